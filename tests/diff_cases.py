@@ -15,8 +15,8 @@ from tables import find_cases
 
 from hlotool.compare.changes.header import compare_headers
 from hlotool.compare.changes.instructions import compare_instructions, compare_order
-from hlotool.compare.changes.reasons import make_reasoner
-from hlotool.compare.match.pairing_steps import compare_structure
+from hlotool.compare.changes.reasons import Reasoner
+from hlotool.compare.match.structure import compare_structure
 from hlotool.hlo import Module
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
@@ -86,7 +86,7 @@ def found_changes(left: str, right: str, *, is_strict: bool = False) -> list[str
     structure = compare_structure(read(left), read(right), is_strict=is_strict)
     headers = compare_headers(structure.left, structure.right)
     lines = [f"header {one.name}: {one.left} → {one.right}" for one in headers]
-    for row in compare_instructions(structure, make_reasoner(structure)).rows:
+    for row in compare_instructions(structure, Reasoner(structure)).rows:
         details = ": " + "; ".join(row.details) if row.details else ""
         times = f" ×{row.count}" if row.count > 1 else ""
         lines.append(f"{row.change} {row.opcode}{details}{times}")

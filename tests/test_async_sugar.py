@@ -10,7 +10,7 @@ from tables import TableCase, find_cases, read_case
 
 import hlotool
 from hlotool.analysis.fusions.report import expand_fusion
-from hlotool.compare.match.pairing_steps import compare_structure
+from hlotool.compare.match.structure import compare_structure
 from hlotool.program.program import Program
 
 TABLE = TESTDATA / "async/pairs.cases"

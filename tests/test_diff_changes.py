@@ -21,8 +21,8 @@ from diff_cases import (
 from dump_files import PRINTED, TESTDATA, find_folders, find_texts, read_text
 
 from hlotool.compare.changes.instructions import compare_instructions
-from hlotool.compare.changes.reasons import make_reasoner
-from hlotool.compare.match.pairing_steps import compare_structure
+from hlotool.compare.changes.reasons import Reasoner
+from hlotool.compare.match.structure import compare_structure
 
 LARGE_BYTES = 300_000  # larger dumps take too long to be compared three times
 TEXTS = [path for folder in find_folders() for path in find_texts(folder)]
@@ -119,7 +119,7 @@ def test_swapped_sides_mirror_each_other(path: Path) -> None:
     programs = read(path.read_text(encoding="utf-8")), read(BASE)
     left, right = (one.expect_module() for one in programs)
     structures = [compare_structure(*sides) for sides in (programs, programs[::-1])]
-    there, back = (compare_instructions(one, make_reasoner(one)) for one in structures)
+    there, back = (compare_instructions(one, Reasoner(one)) for one in structures)
     assert there.matched_count + there.left_only_count <= left.instruction_count()
     assert there.matched_count + there.right_only_count <= right.instruction_count()
     assert there.left_only_count - there.right_only_count == (

@@ -18,8 +18,7 @@ from edits.measure import judge
 import hlotool
 from hlotool.compare.match.flow import CONTAINERS
 from hlotool.compare.match.matching import Pairs
-from hlotool.compare.match.pairing_steps import compare_structure
-from hlotool.compare.match.structure import list_reached
+from hlotool.compare.match.structure import compare_structure, list_reached
 from hlotool.hlo import Instruction
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
@@ -143,7 +142,7 @@ def step(*widths: int) -> str:
         ((4, 4, 4, 4), (4, 4, 4), [("left", 3)]),
         ((4, 4, 4), (4, 9, 4, 4), [("right", 1)]),
         ((4, 4), (8, 8), []),
-        ((4,), (4, 4), []),
+        ((4,), (4, 4), [("right", 1)]),
     ],
     ids=["one more", "one less", "put in", "all wider", "one is no sequence"],
 )
@@ -151,5 +150,8 @@ def test_which_layer_is_new(
     left: tuple[int, ...], right: tuple[int, ...], expected: list[tuple[str, int]]
 ) -> None:
     sides = [Program("", parse_module(Source(step(*widths)))) for widths in (left, right)]
-    changes = compare_structure(sides[0], sides[1]).signatures.layers.changes
-    assert [(one.side, one.number) for one in changes] == expected
+    pair = compare_structure(sides[0], sides[1]).computations[0]
+    gone = [one for one in pair.left.parameters if one not in pair.pairs]
+    new = [one for one in pair.right.parameters if one not in pair.pairs.values()]
+    found = [("left", one.parameter_number) for one in gone]
+    assert found + [("right", one.parameter_number) for one in new] == expected

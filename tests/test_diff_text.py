@@ -6,8 +6,7 @@ import pytest
 from diff_cases import BASE, CASES, Edit, read, renamed, reordered
 
 from hlotool.compare.changes.text import TextBlock, write_texts
-from hlotool.compare.match.pairing_steps import compare_structure
-from hlotool.compare.match.structure import list_reached
+from hlotool.compare.match.structure import compare_structure, list_reached
 from hlotool.errors import UsageError
 
 

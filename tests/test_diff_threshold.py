@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from hlotool.cli import run
-from hlotool.compare.changes.figures import MetricRow
-from hlotool.compare.threshold import Threshold, find_worse, parse_threshold
+from hlotool.compare.changes.figures import MetricRow, Threshold, find_worse, parse_threshold
 from hlotool.errors import UsageError
 from hlotool.table import Unit
 

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.summary.counts import ModuleFacts
 from hlotool.analysis.summary.report import MODULE
-from hlotool.compare.causes.cause import Cause
-from hlotool.compare.causes.triage import Triage
+from hlotool.compare.causes.cause import Cause, Triage
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.compare.changes.figures import MetricRow, TimeChange
 from hlotool.compare.changes.fusions import FusionChange

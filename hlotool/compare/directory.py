@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.compare.changes.figures import TimeChange, by_path, compare_metrics, pick_headline
-from hlotool.compare.changes.instructions import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT
+from hlotool.compare.changes.instructions import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT, sides
 from hlotool.compare.inputs import DiffSide
 from hlotool.compare.pairing import Way
 from hlotool.table import (
@@ -28,7 +28,11 @@ from hlotool.table import (
 Status: TypeAlias = Literal["identical", "changed", "added", "removed", "ambiguous", "error"]
 
 _PATH: Final = "its path"
-_ALONE: Final = "instructions without a partner"
+_SECONDS: Final = "with --chip: estimated time of one run"
+_PEAKS: Final = sides(column, "peak", BYTES, "peak", give_way=1)
+_FUSIONS: Final = sides(column, "fusions", COUNT, "fusions", give_way=4)
+_ALONE: Final = sides(column, "instructions without a partner", COUNT, "only", give_way=5)
+_UNKNOWN: Final = "whether a part of the {} time is unknown"
 
 
 class ModuleDiff(Struct, frozen=True):
@@ -55,12 +59,8 @@ class ModuleDiff(Struct, frozen=True):
     left_path: Annotated[str | None, figure(_PATH + LEFT)] = None
     right_path: Annotated[str | None, figure(_PATH + RIGHT)] = None
     identical: Annotated[bool | None, figure("whether the structure is identical")] = None
-    left_peak_bytes: Annotated[
-        int | None, column("peak" + LEFT, BYTES, heading="old peak", give_way=1)
-    ] = None
-    right_peak_bytes: Annotated[
-        int | None, column("peak" + RIGHT, BYTES, heading="new peak", give_way=1)
-    ] = None
+    left_peak_bytes: Annotated[int | None, _PEAKS[0]] = None
+    right_peak_bytes: Annotated[int | None, _PEAKS[1]] = None
     peak_delta_bytes: Annotated[int | None, DELTA_BYTES] = None
     peak_change: Annotated[float | None, RELATIVE_DELTA] = None
     wire_delta_bytes: Annotated[
@@ -104,34 +104,18 @@ class ModuleDiff(Struct, frozen=True):
             upper_if="is_time_upper_bound",
         ),
     ] = None
-    left_estimated_seconds: Annotated[
-        float | None, figure("with --chip: estimated time of one run" + LEFT, SECONDS)
-    ] = None
-    right_estimated_seconds: Annotated[
-        float | None, figure("with --chip: estimated time of one run" + RIGHT, SECONDS)
-    ] = None
-    is_time_lower_bound: Annotated[bool, figure("whether a part of the right time is unknown")] = (
-        False
-    )
-    is_time_upper_bound: Annotated[bool, figure("whether a part of the left time is unknown")] = (
-        False
-    )
-    left_fusion_count: Annotated[
-        int | None, column("fusions" + LEFT, COUNT, heading="old fusions", give_way=4)
-    ] = None
-    right_fusion_count: Annotated[
-        int | None, column("fusions" + RIGHT, COUNT, heading="new fusions", give_way=4)
-    ] = None
+    left_estimated_seconds: Annotated[float | None, figure(_SECONDS + LEFT, SECONDS)] = None
+    right_estimated_seconds: Annotated[float | None, figure(_SECONDS + RIGHT, SECONDS)] = None
+    is_time_lower_bound: Annotated[bool, figure(_UNKNOWN.format("right"))] = False
+    is_time_upper_bound: Annotated[bool, figure(_UNKNOWN.format("left"))] = False
+    left_fusion_count: Annotated[int | None, _FUSIONS[0]] = None
+    right_fusion_count: Annotated[int | None, _FUSIONS[1]] = None
     matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)] = None
     changed_count: Annotated[
         int | None, column("how many of these differ", COUNT, heading="changed", give_way=5)
     ] = None
-    left_only_count: Annotated[
-        int | None, column(_ALONE + LEFT, COUNT, heading="old only", give_way=5)
-    ] = None
-    right_only_count: Annotated[
-        int | None, column(_ALONE + RIGHT, COUNT, heading="new only", give_way=5)
-    ] = None
+    left_only_count: Annotated[int | None, _ALONE[0]] = None
+    right_only_count: Annotated[int | None, _ALONE[1]] = None
     is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
     paired_by: Annotated[Way | None, figure("how its partner was found; null without one")] = None
     error: Annotated[str | None, figure("why it could not be compared", null_text="")] = None

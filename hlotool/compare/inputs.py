@@ -1,8 +1,7 @@
-"""How much have two programs in common, before either is parsed?
+"""The two sides of a diff: what the user typed, what it holds, and under what it was compiled.
 
-What is compared: a program or its saved figures, and under what it was compiled.
-
-The two sides of a diff: what the user typed, and what of it is read.
+A side is a program or saved figures. Before either is parsed, `Content` says how much two programs
+have in common.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which programs of two directories belong together?"""
+"""Pairs of the programs of two directories: by --map, path, content and name."""
 
 from __future__ import annotations
 
@@ -141,8 +141,7 @@ class _Pairer:
 
     def pair_alike(self) -> None:
         """Pair by content within a name, then the last ones of a name, then across names."""
-        here = _by_key(self.left, self.name)
-        there = _by_key(self.right, self.name)
+        here, there = _by_key(self.left, self.name), _by_key(self.right, self.name)
         for name, found in here.items():
             others = there.get(name, [])
             if len(found) == len(others) == 1:
@@ -155,22 +154,19 @@ class _Pairer:
     def _pair_group(self, here: list[Candidate], there: list[Candidate], least: float) -> None:
         """Pair the most similar first; those that others equal in that are ambiguous."""
         ranked = sorted(
-            (
-                (-likeness, place, number)
-                for place, one in enumerate(here)
-                for number, other in enumerate(there)
-                if (likeness := self._likeness(one, other, least)) >= least
-            ),
+            (-likeness, place, number)
+            for place, one in enumerate(here)
+            for number, other in enumerate(there)
+            if (likeness := self._likeness(one, other, least)) >= least
         )
         while ranked:
             likeness, place, number = ranked[0]
             tied = [each for each in ranked if each[0] == likeness]
             rows = {row for _, row, column in tied if column == number} | {place}
             columns = {column for _, row, column in tied if row == place} | {number}
-            is_plain = all(self._is_twin(here[place], here[row]) for row in rows) and all(
-                self._is_twin(there[number], there[column]) for column in columns
-            )
-            if is_plain:
+            twins = [(here[place], here[row]) for row in rows]
+            twins += [(there[number], there[column]) for column in columns]
+            if all(self._is_twin(*both) for both in twins):
                 way: Way = "equal content" if likeness == -EQUAL else "similar content"
                 self._pair(here[place], there[number], way)
                 rows, columns = {place}, {number}
@@ -180,9 +176,8 @@ class _Pairer:
 
     def _likeness(self, one: Candidate, other: Candidate, least: float) -> float:
         """Return how much two programs have in common; 0 where that is unknown."""
-        if least and min(one.size_bytes, other.size_bytes) * 2 < max(
-            one.size_bytes, other.size_bytes
-        ):
+        sizes = one.size_bytes, other.size_bytes
+        if least and min(sizes) * 2 < max(sizes):
             return -1.0
         here, there = self._content(one), self._content(other)
         return here.likeness(there) if here and there else 0.0
@@ -224,16 +219,15 @@ def _by_key(
 
 def _find_named(text: str, candidates: Sequence[Candidate], side: str) -> list[Candidate]:
     """Return the programs that --map means: by path or place one, by name all of it."""
-    for names in (_places_of, lambda one: (one.name,)):
-        found = [one for one in candidates if text in names(one)]
-        if found:
-            return found
+    # What names one program alone: its path as found, below its directory, its place.
+    found = []
+    for one in candidates:
+        path = one.input.path if one.input and not one.saved else ""
+        key = one.key if one.place else ""
+        if text in {path, one.path_below, one.folder, one.place, key} - {""}:
+            found.append(one)
+    found = found or [one for one in candidates if one.name == text]
+    if found:
+        return found
     listed = list_some(sorted({one.key for one in candidates}), _MOST_LISTED, "")
     raise UsageError(f"--map: {side} has no module {text!r}; it has {listed}.")
-
-
-def _places_of(one: Candidate) -> tuple[str, ...]:
-    """Return what names one program alone: its path as found, below its directory, its place."""
-    path = one.input.path if one.input and not one.saved else ""
-    names = (path, one.path_below, one.folder, one.place)
-    return tuple(name for name in names if name) + ((one.key,) if one.place else ())

@@ -1,8 +1,8 @@
-"""Why are two instructions taken for one? What they have in common, and what not."""
+"""What speaks for a pair of instructions, and what against it: `hlotool diff --why NAME`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -10,11 +10,11 @@ from msgspec import Struct
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.match.structure import Structure
 from hlotool.errors import UsageError
-from hlotool.hlo import Instruction, Module
+from hlotool.hlo import Instruction
 from hlotool.table import DocumentSpec, RowList, column, figure
 from hlotool.table.names import suggest
 
-Evidence: TypeAlias = Literal[
+Respect: TypeAlias = Literal[
     "expression", "operation", "operands", "users", "scope", "op_name", "shape", "opcode", "name"
 ]
 
@@ -25,7 +25,7 @@ class Likeness(Struct, frozen=True):
     left_name: Annotated[str, figure("the instruction on the left")]
     right_name: Annotated[str, figure("the instruction on the right")]
     evidence: Annotated[
-        Evidence,
+        Respect,
         column(
             "expression: all that leads to it; operation: all that counts of it, operands aside; "
             "operands, users: these are partners of each other"
@@ -59,10 +59,12 @@ def find_pairs(
     There are two where old and new are partners of others; one side is None where an instruction
     has no partner. Raises UsageError where neither side has such an instruction.
     """
-    old, new = (find_named(side, name) for side in (structure.left, structure.right))
+    old, new = (
+        next((one for one in side.instructions() if name in {one.full_name, one.name}), None)
+        for side in (structure.left, structure.right)
+    )
     if old is None and new is None:
-        names = [one.full_name for one in structure.right.instructions()]
-        hint = suggest(name, names)
+        hint = suggest(name, [one.full_name for one in structure.right.instructions()])
         raise UsageError(f"--why: neither side has an instruction {name!r}; {hint}")
     pairs = structure.partners()
     back = {right: left for left, right in pairs.items()}
@@ -74,61 +76,37 @@ def find_pairs(
     return found
 
 
-def find_named(module: Module, name: str) -> Instruction | None:
-    """Return the instruction of that name; None where there is none."""
-    return next((one for one in module.instructions() if name in {one.full_name, one.name}), None)
-
-
 def compare_partners(left: Instruction, right: Instruction, structure: Structure) -> list[Likeness]:
-    """List what two partners have in common, and what not."""
-    return list(_Comparer(left, right, structure).likenesses())
+    """List what two partners have in common, and what not, what counts most first.
 
+    Operands and users are the same where all on one side are partners of all on the other.
+    """
+    numbers, partners = structure.numbers, structure.partners()
+    found = []
 
-class _Comparer:
-    """Compares two partners, respect by respect."""
+    def add(respect: Respect, old: str | None, new: str | None, *, is_same: bool) -> None:
+        row = Likeness(left.full_name, right.full_name, respect, is_same, old, new)
+        found.append(row)
 
-    def __init__(self, left: Instruction, right: Instruction, structure: Structure) -> None:
-        self.left = left
-        self.right = right
-        self.numbers = structure.numbers
-        self.pairs = structure.partners()
-
-    def likenesses(self) -> Iterator[Likeness]:
-        """Yield what counts most first."""
-        left, right = self.left, self.right
-        yield self._by_number("expression", self.numbers.up)
-        yield self._by_number("operation", self.numbers.signature)
-        yield self._of_many("operands", left.operands, right.operands)
-        yield self._of_many("users", left.users, right.users)
-        names = left.metadata().op_name, right.metadata().op_name
-        yield self._of_texts("scope", *(find_scope(name) if name else None for name in names))
-        yield self._of_texts("op_name", *(name or None for name in names))
-        yield self._of_texts("shape", str(left.shape), str(right.shape))
-        yield self._of_texts("opcode", left.opcode, right.opcode)
-        yield self._of_texts("name", left.full_name, right.full_name)
-
-    def _by_number(self, evidence: Evidence, number: Callable[[Instruction], int]) -> Likeness:
-        return self._row(evidence, is_same=number(self.left) == number(self.right))
-
-    def _of_many(
-        self, evidence: Evidence, left: Sequence[Instruction], right: Sequence[Instruction]
-    ) -> Likeness:
-        """Say whether all on one side are partners of all on the other, and name them."""
-        partners = {self.pairs.get(one) for one in left}
-        is_same = len(left) == len(right) and partners == set(right)
-        texts = [", ".join(one.full_name for one in side) or None for side in (left, right)]
-        return self._row(evidence, *texts, is_same=is_same)
-
-    def _of_texts(self, evidence: Evidence, left: str | None, right: str | None) -> Likeness:
-        return self._row(evidence, left, right, is_same=left == right and left is not None)
-
-    def _row(
-        self,
-        evidence: Evidence,
-        left: str | None = None,
-        right: str | None = None,
-        *,
-        is_same: bool,
-    ) -> Likeness:
-        names = self.left.full_name, self.right.full_name
-        return Likeness(*names, evidence, is_same, left, right)
+    add("expression", None, None, is_same=numbers.up(left) == numbers.up(right))
+    add("operation", None, None, is_same=numbers.signature(left) == numbers.signature(right))
+    near: tuple[tuple[Respect, Sequence[Instruction], Sequence[Instruction]], ...] = (
+        ("operands", left.operands, right.operands),
+        ("users", left.users, right.users),
+    )
+    for respect, here, there in near:
+        old, new = (", ".join(one.full_name for one in side) or None for side in (here, there))
+        is_same = len(here) == len(there) and {partners.get(one) for one in here} == set(there)
+        add(respect, old, new, is_same=is_same)
+    op_names = left.metadata().op_name, right.metadata().op_name
+    scopes = [find_scope(name) if name else None for name in op_names]
+    texts: tuple[tuple[Respect, str | None, str | None], ...] = (
+        ("scope", scopes[0], scopes[1]),
+        ("op_name", op_names[0] or None, op_names[1] or None),
+        ("shape", str(left.shape), str(right.shape)),
+        ("opcode", left.opcode, right.opcode),
+        ("name", left.full_name, right.full_name),
+    )
+    for respect, old, new in texts:
+        add(respect, old, new, is_same=old == new and old is not None)
+    return found

@@ -1,7 +1,4 @@
-"""What may be asked of two programs, and what does the answer hold?
-
-Two programs compared in every respect: what `hlotool diff` shows.
-"""
+"""Two programs compared in every respect, as asked: what `hlotool diff` shows."""
 
 from __future__ import annotations
 
@@ -11,19 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.compare.causes.cause import Cause, Evidence
+from hlotool.compare.causes.cause import Cause, Evidence, InputPair, Triage
 from hlotool.compare.causes.find import find_causes
-from hlotool.compare.causes.triage import InputPair, Triage
+from hlotool.compare.changes import figures
 from hlotool.compare.changes.collectives import CollectiveChange, compare_collectives
-from hlotool.compare.changes.figures import (
-    DIFFED,
-    MetricRow,
-    TimeChange,
-    by_path,
-    changed_metrics,
-    compare_metrics,
-    compare_times,
-)
 from hlotool.compare.changes.fusions import FusionChange, compare_fusions
 from hlotool.compare.changes.header import FlagChange, HeaderChange, compare_flags, compare_headers
 from hlotool.compare.changes.instructions import (
@@ -39,13 +27,11 @@ from hlotool.compare.changes.memory import (
     compare_memory,
     compare_spaces,
 )
-from hlotool.compare.changes.reasons import Reasoner, make_reasoner
+from hlotool.compare.changes.reasons import Reasoner
 from hlotool.compare.inputs import DiffSide, level_sides
 from hlotool.compare.match.matching import Pairs
-from hlotool.compare.match.pairing_steps import compare_structure
-from hlotool.compare.match.structure import Structure
+from hlotool.compare.match.structure import Structure, compare_structure
 from hlotool.compare.saved import SavedFigures, compare_kinds, kinds_of
-from hlotool.hlo import Instruction
 
 BLOCKS: Final = ("memory", "collectives", "fusions", "instructions", "flags")
 
@@ -69,11 +55,6 @@ class DiffOptions(Struct, frozen=True):
         """Whether all blocks are compared, which an estimate of time takes."""
         return self.only == BLOCKS
 
-    @property
-    def wants_causes(self) -> bool:
-        """Whether to look for causes, which takes all blocks."""
-        return self.has_causes and self.is_whole
-
 
 class DiffReport(Struct, frozen=True):
     """What differs. `identical` is about structure alone; null where it was not compared.
@@ -88,7 +69,7 @@ class DiffReport(Struct, frozen=True):
     left_only_count: int | None
     right_only_count: int | None
     order: OrderChange | None
-    metrics: tuple[MetricRow, ...]
+    metrics: tuple[figures.MetricRow, ...]
     memory: tuple[MemoryChange, ...]
     collectives: tuple[CollectiveChange, ...]
     fusions: tuple[FusionChange, ...]
@@ -98,14 +79,14 @@ class DiffReport(Struct, frozen=True):
     spaces: tuple[SpaceChange, ...] = ()
     causes: tuple[Cause, ...] = ()
     triage: Triage | None = None
-    time: TimeChange | None = None
+    time: figures.TimeChange | None = None
     structure: Structure | None = None
 
     @property
     def differs(self) -> bool:
         """Whether anything does, but for the order of instructions."""
         lists = (self.memory, self.collectives, self.fusions, self.instructions, self.header)
-        return any((*lists, self.flags, self.spaces, changed_metrics(self.metrics)))
+        return any((*lists, self.flags, self.spaces, figures.changed_metrics(self.metrics)))
 
 
 _METRICS_OF: Final = {
@@ -127,17 +108,15 @@ def compare_programs(
     know their memory, collectives and fusions where both have a module; of a saved document
     the figures alone. Raises what the analyses raise.
     """
-    options = options or DiffOptions()
-    comparison = _Comparison(left, right, options)
-    return comparison.report()
+    return _Comparison(left, right, options or DiffOptions()).report()
 
 
-def estimate_times(left: DiffSide, right: DiffSide) -> TimeChange | None:
+def estimate_times(left: DiffSide, right: DiffSide) -> figures.TimeChange | None:
     """Estimate how long a run takes on both sides; None where one has no module, or no estimate."""
     here, there = left.program, right.program
     if here is None or here.module is None or there is None or there.module is None:
         return None
-    return compare_times(here.run_time, there.run_time)
+    return figures.compare_times(here.run_time, there.run_time)
 
 
 class _Comparison:
@@ -155,7 +134,7 @@ class _Comparison:
         if left.program and left.module and right.program and right.module:
             structure = compare_structure(left.program, right.program, is_strict=options.is_strict)
             self.structure = structure
-            self.reasoner = make_reasoner(structure)
+            self.reasoner = Reasoner(structure)
             self.missing += structure.terms.not_compared
         else:
             self.missing.append("structure")
@@ -163,9 +142,8 @@ class _Comparison:
     def report(self) -> DiffReport:
         """Put the blocks together."""
         structure = self.structure
-        wants = self.options.only
-        found = None
-        order = None
+        wants, is_folded = self.options.only, self.options.is_folded
+        found = order = None
         header: tuple[HeaderChange, ...] = ()
         if structure is not None and self.reasoner is not None:
             header = compare_headers(structure.left, structure.right)
@@ -173,10 +151,7 @@ class _Comparison:
             if not self.is_one and all(one.is_scheduled for one in headers):
                 order = compare_order(structure.computations)
             if "instructions" in wants:
-                found = compare_instructions(
-                    structure, self.reasoner, is_folded=self.options.is_folded
-                )
-        flags = self._flags() if "flags" in wants else ()
+                found = compare_instructions(structure, self.reasoner, is_folded=is_folded)
         report = DiffReport(
             identical=None if structure is None else structure.is_equal and not header,
             matched_count=found.matched_count if found else None,
@@ -190,18 +165,19 @@ class _Comparison:
             fusions=self._fusions() if "fusions" in wants else (),
             instructions=found.rows if found else (),
             header=header if "instructions" in wants else (),
-            flags=flags,
+            flags=self._flags() if "flags" in wants else (),
             spaces=self._spaces() if "memory" in wants and not self.is_one else (),
             not_compared=tuple(self.missing),
             structure=structure,
         )
         if not report.differs:
             return report
+        # Figures that were left out as known to be equal are wanted now, beside those that differ.
         report = replace(report, metrics=self._metrics())
         if not self.options.is_whole:
             return report
         report = replace(report, time=estimate_times(self.left, self.right))
-        return self._explain(report) if self.options.wants_causes else report
+        return self._explain(report) if self.options.has_causes else report
 
     def _explain(self, report: DiffReport) -> DiffReport:
         """Add the reasons for what differs, and who did it."""
@@ -209,17 +185,9 @@ class _Comparison:
         inputs = InputPair(self.left.before, self.right.before)
         causes: tuple[Cause, ...] = ()
         if left and right and self.reasoner is not None:
-            causes = find_causes(
-                Evidence(
-                    (left, right),
-                    self.reasoner,
-                    inputs,
-                    by_path(report.metrics),
-                    collectives=report.collectives,
-                    instructions=report.instructions,
-                    header=report.header,
-                )
-            )
+            lists = report.collectives, report.instructions, report.header
+            metrics = figures.by_path(report.metrics)
+            causes = find_causes(Evidence(left, right, self.reasoner, inputs, metrics, *lists))
         has_flags = self.left.flags is not None and self.right.flags is not None
         triage = Triage(
             inputs.is_same,
@@ -237,7 +205,7 @@ class _Comparison:
             return ()
         return compare_spaces(left.memory.figures, right.memory.figures)
 
-    def _metrics(self, *, has_equal: bool = True) -> tuple[MetricRow, ...]:
+    def _metrics(self, *, has_equal: bool = True) -> tuple[figures.MetricRow, ...]:
         """Compare figures; but for `has_equal` without those that equal programs have alike."""
         if self.is_one and not has_equal:
             return ()
@@ -247,30 +215,39 @@ class _Comparison:
             skipped = _PRINTED  # canonical prints repeat computations
             if not has_equal and not self.structure.terms.not_compared:
                 skipped += _METRICS_OF["fusions"]
-        paths = (one for one in DIFFED if one.startswith(prefixes) and not one.startswith(skipped))
-        return compare_metrics(self.left.figures, self.right.figures, paths)
+        paths = (
+            one
+            for one in figures.DIFFED
+            if one.startswith(prefixes) and not one.startswith(skipped)
+        )
+        return figures.compare_metrics(self.left.figures, self.right.figures, paths)
 
     def _memory(self) -> tuple[MemoryChange, ...]:
-        programs = self.left.program, self.right.program
-        if programs[0] is None or programs[1] is None:
+        left, right = self.left.program, self.right.program
+        if left is None or right is None:
             self.missing.append("values at the peak")
             return ()
-        reports = programs[0].memory, programs[1].memory
-        if reports[0] is None or reports[1] is None:
+        if left.memory is None or right.memory is None:
             self.missing.append("memory")
             return ()
-        peaks = [one.figures.peak for one in reports if one]
-        if peaks[0].position is None or peaks[1].position is None:
+        here, there = left.memory.figures.peak, right.memory.figures.peak
+        if here.position is None or there.position is None:
             self.missing.append("values at the peak")
             return ()
         pairs: Pairs = self.reasoner.pairs if self.reasoner else {}
-        if programs[0].assignment and programs[1].assignment:  # which know names alone
-            pairs = {one: other for one, other in pairs.items() if _are_told_apart(one, other)}
-        if peaks[0].bytes == peaks[1].bytes and are_held_alike(
-            programs[0].find_peak_holdings(), programs[1].find_peak_holdings(), pairs
+        if left.assignment and right.assignment:
+            # These know values by names alone, so one that stands twice in a module tells nothing.
+            pairs = {
+                one: other
+                for one, other in pairs.items()
+                if not any(each.name in each.module.repeated_names for each in (one, other))
+            }
+        # Describing every value at a peak is most of the cost of comparing equal programs.
+        if here.bytes == there.bytes and are_held_alike(
+            left.find_peak_holdings(), right.find_peak_holdings(), pairs
         ):
             return ()
-        return compare_memory(programs[0].peak_rows, programs[1].peak_rows, pairs)
+        return compare_memory(left.peak_rows, right.peak_rows, pairs)
 
     def _collectives(self) -> tuple[CollectiveChange, ...]:
         left, right = self.left.figures, self.right.figures
@@ -286,12 +263,10 @@ class _Comparison:
         return compare_collectives(left.collectives.rows, right.collectives.rows)
 
     def _fusions(self) -> tuple[FusionChange, ...]:
-        left, right, structure = self.left.program, self.right.program, self.structure
-        if left is None or right is None or self.reasoner is None:
+        structure = self.structure
+        if structure is None or structure.is_equal or self.reasoner is None:
             return ()
-        if structure is None or structure.is_equal:
-            return ()
-        return compare_fusions(structure, self.reasoner, left, right)
+        return compare_fusions(structure, self.reasoner)
 
     def _flags(self) -> tuple[FlagChange, ...]:
         left, right = self.left, self.right
@@ -301,8 +276,3 @@ class _Comparison:
         if left.tpu_flags is not None and right.tpu_flags is not None:
             found += compare_flags(left.tpu_flags, right.tpu_flags, "tpu_comp_env")
         return tuple(sorted(found, key=lambda one: one.is_of_one_side))
-
-
-def _are_told_apart(*instructions: Instruction) -> bool:
-    """Whether each has a name that nothing else in its module has."""
-    return all(one.name not in one.module.repeated_names for one in instructions)

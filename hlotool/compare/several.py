@@ -9,11 +9,16 @@ from msgspec import Struct, defstruct
 from msgspec.structs import replace
 
 from hlotool.compare.answer import SideFacts
-from hlotool.compare.changes.figures import ESTIMATED_TIME, MetricRow, compare_metrics
+from hlotool.compare.changes.figures import (
+    ESTIMATED_TIME,
+    JUDGED,
+    MetricRow,
+    by_path,
+    compare_metrics,
+)
 from hlotool.compare.changes.instructions import RELATIVE_DELTA
 from hlotool.compare.inputs import DiffSide
 from hlotool.compare.report import estimate_times
-from hlotool.compare.threshold import JUDGED
 from hlotool.table import MEASURE, PERCENT, Block, DocumentSpec, RowList, Unit, column, figure
 
 NOT_LEVEL: Final = "the buffer assignment that only some have; memory is estimated for all"
@@ -94,27 +99,29 @@ def _compare_time(first: DiffSide, side: DiffSide) -> Iterator[MetricRow]:
     time = estimate_times(first, side)
     if time is None or time.left_seconds is not None or time.relative_delta is None:
         return
-    bounds = time.is_left_lower_bound, time.is_right_lower_bound
     yield MetricRow(
-        ESTIMATED_TIME, None, None, None, time.relative_delta, 1 + time.relative_delta,
-        is_left_lower_bound=bounds[0], is_left_upper_bound=False,
-        is_right_lower_bound=bounds[1], is_right_upper_bound=False,
-        is_lower_bound=bounds[1], is_upper_bound=bounds[0], unit=Unit.SECONDS,
-    )  # fmt: skip
+        ESTIMATED_TIME,
+        relative_delta=time.relative_delta,
+        ratio=1 + time.relative_delta,
+        is_left_lower_bound=time.is_left_lower_bound,
+        is_right_lower_bound=time.is_right_lower_bound,
+        is_lower_bound=time.is_right_lower_bound,
+        is_upper_bound=time.is_left_lower_bound,
+        unit=Unit.SECONDS,
+    )
 
 
 def list_figures(
     compared: Sequence[Iterable[MetricRow]], facts: Sequence[SideFacts]
 ) -> list[SideFigure]:
     """Put the figures of all sides in one list."""
-    columns = [{row.metric: row for row in rows} for rows in compared]
-    metrics = dict.fromkeys(metric for rows in columns for metric in rows)
-    found = []
-    for metric in metrics:
-        for rows, side in zip(columns, facts, strict=True):
-            if metric in rows:
-                found.append(_figure(rows[metric], side.label))
-    return found
+    columns = [by_path(rows) for rows in compared]
+    return [
+        _figure(rows[metric], side.label)
+        for metric in dict.fromkeys(metric for rows in columns for metric in rows)
+        for rows, side in zip(columns, facts, strict=True)
+        if metric in rows
+    ]
 
 
 def list_sides(facts: Iterable[SideFacts]) -> list[SideRow]:
@@ -168,19 +175,13 @@ def spread(figures: Sequence[SideFigure], labels: Sequence[str]) -> tuple[RowLis
         values: dict[str, object] = {"metric": metric}
         for number, label in enumerate(labels):
             one = found.get(label)
-            values |= _cells(number, one) if one else {}
+            if one:
+                values[f"side_{number}"] = one.figure
+                values[f"change_{number}"] = one.relative_delta
+                values[f"is_lower_{number}"] = one.is_lower_bound
+                values[f"is_upper_{number}"] = one.is_upper_bound
         rows.append(record(**values, unit=next(iter(found.values())).unit))
     return replace(FIGURES, record=record), rows
-
-
-def _cells(number: int, one: SideFigure) -> dict[str, object]:
-    """Return what a row holds of one side."""
-    return {
-        f"side_{number}": one.figure,
-        f"change_{number}": one.relative_delta,
-        f"is_lower_{number}": one.is_lower_bound,
-        f"is_upper_{number}": one.is_upper_bound,
-    }
 
 
 def _make_record(labels: Sequence[str]) -> type[Struct]:

@@ -18,8 +18,8 @@ from bench.parse import split_text
 from diff_cases import renamed
 
 from hlotool.compare.changes.instructions import InstructionDiff, compare_instructions
-from hlotool.compare.changes.reasons import make_reasoner
-from hlotool.compare.match.pairing_steps import compare_structure
+from hlotool.compare.changes.reasons import Reasoner
+from hlotool.compare.match.structure import compare_structure
 from hlotool.hlo import Module
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
@@ -112,7 +112,7 @@ def _time_diff(left: Module, right: Module) -> float:
 
 def _compare(left: Module, right: Module) -> InstructionDiff:
     structure = compare_structure(Program("", left), Program("", right))
-    return compare_instructions(structure, make_reasoner(structure))
+    return compare_instructions(structure, Reasoner(structure))
 
 
 def _parse(text: str) -> Module:

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from edits.listing import Line, Listing, Print, print_listing
 from hlotool.compare.changes.reasons import Reasoner
-from hlotool.compare.match.pairing_steps import compare_structure
-from hlotool.compare.match.structure import Structure, list_reached
+from hlotool.compare.match.structure import Structure, compare_structure, list_reached
 from hlotool.hlo import Instruction
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
@@ -111,9 +110,7 @@ class _Judge:
         if structure.is_equal:
             return Counter()
         back = structure.back()
-        reasoner = Reasoner(
-            structure.signatures, structure.numbers.signature, found, back, structure.flow
-        )
+        reasoner = Reasoner(structure)
         gone = [one for one in self.here if one not in found]
         new = [one for one in self.there if one not in back]
         changed = [one for one, other in found.items() if reasoner.reasons(one, other)]

@@ -17,12 +17,11 @@ from hlotool.commands.shared.messages import say, say_all
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
-from hlotool.compare.changes.figures import MetricRow, by_path, pick_headline
+from hlotool.compare.changes.figures import MetricRow, by_path, find_worse, pick_headline
 from hlotool.compare.directory import ModuleDiff, Status, add_time, choose_columns, describe_alone
 from hlotool.compare.inputs import Argument, read_pair, read_side
 from hlotool.compare.pairing import Pairing
 from hlotool.compare.report import compare_programs
-from hlotool.compare.threshold import find_worse
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, InputPaths, Line, quote_braces

@@ -13,19 +13,14 @@ from msgspec import Struct, field
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import track
-from hlotool.compare.passes.answer import (
+from hlotool.compare.passes import (
     DIFF_PASSES,
-    DIFF_TRACE,
-    PassesFacts,
-    PassOpcodeRow,
-    PassRow,
-    TraceFacts,
-)
-from hlotool.compare.passes.trace import Tracer
-from hlotool.compare.passes.walk import (
     MEMORY,
     RESPECTS,
     STRUCTURE,
+    PassesFacts,
+    PassOpcodeRow,
+    PassRow,
     Snapshot,
     Step,
     compare_in_step,
@@ -33,13 +28,13 @@ from hlotool.compare.passes.walk import (
     count_opcodes,
     find_first,
     find_parting,
-    first_row,
     list_steps,
     lone_row,
     merge_keys,
     name_steps,
     read_snapshot,
 )
+from hlotool.compare.trace import DIFF_TRACE, TraceFacts, Tracer
 from hlotool.dump.directory import choose_programs, find_programs
 from hlotool.dump.files import DumpedProgram
 from hlotool.dump.find import parse_module_pattern
@@ -111,7 +106,7 @@ def _walk(steps: Sequence[Step], *, is_strict: bool) -> _Walk:
     for step in track(steps, "passes", len(steps)):
         snapshot = read_snapshot(step, before)
         if before is None:
-            walk.rows.append(first_row(snapshot))
+            walk.rows.append(lone_row(snapshot))
         else:
             walk.rows.append(compare_in_turn(before, snapshot, is_strict=is_strict)[0])
             walk.opcodes += count_opcodes(before, snapshot)

@@ -16,15 +16,14 @@ from hlotool.commands.diff.text import MOST_WHY, write_verdict
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.compare.answer import DIFF, FACTS, ORDER, DiffFacts, SideFacts, name_columns
-from hlotool.compare.changes.figures import changed_metrics
+from hlotool.compare.changes.figures import Threshold, changed_metrics
 from hlotool.compare.changes.header import FlagChange
 from hlotool.compare.changes.instructions import InstructionChange
 from hlotool.compare.inputs import Argument, read_side
-from hlotool.compare.match.pairing_steps import compare_structure
+from hlotool.compare.match.structure import compare_structure
 from hlotool.compare.pairing import Pairing
 from hlotool.compare.partners import DIFF_WHY, compare_partners, find_pairs
 from hlotool.compare.report import DiffOptions, DiffReport
-from hlotool.compare.threshold import Threshold
 from hlotool.dump.files import StageChoice
 from hlotool.errors import UsageError
 from hlotool.hlo import Instruction

@@ -11,7 +11,7 @@ from hlotool.commands.diff.text import worse_line, write_links
 from hlotool.commands.shared.messages import say_all
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
-from hlotool.compare.changes.figures import ESTIMATED_TIME
+from hlotool.compare.changes.figures import ESTIMATED_TIME, find_worse
 from hlotool.compare.inputs import Argument, Candidate, find_candidates, level_sides, read_side
 from hlotool.compare.several import (
     DIFF_SEVERAL,
@@ -25,7 +25,6 @@ from hlotool.compare.several import (
     list_sides,
     spread,
 )
-from hlotool.compare.threshold import find_worse
 from hlotool.errors import UsageError
 from hlotool.table import Document, InputPaths, Line
 from hlotool.table.words import join_words, list_some

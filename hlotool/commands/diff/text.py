@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from hlotool.compare.answer import METRICS
-from hlotool.compare.causes.cause import Cause, CauseKind
-from hlotool.compare.causes.triage import Triage
+from hlotool.compare.causes.cause import Cause, CauseKind, Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
     HEADLINE,

@@ -1,11 +1,8 @@
-"""Why is a program bigger or slower than the other?
+"""Why a program is bigger or slower than the other: reasons found by comparison.
 
-`cause` is the record, `meanings` says what its kinds mean, `evidence` what the finders look at,
-`find` asks them all. One file a kind of cause: `rematerialization`, `donation`, `layers`,
-`unrolling` (of loops over layers), `loops`, `dimensions`, `products` (who computes matrix
-products), `dtypes`, `overlap`, `communication` (number of collectives, axes, cuts), `operations`
-(what the user's program computes), `fusing`, `values` (what else is held at the peak), `rest`
-(what no other covers). `op_names` reads the scopes of a text, `families` which of them are
-numbered. `input_program` says whether the program that XLA was given is the same, `triage` who
-can have done it.
+`cause` has the record, the meanings of its words and what finders look at, the triage of program,
+flag and compiler among them. `find` asks all finders and orders what they find; they stand by
+what changed: `structure` (layers, loops, unrolling, operations, dimensions), `memory`
+(rematerialization, donation, element types, values at the peak) and `communication` (collectives,
+shardings, overlap, and who computes matrix products and fusions).
 """

@@ -1,17 +1,15 @@
-"""What does each kind of reason say, and what do its bytes count?
+"""Causes: what is said of one reason for which two programs differ, and what finders look at.
 
-One reason for which two programs differ, found by comparing them.
-
-Which parts of the user's program does a text name? Read off its op_names.
-
-What the finders of causes look at.
-
-Which numbered parts does a program have: `layer_0` … `layer_11`?
+`Cause` is the record, CAUSE_MEANINGS and MEASURE_MEANINGS say what its words mean. `Evidence` holds
+two programs and all that their comparison lists; `InputPair` the texts that XLA was given, from
+which `Triage` says whether the program, a flag or the compiler can have made the difference.
+Scopes are read off JAX's op_names; a family are scopes that differ in one number.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Final, Literal, TypeAlias
@@ -19,17 +17,21 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.origin import find_scope, read_origin
-from hlotool.compare.causes.triage import InputPair
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.compare.changes.figures import MetricRow
-from hlotool.compare.changes.header import HeaderChange
+from hlotool.compare.changes.header import HeaderChange, compare_headers
 from hlotool.compare.changes.instructions import LEFT, RIGHT, InstructionChange
 from hlotool.compare.changes.memory import ValuePair, pair_rows
 from hlotool.compare.changes.reasons import Reasoner
+from hlotool.compare.match.structure import are_equal
+from hlotool.dump.files import DumpFile
 from hlotool.hlo import Instruction, Module
+from hlotool.hlo.attribute_values import drop_metadata
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, FLOPS, WHOLE, column, figure
+from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, WHOLE, column, figure
 from hlotool.table.names import fold_numbers
+from hlotool.text import Source
 
 CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "rematerialization lost": "values live from the forward to the backward pass that were made "
@@ -112,10 +114,7 @@ class Cause(Struct, frozen=True, kw_only=True):
     kind: Annotated[
         CauseKind,
         column(
-            "what kind of reason it is",
-            heading="reason",
-            wants=WHOLE,
-            word_meanings=CAUSE_MEANINGS,
+            "what kind of reason it is", heading="reason", wants=WHOLE, word_meanings=CAUSE_MEANINGS
         ),
     ]
     count: Annotated[int, column("how many values, parameters, … it is about", COUNT, give_way=2)]
@@ -149,59 +148,124 @@ class Cause(Struct, frozen=True, kw_only=True):
         return numbers[1] - numbers[0] if numbers[1:] else None
 
 
-_OP_NAME: Final = re.compile(r'op_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
+_BUILD: Final = figure("number of the TPU compiler's build", NUMBER)
+_BACKEND: Final = figure("whose marks the text bears; null where none")
 
 
-def list_op_names(text: str) -> frozenset[str]:
-    """Return the different op_names of a module's text."""
-    return frozenset(found[1] for found in _OP_NAME.finditer(text))
+class Triage(Struct, frozen=True):
+    """What both sides were compiled from, and under what. Null where a dump does not tell."""
+
+    is_input_identical: Annotated[
+        bool | None,
+        figure(
+            "whether the texts before optimizations are the same program; null where one is missing"
+        ),
+    ]
+    has_same_operations: Annotated[
+        bool | None,
+        figure("whether these run the same operations on the same shapes, put into any functions"),
+    ]
+    flag_count: Annotated[
+        int | None, figure("flags that differ; null where a side printed none", COUNT)
+    ]
+    left_build: Annotated[int | None, _BUILD]
+    right_build: Annotated[int | None, _BUILD]
+    left_backend: Annotated[str | None, _BACKEND] = None
+    right_backend: Annotated[str | None, _BACKEND] = None
+
+    @property
+    def has_other_backend(self) -> bool:
+        """Whether the sides were compiled for different backends, and both are known."""
+        backends = {self.left_backend, self.right_backend}
+        return None not in backends and len(backends) > 1
 
 
-def list_scopes(op_names: Iterable[str]) -> frozenset[str]:
-    """Return the different scopes of op_names."""
-    return frozenset(scope for scope in map(find_scope, op_names) if scope)
+# What names places in the user's files is no part of a program.
+_TABLES: Final = re.compile(
+    r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(?:\d.*\n)*", re.MULTILINE
+)
+# What a function of its own adds to, or takes from, the same program.
+_OF_CALLS: Final = frozenset(("call", "parameter", "tuple", "get-tuple-element", "constant"))
 
 
-def list_outermost(scopes: Iterable[str]) -> list[str]:
-    """Return scopes that stand in no other of them, without numbers, by name.
+class InputPair:
+    """What XLA was given on both sides; a side that has no such text is None."""
 
-    >>> list_outermost(["layer_0/mlp", "layer_1/mlp/norm", "layer_1/mlp"])
-    ['layer_*/mlp']
-    """
-    found: list[str] = []
-    for scope in sorted({fold_numbers(each) for each in scopes}):
-        if not any(is_within(scope, outer) for outer in found):
-            found.append(scope)
+    def __init__(self, left: DumpFile | None, right: DumpFile | None) -> None:
+        self._files = left, right
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both sides have a text."""
+        return None not in self._files
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """The texts there are."""
+        return tuple(file.read() for file in self._files if file)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both texts."""
+        left, right = self.sources
+        return left.text, right.text
+
+    @cached_property
+    def programs(self) -> tuple[Program, Program]:
+        """Both programs."""
+        left, right = (parse_module(source) for source in self.sources)
+        return Program(left.name, left), Program(right.name, right)
+
+    @cached_property
+    def is_same(self) -> bool | None:
+        """Whether the programs are the same but for names and metadata; None without a text.
+
+        Equal texts are the same; others are compared as all programs are.
+        """
+        if not self.is_whole:
+            return None
+        left, right = (_TABLES.sub("", drop_metadata(text)) for text in self.texts)
+        if left == right:
+            return True
+        one, other = self.programs
+        has_same_header = not compare_headers(one.expect_module(), other.expect_module())
+        return has_same_header and are_equal(one, other)
+
+    @cached_property
+    def has_same_operations(self) -> bool | None:
+        """Whether both run the same operations on the same shapes; None without a text.
+
+        So do programs that differ in what is a function of its own: releases of JAX do.
+        """
+        if not self.is_whole or self.is_same:
+            return self.is_same
+        left, right = map(_count_operations, self.programs)
+        return left == right
+
+
+def _count_operations(program: Program) -> Counter[tuple[str, str]]:
+    """Count the runs of each operation by opcode and shape; calls are what they call."""
+    found: Counter[tuple[str, str]] = Counter()
+    for one, runs in list_executed(program):
+        if one.opcode not in _OF_CALLS:
+            found[one.opcode, str(one.shape)] += runs
     return found
 
 
-def is_within(scope: str, outer: str) -> bool:
-    """Say whether a scope is another, or stands in it."""
-    return scope == outer or scope.startswith(f"{outer}/")
+_OP_NAME: Final = re.compile(r'op_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
 
 
-class Evidence:
+class Evidence(Struct, eq=False, dict=True):
     """Two programs that have modules, what their comparison lists, and what XLA was given."""
 
-    def __init__(
-        self,
-        programs: tuple[Program, Program],
-        reasoner: Reasoner,
-        inputs: InputPair,
-        metrics: Mapping[str, MetricRow],
-        *,
-        collectives: Sequence[CollectiveChange],
-        instructions: Sequence[InstructionChange],
-        header: Sequence[HeaderChange],
-    ) -> None:
-        self.left, self.right = programs
-        self.pairs = reasoner.pairs
-        self._reasoner = reasoner
-        self.inputs = inputs
-        self.metrics = metrics
-        self.collectives = collectives
-        self.instructions = instructions
-        self.header = header
+    left: Program
+    right: Program
+    reasoner: Reasoner
+    inputs: InputPair
+    metrics: Mapping[str, MetricRow]
+    collectives: Sequence[CollectiveChange]
+    instructions: Sequence[InstructionChange]
+    header: Sequence[HeaderChange]
 
     @property
     def modules(self) -> tuple[Module, Module]:
@@ -212,30 +276,29 @@ class Evidence:
     def op_names(self) -> tuple[frozenset[str], frozenset[str]]:
         """All op_names of both sides: of what XLA was given where both are there."""
         inputs = self.inputs
-        if inputs.is_whole:
-            left, right = inputs.texts
-        else:
-            left, right = (module.source.text for module in self.modules)
-        return list_op_names(left), list_op_names(right)
+        texts = inputs.texts if inputs.is_whole else [one.source.text for one in self.modules]
+        left, right = (frozenset(found[1] for found in _OP_NAME.finditer(text)) for text in texts)
+        return left, right
 
     @cached_property
     def values(self) -> Sequence[ValuePair]:
         """The values that hold memory at either peak, those that are the same in pairs."""
-        return pair_rows(self.left.peak_rows, self.right.peak_rows, self.pairs)
-
-    def have_same_operands(self, left: Instruction, right: Instruction) -> bool:
-        """Say whether partners have partners for operands."""
-        return all(one.kind != "operands" for one in self._reasoner.reasons(left, right))
-
-    def has_same_opcode(self, one: Instruction) -> bool:
-        """Say whether an instruction of either side has a partner that is what it is."""
-        partner = self.pairs.get(one) or self._reasoner.back.get(one)
-        return partner is not None and partner.opcode == one.opcode
+        return pair_rows(self.left.peak_rows, self.right.peak_rows, self.reasoner.pairs)
 
     def delta(self, path: str) -> float:
         """Return by how much a metric differs, 0 where a side does not know it."""
         row = self.metrics.get(path)
         return (row.delta if row else None) or 0
+
+
+def list_scopes(op_names: Iterable[str]) -> frozenset[str]:
+    """Return the different scopes of op_names."""
+    return frozenset(scope for scope in map(find_scope, op_names) if scope)
+
+
+def is_within(scope: str, outer: str) -> bool:
+    """Say whether a scope is another, or stands in it."""
+    return scope == outer or scope.startswith(f"{outer}/")
 
 
 def list_executed(program: Program) -> Iterator[tuple[Instruction, int]]:
@@ -256,10 +319,10 @@ def find_inner_scope(one: Instruction) -> str | None:
 Families: TypeAlias = Mapping[str, frozenset[str]]
 
 
-def find_families(scopes: Iterable[str]) -> Families:
-    """Return the members of each family, the scopes that differ in one number, by its name.
+def list_families(scopes: Iterable[str]) -> Families:
+    """List the members of each family, the scopes that differ in one number, by its name.
 
-    >>> find_families(["layer_0/mlp", "layer_1/mlp"])["layer_*"] == {"layer_0", "layer_1"}
+    >>> list_families(["layer_0/mlp", "layer_1/mlp"])["layer_*"] == {"layer_0", "layer_1"}
     True
     """
     found: dict[str, set[str]] = {}
@@ -270,12 +333,3 @@ def find_families(scopes: Iterable[str]) -> Families:
                 member = "/".join(parts[: index + 1])
                 found.setdefault(fold_numbers(member), set()).add(member)
     return {family: frozenset(members) for family, members in found.items()}
-
-
-def list_members(members: Iterable[str]) -> list[str]:
-    """Return members in the order of their numbers.
-
-    >>> list_members({"layer_10", "layer_9"})
-    ['layer_9', 'layer_10']
-    """
-    return sorted(members, key=lambda name: (len(name), name))

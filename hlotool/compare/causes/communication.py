@@ -1,23 +1,19 @@
-"""Are there more collectives or fewer, over other axes, are parameters cut otherwise?
+"""Causes in what crosses the interconnect, and in who computes: engines and fusions.
 
-Which collectives does less work hide, or more?
-
-Who computes the matrix products: XLA's own code, Triton, a library?
-
-Is the same work put into other fusions?
+Bytes of collectives are wire bytes per device in one run (CollectiveChange); those of fusions are
+moved in memory in one run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.fusions.rows import find_backend_kind
 from hlotool.compare.causes.cause import Cause, Evidence, list_executed
 from hlotool.compare.changes.collectives import CollectiveChange
-from hlotool.hlo import Instruction, Module
+from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
 from hlotool.program.program import Program
 from hlotool.table.words import list_some
@@ -34,26 +30,22 @@ def find_communication(evidence: Evidence) -> Iterator[Cause]:
     told: set[str] = set()
     for row in evidence.collectives:  # the largest difference comes first
         axes = next((each for each in row.details if each.startswith(_AXES)), None)
+        more = row.right_count - row.left_count
+        is_opposed = row.delta_bytes * more < 0
+        runs_otherwise = row.left_executions != row.right_executions
         if axes is not None:
             left, _, right = axes.removeprefix(_AXES).partition(" → ")
             yield _describe(row, left, right)
-        elif _points_to_bytes(row) and row.kind not in told:
+        elif more and runs_otherwise and not is_opposed and row.kind not in told:
             told.add(row.kind)
             yield _describe(row)
-
-
-def _points_to_bytes(row: CollectiveChange) -> bool:
-    """Say whether there are more and more is sent, or fewer and less; or the same, if it is."""
-    more = row.right_count - row.left_count
-    is_opposed = row.delta_bytes * more < 0
-    return bool(more) and row.left_executions != row.right_executions and not is_opposed
 
 
 def _describe(row: CollectiveChange, left: str | None = None, right: str | None = None) -> Cause:
     return Cause(
         kind="axes" if left else "collectives",
         count=row.count if left else abs(row.right_count - row.left_count),
-        subject=row.kind if left else name_collectives(row),
+        subject=row.kind if left else _name_collectives(row),
         scope=row.scope,
         left=left or str(row.left_count),
         right=right or str(row.right_count),
@@ -63,7 +55,7 @@ def _describe(row: CollectiveChange, left: str | None = None, right: str | None 
     )
 
 
-def name_collectives(row: CollectiveChange) -> str:
+def _name_collectives(row: CollectiveChange) -> str:
     """Write `all-gather over fsdp`."""
     return f"{row.kind} over {', '.join(row.axes)}" if row.axes else row.kind
 
@@ -73,26 +65,19 @@ def find_sharding(evidence: Evidence) -> Iterator[Cause]:
 
     Read off `sharding`, as printed. `left` and `right` are those of the first.
     """
-    here, there = (_list_shardings(module) for module in evidence.modules)
+    here, there = (
+        {
+            one.metadata().op_name: one.attributes["sharding"]
+            for one in module.entry.parameters
+            if "sharding" in one.attributes and one.metadata().op_name
+        }
+        for module in evidence.modules
+    )
     changed = [name for name in here if name in there and here[name] != there[name]]
     if changed:
-        first = changed[0]
-        yield Cause(
-            kind="sharding",
-            count=len(changed),
-            subject=list_some(changed, 1),
-            left=here[first],
-            right=there[first],
-        )
-
-
-def _list_shardings(module: Module) -> dict[str, str]:
-    """Return the sharding of each named entry parameter that has one."""
-    return {
-        one.metadata().op_name: one.attributes["sharding"]
-        for one in module.entry.parameters
-        if "sharding" in one.attributes and one.metadata().op_name
-    }
+        left, right = here[changed[0]], there[changed[0]]
+        subject = list_some(changed, 1)
+        yield Cause(kind="sharding", count=len(changed), subject=subject, left=left, right=right)
 
 
 _LEAST: Final = 0.01  # of the wire bytes
@@ -106,43 +91,34 @@ def find_overlap(evidence: Evidence) -> Iterator[Cause]:
     those sent were the left side's: twice as much that is sent is no overlap lost. Less than a
     hundredth of what is sent is no reason, nor is a larger part of less that is exposed.
     """
-    left, right = evidence.left.collectives, evidence.right.collectives
-    parts = [_exposed_part(evidence, side) for side in ("left", "right")]
     wire = evidence.metrics.get("collectives.wire_bytes_per_run")
-    if None in parts or wire is None:
+    exposed = evidence.metrics.get("collectives.exposed_wire_bytes_per_run")
+    if not (wire and exposed and wire.left and wire.right):
         return
-    change = (parts[1] or 0) - (parts[0] or 0)
-    is_opposed = evidence.delta("collectives.exposed_wire_bytes_per_run") * change < 0
-    if abs(change) < _LEAST or is_opposed:
+    if exposed.left is None or exposed.right is None:
         return
-    exposed = _count_exposed(left.rows), _count_exposed(right.rows)
-    changes = [row for row in evidence.collectives if (_delta(row) > 0) == (change > 0)]
-    largest = max(changes, key=lambda row: abs(_delta(row)), default=None)
+    change = exposed.right / wire.right - exposed.left / wire.left
+    if abs(change) < _LEAST or (exposed.delta or 0) * change < 0:
+        return
+    left, right = (
+        sum(row.exposed_share == 1 for row in side.collectives.rows)
+        for side in (evidence.left, evidence.right)
+    )
+    changes = [row for row in evidence.collectives if (_more_exposed(row) > 0) == (change > 0)]
+    largest = max(changes, key=lambda row: abs(_more_exposed(row)), default=None)
     yield Cause(
         kind="overlap lost" if change > 0 else "overlap gained",
-        count=abs(exposed[1] - exposed[0]),
-        subject=name_collectives(largest) if largest else None,
-        left=str(exposed[0]),
-        right=str(exposed[1]),
+        count=abs(right - left),
+        subject=_name_collectives(largest) if largest else None,
+        left=str(left),
+        right=str(right),
         measure="exposed",
-        delta_bytes=round(change * (wire.right or 0)),
+        delta_bytes=round(change * wire.right),
     )
 
 
-def _exposed_part(evidence: Evidence, side: str) -> float | None:
-    """Return the part of the wire bytes of a side that nothing hides, None where nobody knows."""
-    wire = evidence.metrics.get("collectives.wire_bytes_per_run")
-    exposed = evidence.metrics.get("collectives.exposed_wire_bytes_per_run")
-    values = [getattr(row, side) if row else None for row in (exposed, wire)]
-    return values[0] / values[1] if values[0] is not None and values[1] else None
-
-
-def _delta(row: CollectiveChange) -> int:
+def _more_exposed(row: CollectiveChange) -> int:
     return (row.right_exposed_bytes or 0) - (row.left_exposed_bytes or 0)
-
-
-def _count_exposed(rows: Sequence[CollectiveRow]) -> int:
-    return sum(row.exposed_share == 1 for row in rows)
 
 
 # By how the target of a custom call, or the backend's name of a fusion, begins.
@@ -159,15 +135,14 @@ _ENGINES: Final = (
 
 def find_products(evidence: Evidence) -> Iterator[Cause]:
     """Yield the largest move of matrix products from one engine to another."""
-    left, right = _count(evidence.left), _count(evidence.right)
+    left, right = _count_products(evidence.left), _count_products(evidence.right)
     fewer, more = left - right, right - left
-    if not fewer or not more:
-        return
-    (old, gone), (new, come) = fewer.most_common(1)[0], more.most_common(1)[0]
-    yield Cause(kind="products moved", count=min(gone, come), left=old, right=new)
+    if fewer and more:
+        (old, gone), (new, come) = fewer.most_common(1)[0], more.most_common(1)[0]
+        yield Cause(kind="products moved", count=min(gone, come), left=old, right=new)
 
 
-def _count(program: Program) -> Counter[str]:
+def _count_products(program: Program) -> Counter[str]:
     """Count the instructions that multiply matrices by who does it."""
     engines = (_find_engine(one) for one, runs in list_executed(program) if runs)
     return Counter(engine for engine in engines if engine)
@@ -178,14 +153,14 @@ def _find_engine(one: Instruction) -> str | None:
     if one.opcode in MATRIX_PRODUCTS:
         return f"plain {one.opcode}"
     if one.opcode == "custom-call":
-        return _name(one.attributes.get("custom_call_target", "").strip('"'))
+        return _find_name(one.attributes.get("custom_call_target", "").strip('"'))
     body = one.callee() if one.opcode == "fusion" else None
     if body is None or not any(each.opcode in MATRIX_PRODUCTS for each in body.instructions):
         return None
-    return _name(find_backend_kind(one) or "") or "a fusion of XLA"
+    return _find_name(find_backend_kind(one) or "") or "a fusion of XLA"
 
 
-def _name(kind: str) -> str | None:
+def _find_name(kind: str) -> str | None:
     return next((name for prefix, name in _ENGINES if kind.startswith(prefix)), None)
 
 
@@ -203,11 +178,9 @@ def find_fusing(evidence: Evidence) -> Iterator[Cause]:
     is_same = evidence.inputs.has_same_operations
     if is_same is None:
         is_same = not evidence.delta("cost.total_flops_per_run")
-    if not is_same:
-        return
     row = evidence.metrics.get("fusions.fusion_count")
     traffic = evidence.metrics.get("cost.memory_bytes_per_run")
-    if row is None or not row.delta or traffic is None:
+    if not is_same or row is None or not row.delta or traffic is None:
         return
     if abs(traffic.delta or 0) < _LEAST_FUSING * (traffic.left or 0):
         return

@@ -1,14 +1,8 @@
-"""Which part of the program is no longer made again for the backward pass, or is now?
+"""Causes in what is held and made: rematerialization, donation, the peak, element types.
 
-Read off JAX's op_names: what is made again has `rematted_computation` in its name. Numbers of
+What JAX makes again for the backward pass has `rematted_computation` in its op_name. Numbers of
 layers do not count, and a part that a side does not have at all is neither lost nor gained. Where
 what is made again has no scope, the part is the whole program, and no values are counted.
-
-Which parameters no longer give their memory to an output, or do now?
-
-What is held at the peak for no other reason that was found?
-
-Which results have a wider or a narrower element type?
 """
 
 from __future__ import annotations
@@ -25,7 +19,6 @@ from hlotool.compare.causes.cause import (
     Evidence,
     find_inner_scope,
     is_within,
-    list_outermost,
     list_scopes,
 )
 from hlotool.compare.changes.instructions import share_scope
@@ -45,41 +38,41 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Cause]:
     `count` are the values that live from the forward to the backward pass at the peak of the
     side without rematerialization and not at the other's; their bytes are held at the peak.
     """
-    left, right = (_list_made_again(names) for names in evidence.op_names)
+    again = [[name for name in names if _MADE_AGAIN in name] for names in evidence.op_names]
+    left, right = map(_fold_scopes, again)
     if left == right:
-        if not left:
-            yield from _find_without_scopes(evidence)
+        if not left and bool(again[0]) != bool(again[1]):
+            yield _describe(frozenset(), (), is_lost=bool(again[0]))
         return
-    everything = [_folded(list_scopes(names)) for names in evidence.op_names]
+    everything = [_fold_scopes(names) for names in evidence.op_names]
     lost, gained = (left - right) & everything[1], (right - left) & everything[0]
     if lost:
-        yield _describe("rematerialization lost", lost, evidence.values)
+        yield _describe(lost, evidence.values, is_lost=True)
     if gained:
-        yield _describe("rematerialization gained", gained, evidence.values)
+        yield _describe(gained, evidence.values, is_lost=False)
 
 
-def _find_without_scopes(evidence: Evidence) -> Iterator[Cause]:
-    """Yield one cause, of no values, if one side alone makes some again."""
-    was, is_now = (any(_MADE_AGAIN in name for name in names) for names in evidence.op_names)
-    if was != is_now:
-        kind: CauseKind = "rematerialization gained" if is_now else "rematerialization lost"
-        yield Cause(kind=kind, count=0)
+def _fold_scopes(op_names: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(fold_numbers, list_scopes(op_names)))
 
 
-def _describe(kind: str, scopes: frozenset[str], values: Iterable[ValuePair]) -> Cause:
-    is_lost = kind == "rematerialization lost"
-    outer = list_outermost(scopes)
-    kept = [
-        pair
-        for pair in values
-        if (pair.left is None if is_lost else pair.right is None) and _is_kept(pair, outer)
-    ]
+def _describe(scopes: frozenset[str], values: Iterable[ValuePair], *, is_lost: bool) -> Cause:
+    """Make the cause of scopes; without any, that of a whole program, of no values."""
+    kind: CauseKind = "rematerialization lost" if is_lost else "rematerialization gained"
+    if not scopes:
+        return Cause(kind=kind, count=0)
+    outer: list[str] = []
+    for scope in sorted(scopes):
+        if not any(is_within(scope, each) for each in outer):
+            outer.append(scope)
+    alone = [pair for pair in values if (pair.left is None if is_lost else pair.right is None)]
+    kept = [pair for pair in alone if _is_kept(pair, outer)]
     return Cause(
-        kind="rematerialization lost" if is_lost else "rematerialization gained",
+        kind=kind,
         count=len(kept),
         subject=", ".join(outer),
         measure="peak",
-        delta_bytes=sum(pair.right_bytes - pair.left_bytes for pair in kept),
+        delta_bytes=sum(pair.delta_bytes for pair in kept),
     )
 
 
@@ -91,14 +84,6 @@ def _is_kept(pair: ValuePair, outer: list[str]) -> bool:
     return row.class_ == "temp" and is_forward and any(is_within(scope, one) for one in outer)
 
 
-def _list_made_again(op_names: Iterable[str]) -> frozenset[str]:
-    return _folded(list_scopes(name for name in op_names if _MADE_AGAIN in name))
-
-
-def _folded(scopes: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(fold_numbers, scopes))
-
-
 _TREE: Final = re.compile(r"\w+(?:\[[^\]]*\]|\.\w+)?")  # `state['mu']` of `state['mu']['w'][0]`
 
 
@@ -108,50 +93,41 @@ def find_donation(evidence: Evidence) -> Iterator[Cause]:
     Parameters are the same if their names are, without names if their numbers are. Bytes are
     those of the arrays.
     """
-    left, right = evidence.modules
-    here, there = left.header, right.header
+    here, there = (module.header for module in evidence.modules)
     if here.aliases == there.aliases and here.donors == there.donors:
         return
-    sides = _by_name(evidence.left), _by_name(evidence.right)
-    known = _names(evidence.left) & _names(evidence.right)
-    lost = [row for key, row in sides[0].items() if key in known and key not in sides[1]]
-    gained = [row for key, row in sides[1].items() if key in known and key not in sides[0]]
+    (left, left_names), (right, right_names) = map(_by_name, (evidence.left, evidence.right))
+    known = left_names & right_names
+    lost = [row for key, row in left.items() if key in known and key not in right]
+    gained = [row for key, row in right.items() if key in known and key not in left]
     if lost:
         yield _describe_donation("donation lost", lost, -1)
     if gained:
         yield _describe_donation("donation gained", gained, 1)
 
 
+def _by_name(program: Program) -> tuple[Mapping[str, DonationRow], set[str]]:
+    """Return what is donated by name, and all names: of arrays that could be, and parameters."""
+    rows = [(row.parameter_name or f"{row.parameter_number}", row) for row in program.donations]
+    parameters = program.expect_module().entry.parameters
+    names = {one.metadata().op_name or f"{one.parameter_number}" for one in parameters}
+    donated = {name: row for name, row in rows if row.status != "not-donated"}
+    return donated, names | {name for name, _ in rows}
+
+
 def _describe_donation(kind: CauseKind, rows: Sequence[DonationRow], sign: int) -> Cause:
-    trees: dict[str, int] = {}
+    trees: Counter[str] = Counter()
     for row in rows:
+        found = _TREE.match(row.parameter_name or "")
         name = row.parameter_name or f"parameter {row.parameter_number}"
-        found = _TREE.match(name)
-        tree = found[0] if found and row.parameter_name else name
-        trees[tree] = trees.get(tree, 0) + row.size_bytes
-    ordered = sorted(trees, key=lambda tree: -trees[tree])
+        trees[found[0] if found else name] += row.size_bytes
     return Cause(
         kind=kind,
         count=len(rows),
-        subject=list_some(ordered),
+        subject=list_some([tree for tree, _ in trees.most_common()]),
         measure="donated",
-        delta_bytes=sign * sum(row.size_bytes for row in rows),
+        delta_bytes=sign * trees.total(),
     )
-
-
-def _by_name(program: Program) -> Mapping[str, DonationRow]:
-    return {_name(row): row for row in program.donations if row.status != "not-donated"}
-
-
-def _name(row: DonationRow) -> str:
-    return row.parameter_name or f"{row.parameter_number}"
-
-
-def _names(program: Program) -> set[str]:
-    """Name all entry parameters, and those of their arrays that were, or could be, donated."""
-    rows = {_name(row) for row in program.donations}
-    parameters = program.expect_module().entry.parameters
-    return rows | {one.metadata().op_name or f"{one.parameter_number}" for one in parameters}
 
 
 def find_values(evidence: Evidence) -> Iterator[Cause]:
@@ -163,28 +139,34 @@ def find_values(evidence: Evidence) -> Iterator[Cause]:
     those that went, `right` those that came; name, scope and bytes are those of the largest group
     of them, as the list of memory has groups, without twins among those that went.
     """
-    changed = [pair for pair in evidence.values if pair.left_bytes != pair.right_bytes]
-    is_more = sum(map(_delta, changed)) > 0
+    changed = [pair for pair in evidence.values if pair.delta_bytes]
+    is_more = _add_up(changed) > 0
     twins: dict[Hashable, list[ValuePair]] = {}
     for pair in changed:
         shown = pair.shown
-        key = shown.class_, shown.shape, _leave_out_layers(shown.scope or "")
-        twins.setdefault(key, []).append(pair)
+        parts = fold_numbers(shown.scope or "").split("/")
+        scope = "/".join(part for part in parts if ANY not in part)
+        twins.setdefault((shown.class_, shown.shape, scope), []).append(pair)
     rest = [pair for group in twins.values() for pair in _leave_out_twins(group)]
     alike: dict[Hashable, list[ValuePair]] = {}
     for pair in rest:
-        if (_delta(pair) > 0) == is_more:
+        if (pair.delta_bytes > 0) == is_more:
             alike.setdefault(find_likeness(pair), []).append(pair)
-    if alike:
-        yield _describe_values(
-            list(alike.values()),
-            went=sum(pair.right is None for pair in rest),
-            came=sum(pair.left is None for pair in rest),
-        )
-
-
-def _leave_out_layers(scope: str) -> str:
-    return "/".join(part for part in fold_numbers(scope).split("/") if ANY not in part)
+    if not alike:
+        return
+    largest = min(alike.values(), key=lambda some: (-abs(_add_up(some)), some[0].shown.value))
+    first = max(largest, key=lambda pair: abs(pair.delta_bytes)).shown
+    times = f"×{len(largest)} " if len(largest) > 1 else ""
+    yield Cause(
+        kind="values at the peak",
+        count=sum(map(len, alike.values())),
+        subject=f"{times}{first.value} {first.shape}",
+        scope=share_scope(pair.shown.scope for pair in largest),
+        left=str(sum(pair.right is None for pair in rest)),
+        right=str(sum(pair.left is None for pair in rest)),
+        measure="peak",
+        delta_bytes=_add_up(largest),
+    )
 
 
 def _leave_out_twins(group: Sequence[ValuePair]) -> list[ValuePair]:
@@ -195,27 +177,11 @@ def _leave_out_twins(group: Sequence[ValuePair]) -> list[ValuePair]:
     return [*came[len(went) :], *went[len(came) :], *both]
 
 
-def _describe_values(groups: Sequence[Sequence[ValuePair]], *, went: int, came: int) -> Cause:
-    largest = min(groups, key=lambda group: (-abs(sum(map(_delta, group))), group[0].shown.value))
-    first = max(largest, key=lambda pair: abs(_delta(pair)))
-    times = f"×{len(largest)} " if len(largest) > 1 else ""
-    return Cause(
-        kind="values at the peak",
-        count=sum(map(len, groups)),
-        subject=f"{times}{first.shown.value} {first.shown.shape}",
-        scope=share_scope(pair.shown.scope for pair in largest),
-        left=str(went),
-        right=str(came),
-        measure="peak",
-        delta_bytes=sum(map(_delta, largest)),
-    )
+def _add_up(pairs: Iterable[ValuePair]) -> int:
+    return sum(pair.delta_bytes for pair in pairs)
 
 
-def _delta(pair: ValuePair) -> int:
-    return pair.right_bytes - pair.left_bytes
-
-
-_MAKE_NOTHING: Final = FREE | CONTROL_FLOW  # what runs in them makes it
+MAKE_NOTHING: Final = FREE | CONTROL_FLOW  # what runs in them makes it
 
 
 def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
@@ -232,8 +198,7 @@ def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
         deltas[left.dtype, right.dtype] += ((right.size_bytes or 0) - (left.size_bytes or 0)) * runs
     wire: Counter[str] = Counter()
     for row in evidence.collectives:
-        for detail in row.details:
-            wire[detail] += row.delta_bytes
+        wire.update(dict.fromkeys(row.details, row.delta_bytes))
     for (old, new), count in counts.items():
         delta = deltas[old, new]
         if delta:
@@ -251,25 +216,26 @@ def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
 def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, int]]:
     """Yield arrays of partners that differ in their element type, and how often they are made."""
     executions = evidence.right.executions
-    for one, other in evidence.pairs.items():
+    for one, other in evidence.reasoner.pairs.items():
         runs = executions.lower_bound(other.computation)
-        if not runs or other.opcode in _MAKE_NOTHING or other.opcode.endswith("-done"):
+        if not runs or other.opcode in MAKE_NOTHING or other.opcode.endswith("-done"):
             continue
         here, there = list(one.shape.leaves()), list(other.shape.leaves())
         if [each.dims for each in here] != [each.dims for each in there]:
             continue  # of what carries other arrays, no index says which are the same
         changed = [
-            (left, right)
+            (left, right, runs)
             for left, right in zip(here, there, strict=True)
             if left.dtype != right.dtype and None not in (left.size_bytes, right.size_bytes)
         ]
         if changed and _are_sure(evidence, one, other):
-            yield from ((left, right, runs) for left, right in changed)
+            yield from changed
 
 
 def _are_sure(evidence: Evidence, left: Instruction, right: Instruction) -> bool:
     scopes = {scope for scope in (find_inner_scope(left), find_inner_scope(right)) if scope}
-    if len(scopes) > 1 or not evidence.have_same_operands(left, right):
+    reasons = evidence.reasoner.reasons(left, right)
+    if len(scopes) > 1 or any(one.kind == "operands" for one in reasons):
         return False
     return not any(map(_are_of_other_tuples, left.operands, right.operands))
 
@@ -279,9 +245,9 @@ def _are_of_other_tuples(left: Instruction, right: Instruction) -> bool:
 
     A loop that hands on more values may have put another one there.
     """
-    if left.opcode != "get-tuple-element" or right.opcode != left.opcode:
-        return False
-    if str(left.shape) == str(right.shape):
+    if not left.opcode == right.opcode == "get-tuple-element" or str(left.shape) == str(
+        right.shape
+    ):
         return False
     sizes = [sum(1 for _ in one.operands[0].shape.leaves()) for one in (left, right)]
     return sizes[0] != sizes[1]

@@ -1,9 +1,7 @@
 """What a diff lists, one file a list or block of its answer.
 
-`changes` finds the instructions that differ, `reasons` says why, `fold` counts what changed
-alike. `fusions` does so for fusions: `fusion_events` finds what changed, `fusion_families` what
-was split or merged. `memory` compares the values that `memory_pairs` has paired, `collectives`
-what crosses the interconnect, `run_time` how long a run takes. `metrics` has the figures side by
-side, `headline` the few that come first. `header`, `flags` and `order` tell what lies outside the
-instructions. `text` writes both programs line by line. `columns` declares what several lists show.
+`instructions` finds those that differ, `reasons` says why; `fusions` folds what changed alike, and
+says what was split or merged. `memory` pairs the values at the two peaks, `collectives` what
+crosses the interconnect. `figures` has the figures side by side, the headline, times and the
+threshold. `header` tells of module headers and flags, `text` writes both programs line by line.
 """

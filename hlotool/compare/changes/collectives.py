@@ -1,9 +1,8 @@
-"""Which collective of one program is which of the other?
+"""What crosses the interconnect on each side, by kind, network, devices and element type.
 
-By the devices, never by the notation of their groups: `mesh['a'=4,'b'=2] {'a'}` and
-`[2,4]<=[4,2]T(1,0)` are the same. What follows no strides is together.
-
-What crosses the interconnect on each side, by kind, network, devices and element type.
+Collectives are put in pairs first: by the devices, never by the notation of their groups, as
+`mesh['a'=4,'b'=2] {'a'}` and `[2,4]<=[4,2]T(1,0)` are the same. Groups that follow no strides are
+taken together.
 """
 
 from __future__ import annotations
@@ -17,15 +16,8 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives.mesh import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.compare.changes.instructions import (
-    CHANGE,
-    LEFT,
-    RIGHT,
-    SOURCE_LINE,
-    WHAT,
-    Change,
-    share_scope,
-)
+from hlotool.compare.changes import instructions as columns
+from hlotool.compare.changes.instructions import LEFT, RIGHT, Change, share_scope, sides
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, Unit, column, figure
@@ -52,7 +44,11 @@ def _devices(row: CollectiveRow | None) -> Hashable:
 
     Of other networks a side may not know its own, and of axes not the names.
     """
-    return row and (row.kind, row.network == "dcn", row.strides, row.group_size)
+    return row and (*_unlocated(row), row.strides, row.group_size)
+
+
+def _unlocated(row: CollectiveRow) -> tuple[str, bool]:
+    return row.kind, row.network == "dcn"
 
 
 # From strict to loose. What has another dtype or runs over other devices is at the same place.
@@ -63,14 +59,8 @@ _KEYS: Final[tuple[_Key, ...]] = (
     lambda row: (_devices(row), row.dtype),
     lambda row: (_devices(row), row.executions, row.scope),
     lambda row: (_devices(row), row.executions),
-)
-_MOVED: Final[_Key] = lambda row: (  # noqa: E731  one of a kind with those above
-    row.kind,
-    row.network == "dcn",
-    row.dtype,
-    row.payload_bytes,
-    row.executions,
-    row.scope,
+    # Over other devices only what moves the same bytes as often for the same scope.
+    lambda row: (*_unlocated(row), row.dtype, row.payload_bytes, row.executions, row.scope),
 )
 
 
@@ -84,7 +74,7 @@ def pair_collectives(
     """
     found: list[RowPair] = []
     here, there = list(left), list(right)
-    for key in (*_KEYS, _MOVED):
+    for key in _KEYS:
         waiting: dict[Hashable, deque[CollectiveRow]] = {}
         for row in there:
             waiting.setdefault(key(row), deque()).append(row)
@@ -100,14 +90,14 @@ def pair_collectives(
     return [*found, *(RowPair(row, None) for row in here), *(RowPair(None, row) for row in there)]
 
 
-_HOW_MANY: Final = "how many"
-_RUNS: Final = "how often those run"
-_PAYLOAD: Final = "payload in one run,"
-_WIRE: Final = "wire bytes per device and run,"
 _UNSURE: Final = "whether a size or a trip count is unknown,"
-_LEFT_LOWER, _RIGHT_LOWER = "is_left_lower_bound", "is_right_lower_bound"
 _EXPOSED: Final = "wire bytes that no work hides,"
 _SECONDS: Final = "with --chip: time that no work hides,"
+_WIRE: Final = "wire bytes per device and run,"
+_LEFT_LOWER, _RIGHT_LOWER = "is_left_lower_bound", "is_right_lower_bound"
+_RUNS: Final = "how often those run"
+_PAYLOAD: Final = "payload in one run,"
+_COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True, give_way=3)
 
 
 def _exposed(meaning: str, unit: Unit, heading: str, give_way: int) -> Meta:
@@ -122,7 +112,7 @@ def _exposed(meaning: str, unit: Unit, heading: str, give_way: int) -> Meta:
     )
 
 
-class CollectiveChange(Struct, frozen=True):
+class CollectiveChange(Struct, frozen=True, kw_only=True):
     """All collectives of one kind, network, devices and dtype that differ.
 
     Those that a partner takes the place of, with another dtype or over other devices, are one
@@ -130,18 +120,18 @@ class CollectiveChange(Struct, frozen=True):
     there are now (were, if removed). An unknown trip count counts once, and the flags say so.
     """
 
-    change: Annotated[Change, CHANGE]
+    change: Annotated[Change, columns.CHANGE]
     kind: Annotated[str, column("what they amount to", words=COLLECTIVES, wants=WHOLE)]
     network: Annotated[
         Network | None, column("what they run over, where the text tells", null_text="")
-    ]
+    ] = None
     axes: Annotated[
         tuple[str, ...] | None,
         column("mesh axes, as the right calls them, else the left", null_text=""),
-    ]
+    ] = None
     group_size: Annotated[
         int | None, column("devices of a group", NUMBER, heading="n", null_text="", give_way=8)
-    ]
+    ] = None
     dtype: Annotated[
         str | None,
         column(
@@ -149,16 +139,12 @@ class CollectiveChange(Struct, frozen=True):
             words=DTYPES,
             give_way=7,
         ),
-    ]
+    ] = None
     count: Annotated[
         int, figure("how many there are on the right, else on the left", COUNT, is_summed=False)
     ]
-    left_count: Annotated[
-        int, column(_HOW_MANY + LEFT, COUNT, heading="old", is_exact=True, give_way=3)
-    ]
-    right_count: Annotated[
-        int, column(_HOW_MANY + RIGHT, COUNT, heading="new", is_exact=True, give_way=3)
-    ]
+    left_count: Annotated[int, _COUNTS[0]]
+    right_count: Annotated[int, _COUNTS[1]]
     left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs", give_way=4)]
     right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs", give_way=4)]
     left_payload_bytes: Annotated[int, figure(_PAYLOAD + LEFT, BYTES)]
@@ -208,16 +194,13 @@ class CollectiveChange(Struct, frozen=True):
     ]
     scope: Annotated[
         str | None, column("module path that they share", null_text="", is_path=True, give_way=6)
-    ]
-    source_file: Annotated[str | None, figure("file of the largest")]
-    source_line: Annotated[int | None, SOURCE_LINE]
+    ] = None
+    source_file: Annotated[str | None, figure("file of the largest")] = None
+    source_line: Annotated[int | None, columns.SOURCE_LINE] = None
     details: Annotated[
         tuple[str, ...], figure("what else differs: dtype, axes, who asked for it, each with both")
-    ]
-    what: Annotated[str, WHAT]
-
-
-N = TypeVar("N", int, float)
+    ] = ()
+    what: Annotated[str, columns.WHAT] = ""
 
 
 def compare_collectives(
@@ -225,9 +208,9 @@ def compare_collectives(
 ) -> tuple[CollectiveChange, ...]:
     """Compare group by group; the largest difference of wire bytes comes first.
 
-    Rows are put in pairs first (`collective_pairs`); pairs of one kind that differ alike in
-    dtype and devices, and rows without a partner of that dtype and these devices, are a group.
-    Groups in which neither number, executions, bytes, exposure nor who asked differ are left out.
+    Rows are put in pairs first; pairs of one kind that differ alike in dtype and devices, and rows
+    without a partner of that dtype and these devices, are a group. Groups in which neither number,
+    executions, bytes, exposure nor who asked differ are left out.
     """
     groups: dict[Hashable, list[RowPair]] = {}
     for pair in pair_collectives(left, right):
@@ -242,7 +225,7 @@ def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
     right = [pair.right for pair in pairs if pair.right]
     shown = right or left
     largest = max(shown, key=lambda row: row.known_wire_bytes_per_run)
-    details = _details(pairs)
+    details = _list_details(pairs)
     return replace(
         make_change(largest.kind, _sum_up(left), _sum_up(right)),
         network=largest.network,
@@ -257,45 +240,41 @@ def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
     )
 
 
-def _details(pairs: Sequence[RowPair]) -> tuple[str, ...]:
-    """Say what differs between partners that no figure tells: dtype, axes, who asked."""
+def _list_details(pairs: Sequence[RowPair]) -> tuple[str, ...]:
+    """Say what differs between partners that no figure tells: dtype, axes, who asked.
+
+    Of axes the names do not count where the devices are equal, nor does who asked where a side
+    does not tell.
+    """
     whole = [(pair.left, pair.right) for pair in pairs if pair.left and pair.right]
+    moved = [(one, other) for one, other in whole if one.strides != other.strides]
+    asked = [(one.asked_by, other.asked_by) for one, other in whole]
     found = []
     for title, values in (
         ("dtype", [(one.dtype, other.dtype) for one, other in whole]),
-        ("axes", [_axes(one, other) for one, other in whole]),
-        ("asked by", [_askers(one, other) for one, other in whole]),
+        ("axes", [(_name_axes(one), _name_axes(other)) for one, other in moved]),
+        ("asked by", [both for both in asked if all(both)]),
     ):
-        changes = dict.fromkeys(pair for pair in values if pair[0] != pair[1])
+        changes = dict.fromkeys(both for both in values if both[0] != both[1])
         found += [f"{title} {one} → {other}" for one, other in changes]
     return tuple(found)
 
 
-def _askers(left: CollectiveRow, right: CollectiveRow) -> tuple[str, str]:
-    """Return who asked for both; equal where a side does not tell."""
-    known = left.asked_by and right.asked_by
-    return (left.asked_by or "", right.asked_by or "") if known else ("", "")
-
-
-def _axes(left: CollectiveRow, right: CollectiveRow) -> tuple[str, str]:
-    """Return the axes of both; equal where the devices are, whatever their names."""
-    if left.strides == right.strides:
-        return "", ""
-    one, other = (", ".join(row.axes or row.strides or ("?",)) for row in (left, right))
-    return one, other
+def _name_axes(row: CollectiveRow) -> str:
+    return ", ".join(row.axes or row.strides or ("?",))
 
 
 class Sums(Struct, frozen=True):
     """What the collectives of a group add up to on one side; no exposure where nobody says."""
 
-    count: int
-    executions: int
-    payload_bytes: int
-    wire_bytes: int
-    exposed_bytes: int | None
-    exposed_seconds: float | None
-    is_lower_bound: bool
-    is_exposed_lower_bound: bool
+    count: int = 0
+    executions: int = 0
+    payload_bytes: int = 0
+    wire_bytes: int = 0
+    exposed_bytes: int | None = None
+    exposed_seconds: float | None = None
+    is_lower_bound: bool = False
+    is_exposed_lower_bound: bool = False
 
 
 def _sum_up(rows: Sequence[CollectiveRow]) -> Sums | None:
@@ -313,6 +292,9 @@ def _sum_up(rows: Sequence[CollectiveRow]) -> Sums | None:
     )
 
 
+N = TypeVar("N", int, float)
+
+
 def _add_up(values: Sequence[N | None]) -> N | None:
     """Add up what is known, None where nothing is."""
     known = [value for value in values if value is not None]
@@ -321,25 +303,19 @@ def _add_up(values: Sequence[N | None]) -> N | None:
 
 def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveChange:
     """Put two sides together, None for a side that has none; all else is left open."""
-    sides = [side for side in (left, right) if side is not None]
+    known = [side for side in (left, right) if side is not None]
+    # A side that has none exposes nothing, but only where the other side knows what it exposes.
     nothing = Sums(
-        0,
-        0,
-        0,
-        0,
-        0 if all(side.exposed_bytes is not None for side in sides) else None,
-        0.0 if all(side.exposed_seconds is not None for side in sides) else None,
-        is_lower_bound=False,
-        is_exposed_lower_bound=False,
+        exposed_bytes=0 if all(side.exposed_bytes is not None for side in known) else None,
+        exposed_seconds=0.0 if all(side.exposed_seconds is not None for side in known) else None,
     )
     here, there = left or nothing, right or nothing
+    exposed = None
+    if here.exposed_bytes is not None and there.exposed_bytes is not None:
+        exposed = there.exposed_bytes - here.exposed_bytes
     return CollectiveChange(
-        change="added" if left is None else "removed" if right is None else "changed",
+        change=columns.name_change(left, right),
         kind=kind,
-        network=None,
-        axes=None,
-        group_size=None,
-        dtype=None,
         count=there.count or here.count,
         left_count=here.count,
         right_count=there.count,
@@ -352,7 +328,7 @@ def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveC
         delta_bytes=there.wire_bytes - here.wire_bytes,
         left_exposed_bytes=here.exposed_bytes,
         right_exposed_bytes=there.exposed_bytes,
-        delta_exposed_bytes=_subtract(there.exposed_bytes, here.exposed_bytes),
+        delta_exposed_bytes=exposed,
         left_exposed_seconds=here.exposed_seconds,
         right_exposed_seconds=there.exposed_seconds,
         is_left_lower_bound=here.is_lower_bound,
@@ -360,11 +336,6 @@ def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveC
         is_lower_bound=there.is_lower_bound,
         is_upper_bound=here.is_lower_bound,
         is_exposed_lower_bound=here.is_exposed_lower_bound or there.is_exposed_lower_bound,
-        scope=None,
-        source_file=None,
-        source_line=None,
-        details=(),
-        what="",
     )
 
 
@@ -373,7 +344,3 @@ def has_changed(row: CollectiveChange) -> bool:
     left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
     right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
     return left != right or bool(row.delta_exposed_bytes) or bool(row.details)
-
-
-def _subtract(right: int | None, left: int | None) -> int | None:
-    return None if right is None or left is None else right - left

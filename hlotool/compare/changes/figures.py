@@ -1,21 +1,24 @@
-"""The figures of both programs side by side.
+"""The figures of both programs side by side, the few in a headline, and how much one may grow.
 
-The few figures that a diff is summed up in.
-
-How long would a run take on each side, by estimate?
+Figures are named as budgets name them (METRICS of `program`). Where one side's figure is a bound,
+the difference is one as well: the more the right may be, or the less the left, the larger it is.
+Times are estimates of one run. A threshold judges the figures of which less is better.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from hlotool.analysis.cost.chips import PRICED_AS_BF16
 from hlotool.analysis.outline.clock import RunTime
 from hlotool.compare.changes.instructions import LEFT, RELATIVE_DELTA, RIGHT
+from hlotool.errors import UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import NamedFigures
 from hlotool.table import (
@@ -31,8 +34,10 @@ from hlotool.table import (
     column,
     figure,
 )
+from hlotool.table.quantity import TIMES, find_share, parse_size, parse_time
 
 ESTIMATED_TIME: Final = "run_time.estimated_seconds"
+Bounds: TypeAlias = tuple[bool, bool]  # whether a difference is at least so much, at most so much
 # What is compared, in the order of a report.
 DIFFED: Final = (
     "buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes",
@@ -58,6 +63,18 @@ DIFFED: Final = (
 _ROUNDING: Final = 1e-9  # how far apart sums of the same seconds in another order may be
 
 
+def _on(side: str, heading: str) -> Meta:
+    """Declare the figure of one side, with its own marks of bounds."""
+    return column(
+        f"on the {side}",
+        MEASURE,
+        heading=heading,
+        unit_from="unit",
+        lower_if=f"is_{side}_lower_bound",
+        upper_if=f"is_{side}_upper_bound",
+    )
+
+
 class MetricRow(Struct, frozen=True):
     """A figure on both sides; null where a side does not know it.
 
@@ -67,28 +84,8 @@ class MetricRow(Struct, frozen=True):
     """
 
     metric: Annotated[str, column("the figure, as budgets name it")]
-    left: Annotated[
-        int | float | None,
-        column(
-            "on the left",
-            MEASURE,
-            heading="old",
-            unit_from="unit",
-            lower_if="is_left_lower_bound",
-            upper_if="is_left_upper_bound",
-        ),
-    ]
-    right: Annotated[
-        int | float | None,
-        column(
-            "on the right",
-            MEASURE,
-            heading="new",
-            unit_from="unit",
-            lower_if="is_right_lower_bound",
-            upper_if="is_right_upper_bound",
-        ),
-    ]
+    left: Annotated[int | float | None, _on("left", "old")] = None
+    right: Annotated[int | float | None, _on("right", "new")] = None
     delta: Annotated[
         int | float | None,
         column(
@@ -100,16 +97,27 @@ class MetricRow(Struct, frozen=True):
             lower_if="is_lower_bound",
             upper_if="is_upper_bound",
         ),
-    ]
-    relative_delta: Annotated[float | None, RELATIVE_DELTA]
-    ratio: Annotated[float | None, figure("right divided by left", RATIO)]
-    is_left_lower_bound: Annotated[bool, figure("whether the left figure is a lower bound")]
-    is_left_upper_bound: Annotated[bool, figure("whether the left figure is an upper bound")]
-    is_right_lower_bound: Annotated[bool, figure("whether the right figure is a lower bound")]
-    is_right_upper_bound: Annotated[bool, figure("whether the right figure is an upper bound")]
-    is_lower_bound: Annotated[bool, figure("whether the difference is a lower bound")]
-    is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")]
-    unit: Unit
+    ] = None
+    relative_delta: Annotated[float | None, RELATIVE_DELTA] = None
+    ratio: Annotated[float | None, figure("right divided by left", RATIO)] = None
+    is_left_lower_bound: Annotated[bool, figure("whether the left figure is a lower bound")] = False
+    is_left_upper_bound: Annotated[bool, figure("whether the left figure is an upper bound")] = (
+        False
+    )
+    is_right_lower_bound: Annotated[bool, figure("whether the right figure is a lower bound")] = (
+        False
+    )
+    is_right_upper_bound: Annotated[bool, figure("whether the right figure is an upper bound")] = (
+        False
+    )
+    is_lower_bound: Annotated[bool, figure("whether the difference is a lower bound")] = False
+    is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")] = False
+    unit: Unit = Unit.NUMBER
+
+    @property
+    def bounds(self) -> Bounds:
+        """Whether the difference is a lower and an upper bound."""
+        return self.is_lower_bound, self.is_upper_bound
 
 
 def compare_metrics(
@@ -120,6 +128,34 @@ def compare_metrics(
     return tuple(row for row in rows if row.left is not None or row.right is not None)
 
 
+def _compare(path: str, left: NamedFigures, right: NamedFigures) -> MetricRow:
+    one, other = _find_number(left.metric(path)), _find_number(right.metric(path))
+    (here_lower, here_upper), (there_lower, there_upper) = left.bounds(path), right.bounds(path)
+    delta: int | float | None = None
+    if one is not None and other is not None:
+        is_noise = not isinstance(one, int) and math.isclose(one, other, rel_tol=_ROUNDING)
+        delta = 0 if is_noise else other - one
+    return MetricRow(
+        path,
+        one,
+        other,
+        delta,
+        (other - one) / one if one and other is not None else None,
+        other / one if one and other is not None else None,
+        here_lower,
+        here_upper,
+        there_lower,
+        there_upper,
+        there_lower or here_upper,
+        there_upper or here_lower,
+        METRICS[path].unit,
+    )
+
+
+def _find_number(value: object) -> int | float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def changed_metrics(rows: Iterable[MetricRow]) -> tuple[MetricRow, ...]:
     """Keep the figures that both sides know and that differ."""
     return tuple(row for row in rows if row.delta)
@@ -128,44 +164,6 @@ def changed_metrics(rows: Iterable[MetricRow]) -> tuple[MetricRow, ...]:
 def by_path(rows: Iterable[MetricRow]) -> Mapping[str, MetricRow]:
     """Return the rows by their metric."""
     return {row.metric: row for row in rows}
-
-
-def _compare(path: str, left: NamedFigures, right: NamedFigures) -> MetricRow:
-    one, other = _number(left.metric(path)), _number(right.metric(path))
-    known = one is not None and other is not None
-    (is_left_lower, is_left_upper), (is_right_lower, is_right_upper) = (
-        left.bounds(path),
-        right.bounds(path),
-    )
-    return MetricRow(
-        path,
-        one,
-        other,
-        _subtract(one, other) if known else None,  # type: ignore[arg-type]
-        (other - one) / one if known and one else None,  # type: ignore[operator]
-        other / one if known and one else None,  # type: ignore[operator]
-        is_left_lower,
-        is_left_upper,
-        is_right_lower,
-        is_right_upper,
-        is_right_lower or is_left_upper,
-        is_right_upper or is_left_lower,
-        METRICS[path].unit,
-    )
-
-
-def _subtract(left: float, right: float) -> int | float:
-    """Return right − left; 0 where floats differ by rounding alone."""
-    is_noise = not isinstance(left, int) and math.isclose(left, right, rel_tol=_ROUNDING)
-    return 0 if is_noise else right - left
-
-
-def _number(value: object) -> int | float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number else None  # type: ignore[return-value]
-
-
-Bounds: TypeAlias = tuple[bool, bool]  # whether a difference is at least so much, at most so much
 
 
 class Headline(Struct, frozen=True):
@@ -198,68 +196,64 @@ class Headline(Struct, frozen=True):
 HEADLINE: Final = Block("headline", Headline, "the diff in one line")
 
 
+_UNKNOWN: Final = MetricRow("")
+
+
 def pick_headline(rows: Mapping[str, MetricRow]) -> Headline:
     """Pick the few figures from the metrics.
 
     Where only one side has a buffer assignment, the other's peak is taken as estimated.
     """
-    wire = rows.get("collectives.wire_bytes_per_run")
-    exposed = rows.get("collectives.exposed_wire_bytes_per_run")
-    exposed_time = rows.get("collectives.exposed_seconds")
-    flops = rows.get("cost.total_flops_per_run")
-    fusions = rows.get("fusions.fusion_count")
-    peaks = _peaks(rows)
-    sides = [one for one, _ in peaks]
-    delta = None if sides[0] is None or sides[1] is None else sides[1] - sides[0]
-    count = sum(is_estimate for _, is_estimate in peaks)
+    peak, guess, wire, exposed, exposed_time, flops, fusions = (
+        rows.get(path, _UNKNOWN)
+        for path in (
+            "buffers.peak_bytes",
+            "buffers.estimated.peak_bytes",
+            "collectives.wire_bytes_per_run",
+            "collectives.exposed_wire_bytes_per_run",
+            "collectives.exposed_seconds",
+            "cost.total_flops_per_run",
+            "fusions.fusion_count",
+        )
+    )
+    left, is_left_guess = _choose_peak(peak.left, guess.left)
+    right, is_right_guess = _choose_peak(peak.right, guess.right)
+    delta = None if left is None or right is None else right - left
     return Headline(
-        estimated=("neither", "one", "both")[count],
-        left_peak_bytes=sides[0],
-        right_peak_bytes=sides[1],
+        estimated=("neither", "one", "both")[is_left_guess + is_right_guess],
+        left_peak_bytes=left,
+        right_peak_bytes=right,
         peak_delta_bytes=delta,
-        peak_change=delta / sides[0] if delta is not None and sides[0] else None,
-        wire_delta_bytes=_delta(wire),
-        wire_change=wire.relative_delta if wire else None,
-        exposed_delta_bytes=_delta(exposed),
-        exposed_change=exposed.relative_delta if exposed else None,
-        exposed_delta_seconds=exposed_time.delta if exposed_time else None,
-        exposed_seconds_change=exposed_time.relative_delta if exposed_time else None,
-        flops_delta=_delta(flops),
-        flops_change=flops.relative_delta if flops else None,
-        left_fusion_count=_whole(fusions.left) if fusions else None,
-        right_fusion_count=_whole(fusions.right) if fusions else None,
-        wire_bounds=_bounds(wire),
-        exposed_bounds=_bounds(exposed_time or exposed),
-        flops_bounds=_bounds(flops),
+        peak_change=delta / left if delta is not None and left else None,
+        wire_delta_bytes=_whole(wire.delta),
+        wire_change=wire.relative_delta,
+        exposed_delta_bytes=_whole(exposed.delta),
+        exposed_change=exposed.relative_delta,
+        exposed_delta_seconds=exposed_time.delta,
+        exposed_seconds_change=exposed_time.relative_delta,
+        flops_delta=_whole(flops.delta),
+        flops_change=flops.relative_delta,
+        left_fusion_count=_whole(fusions.left),
+        right_fusion_count=_whole(fusions.right),
+        wire_bounds=wire.bounds,
+        exposed_bounds=(exposed if exposed_time is _UNKNOWN else exposed_time).bounds,
+        flops_bounds=flops.bounds,
     )
 
 
-def _peaks(rows: Mapping[str, MetricRow]) -> list[tuple[int | None, bool]]:
-    """Return each side's peak, and whether it is an estimate."""
-    known, estimated = rows.get("buffers.peak_bytes"), rows.get("buffers.estimated.peak_bytes")
-    found = []
-    for side in ("left", "right"):
-        peak = _whole(getattr(known, side)) if known else None
-        guess = _whole(getattr(estimated, side)) if estimated else None
-        found.append((guess, True) if peak is None and guess is not None else (peak, False))
-    return found
-
-
-def _delta(row: MetricRow | None) -> int | None:
-    return _whole(row.delta) if row else None
-
-
-def _bounds(row: MetricRow | None) -> Bounds:
-    return (row.is_lower_bound, row.is_upper_bound) if row else (False, False)
+def _choose_peak(known: float | None, estimated: float | None) -> tuple[int | None, bool]:
+    """Return a side's peak, and whether it is an estimate."""
+    is_estimate = known is None and estimated is not None
+    return _whole(estimated if is_estimate else known), is_estimate
 
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-_TIME = "with --chip: estimated time of one run at the chip's peaks,"
-_MEMORY = "part of that time that memory traffic limits,"
-_EXPOSED = "part of that time in which work waits for collectives,"
+_TIME: Final = "with --chip: estimated time of one run at the chip's peaks,"
+_MEMORY: Final = "part of that time that memory traffic limits,"
+_EXPOSED: Final = "part of that time in which work waits for collectives,"
 
 
 class TimeChange(Struct, frozen=True):
@@ -311,3 +305,73 @@ def compare_times(left: RunTime | None, right: RunTime | None) -> TimeChange | N
 
 def _part(seconds: float, of_seconds: float) -> float | None:
     return seconds / of_seconds if of_seconds else None
+
+
+# Of these less is better; of a count, of fusions say, that is not so.
+JUDGED: Final = frozenset(
+    (
+        "buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes",
+        "buffers.all_spaces_bytes", "buffers.estimated.peak_bytes",
+        "collectives.wire_bytes_per_run", "collectives.exposed_wire_bytes_per_run",
+        "collectives.exposed_seconds",
+        "cost.total_flops_per_run", "cost.memory_bytes_per_run",
+    )
+)  # fmt: skip
+_OPTION: Final = "--threshold"
+_PART: Final = re.compile(r"[0-9.eE+-]+ ?(?P<unit>%|s|ms|us|µs|ns)")
+
+
+class Threshold(Struct, frozen=True):
+    """What a figure may grow by: a part of the left side, bytes, seconds.
+
+    Where a part and an amount are given, the looser counts, as in budgets: a part of little is
+    noise, and a fixed amount of much is nothing. A figure in neither bytes nor seconds, such as
+    flops, has the part alone, and without one no limit.
+    """
+
+    share: Fraction | None = None
+    size_bytes: int | None = None
+    seconds: float | None = None
+
+    def allows(self, row: MetricRow) -> bool:
+        """Say whether a figure has grown by no more. What a side does not know is allowed."""
+        if row.delta is None or row.left is None:
+            return True
+        amounts = {Unit.BYTES: self.size_bytes, Unit.SECONDS: self.seconds}
+        amount = amounts.get(row.unit)
+        part = None if self.share is None else self.share * Fraction(row.left)
+        limits = [limit for limit in (part, amount) if limit is not None]
+        return not limits or row.delta <= max(limits)
+
+
+def parse_threshold(text: str) -> Threshold:
+    """Read `--threshold '2%,64MiB'`.
+
+    threshold = limit { "," limit }
+    limit = number "%" | size | time
+
+    Raises UsageError for anything else, and for two limits of one kind.
+    """
+    found: dict[str, Fraction | int | float] = {}
+    value: Fraction | int | float
+    for part in (one.strip() for one in text.split(",")):
+        match = _PART.fullmatch(part)
+        unit = match["unit"] if match else ""
+        share = find_share(part) if unit == "%" else None
+        if share is not None:
+            name, value = "share", share
+        elif unit in TIMES:
+            name, value = "seconds", parse_time(part, _OPTION)
+        else:
+            name, value = "size_bytes", parse_size(part, _OPTION)
+        if name in found:
+            raise UsageError(f"{_OPTION} {text}: expected one part, one size and one time at most.")
+        found[name] = value
+    return Threshold(**found)  # type: ignore[arg-type]
+
+
+def find_worse(rows: Iterable[MetricRow], threshold: Threshold | None) -> tuple[MetricRow, ...]:
+    """Return the figures of which less is better and that grew by more, if there is a limit."""
+    if threshold is None:
+        return ()
+    return tuple(row for row in rows if row.metric in JUDGED and not threshold.allows(row))

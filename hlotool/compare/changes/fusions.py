@@ -1,11 +1,12 @@
-"""Which fusions went into which: split into several, merged into one.
+"""The fusions that were added, removed, split, merged or changed, folded where they did so alike.
 
-By what they compute: an operation is known by its opcode, dimensions and scope. What a
-fusion lost to its partner's absence, a new one may have taken over.
+What a fusion computes is a bag of operations, each known by opcode, dimensions and scope. A split
+is found by it: what a fusion lost to its partner's absence, new ones may have taken over. Merges
+are splits seen from the other side.
 
-Which fusions were added, removed, split, merged or changed, one by one?
+    left:   fusion.1 {add, tanh, multiply}       right:  fusion.1 {add}   fusion.7 {tanh, multiply}
 
-How often did fusions change alike, and what does it cost?
+The partner fusion.1 still adds; fusion.7 has all else, so the left fusion was split into both.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from msgspec import Struct
 from hlotool.analysis.fusions.rows import FUSION_KINDS, KIND_MEANINGS, find_kind
 from hlotool.analysis.origin import Origin, read_origin
 from hlotool.compare.changes import instructions as columns
-from hlotool.compare.changes.instructions import Change, share_scope
+from hlotool.compare.changes.instructions import Change, share_scope, sides
 from hlotool.compare.changes.reasons import Reason, Reasoner
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.signature import Signatures
@@ -30,283 +31,15 @@ from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, FLOPS, WHOLE, column, figure
 from hlotool.table.names import fold_numbers
 
-Bag: TypeAlias = Counter[Hashable]
+_Bag: TypeAlias = Counter[Hashable]
+_Lineages: TypeAlias = Mapping[Instruction, tuple[Instruction, ...]]  # what fell into what
 _HALF: Final = 0.5
 _SHARE: Final = 0.6  # of a fusion's operations that must come from, or go to, another
 _MOST_MAKERS: Final = 32  # fusions asked whether they had an operation
-
-
-class Lineage(Struct, frozen=True):
-    """`whole` fell into `parts`, or was made of them; its partner, if any, is one of them."""
-
-    whole: Instruction
-    parts: tuple[Instruction, ...]
-
-
-def find_splits(
-    wholes: Iterable[Instruction],
-    new: Sequence[Instruction],
-    partners: Pairs,
-    bags: Bags,
-) -> tuple[Lineage, ...]:
-    """Find fusions whose work several fusions of the other side do now.
-
-    `wholes` are the fusions of one side that changed or are gone, `new` those of the other
-    side without partner. Merges are splits seen from the other side. Each new fusion has at
-    most one origin: the one that most of it comes from.
-    """
-    if not new:
-        return ()
-    losses = {one: bags.of(one) - bags.of(partners.get(one)) for one in wholes}
-    makers: dict[Hashable, list[Instruction]] = {}
-    for one, bag in losses.items():
-        for operation in bag:
-            makers.setdefault(operation, []).append(one)
-    found: dict[Instruction, list[Instruction]] = {}
-    for part in new:
-        origin = _find_origin(bags.of(part), makers, losses)
-        if origin is not None:
-            losses[origin] -= bags.of(part)
-            found.setdefault(origin, []).append(part)
-    lineages = []
-    for whole, parts in found.items():
-        partner = partners.get(whole)
-        everything = ([partner] if partner else []) + parts
-        total = sum(bags.of(whole).values())
-        is_most = sum(losses[whole].values()) <= (1 - _SHARE) * total
-        if len(everything) > 1 and is_most:
-            lineages.append(Lineage(whole, tuple(everything)))
-    return tuple(lineages)
-
-
-def _find_origin(
-    bag: Bag, makers: Mapping[Hashable, list[Instruction]], losses: Mapping[Instruction, Bag]
-) -> Instruction | None:
-    """Return the fusion that lost most of what a new one does."""
-    shares: Counter[Instruction] = Counter()
-    for operation, count in bag.items():
-        for maker in makers.get(operation, ())[:_MOST_MAKERS]:
-            shares[maker] += min(count, losses[maker][operation])
-    if not shares:
-        return None
-    origin, shared = shares.most_common(1)[0]
-    return origin if shared >= _SHARE * sum(bag.values()) else None
-
-
-def find_successors(
-    gone: Iterable[Instruction], new: Iterable[Instruction], signatures: Signatures
-) -> Pairs:
-    """Pair fusions without partner that do mostly the same: each is the other's nearest.
-
-    Dimensions do not count, and they share more than half of what the larger one does.
-    """
-    bags = Bags(signatures, with_dims=False)
-    makers: dict[Hashable, list[Instruction]] = {}
-    for one in gone:
-        for operation in bags.of(one):
-            makers.setdefault(operation, []).append(one)
-    nearest: dict[Instruction, tuple[float, Instruction]] = {}
-    for other in new:
-        bag = bags.of(other)
-        shares: Counter[Instruction] = Counter()
-        for operation, count in bag.items():
-            for maker in makers.get(operation, ())[:_MOST_MAKERS]:
-                shares[maker] += min(count, bags.of(maker)[operation])
-        for one, shared in shares.most_common(1):
-            share = shared / max(sum(bag.values()), sum(bags.of(one).values()))
-            if share > nearest.get(one, (_HALF, one))[0]:
-                nearest[one] = share, other
-    return {one: other for one, (_, other) in nearest.items()}
-
-
-class Bags:
-    """What fusions compute."""
-
-    def __init__(self, signatures: Signatures, *, with_dims: bool = True) -> None:
-        self._signatures = signatures
-        self._with_dims = with_dims
-        self._known: dict[Instruction, Bag] = {}
-
-    def of(self, fusion: Instruction | None) -> Bag:
-        """Count what a fusion computes by opcode, dimensions and scope; nothing for no fusion."""
-        if fusion is None:
-            return Counter()
-        bag = self._known.get(fusion)
-        if bag is None:
-            body = fusion.callee()
-            inside = body.instructions if body else []
-            bag = self._known[fusion] = Counter(
-                self._operation(one) for one in inside if one.opcode not in FREE
-            )
-        return bag
-
-    def _operation(self, one: Instruction) -> Hashable:
-        dims = self._signatures.dims(one.shape) if self._with_dims else 0
-        return one.opcode, dims, self._signatures.origin(one)
-
-
-Form: TypeAlias = Literal["split", "merged"]
 _NAMED: Final = 2  # fusions of a side named in a row
 _LISTED: Final = 4  # opcodes named in what a body gained or lost
-
-
-class FusionEvent(Struct, frozen=True):
-    """One change: the fusions on each side, and why it counts; `body` says how bodies differ."""
-
-    left: tuple[Instruction, ...]
-    right: tuple[Instruction, ...]
-    form: Form | None = None
-    reasons: tuple[Reason, ...] = ()
-    body: str = ""
-
-    @property
-    def shown(self) -> Instruction:
-        """The first of the new side, or of the old one if nothing is left."""
-        return (self.right or self.left)[0]
-
-    @property
-    def change(self) -> Change:
-        """What happened."""
-        if not self.left:
-            return "added"
-        return "changed" if self.right else "removed"
-
-    @property
-    def name(self) -> str:
-        """The fusion's name; where one side has other fusions, both sides, the first of several."""
-        left, right = _names(self.left), _names(self.right)
-        if not left or not right or left == right:
-            return right or left
-        return f"{left} → {right}"
-
-
-def _names(fusions: Sequence[Instruction]) -> str:
-    more = [f"{len(fusions) - _NAMED} more"] if len(fusions) > _NAMED else []
-    return " + ".join([*(one.full_name for one in fusions[:_NAMED]), *more])
-
-
-def find_events(structure: Structure, reasoner: Reasoner) -> list[FusionEvent]:
-    """List splits and merges, then changed pairs, then what has no partner.
-
-    A fusion is changed if it differs from its partner, or its body from that one's. One whose
-    partner is no fusion was added or removed: what it costs is nowhere else told.
-    """
-    return _Finder(structure, reasoner).events()
-
-
-class _Finder:
-    """Finds the changes."""
-
-    def __init__(self, structure: Structure, reasoner: Reasoner) -> None:
-        self.structure = structure
-        self.reasoner = reasoner
-        self.left, self.right = map(_list_fusions, structure.programs)
-        there = set(self.right)
-        paired = ((one, reasoner.pairs.get(one)) for one in self.left)
-        self.pairs = {one: other for one, other in paired if other in there}
-
-    def events(self) -> list[FusionEvent]:
-        """List splits and merges, then changed pairs, then what has no partner."""
-        pairs = self.pairs
-        back = {other: one for one, other in pairs.items()}
-        changed = {one: pair for one in self.left if (pair := self._changed(one)) is not None}
-        gone = [one for one in self.left if one not in pairs]
-        new = [one for one in self.right if one not in back]
-        signatures = self.structure.signatures
-        bags = Bags(signatures)
-        splits = find_splits([*changed, *gone], new, pairs, bags)
-        taken = _members(splits)
-        backwards = [pairs[one] for one in changed if one not in taken]
-        backwards += [one for one in new if one not in taken]
-        left = [one for one in gone if one not in taken]
-        merges = find_splits(backwards, left, back, bags)
-        taken |= _members(merges)
-        events = [FusionEvent((one.whole,), one.parts, "split") for one in splits]
-        events += [FusionEvent(one.parts, (one.whole,), "merged") for one in merges]
-        events += [one for left, one in changed.items() if left not in taken]
-        gone = [one for one in gone if one not in taken]
-        new = [one for one in new if one not in taken]
-        successors = find_successors(gone, new, signatures)
-        events += [self._became(*pair) for pair in successors.items()]
-        taken = {*successors, *successors.values()}
-        events += [FusionEvent((one,), ()) for one in gone if one not in taken]
-        events += [FusionEvent((), (one,)) for one in new if one not in taken]
-        return events
-
-    def _became(self, left: Instruction, right: Instruction) -> FusionEvent:
-        """Return what differs between a fusion and the one that does mostly the same now."""
-        reasons = self.reasoner.reasons(left, right)
-        kept = tuple(one for one in reasons if one.kind != "operands")
-        return FusionEvent((left,), (right,), None, kept, self._body_change(left, right))
-
-    def _changed(self, left: Instruction) -> FusionEvent | None:
-        """Return what differs between a fusion and its partner, None if nothing does."""
-        right = self.pairs.get(left)
-        if right is None:
-            return None
-        reasons = self.reasoner.reasons(left, right)
-        exact = self.reasoner.exact
-        if not reasons and exact(left) == exact(right):
-            return None
-        return FusionEvent((left,), (right,), None, reasons, self._body_change(left, right))
-
-    def _body_change(self, left: Instruction, right: Instruction) -> str:
-        """Say which operations a body gained and lost, else in what they differ."""
-        bodies = left.callee(), right.callee()
-        if bodies[0] is None or bodies[1] is None:
-            return ""
-        number = self.structure.numbers.computation
-        if number(bodies[0]) == number(bodies[1]):
-            return ""
-        bags = [_count_operations(body) for body in bodies if body]
-        parts = [*_counted("+", bags[1] - bags[0]), *_counted("−", bags[0] - bags[1])]
-        return "body " + (" ".join(parts) or ", ".join(self._kinds(bodies[0])) or "wiring")
-
-    def _kinds(self, body: Computation) -> list[str]:
-        """List the kinds of reasons for which instructions of a body differ."""
-        pairs, reasons = self.reasoner.pairs, self.reasoner.reasons
-        found = {
-            reason.kind
-            for one in body.instructions
-            if one in pairs
-            for reason in reasons(one, pairs[one])
-        }
-        return sorted(found)
-
-
-def _count_operations(body: Computation) -> Counter[str]:
-    """Count what a body computes by opcode, fusions in it by what they do."""
-    found: Counter[str] = Counter()
-    for one in body.instructions:
-        inner = one.callee() if one.opcode == "fusion" else None
-        if inner is not None:
-            found += _count_operations(inner)
-        elif one.opcode not in FREE:
-            found[one.opcode] += 1
-    return found
-
-
-def _list_fusions(program: Program) -> list[Instruction]:
-    """List the executed fusions of a program, callers first."""
-    return [
-        one
-        for computation in program.executions.executed
-        for one in computation.instructions
-        if one.opcode == "fusion" and one.callee() is not None
-    ]
-
-
-def _members(lineages: Iterable[Lineage]) -> set[Instruction]:
-    return {one for lineage in lineages for one in (lineage.whole, *lineage.parts)}
-
-
-def _counted(sign: str, bag: Counter[str]) -> list[str]:
-    shown = [f"{sign}{count} {opcode}" for opcode, count in sorted(bag.items())[:_LISTED]]
-    more = sum(bag.values()) - sum(count for _, count in sorted(bag.items())[:_LISTED])
-    return shown + [f"{sign}{more} more"] * bool(more)
-
-
-_INSIDE: Final = "instructions inside,"
+Form: TypeAlias = Literal["split", "merged"]
+_INSIDE: Final = sides(figure, "instructions inside,", COUNT, "ops")
 _ACCESSED: Final = "bytes accessed in one run"
 
 
@@ -334,10 +67,8 @@ class FusionChange(Struct, frozen=True):
     details: Annotated[tuple[str, ...], figure("what differs, the body's operations included")]
     left_names: Annotated[tuple[str, ...], figure("the fusions" + columns.LEFT)]
     right_names: Annotated[tuple[str, ...], figure("the fusions" + columns.RIGHT)]
-    left_instruction_count: Annotated[int, figure(_INSIDE + columns.LEFT, COUNT, heading="old ops")]
-    right_instruction_count: Annotated[
-        int, figure(_INSIDE + columns.RIGHT, COUNT, heading="new ops")
-    ]
+    left_instruction_count: Annotated[int, _INSIDE[0]]
+    right_instruction_count: Annotated[int, _INSIDE[1]]
     left_bytes: Annotated[int, column(_ACCESSED + columns.LEFT, BYTES, heading="old", give_way=3)]
     right_bytes: Annotated[int, column(_ACCESSED + columns.RIGHT, BYTES, heading="new", give_way=2)]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
@@ -349,45 +80,48 @@ class FusionChange(Struct, frozen=True):
     what: Annotated[str, columns.WHAT]
 
 
-def compare_fusions(
-    structure: Structure, reasoner: Reasoner, left: Program, right: Program
-) -> tuple[FusionChange, ...]:
+def compare_fusions(structure: Structure, reasoner: Reasoner) -> tuple[FusionChange, ...]:
     """Compare the fusions of both sides; what moves most bytes more or less comes first."""
-    figures = _Figures(left, right)
-    events = find_events(structure, reasoner)
+    figures = _Figures(structure.programs)
     classes: dict[Hashable, list[FusionEvent]] = {}
-    for event in events:
-        classes.setdefault(figures.alike(event), []).append(event)
+    for event in _Finder(structure, reasoner).events():
+        classes.setdefault(_key(event), []).append(event)
     rows = [figures.row(members) for members in classes.values()]
     rows.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.left_names, row.right_names))
     return tuple(rows)
 
 
+def _key(event: FusionEvent) -> Hashable:
+    """Return what folded changes have in common, the scope but for numbers of layers too."""
+    scope = fold_numbers(_origin(event.shown).scope or "")
+    if event.form or event.change != "changed":
+        roots = tuple(_root(one).opcode for one in (*event.left, *event.right))
+        sizes = len(event.left), len(event.right)
+        return event.change, event.form, roots, sizes, str(event.shown.shape), scope
+    reasons = tuple((one.kind, one.pattern or str(one)) for one in event.reasons)
+    return event.change, reasons, event.body, find_kind(event.shown), scope
+
+
 class _Figures:
     """What fusions of either side cost in one run, and where they come from."""
 
-    def __init__(self, left: Program, right: Program) -> None:
-        self._sides = {side.module: side for side in (left, right)}
-
-    def alike(self, event: FusionEvent) -> Hashable:
-        """Return what folded changes have in common, the scope but for numbers of layers too."""
-        scope = fold_numbers(_origin(event.shown).scope or "")
-        if event.form or event.change != "changed":
-            roots = tuple(_root(one).opcode for one in (*event.left, *event.right))
-            sizes = len(event.left), len(event.right)
-            return event.change, event.form, roots, sizes, str(event.shown.shape), scope
-        reasons = tuple((one.kind, one.pattern or str(one)) for one in event.reasons)
-        return event.change, reasons, event.body, find_kind(event.shown), scope
+    def __init__(self, programs: Iterable[Program]) -> None:
+        self._sides = {side.module: side for side in programs}
 
     def row(self, members: Sequence[FusionEvent]) -> FusionChange:
         """Make the row of changes that are alike."""
-        first = max(members, key=self._weight)
+        costs = [(self._cost(one.left), self._cost(one.right)) for one in members]
+        left_bytes, left_flops = map(sum, zip(*(left for left, _ in costs), strict=True))
+        right_bytes, right_flops = map(sum, zip(*(right for _, right in costs), strict=True))
+        weights = [(abs(new[0] - old[0]), max(old[0], new[0])) for old, new in costs]
+        first = members[weights.index(max(weights))]
         shown = first.shown
-        origins = [_origin(event.shown) for event in members]
         origin = _origin(shown)
-        left_bytes = sum(self._cost(event.left)[0] for event in members)
-        right_bytes = sum(self._cost(event.right)[0] for event in members)
-        details = (*map(str, first.reasons), *[first.body] * bool(first.body))
+        details = tuple(filter(None, (*map(str, first.reasons), first.body)))
+        left_size, right_size = (
+            sum(len(_root(one).computation.instructions) for one in fusions)
+            for fusions in (first.left, first.right)
+        )
         return FusionChange(
             change=first.change,
             count=len(members),
@@ -398,22 +132,18 @@ class _Figures:
             details=details,
             left_names=tuple(one.full_name for one in first.left),
             right_names=tuple(one.full_name for one in first.right),
-            left_instruction_count=_size(first.left),
-            right_instruction_count=_size(first.right),
+            left_instruction_count=left_size,
+            right_instruction_count=right_size,
             left_bytes=left_bytes,
             right_bytes=right_bytes,
             delta_bytes=right_bytes - left_bytes,
-            delta_flops=sum(self._cost(one.right)[1] - self._cost(one.left)[1] for one in members),
+            delta_flops=right_flops - left_flops,
             op_name=origin.op_name,
-            scope=share_scope(one.scope for one in origins),
+            scope=share_scope(_origin(event.shown).scope for event in members),
             source_file=origin.source_file,
             source_line=origin.source_line,
             what="; ".join(details),
         )
-
-    def _weight(self, event: FusionEvent) -> tuple[int, int]:
-        left, right = self._cost(event.left)[0], self._cost(event.right)[0]
-        return abs(right - left), max(left, right)
 
     def _cost(self, fusions: Iterable[Instruction]) -> tuple[int, int]:
         """Add up the bytes and flops of one run of the entry."""
@@ -436,5 +166,234 @@ def _root(fusion: Instruction) -> Instruction:
     return body.root if body else fusion
 
 
-def _size(fusions: Iterable[Instruction]) -> int:
-    return sum(len(_root(one).computation.instructions) for one in fusions)
+class FusionEvent(Struct, frozen=True):
+    """One change: the fusions on each side, and why it counts; `body` says how bodies differ."""
+
+    left: tuple[Instruction, ...]
+    right: tuple[Instruction, ...]
+    form: Form | None = None
+    reasons: tuple[Reason, ...] = ()
+    body: str = ""
+
+    @property
+    def shown(self) -> Instruction:
+        """The first of the new side, or of the old one if nothing is left."""
+        return (self.right or self.left)[0]
+
+    @property
+    def change(self) -> Change:
+        """What happened."""
+        return columns.name_change(self.left, self.right)
+
+    @property
+    def name(self) -> str:
+        """The fusion's name; where one side has other fusions, both sides, the first of several."""
+        left, right = _names(self.left), _names(self.right)
+        if not left or not right or left == right:
+            return right or left
+        return f"{left} → {right}"
+
+
+def _names(fusions: Sequence[Instruction]) -> str:
+    more = [f"{len(fusions) - _NAMED} more"] if len(fusions) > _NAMED else []
+    return " + ".join([*(one.full_name for one in fusions[:_NAMED]), *more])
+
+
+class _Finder:
+    """Finds the changes.
+
+    A fusion is changed if it differs from its partner, or its body from that one's. One whose
+    partner is no fusion was added or removed: what it costs is nowhere else told.
+    """
+
+    def __init__(self, structure: Structure, reasoner: Reasoner) -> None:
+        self.structure = structure
+        self.reasoner = reasoner
+        self.left, self.right = map(_list_fusions, structure.programs)
+        there = set(self.right)
+        paired = ((one, reasoner.pairs.get(one)) for one in self.left)
+        self.pairs = {one: other for one, other in paired if other in there}
+
+    def events(self) -> list[FusionEvent]:
+        """List splits and merges, then changed pairs, then what has no partner."""
+        pairs = self.pairs
+        back = {other: one for one, other in pairs.items()}
+        compared = {one: self._compare(one, other) for one, other in pairs.items()}
+        changed = {one: event for one, event in compared.items() if event}
+        gone = [one for one in self.left if one not in pairs]
+        new = [one for one in self.right if one not in back]
+        bags = _Bags(self.structure.signatures)
+        splits = _find_splits([*changed, *gone], new, pairs, bags)
+        taken = _members(splits)
+        gone = [one for one in gone if one not in taken]
+        new = [one for one in new if one not in taken]
+        backwards = [pairs[one] for one in changed if one not in taken] + new
+        merges = _find_splits(backwards, gone, back, bags)
+        taken |= _members(merges)
+        gone = [one for one in gone if one not in taken]
+        new = [one for one in new if one not in taken]
+        # Nothing names these partners: what is left is paired only where it does mostly the same.
+        successors = _find_successors(gone, new, self.structure.signatures)
+        followed = set(successors.values())
+        return [
+            *(FusionEvent((whole,), parts, "split") for whole, parts in splits.items()),
+            *(FusionEvent(parts, (whole,), "merged") for whole, parts in merges.items()),
+            *(event for left, event in changed.items() if left not in taken),
+            *(self._follow(*pair) for pair in successors.items()),
+            *(FusionEvent((one,), ()) for one in gone if one not in successors),
+            *(FusionEvent((), (one,)) for one in new if one not in followed),
+        ]
+
+    def _compare(self, left: Instruction, right: Instruction) -> FusionEvent | None:
+        """Return what differs between a fusion and its partner, None if nothing does."""
+        reasons = self.reasoner.reasons(left, right)
+        if not reasons and self.reasoner.exact(left) == self.reasoner.exact(right):
+            return None
+        return FusionEvent((left,), (right,), None, reasons, self._body_change(left, right))
+
+    def _follow(self, left: Instruction, right: Instruction) -> FusionEvent:
+        """Return what differs between a fusion and the one that does mostly the same now."""
+        reasons = self.reasoner.reasons(left, right)
+        kept = tuple(one for one in reasons if one.kind != "operands")
+        return FusionEvent((left,), (right,), None, kept, self._body_change(left, right))
+
+    def _body_change(self, left: Instruction, right: Instruction) -> str:
+        """Say which operations a body gained and lost, else in what they differ."""
+        here, there = left.callee(), right.callee()
+        number = self.structure.numbers.computation
+        if here is None or there is None or number(here) == number(there):
+            return ""
+        old, new = _count_operations(here), _count_operations(there)
+        parts = [*_list_counts("+", new - old), *_list_counts("−", old - new)]
+        pairs = self.reasoner.pairs
+        inside = ((one, pairs[one]) for one in here.instructions if one in pairs)
+        kinds = {reason.kind for pair in inside for reason in self.reasoner.reasons(*pair)}
+        return "body " + (" ".join(parts) or ", ".join(sorted(kinds)) or "wiring")
+
+
+def _count_operations(body: Computation) -> Counter[str]:
+    """Count what a body computes by opcode, fusions in it by what they do."""
+    found: Counter[str] = Counter()
+    for one in body.instructions:
+        inner = one.callee() if one.opcode == "fusion" else None
+        if inner is not None:
+            found += _count_operations(inner)
+        elif one.opcode not in FREE:
+            found[one.opcode] += 1
+    return found
+
+
+def _list_fusions(program: Program) -> list[Instruction]:
+    """List the executed fusions of a program, callers first."""
+    return [
+        one
+        for computation in program.executions.executed
+        for one in computation.instructions
+        if one.opcode == "fusion" and one.callee() is not None
+    ]
+
+
+def _list_counts(sign: str, bag: Counter[str]) -> list[str]:
+    ranked = sorted(bag.items())
+    more = sum(count for _, count in ranked[_LISTED:])
+    shown = [f"{sign}{count} {opcode}" for opcode, count in ranked[:_LISTED]]
+    return [*shown, f"{sign}{more} more"] if more else shown
+
+
+def _members(lineages: _Lineages) -> set[Instruction]:
+    return {one for whole, parts in lineages.items() for one in (whole, *parts)}
+
+
+class _Bags:
+    """What fusions compute."""
+
+    def __init__(self, signatures: Signatures, *, with_dims: bool = True) -> None:
+        self._signatures = signatures
+        self._with_dims = with_dims
+        self._known: dict[Instruction, _Bag] = {}
+
+    def of(self, fusion: Instruction | None) -> _Bag:
+        """Count what a fusion computes by opcode, dimensions and scope; nothing for no fusion."""
+        if fusion is None:
+            return Counter()
+        bag = self._known.get(fusion)
+        if bag is None:
+            body = fusion.callee()
+            bag = self._known[fusion] = Counter(
+                self._operation(one)
+                for one in (body.instructions if body else ())
+                if one.opcode not in FREE
+            )
+        return bag
+
+    def _operation(self, one: Instruction) -> Hashable:
+        dims = self._signatures.dims(one.shape) if self._with_dims else 0
+        return one.opcode, dims, self._signatures.origin(one)
+
+
+class _Makers:
+    """Which of some fusions have which operations, to find the one nearest to another bag."""
+
+    def __init__(self, bags: dict[Instruction, _Bag]) -> None:
+        self.bags = bags
+        self._makers: dict[Hashable, list[Instruction]] = {}
+        for one, bag in bags.items():
+            for operation in bag:
+                self._makers.setdefault(operation, []).append(one)
+
+    def find_nearest(self, bag: _Bag) -> tuple[Instruction | None, int]:
+        """Return the fusion with most operations of a bag, and how many; None without any."""
+        shares: Counter[Instruction] = Counter()
+        for operation, count in bag.items():
+            for maker in self._makers.get(operation, ())[:_MOST_MAKERS]:
+                shares[maker] += min(count, self.bags[maker][operation])
+        return next(iter(shares.most_common(1)), (None, 0))
+
+
+def _find_splits(
+    wholes: Iterable[Instruction], new: Sequence[Instruction], partners: Pairs, bags: _Bags
+) -> _Lineages:
+    """Find fusions whose work several fusions of the other side do now.
+
+    `wholes` are the fusions of one side that changed or are gone, `new` those of the other
+    side without partner. Each new fusion has at most one origin: the one that most of it comes
+    from. A whole's partner, if any, is the first of its parts.
+    """
+    if not new:
+        return {}
+    losses = {one: bags.of(one) - bags.of(partners.get(one)) for one in wholes}
+    makers = _Makers(losses)
+    found: dict[Instruction, list[Instruction]] = {}
+    for part in new:
+        bag = bags.of(part)
+        origin, shared = makers.find_nearest(bag)
+        if origin is not None and shared >= _SHARE * bag.total():
+            # What one new fusion has taken over, no other may claim.
+            losses[origin] -= bag
+            partner = partners.get(origin)
+            found.setdefault(origin, [partner] if partner else []).append(part)
+    return {
+        whole: tuple(parts)
+        for whole, parts in found.items()
+        if len(parts) > 1 and losses[whole].total() <= (1 - _SHARE) * bags.of(whole).total()
+    }
+
+
+def _find_successors(
+    gone: Iterable[Instruction], new: Iterable[Instruction], signatures: Signatures
+) -> Pairs:
+    """Pair fusions without partner that do mostly the same: each is the other's nearest.
+
+    Dimensions do not count, and they share more than half of what the larger one does.
+    """
+    bags = _Bags(signatures, with_dims=False)
+    makers = _Makers({one: bags.of(one) for one in gone})
+    nearest: dict[Instruction, tuple[float, Instruction]] = {}
+    for other in new:
+        bag = bags.of(other)
+        one, shared = makers.find_nearest(bag)
+        if one is not None:
+            share = shared / max(bag.total(), bags.of(one).total())
+            if share > nearest.get(one, (_HALF, one))[0]:
+                nearest[one] = share, other
+    return {one: other for one, (_, other) in nearest.items()}

@@ -1,6 +1,6 @@
-"""What differs in the `HloModule` lines: donation, devices, the schedule's presence.
+"""What differs outside the instructions: in the `HloModule` lines, and among the compiler flags.
 
-Which compiler flags differ, of `.debug_options` and of TPU's `tpu_comp_env.txt`.
+Flags are those of `.debug_options` and of TPU's `tpu_comp_env.txt`.
 """
 
 from __future__ import annotations
@@ -35,36 +35,26 @@ def compare_headers(left: Module, right: Module) -> tuple[HeaderChange, ...]:
     only steers the partitioner.
     """
     here, there = left.header, right.header
-    parts = (
-        ("is_scheduled", here.is_scheduled, there.is_scheduled),
-        ("replica_count", here.replica_count, there.replica_count),
-        ("num_partitions", here.num_partitions, there.num_partitions),
-    )
-    changes = [
-        HeaderChange(name, str(one).lower(), str(other).lower())
-        for name, one, other in parts
-        if one != other
-    ]
-    aliases = _aliases(here.aliases), _aliases(there.aliases)
-    donors = _donors(here.donors), _donors(there.donors)
-    for name, (one_set, other_set) in (("input_output_alias", aliases), ("buffer_donor", donors)):
-        if one_set != other_set:
-            changes.append(
-                HeaderChange(name, _extra(one_set, other_set), _extra(other_set, one_set))
-            )
+    changes = []
+    for name in ("is_scheduled", "replica_count", "num_partitions"):
+        one, other = (str(getattr(side, name)).lower() for side in (here, there))
+        if one != other:
+            changes.append(HeaderChange(name, one, other))
+    aliases = [frozenset(map(_write_alias, side.aliases)) for side in (here, there)]
+    donors = [frozenset(map(_write_donor, side.donors)) for side in (here, there)]
+    for name, (old, new) in (("input_output_alias", aliases), ("buffer_donor", donors)):
+        if old != new:
+            changes.append(HeaderChange(name, _extra(old, new), _extra(new, old)))
     return tuple(changes)
 
 
-def _aliases(aliases: tuple[Alias, ...]) -> frozenset[str]:
-    return frozenset(
-        f"output {_index(one.output_index)} in parameter {one.number}{_index(one.index)}"
-        + f" ({one.kind})" * bool(one.kind)
-        for one in aliases
-    )
+def _write_alias(one: Alias) -> str:
+    kind = f" ({one.kind})" if one.kind else ""
+    return f"output {_index(one.output_index)} in parameter {one.number}{_index(one.index)}{kind}"
 
 
-def _donors(donors: tuple[Donor, ...]) -> frozenset[str]:
-    return frozenset(f"parameter {one.parameter}{_index(one.index)}" for one in donors)
+def _write_donor(one: Donor) -> str:
+    return f"parameter {one.parameter}{_index(one.index)}"
 
 
 def _index(index: tuple[int, ...]) -> str:
@@ -117,12 +107,11 @@ def compare_flags(
     XLA prints debug options that are not at their default, and what is the default differs
     between releases; of TPU's own environment all.
     """
+    here, there = (
+        {flag: ", ".join(values) for flag, values in side.items()} for side in (left, right)
+    )
     return tuple(
-        FlagChange(flag, _text(left.get(flag)), _text(right.get(flag)), file)
+        FlagChange(flag, here.get(flag), there.get(flag), file)
         for flag in sorted(left.keys() | right.keys())
         if left.get(flag) != right.get(flag) and not flag.startswith(_IGNORED)
     )
-
-
-def _text(values: tuple[str, ...] | None) -> str | None:
-    return None if values is None else ", ".join(values)

@@ -1,25 +1,18 @@
-"""What several lists of a diff say of a change: its kind, its bytes, where it comes from.
+"""The instructions that were added, removed or changed, and how many only moved.
 
-Where does what was folded into one row come from?
-
-The same change at many places (48 layers) is one row that counts them.
-
-Which instructions were added, removed or changed?
-
-An added or removed instruction that calls a computation stands for what is inside it. A
-change inside a fused computation is a row of its own; the fusion that calls it has none
-unless it differs itself.
-
-How many instructions have moved: the same program in another order.
+What several lists of a diff say of a change stands first: its kind, its bytes, where it comes from.
+The same change at many places (48 layers) is one row that counts them. An added or removed
+instruction that calls a computation stands for what is inside it. A change inside a fused
+computation is a row of its own; the fusion that calls it has none unless it differs itself.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.changes.reasons import REASON_MEANINGS, Reason, Reasoner, describe_shape
@@ -28,7 +21,7 @@ from hlotool.compare.match.structure import ComputationPair, Structure
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, GIVEN, OPCODES
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, Unit, column, figure
 from hlotool.table.names import ANY, share_path
 
 Change: TypeAlias = Literal["added", "removed", "changed"]
@@ -59,6 +52,21 @@ SOURCE_FILE: Final = figure("file of the user's program")
 SOURCE_LINE: Final = figure("line in that file", NUMBER)
 
 
+def sides(
+    declare: Callable[..., Meta], meaning: str, unit: Unit | None, heading: str, **options: object
+) -> tuple[Meta, Meta]:
+    """Declare the figure of the left side, and that of the right, which differ in words alone."""
+    left = declare(meaning + LEFT, unit, heading=f"old {heading}".strip(), **options)
+    return left, declare(meaning + RIGHT, unit, heading=f"new {heading}".strip(), **options)
+
+
+def name_change(left: object, right: object) -> Change:
+    """Say what happened to something that a side may not have."""
+    if not left:
+        return "added"
+    return "changed" if right else "removed"
+
+
 def share_scope(scopes: Iterable[str | None]) -> str | None:
     """Return what scopes have in common, a star where they have nothing; None if none is known.
 
@@ -71,8 +79,7 @@ def share_scope(scopes: Iterable[str | None]) -> str | None:
     return share_path([scope or ANY for scope in found]) if any(found) else None
 
 
-# These move no data; what they lead to is told by other rows.
-_WEIGHTLESS: Final = FREE | {"after-all"}
+_SIZES: Final = sides(figure, "size of the results", BYTES, "", null_text="")
 
 
 class InstructionChange(Struct, frozen=True):
@@ -104,13 +111,8 @@ class InstructionChange(Struct, frozen=True):
     is_fused: Annotated[bool, figure("whether it runs inside a fusion or reducer", heading="fused")]
     left_shape: Annotated[str | None, figure("shape of the result" + LEFT)]
     right_shape: Annotated[str | None, figure("shape of the result" + RIGHT)]
-    left_bytes: Annotated[
-        int | None, figure("size of the results" + LEFT, BYTES, heading="old", null_text="")
-    ]
-    right_bytes: Annotated[
-        int | None,
-        figure("size of the results" + RIGHT, BYTES, heading="new", null_text=""),
-    ]
+    left_bytes: Annotated[int | None, _SIZES[0]]
+    right_bytes: Annotated[int | None, _SIZES[1]]
     delta_bytes: Annotated[int | None, DELTA_BYTES]
     op_name: Annotated[str | None, OP_NAME]
     scope: Annotated[str | None, SCOPE]
@@ -136,16 +138,18 @@ class Found(Struct, frozen=True):
     @property
     def change(self) -> Change:
         """What happened."""
-        if self.left is None:
-            return "added"
-        return "removed" if self.right is None else "changed"
+        return name_change(self.left, self.right)
 
 
-class Folder:
+# These move no data; what they lead to is told by other rows.
+_WEIGHTLESS: Final = FREE | {"after-all"}
+
+
+class _Folder:
     """Makes rows of changes, weighing each by the bytes its results take in one run."""
 
-    def __init__(self, left: Program, right: Program) -> None:
-        self._sides = {side.module: side.executions for side in (left, right)}
+    def __init__(self, programs: Iterable[Program]) -> None:
+        self._sides = {side.module: side.executions for side in programs}
 
     def rows(self, found: Iterable[Found], *, is_folded: bool) -> tuple[InstructionChange, ...]:
         """Fold what changed alike; what moves most bytes comes first, ties by name."""
@@ -155,9 +159,10 @@ class Folder:
             classes.setdefault(key, []).append(one)
         weighed = []
         for members in classes.values():
-            members.sort(key=lambda one: -self._weight([one]))
+            # The heaviest lends the row its name, shapes and source.
+            members.sort(key=self._weight, reverse=True)
             row = _row(members, is_fused=not self._runs(members[0].shown))
-            weighed.append((self._weight(members), row))
+            weighed.append((sum(map(self._weight, members)), row))
         weighed.sort(key=lambda one: (one[1].is_fused, -one[0], one[1].opcode, one[1].name))
         return tuple(row for _, row in weighed)
 
@@ -169,70 +174,53 @@ class Folder:
 
     def _runs(self, instruction: Instruction) -> int:
         """Count the runs of an instruction, 0 where it runs only as part of another."""
-        computation = instruction.computation
-        return self._sides[computation.module].lower_bound(computation)
+        return self._sides[instruction.module].lower_bound(instruction.computation)
 
-    def _weight(self, members: Iterable[Found]) -> int:
-        return sum(
-            max(_size(one.left) or 0, _size(one.right) or 0) * max(1, self._runs(one.shown))
-            for one in members
-            if one.shown.opcode not in _WEIGHTLESS
-        )
+    def _weight(self, one: Found) -> int:
+        sizes = (side.shape.size_bytes or 0 for side in (one.left, one.right) if side)
+        is_weightless = one.shown.opcode in _WEIGHTLESS
+        return 0 if is_weightless else max(sizes) * max(1, self._runs(one.shown))
 
 
 def _row(members: Sequence[Found], *, is_fused: bool) -> InstructionChange:
-    first = members[0]
-    left_bytes = _total([one.left for one in members])
-    right_bytes = _total([one.right for one in members])
-    left_shape = describe_shape(first.left.shape) if first.left else None
-    right_shape = describe_shape(first.right.shape) if first.right else None
+    first, shown = members[0], members[0].shown
+    left, right = first.left, first.right
+    left_bytes = _add_up(one.left for one in members)
+    right_bytes = _add_up(one.right for one in members)
+    left_shape = describe_shape(left.shape) if left else None
+    right_shape = describe_shape(right.shape) if right else None
+    is_known = None not in (left_bytes if left else 0, right_bytes if right else 0)
     details = tuple(map(str, first.reasons))
-    op_name = first.shown.metadata().op_name
-    place = first.shown.source_location()
+    op_names = [one.shown.metadata().op_name for one in members]
+    place = shown.source_location()
     return InstructionChange(
         change=first.change,
         count=len(members),
-        opcode=first.shown.opcode,
+        opcode=shown.opcode,
         reasons=tuple(reason.kind for reason in first.reasons),
         details=details,
-        name=first.shown.full_name,
-        computation=first.shown.computation.name,
-        left_name=first.left.full_name if first.left else None,
-        right_name=first.right.full_name if first.right else None,
+        name=shown.full_name,
+        computation=shown.computation.name,
+        left_name=left.full_name if left else None,
+        right_name=right.full_name if right else None,
         is_fused=is_fused,
         left_shape=left_shape,
         right_shape=right_shape,
         left_bytes=left_bytes,
         right_bytes=right_bytes,
-        delta_bytes=_difference(first, left_bytes, right_bytes),
-        op_name=op_name or None,
-        scope=share_scope(_scope(one.shown) for one in members),
+        delta_bytes=(right_bytes or 0) - (left_bytes or 0) if is_known else None,
+        op_name=op_names[0] or None,
+        scope=share_scope(find_scope(name) if name else None for name in op_names),
         source_file=place.file if place else None,
         source_line=place.line if place else None,
         what="; ".join(details) or right_shape or left_shape or "",
     )
 
 
-def _scope(instruction: Instruction) -> str | None:
-    op_name = instruction.metadata().op_name
-    return find_scope(op_name) if op_name else None
-
-
-def _size(instruction: Instruction | None) -> int | None:
-    return instruction.shape.size_bytes if instruction else None
-
-
-def _total(instructions: Sequence[Instruction | None]) -> int | None:
+def _add_up(instructions: Iterable[Instruction | None]) -> int | None:
     """Add the results' bytes; None for the side that has none, or if one is unknown."""
-    sizes = [_size(one) for one in instructions]
+    sizes = [one.shape.size_bytes if one else None for one in instructions]
     return None if None in sizes else sum(size for size in sizes if size is not None)
-
-
-def _difference(found: Found, left_bytes: int | None, right_bytes: int | None) -> int | None:
-    """Subtract; a side that has no such instruction counts as 0, an unknown size as unknown."""
-    left = 0 if found.left is None else left_bytes
-    right = 0 if found.right is None else right_bytes
-    return None if left is None or right is None else right - left
 
 
 class InstructionDiff(Struct, frozen=True):
@@ -258,7 +246,7 @@ def compare_instructions(
     """
     pairs, back = reasoner.pairs, reasoner.back
     found = [] if structure.is_equal else _find(structure, reasoner)
-    rows = Folder(*structure.programs).rows(found, is_folded=is_folded) if found else ()
+    rows = _Folder(structure.programs).rows(found, is_folded=is_folded) if found else ()
     # Of a computation that several on the other side are like, one has the partner.
     once = {left: right for left, right in pairs.items() if back.get(right) is left}
     return InstructionDiff(
@@ -281,47 +269,39 @@ def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
             if left in found:
                 continue
             if right is not None:
-                reasons = reasoner.reasons(left, right)
-                if reasons and not _follows(left, reasons, found):
-                    found[left] = Found(left, right, reasons)
+                _add_changed(left, right, reasoner, found)
             elif left not in reasoner.pairs and not _is_told(left, reasoner.pairs):
                 found[left] = Found(left, None)
         for right in pair.right_only():
             if right not in reasoner.back and not _is_told(right, reasoner.back):
                 found[right] = Found(None, right)
-    _find_moved(structure, reasoner, found)
+    for left, right in structure.moved.items():  # to another computation
+        _add_changed(left, right, reasoner, found)
     return list(found.values())
 
 
-def _find_moved(structure: Structure, reasoner: Reasoner, found: dict[Instruction, Found]) -> None:
-    """Add what changed in code that stands in another computation now."""
-    for left, right in structure.moved.items():
-        reasons = reasoner.reasons(left, right)
-        if reasons and not _follows(left, reasons, found):
-            found[left] = Found(left, right, reasons)
+def _add_changed(
+    left: Instruction, right: Instruction, reasoner: Reasoner, found: dict[Instruction, Found]
+) -> None:
+    """Add a pair that differs, but a `done` only where its start's own change explains it not."""
+    reasons = reasoner.reasons(left, right)
+    start = found.get(left.operands[0]) if _is_done(left) else None
+    told = {reason.kind for reason in start.reasons} | {"operands"} if start else set()
+    if reasons and (start is None or not {reason.kind for reason in reasons} <= told):
+        found[left] = Found(left, right, reasons)
 
 
-def _follows(
-    done: Instruction, reasons: tuple[Reason, ...], found: dict[Instruction, Found]
-) -> bool:
-    """Say whether this is the `done` of a start whose own change explains its shape."""
-    if not done.opcode.endswith("-done") or not done.operands:
-        return False
-    start = found.get(done.operands[0])
-    kinds = {reason.kind for reason in reasons}
-    return start is not None and kinds <= {reason.kind for reason in start.reasons} | {"operands"}
+def _is_done(one: Instruction) -> bool:
+    return one.opcode.endswith("-done") and bool(one.operands)
 
 
-def _is_told(done: Instruction, paired: Pairs) -> bool:
+def _is_told(one: Instruction, paired: Pairs) -> bool:
     """Say whether this is the `done` of a start whose own row tells of it.
 
     That start has no partner either, or one synchronous operation does its work.
     """
-    if not done.opcode.endswith("-done") or not done.operands:
-        return False
-    start = done.operands[0]
-    partner = paired.get(start)
-    return partner is None or partner.opcode != start.opcode
+    partner = paired.get(one.operands[0]) if _is_done(one) else None
+    return _is_done(one) and (partner is None or partner.opcode != one.operands[0].opcode)
 
 
 def _alone(structure: Structure, paired: Container[Instruction], *, is_left: bool) -> int:
@@ -356,7 +336,7 @@ def compare_order(pairs: Iterable[ComputationPair]) -> OrderChange | None:
             for one in pair.left.instructions
             if one in pair.pairs and one.opcode not in GIVEN
         ]
-        moved = len(sequence) - _longest_rise(sequence)
+        moved = len(sequence) - _measure_rise(sequence)
         moved_count += moved
         paired_count += len(sequence)
         if moved > most:
@@ -364,8 +344,12 @@ def compare_order(pairs: Iterable[ComputationPair]) -> OrderChange | None:
     return OrderChange(moved_count, paired_count, computation) if moved_count else None
 
 
-def _longest_rise(numbers: Sequence[int]) -> int:
-    """Length of the longest strictly rising subsequence, in n log n."""
+def _measure_rise(numbers: Sequence[int]) -> int:
+    """Return the length of the longest strictly rising subsequence, in n log n.
+
+    `ends` has, for each length, the least number that a subsequence so long can end in: of
+    3 1 2 that is [3], [1], [1, 2].
+    """
     ends: list[int] = []
     for number in numbers:
         place = bisect_left(ends, number)

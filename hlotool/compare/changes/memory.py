@@ -1,11 +1,9 @@
-"""Which values at two peaks are the same, and why are the others alone?
+"""The values that hold memory at only one of the two peaks, or another amount at each.
 
-Which values hold memory at only one of the two peaks, or another amount at each?
-
-Bytes are those that a value holds at its side's own peak (`occupied_bytes` of `buffers`), so
-that the differences of all rows add up to the difference of the peaks.
-
-Which memory spaces hold more or less?
+Values at two peaks are paired first, by the instructions that make them; what is left alone says
+why. Bytes are those that a value holds at its side's own peak (`occupied_bytes` of `buffers`), so
+that the differences of all rows add up to the difference of the peaks. Last the memory spaces,
+with what each has in use at most and reserved.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ from hlotool.analysis.memory.figures import MemoryFigures, SpaceRow
 from hlotool.analysis.memory.memory_map import Holding
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.compare.changes import instructions as columns
-from hlotool.compare.changes.instructions import LEFT, RIGHT, Change, share_scope
+from hlotool.compare.changes.instructions import Change, share_scope, sides
 from hlotool.compare.match.matching import Pairs
 from hlotool.hlo import ArrayShape, Instruction
-from hlotool.hlo.buffers import AllocationClass, BufferValue, ValueKey
+from hlotool.hlo.buffers import AllocationClass, BufferValue
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import BYTES, NUMBER, WHOLE, column, figure
 from hlotool.table.names import fold_numbers
@@ -46,12 +44,17 @@ class ValuePair(Struct, frozen=True):
     @property
     def left_bytes(self) -> int:
         """What it holds at the left peak."""
-        return _held(self.left)
+        return (self.left.occupied_bytes or 0) if self.left else 0
 
     @property
     def right_bytes(self) -> int:
         """What it holds at the right peak."""
-        return _held(self.right)
+        return (self.right.occupied_bytes or 0) if self.right else 0
+
+    @property
+    def delta_bytes(self) -> int:
+        """How much more it holds at the right peak."""
+        return self.right_bytes - self.left_bytes
 
     @property
     def shown(self) -> BufferRow:
@@ -68,10 +71,10 @@ def are_held_alike(left: Sequence[Holding], right: Sequence[Holding], partners: 
     """
     if [one.occupied_bytes for one in left] != [one.occupied_bytes for one in right]:
         return False
-    names = _find_names(partners, [one.value for one in left], [one.value for one in right])
-    if not all(names.has_same(one.value) for one in left):
+    names = _Names(partners, [one.value for one in left], [one.value for one in right])
+    if not all(one.value.instruction in names.same for one in left):
         return False
-    here = {_key(one.value, names.right_of(one.value)): one.occupied_bytes for one in left}
+    here = {names.key_on_right(one.value): one.occupied_bytes for one in left}
     there = {_key(one.value): one.occupied_bytes for one in right}
     return here == there and len(here) == len(left)
 
@@ -85,97 +88,70 @@ def pair_rows(
     and equal names are taken for partners. Values without a partner are paired by what they
     are: class, shape, opcode and origin.
     """
-    names = _find_names(partners, left, right)
+    names = _Names(partners, left, right)
     there = {_key(row): row for row in right}
     found, here = [], []
     for row in left:
-        other = there.pop(_key(row, names.right_of(row)), None) if names.has_same(row) else None
+        is_same = row.instruction in names.same
+        other = there.pop(names.key_on_right(row), None) if is_same else None
         if other is None:
             here.append(row)
         else:
             found.append(ValuePair(row, other, "size"))
     waiting: dict[Hashable, deque[BufferRow]] = {}
+    known = set(names.right.values())
     for row in there.values():
-        waiting.setdefault(_origin(row, names.known(row)), deque()).append(row)
+        partner = row.instruction if row.instruction in known else None
+        waiting.setdefault(_origin(row, partner), deque()).append(row)
     for row in here:
-        others = waiting.get(_origin(row, names.right_of(row)))
-        if others and not names.has_same(row):
+        others = waiting.get(_origin(row, names.right.get(row.instruction)))
+        # A value that exists on the other side is not taken for another one that looks like it.
+        if row.instruction in names.same:
+            found.append(ValuePair(row, None, "not at the peak now"))
+        elif others:
             found.append(ValuePair(row, others.popleft(), "size"))
         else:
-            still = names.has_same(row)
-            found.append(ValuePair(row, None, "not at the peak now" if still else "gone"))
-    for rows in waiting.values():
-        for row in rows:
-            was = names.had_same(row)
-            found.append(ValuePair(None, row, "at the peak now" if was else "new"))
+            found.append(ValuePair(row, None, "gone"))
+    for row in (row for rows in waiting.values() for row in rows):
+        was = row.instruction in names.had
+        found.append(ValuePair(None, row, "at the peak now" if was else "new"))
     return found
-
-
-def _find_names(partners: Pairs, left: Sequence[_Value], right: Sequence[_Value]) -> _Names:
-    return _Names(partners, left, right) if partners else _SameNames(left, right)
 
 
 class _Names:
     """Which instructions are partners, by full name; and whether their values correspond.
 
     A tuple with another number of elements has its elements in other places, so they are
-    not paired by index.
+    not paired by index. Without partners, instructions of one name are taken for them.
     """
 
     def __init__(self, partners: Pairs, left: Sequence[_Value], right: Sequence[_Value]) -> None:
-        self._right: dict[str, str] = {}
-        self._same: set[str] = set()
-        self._had: set[str] = set()
         here, there = ({row.instruction for row in side} for side in (left, right))
+        shared = set() if partners else here & there
+        self.right = {name: name for name in shared}  # the partners' names, by the left ones
+        self.same = set(shared)  # on the left, with values that exist on the right
+        self.had = set(shared)  # on the right, with values that existed on the left
         for one, other in partners.items():
             name, partner = one.full_name, other.full_name
-            if name not in here and partner not in there:
-                continue
-            self._right[name] = partner
-            if _indices(one) == _indices(other):
-                self._same.add(name)
-                self._had.add(partner)
-        self._known = set(self._right.values())
+            if name in here or partner in there:
+                self.right[name] = partner
+                if _list_indices(one) == _list_indices(other):
+                    self.same.add(name)
+                    self.had.add(partner)
 
-    def right_of(self, row: _Value) -> str | None:
-        """Return the name of a left row's partner."""
-        return self._right.get(row.instruction)
-
-    def known(self, row: _Value) -> str | None:
-        """Return a right row's own name if it is somebody's partner."""
-        return row.instruction if row.instruction in self._known else None
-
-    def has_same(self, row: _Value) -> bool:
-        """Say whether the same value of a left row exists on the right."""
-        return row.instruction in self._same
-
-    def had_same(self, row: _Value) -> bool:
-        """Say whether the same value of a right row existed on the left."""
-        return row.instruction in self._had
+    def key_on_right(self, row: _Value) -> Hashable:
+        """Return what a left row's value would be on the right."""
+        return self.right.get(row.instruction) or row.instruction, row.index or ()
 
 
-class _SameNames(_Names):
-    """Without modules, instructions of one name are taken for partners."""
-
-    def __init__(self, left: Sequence[_Value], right: Sequence[_Value]) -> None:
-        super().__init__({}, left, right)
-        shared = {row.instruction for row in left} & {row.instruction for row in right}
-        self._right = {name: name for name in shared}
-        self._same = self._had = self._known = shared
-
-
-def _indices(instruction: Instruction) -> list[tuple[int, ...]]:
+def _list_indices(instruction: Instruction) -> list[tuple[int, ...]]:
     if isinstance(instruction.shape, ArrayShape):
         return [()]
     return [index for index, _ in instruction.shape.leaves_with_index()]
 
 
-def _key(row: _Value, name: str | None = None) -> ValueKey:
-    return name or row.instruction, row.index or ()
-
-
-def _held(row: BufferRow | None) -> int:
-    return (row.occupied_bytes or 0) if row else 0
+def _key(row: _Value) -> Hashable:
+    return row.instruction, row.index or ()
 
 
 def _origin(row: BufferRow, partner: str | None) -> Hashable:
@@ -248,7 +224,7 @@ def compare_memory(
     """
     classes: dict[Hashable, list[ValuePair]] = {}
     for found in pair_rows(left, right, partners):
-        if found.left_bytes != found.right_bytes:
+        if found.delta_bytes:
             classes.setdefault(find_likeness(found), []).append(found)
     rows = [_row(members) for members in classes.values()]
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta_bytes), row.value)))
@@ -267,19 +243,13 @@ def _alike(row: BufferRow | None) -> Hashable:
 
 
 def _row(members: Sequence[ValuePair]) -> MemoryChange:
-    first = max(members, key=lambda one: abs(one.right_bytes - one.left_bytes))
+    first = max(members, key=lambda one: abs(one.delta_bytes))
     shown = first.shown
-    left_bytes = sum(one.left_bytes for one in members)
-    right_bytes = sum(one.right_bytes for one in members)
     left_shape = first.left.shape if first.left else None
     right_shape = first.right.shape if first.right else None
-    change: Change = "changed"
-    if first.left is None:
-        change = "added"
-    elif first.right is None:
-        change = "removed"
+    shapes = dict.fromkeys(filter(None, (left_shape, right_shape)))
     return MemoryChange(
-        change=change,
+        change=columns.name_change(first.left, first.right),
         reason=first.reason,
         count=len(members),
         value=shown.value,
@@ -287,10 +257,10 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
         opcode=shown.opcode,
         left_shape=left_shape,
         right_shape=right_shape,
-        shape=_both(left_shape, right_shape),
-        left_bytes=left_bytes,
-        right_bytes=right_bytes,
-        delta_bytes=right_bytes - left_bytes,
+        shape=" → ".join(shapes),
+        left_bytes=sum(one.left_bytes for one in members),
+        right_bytes=sum(one.right_bytes for one in members),
+        delta_bytes=sum(one.delta_bytes for one in members),
         op_name=shown.op_name,
         scope=share_scope(one.shown.scope for one in members),
         source=shown.source,
@@ -300,13 +270,8 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
     )
 
 
-def _both(left: str | None, right: str | None) -> str:
-    """Write a shape once, both where they differ."""
-    return f"{left} → {right}" if left and right and left != right else right or left or ""
-
-
-_PEAK: Final = "the most in use at once"
-_ALLOCATED: Final = "bytes reserved"
+_PEAKS: Final = sides(column, "the most in use at once", BYTES, "peak", give_way=1)
+_ALLOCATED: Final = sides(column, "bytes reserved", BYTES, "allocated", give_way=2)
 
 
 class SpaceChange(Struct, frozen=True):
@@ -319,25 +284,20 @@ class SpaceChange(Struct, frozen=True):
     name: Annotated[
         str | None, column("the backend's name for it", null_text="", words=SPACE_NAMES)
     ]
-    left_peak_bytes: Annotated[
-        int | None, column(_PEAK + LEFT, BYTES, heading="old peak", give_way=1)
-    ]
-    right_peak_bytes: Annotated[
-        int | None, column(_PEAK + RIGHT, BYTES, heading="new peak", give_way=1)
-    ]
-    delta_peak_bytes: Annotated[
-        int | None, column("right minus left", BYTES, heading="difference", is_signed=True)
-    ]
-    left_allocated_bytes: Annotated[
-        int | None, column(_ALLOCATED + LEFT, BYTES, heading="old allocated", give_way=2)
-    ]
-    right_allocated_bytes: Annotated[
-        int | None, column(_ALLOCATED + RIGHT, BYTES, heading="new allocated", give_way=2)
-    ]
+    left_peak_bytes: Annotated[int | None, _PEAKS[0]]
+    right_peak_bytes: Annotated[int | None, _PEAKS[1]]
+    delta_peak_bytes: Annotated[int | None, columns.DELTA_BYTES]
+    left_allocated_bytes: Annotated[int | None, _ALLOCATED[0]]
+    right_allocated_bytes: Annotated[int | None, _ALLOCATED[1]]
     delta_allocated_bytes: Annotated[
         int | None,
         column("right minus left", BYTES, heading="allocated difference", is_signed=True),
     ]
+
+    @property
+    def weight(self) -> int:
+        """The larger of both differences, without sign."""
+        return max(abs(self.delta_peak_bytes or 0), abs(self.delta_allocated_bytes or 0))
 
 
 _TELLING: Final = 1000  # times as much hides a change from a sentence
@@ -349,17 +309,33 @@ _UNUSED: Final = SpaceRow(peak_bytes=0, allocated_bytes=0)
 
 def compare_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange, ...]:
     """Keep the spaces in which bytes differ; the largest difference comes first."""
-    changed = [row for row in list_spaces(left, right) if _weigh(row)]
-    return tuple(sorted(changed, key=_weigh, reverse=True))
+    changed = [row for row in list_spaces(left, right) if row.weight]
+    return tuple(sorted(changed, key=lambda row: row.weight, reverse=True))
 
 
 def list_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange, ...]:
     """Put peak and allocated bytes of each space side by side."""
     here, there = ({row.space: row for row in side.spaces} for side in (left, right))
-    return tuple(
-        _compare(space, here.get(space, _UNUSED), there.get(space, _UNUSED))
-        for space in sorted({*here, *there})
-    )
+    found = []
+    for space in sorted({*here, *there}):
+        old, new = here.get(space, _UNUSED), there.get(space, _UNUSED)
+        peaks = old.peak_bytes, new.peak_bytes
+        allocated = old.allocated_bytes, new.allocated_bytes
+        found.append(
+            SpaceChange(
+                space,
+                new.name or old.name,
+                *peaks,
+                _subtract(*peaks),
+                *allocated,
+                _subtract(*allocated),
+            )
+        )
+    return tuple(found)
+
+
+def _subtract(left: int | None, right: int | None) -> int | None:
+    return None if left is None or right is None else right - left
 
 
 def pick_telling(
@@ -378,24 +354,3 @@ def pick_telling(
         for row in spaces
         if row.space and row.delta_peak_bytes and abs(row.delta_peak_bytes) >= least
     )
-
-
-def _compare(space: int, left: SpaceRow, right: SpaceRow) -> SpaceChange:
-    return SpaceChange(
-        space,
-        right.name or left.name,
-        left.peak_bytes,
-        right.peak_bytes,
-        _subtract(right.peak_bytes, left.peak_bytes),
-        left.allocated_bytes,
-        right.allocated_bytes,
-        _subtract(right.allocated_bytes, left.allocated_bytes),
-    )
-
-
-def _subtract(right: int | None, left: int | None) -> int | None:
-    return None if left is None or right is None else right - left
-
-
-def _weigh(row: SpaceChange) -> int:
-    return max(abs(row.delta_peak_bytes or 0), abs(row.delta_allocated_bytes or 0))

@@ -1,6 +1,4 @@
-"""In which respects do two shapes differ: dtype, dimensions, layout, memory space?
-
-Why does an instruction differ from its partner?
+"""Why an instruction differs from its partner, its shape among others.
 
 Each reason has a kind, which scripts may test, and the two sides as texts. Operands are
 compared by partnership, so a reason is never a consequence of names; what an added or a
@@ -9,18 +7,17 @@ removed instruction does to its users' operand lists is told by its own row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from fractions import Fraction
 from itertools import zip_longest
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import replace
 
-from hlotool.compare.match.colours import family
 from hlotool.compare.match.comparable import comparable_literal, config_changes, trip_count
-from hlotool.compare.match.flow import Flow
 from hlotool.compare.match.matching import Pairs
-from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.signature import family
 from hlotool.compare.match.structure import Structure
 from hlotool.hlo import ArrayShape, Instruction, Layout, Shape, TupleShape
 
@@ -78,19 +75,9 @@ def _array_changes(left: ArrayShape, right: ArrayShape) -> Iterator[tuple[str, s
     if here.memory_space != there.memory_space:
         yield "memory space", str(here.memory_space), str(there.memory_space)
     is_comparable = len(left.dims) == len(right.dims) or here.tiles != there.tiles
-    if is_comparable and _arrangement(here) != _arrangement(there):
+    here_alone, there_alone = (replace(one, memory_space=0) for one in (here, there))
+    if is_comparable and here_alone != there_alone:
         yield "layout", format_layout(here), format_layout(there)
-
-
-def _arrangement(layout: Layout) -> tuple[object, ...]:
-    return (
-        layout.minor_to_major,
-        layout.tiles,
-        layout.element_bits,
-        layout.tail_padding,
-        layout.prefix_bytes,
-        layout.rest,
-    )
 
 
 def format_layout(layout: Layout) -> str:
@@ -161,16 +148,17 @@ class Reason(Struct, frozen=True):
         return f"{self.kind} {self.left} → {self.right}" if self.left or self.right else self.kind
 
 
-class Reasoner(Struct, eq=False):
-    """Compares paired instructions; `pairs` and `back` are all partners of both modules."""
+class Reasoner:
+    """Says why partners differ; `pairs` and `back` are all partners of both modules."""
 
-    signatures: Signatures
-    exact: Callable[[Instruction], int]
-    pairs: Pairs
-    back: Pairs
-    flow: Flow
-    _known: dict[tuple[Instruction, Instruction], tuple[Reason, ...]] = field(default_factory=dict)
-    _known_own: dict[Hashable, tuple[Reason, ...]] = field(default_factory=dict)
+    def __init__(self, structure: Structure) -> None:
+        self.signatures = structure.signatures
+        self.exact = structure.numbers.signature
+        self.pairs = structure.partners()
+        self.back = structure.back()
+        self.flow = structure.flow
+        self._known: dict[tuple[Instruction, Instruction], tuple[Reason, ...]] = {}
+        self._known_own: dict[Hashable, tuple[Reason, ...]] = {}
 
     def reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
         """List why a pair differs, () where it does not, callees' contents aside."""
@@ -187,6 +175,7 @@ class Reasoner(Struct, eq=False):
         numbers = self.exact(left), self.exact(right)
         if numbers[0] == numbers[1]:
             return ()
+        # Channels are no part of the number, but of the text of a reason.
         key = *numbers, left.attributes.get("channel_id"), right.attributes.get("channel_id")
         found = self._known_own.get(key)
         if found is None:
@@ -197,12 +186,12 @@ class Reasoner(Struct, eq=False):
         """Yield what differs in the instructions themselves."""
         is_async_change = left.opcode != right.opcode and family(left) == family(right)
         if is_async_change:
-            yield Reason("async", *(_mode(one) for one in (left, right)))
+            is_start = left.opcode.endswith("-start"), right.opcode.endswith("-start")
+            yield Reason("async", *("async" if one else "sync" for one in is_start))
         elif left.opcode != right.opcode:
             yield Reason("opcode", left.opcode, right.opcode)
-        if not is_async_change and self.signatures.shape(left.shape) != self.signatures.shape(
-            right.shape
-        ):
+        shape = self.signatures.shape
+        if not is_async_change and shape(left.shape) != shape(right.shape):
             for kind, before, after in shape_changes(left.shape, right.shape):
                 pattern = scaling(left.shape, right.shape) if kind == "shape" else ""
                 yield Reason(kind, before, after, pattern)
@@ -225,7 +214,13 @@ class Reasoner(Struct, eq=False):
             if here.get(key) == there.get(key):
                 continue
             if key == "backend_config":
-                yield from _config_reasons(left, right, is_strict=self.signatures.terms.is_strict)
+                configs = left.backend_config(), right.backend_config()
+                trips = [trip_count(config) or "none" for config in configs]
+                if trips[0] != trips[1]:
+                    yield Reason("trip count", *trips)
+                changes = config_changes(*configs, is_strict=self.signatures.terms.is_strict)
+                if changes:
+                    yield Reason("backend config", *map(_cut, changes))
             else:
                 texts = (one.attributes.get(key, "none") for one in (left, right))
                 yield Reason(_KINDS.get(key, key), *map(_cut, texts))
@@ -233,6 +228,7 @@ class Reasoner(Struct, eq=False):
     def _have_same_operands(self, left: Instruction, right: Instruction) -> bool:
         here = [_undone(one) for one in left.operands]
         there = [_undone(one) for one in right.operands]
+        # With more operands on one side places say nothing; those with partners must be in order.
         if len(here) != len(there):
             mapped = [self.pairs[one] for one in here if one in self.pairs]
             return mapped == [one for one in there if one in self.back]
@@ -248,9 +244,10 @@ class Reasoner(Struct, eq=False):
         nothing to add.
         """
         partner, origin = self.pairs.get(left), self.back.get(right)
-        if partner is right or self._mean_the_same(left, right):
+        if partner is right or partner is origin is None:
             return True
-        if partner is None and origin is None:
+        meanings = self.flow.meanings(right)  # fusions and calls looked through
+        if any(self.pairs.get(one) in meanings for one in self.flow.meanings(left)):
             return True
         if origin is None:
             return self._is_copy(right, partner) or _leads_to(right, partner, self.back)
@@ -265,22 +262,6 @@ class Reasoner(Struct, eq=False):
             and one.operands == other.operands
             and self.exact(one) == self.exact(other)
         )
-
-    def _mean_the_same(self, left: Instruction, right: Instruction) -> bool:
-        """Say whether two operands are partners when fusions and calls are looked through."""
-        meanings = self.flow.meanings(right)
-        return any(self.pairs.get(one) in meanings for one in self.flow.meanings(left))
-
-
-def make_reasoner(structure: Structure) -> Reasoner:
-    """Return who tells why partners differ; all that asks about one comparison asks the same."""
-    return Reasoner(
-        structure.signatures,
-        structure.numbers.signature,
-        structure.partners(),
-        structure.back(),
-        structure.flow,
-    )
 
 
 def _leads_to(start: Instruction, goal: Instruction | None, paired: Pairs) -> bool:
@@ -308,20 +289,6 @@ def _operation(instruction: Instruction) -> Instruction:
     """Return what an async-start wraps, anything else as it is."""
     callee = instruction.callee() if instruction.opcode == "async-start" else None
     return callee.root if callee else instruction
-
-
-def _mode(instruction: Instruction) -> str:
-    return "async" if instruction.opcode.endswith("-start") else "sync"
-
-
-def _config_reasons(left: Instruction, right: Instruction, *, is_strict: bool) -> Iterator[Reason]:
-    configs = left.backend_config(), right.backend_config()
-    trips = trip_count(configs[0]), trip_count(configs[1])
-    if trips[0] != trips[1]:
-        yield Reason("trip count", *(trip or "none" for trip in trips))
-    changes = config_changes(*configs, is_strict=is_strict)
-    if changes:
-        yield Reason("backend config", *map(_cut, changes))
 
 
 def _cut(text: str) -> str:

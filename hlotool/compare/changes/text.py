@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from hlotool.compare.changes.reasons import format_shape
 from hlotool.compare.match.comparable import comparable_literal
-from hlotool.compare.match.signature import Signatures
 from hlotool.compare.match.structure import ComputationPair, Structure
 from hlotool.errors import UsageError
 from hlotool.hlo import Computation, Instruction
@@ -70,7 +69,7 @@ class _TextWriter:
     """Writes instructions under names that partners share."""
 
     def __init__(self, structure: Structure) -> None:
-        self.signatures: Signatures = structure.signatures
+        self.signatures = structure.signatures
         self.names: dict[Instruction, str] = {}
         self.callees: dict[Computation, str] = {}
         for pair in structure.computations:
@@ -81,7 +80,9 @@ class _TextWriter:
 
         What only the right one has stands where it does there: behind the same instruction.
         """
-        self._name(pair)
+        self._number(pair.left.instructions, "")
+        self.names.update({right: self.names[left] for left, right in pair.pairs.items()})
+        self._number(pair.right_only(), "new.")
         extra = _following(pair)
         yield from (TextLine("added", self._write(one)) for one in extra.get(None, ()))
         for left in pair.left.instructions:
@@ -98,19 +99,11 @@ class _TextWriter:
 
     def alone(self, computation: Computation, mark: Mark) -> Iterator[TextLine]:
         """Write a computation that has no partner."""
-        self._number(computation.instructions, Counter(), "")
+        self._number(computation.instructions, "")
         yield from (TextLine(mark, self._write(one)) for one in computation.instructions)
 
-    def _name(self, pair: ComputationPair) -> None:
+    def _number(self, instructions: Iterable[Instruction], prefix: str) -> None:
         counts: Counter[str] = Counter()
-        self._number(pair.left.instructions, counts, "")
-        for left, right in pair.pairs.items():
-            self.names[right] = self.names[left]
-        self._number(pair.right_only(), Counter(), "new.")
-
-    def _number(
-        self, instructions: Iterable[Instruction], counts: Counter[str], prefix: str
-    ) -> None:
         for one in instructions:
             self.names[one] = f"%{one.opcode}.{prefix}{counts[one.opcode]}"
             counts[one.opcode] += 1

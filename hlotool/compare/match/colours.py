@@ -1,20 +1,16 @@
-"""Colour the instructions of two computations by what they are and what surrounds them.
+"""Colours of instructions: by what they are, by what surrounds them, and by all that they hold.
 
 Weisfeiler–Leman refinement: equal colours mean equal surroundings. Landmarks, the pairs
 made so far, have one colour of their own on both sides (a number below zero), so that
 differences beyond a landmark do not show. Only what is no landmark is coloured: `sides` are
-the instructions of both computations that are none.
+the instructions of both computations that are none. A view says how closely an instruction is
+looked at, strict to loose.
 
-How closely an instruction is looked at while partners are sought: strict to loose.
-
-Numbers that instructions and computations of equal contents share.
-
-Bottom-up: an instruction's `up` number stands for its signature and the `up` of its
-operands, so equal numbers mean equal expressions. Top-down: `down` stands for its
+Contents are numbered bottom-up: an instruction's `up` number stands for its signature and the `up`
+of its operands, so equal numbers mean equal expressions. Top-down: `down` stands for its
 signature and for who uses it, at which operand. A computation's number stands for its root's
 `up` and the bag of all (up, down); names, numbering and the order of independent
 instructions have no part in it. Every instruction is visited twice, every computation once.
-
 Computations that are written alike, line by line, share one `Contents`: layers repeat their
 fusions, and a program that was only renamed repeats everything.
 """
@@ -28,9 +24,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from hlotool.analysis.graph.calls import CallGraph
-from hlotool.compare.match.signature import Signatures, Table
+from hlotool.compare.match.signature import Signatures, Table, family
 from hlotool.hlo import Computation, Instruction
-from hlotool.hlo.opcodes import COLLECTIVES
 
 View: TypeAlias = Callable[[Instruction], int]
 Colour: TypeAlias = Callable[[Instruction], Hashable]
@@ -57,7 +52,11 @@ def downward_colours(
     """Colour by the view and all uses, down to the landmarks."""
     colours: dict[Instruction, int] = {}
     for side in sides:
-        uses = _list_uses(side, landmarks)
+        uses: dict[Instruction, list[tuple[int, int]]] = defaultdict(list)
+        for user in {user for one in side for user in one.users if user in landmarks}:
+            for place, operand in enumerate(user.operands):
+                if operand not in landmarks:
+                    uses[operand].append((landmarks[user], place))
         for one in reversed(side):
             below = sorted(uses.pop(one, ()))
             colours[one] = mark = number(("down", view(one), one.is_root, *below))
@@ -65,19 +64,6 @@ def downward_colours(
                 if operand not in landmarks:
                     uses[operand].append((mark, place))
     return colours
-
-
-def _list_uses(
-    side: Sequence[Instruction], landmarks: Landmarks
-) -> dict[Instruction, list[tuple[int, int]]]:
-    """List by which landmarks, and at which operand, each instruction that is none is used."""
-    uses: dict[Instruction, list[tuple[int, int]]] = defaultdict(list)
-    marked = {user for one in side for user in one.users if user in landmarks}
-    for one in marked:
-        for place, operand in enumerate(one.operands):
-            if operand not in landmarks:
-                uses[operand].append((landmarks[one], place))
-    return uses
 
 
 def near_colours(
@@ -94,6 +80,8 @@ def near_colours(
     """
     colours = {one: number(view(one)) for side in sides for one in side}
     for _ in range(_REACH):
+        # Colours are mixed for shared ones alone: the cost goes by what may still pair, not by
+        # size.
         here, there = ({colours[one] for one in side} for side in sides)
         shared = here & there
         wanted = [one for side in free for one in side if colours[one] in shared]
@@ -139,38 +127,21 @@ def list_views(signatures: Signatures, exact: View, *, has_numbers: bool) -> tup
         body = 0 if one.opcode in _CONTROL else signatures.body(one)
         return number(("shaped", family(one), dims, body, constant, signatures.op_name(one)))
 
-    def named(one: Instruction) -> int:
-        return number(("named", family(one), signatures.op_name(one)))
-
-    def scoped(one: Instruction) -> int:
-        return number(("scoped", family(one), signatures.origin(one)))
-
-    def sized(one: Instruction) -> int:
-        return number(("sized", family(one), signatures.dims(one.shape)))
-
-    def kind(one: Instruction) -> int:
-        return number(("kind", family(one)))
-
     def surrounded(one: Instruction) -> int:
         above = [first(operand) for operand in one.operands]
         return number(("surrounded", first(one), *above, -1, *sorted(map(first, one.users))))
 
     first = _remembered(layered if signatures.layers.families else stated)
-    return tuple(
-        _remembered(view) for view in (surrounded, first, shaped, named, scoped, sized, kind)
+    views = (
+        surrounded,
+        first,
+        shaped,
+        lambda one: number(("named", family(one), signatures.op_name(one))),
+        lambda one: number(("scoped", family(one), signatures.origin(one))),
+        lambda one: number(("sized", family(one), signatures.dims(one.shape))),
+        lambda one: number(("kind", family(one))),
     )
-
-
-def family(instruction: Instruction) -> str:
-    """Return the opcode; for the asynchronous start of an operation that operation's."""
-    opcode = instruction.opcode
-    if opcode == "async-start":
-        callee = instruction.callee()
-        return callee.root.opcode if callee else opcode
-    if opcode == "copy-start":
-        return "copy"
-    plain = opcode.removesuffix("-start")
-    return plain if plain in COLLECTIVES else opcode
+    return tuple(map(_remembered, views))
 
 
 def _remembered(view: View) -> View:
@@ -212,7 +183,7 @@ class ContentNumbers(Struct, eq=False):
         """Return where an instruction stands in its computation: 0, 1, 2, …"""
         places = self._places.get(one.computation)
         if places is None:
-            places = self._places[one.computation] = _list_places(one.computation)
+            places = self._places[one.computation] = _number_places(one.computation)
         return places[one]
 
     def signature(self, one: Instruction) -> int:
@@ -255,7 +226,7 @@ def _write(
     computation: Computation, signatures: Signatures, numbers: ContentNumbers, graph: CallGraph
 ) -> _Written:
     contents, called = numbers.contents, graph.callees
-    places = _list_places(computation)
+    places = _number_places(computation)
     own: list[int] = []
     operands: list[int] = []
     for one in computation.instructions:
@@ -267,7 +238,7 @@ def _write(
     return _Written(tuple(own), tuple(operands), root, computation.execution_thread)
 
 
-def _list_places(computation: Computation) -> dict[Instruction, int]:
+def _number_places(computation: Computation) -> dict[Instruction, int]:
     return {one: place for place, one in enumerate(computation.instructions)}
 
 
@@ -275,12 +246,17 @@ def _number(written: _Written, table: Table) -> Contents:
     """Give numbers: by what each is made of, then by who uses it, then by both and all together."""
     number = table.number
     own, root = written.signatures, written.root
-    lists = _read_operands(written.operands)
+    lists, start = [], 0
+    while start < len(written.operands):
+        end = start + 1 + written.operands[start]
+        lists.append(written.operands[start + 1 : end])
+        start = end
     up: list[int] = []
     for signature, operands in zip(own, lists, strict=True):
         up.append(number((signature, *[up[one] for one in operands])))
     both = list(own)
     uses: list[list[tuple[int, int]]] = [[] for _ in own]
+    # Users stand behind what they use, so a walk backwards meets every use before its operand.
     for place in range(len(own) - 1, -1, -1):
         mine = number(("down", own[place], place == root, tuple(sorted(uses[place]))))
         both[place] = number(("both", up[place], mine))
@@ -288,13 +264,3 @@ def _number(written: _Written, table: Table) -> Contents:
             uses[operand].append((mine, at))
     whole = number(("computation", up[root], tuple(sorted(both)), written.execution_thread))
     return Contents(whole, own, up, both)
-
-
-def _read_operands(written: Sequence[int]) -> list[Sequence[int]]:
-    """Take the operands of all instructions apart again."""
-    found, start = [], 0
-    while start < len(written):
-        end = start + 1 + written[start]
-        found.append(written[start + 1 : end])
-        start = end
-    return found

@@ -1,26 +1,22 @@
-"""What is compared: only what both prints state.
+"""What is compared of an instruction, and in which spelling: only what both prints state.
 
 A print may leave out layouts, backend configs, control dependencies, attributes or large
 constants (xla/hlo/ir/hlo_print_options.h). What one side never states cannot differ; it is
-left out on both sides, and `not_compared` says so.
+left out on both sides, and `not_compared` says so. Literals, frontend attributes, replica groups
+and backend configs are brought into a form that is equal where they mean the same.
 
-In which spelling are literals and frontend attributes compared?
-
-In which form are replica groups compared, so that equal ones are equal in any notation?
-
-What of a `backend_config` counts when two builds of a program are compared.
-
-Left out unless asked for: what autotuning picks, which two runs of one build may pick
-differently, and the compiler's own bookkeeping (costs, ids, notes). Empty values say
-nothing and are left out always: releases differ in which of them they print.
+Of a `backend_config` is left out, unless asked for, what autotuning picks, which two runs of one
+build may pick differently, and the compiler's own bookkeeping (costs, ids, notes). Empty values
+say nothing and are left out always: releases differ in which of them they print.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import chain
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -62,8 +58,8 @@ class Terms(Struct, frozen=True):
 
 
 def agree_terms(left: Module, right: Module, *, is_strict: bool = False) -> Terms:
-    """Find what both modules state; everything else is not compared."""
-    here, there = _find_stated(left), _find_stated(right)
+    """Return what both modules state; everything else is not compared."""
+    here, there = _list_stated(left), _list_stated(right)
     missing = [what for what in (*_STATED, *_ELIDED) if (what in here) != (what in there)]
     elided = here | there
     return Terms(
@@ -78,52 +74,27 @@ def agree_terms(left: Module, right: Module, *, is_strict: bool = False) -> Term
     )
 
 
-def _find_stated(module: Module) -> set[str]:
+def _list_stated(module: Module) -> set[str]:
     """Say which of the questions below at least one instruction answers with yes.
 
-    Of what a module's text never says, no instruction is asked.
+    Of what a module's text never says, no instruction is asked. The entry's instructions come
+    first: they mostly settle the question.
     """
     text = module.source.text
-    questions = (_STATED | _ELIDED).items()
     return {
         what
-        for what, (word, is_stated) in questions
-        if word in text and any(map(is_stated, _instructions(module)))
+        for what, (word, is_stated) in {**_STATED, **_ELIDED}.items()
+        if word in text
+        and any(map(is_stated, chain(module.entry.instructions, module.instructions())))
     }
 
 
-def _instructions(module: Module) -> Iterator[Instruction]:
-    """Yield the entry's instructions first: they mostly settle the question."""
-    yield from module.entry.instructions
-    yield from module.instructions()
+def _has_layout(one: Instruction) -> bool:
+    return any(leaf.layout is not None and leaf.dims for leaf in one.shape.leaves())
 
 
-def _has_layout(instruction: Instruction) -> bool:
-    return any(leaf.layout is not None and leaf.dims for leaf in instruction.shape.leaves())
-
-
-def _has_backend_config(instruction: Instruction) -> bool:
-    return "backend_config" in instruction.attributes
-
-
-def _has_control_dependency(instruction: Instruction) -> bool:
-    return "control-predecessors" in instruction.attributes
-
-
-def _has_attribute(instruction: Instruction) -> bool:
-    return not _ALWAYS_PRINTED.issuperset(instruction.attributes)
-
-
-def _elides_small(instruction: Instruction) -> bool:
-    return _is_elided(instruction) and is_small(instruction.shape)
-
-
-def _elides_large(instruction: Instruction) -> bool:
-    return _is_elided(instruction) and not is_small(instruction.shape)
-
-
-def _is_elided(instruction: Instruction) -> bool:
-    return instruction.opcode == "constant" and ELIDED in instruction.literal
+def _elides(one: Instruction) -> bool:
+    return one.opcode == "constant" and ELIDED in one.literal
 
 
 def is_small(shape: Shape) -> bool:
@@ -134,29 +105,29 @@ def is_small(shape: Shape) -> bool:
     return count is not None and count <= _MOST_PRINTED
 
 
+_Question: TypeAlias = Callable[[Instruction], bool]
 # What is asked, a word without which no text says so, and who knows.
-_STATED: Final = {
+_STATED: Final[Mapping[str, tuple[str, _Question]]] = {
     "layouts": ("{", _has_layout),
-    "backend configs": ("backend_config", _has_backend_config),
-    "control dependencies": ("control-predecessors", _has_control_dependency),
-    "attributes": ("=", _has_attribute),
+    "backend configs": ("backend_config", lambda one: "backend_config" in one.attributes),
+    "control dependencies": (
+        "control-predecessors",
+        lambda one: "control-predecessors" in one.attributes,
+    ),
+    "attributes": ("=", lambda one: not _ALWAYS_PRINTED.issuperset(one.attributes)),
 }
-_ELIDED: Final = {
-    "small constants": (ELIDED, _elides_small),
-    "large constants": (ELIDED, _elides_large),
+_ELIDED: Final[Mapping[str, tuple[str, _Question]]] = {
+    "small constants": (ELIDED, lambda one: _elides(one) and is_small(one.shape)),
+    "large constants": (ELIDED, lambda one: _elides(one) and not is_small(one.shape)),
 }
 
 # Frontend attributes that hold a name or a number of one build.
 _NOTES: Final = frozenset(
     (
-        "async_collective_name",
-        "chain_id",
-        "fingerprint_before_lhs",
-        "kernel_metadata",
-        "MegascaleRendezvousKeyName",
-        "_xla_host_transfer_rendezvous",
+        "async_collective_name", "chain_id", "fingerprint_before_lhs", "kernel_metadata",
+        "MegascaleRendezvousKeyName", "_xla_host_transfer_rendezvous",
     )
-)
+)  # fmt: skip
 _BLANKS = re.compile(r"(?:/\*.*?\*/|\s)++", re.DOTALL)
 
 
@@ -165,17 +136,16 @@ def comparable_literal(instruction: Instruction, terms: Terms) -> str:
     literal, shape = instruction.literal, instruction.shape
     if not literal or instruction.opcode != "constant":
         return literal
+    is_scalar = isinstance(shape, ArrayShape) and shape.element_count == 1
+    dtype = shape.dtype if isinstance(shape, ArrayShape) else ""
     if not (terms.has_small_constants if is_small(shape) else terms.has_large_constants):
-        if not isinstance(shape, ArrayShape) or shape.element_count != 1:
-            return ELIDED
-        if ELIDED in literal or not shape.dtype.startswith(("s", "u", "pred")):
+        is_whole = is_scalar and dtype.startswith(("s", "u", "pred"))
+        if not is_whole or ELIDED in literal:
             return ELIDED
     text = without_blanks(literal)
-    if isinstance(shape, ArrayShape) and shape.element_count == 1:
+    if is_scalar:
         text = text.strip("{}")
-    if isinstance(shape, ArrayShape) and shape.dtype == "pred":
-        text = text.replace("true", "1").replace("false", "0")
-    return text
+    return text.replace("true", "1").replace("false", "0") if dtype == "pred" else text
 
 
 def without_blanks(text: str) -> str:
@@ -185,10 +155,8 @@ def without_blanks(text: str) -> str:
 
 def comparable_frontend(values: Mapping[str, str], *, is_strict: bool) -> Hashable:
     """Return the frontend attributes that count, sorted; None where none does."""
-    kept = tuple(
-        sorted((key, text) for key, text in values.items() if is_strict or key not in _NOTES)
-    )
-    return kept or None
+    kept = [(key, text) for key, text in values.items() if is_strict or key not in _NOTES]
+    return tuple(sorted(kept)) or None
 
 
 def comparable_groups(printed: ReplicaGroups) -> Hashable:
@@ -252,17 +220,13 @@ def trip_count(config: BackendConfig | None) -> str | None:
 def _without(value: object, skipped: frozenset[str]) -> object:
     """Drop skipped keys and empty values at any depth."""
     if isinstance(value, Mapping):
-        items = (
-            (key, _without(inner, skipped)) for key, inner in value.items() if key not in skipped
-        )
-        return {key: inner for key, inner in items if not _is_empty(inner)}
+        items = {
+            key: _without(inner, skipped) for key, inner in value.items() if key not in skipped
+        }
+        return {key: inner for key, inner in items.items() if inner not in (None, [], {})}
     if isinstance(value, list):
         return [_without(inner, skipped) for inner in value]
     return value
-
-
-def _is_empty(value: object) -> bool:
-    return value is None or value in ([], {})
 
 
 def config_changes(

@@ -1,6 +1,4 @@
-"""At which place of a user's operands does a value stand first? Without searching twice.
-
-What is a value, wherever the text computes it?
+"""What a value is, wherever the text computes it, and who computes with it.
 
 A parameter of a computation that one fusion or call runs is that one's operand; the result of
 a fusion or call is its computation's root; an element of a tuple is what was put there. So
@@ -68,16 +66,13 @@ class Flow:
             return (one,)
         found = self._meanings.get(one)
         if found is None:
-            found = self._meanings[one] = self._look_through(one)
-        return found
-
-    def _look_through(self, one: Instruction) -> list[Instruction]:
-        found = [one]
-        while len(found) < _FARTHEST:
-            step = self._behind(found[-1])
-            if step is None:
-                break
-            found.append(step)
+            found = [one]
+            while len(found) < _FARTHEST:
+                step = self._behind(found[-1])
+                if step is None:
+                    break
+                found.append(step)
+            self._meanings[one] = found
         return found
 
     def users(self, one: Instruction) -> tuple[tuple[Instruction, int], ...]:
@@ -120,24 +115,18 @@ class Flow:
 
     def _passed_on(self, user: Instruction, value: Instruction) -> list[Instruction] | None:
         """Return what stands for a value where a user only passes it on, None where it does not."""
-        if user.opcode in CONTAINERS:
-            body = user.callee()
-            if body is None or self._callers.get(body) is not user:
-                return None
-            places = [place for place, one in enumerate(user.operands) if one is value]
-            entered = [_at(body.parameters, place) for place in places]
-            return [one for one in entered if one is not None]
-        if user.opcode == "tuple" and user.is_root:
-            caller = self._callers.get(user.computation)
-            if caller is None:
-                return None
-            places = [place for place, one in enumerate(user.operands) if one is value]
-            return [
-                one
-                for one in caller.users
-                if one.opcode == "get-tuple-element" and one.tuple_index in places
-            ]
-        return None
+        body = user.callee() if user.opcode in CONTAINERS else None
+        is_result = user.opcode == "tuple" and user.is_root
+        caller = self._callers.get(user.computation) if is_result else None
+        is_entered = body is not None and self._callers.get(body) is user
+        if not is_entered and caller is None:
+            return None
+        places = [place for place, one in enumerate(user.operands) if one is value]
+        if body:
+            return [body.parameters[place] for place in places if place < len(body.parameters)]
+        users = caller.users if caller else ()
+        elements = (one for one in users if one.opcode == "get-tuple-element")
+        return [one for one in elements if one.tuple_index in places]
 
 
 def _at(values: tuple[Instruction, ...], place: int) -> Instruction | None:

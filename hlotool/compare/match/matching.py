@@ -1,11 +1,24 @@
-"""Pair the instructions of two computations that do the same work.
+"""Pairs of the instructions of two computations that do the same work.
 
 Stage by stage, from the strictest view of an instruction to the loosest; what is paired
-stays paired (`partners`). At each stage instructions are coloured by their view and their
-surroundings (`colours`), where pairs made before are landmarks, and pairs grow out of others
-(`growth`). Last come instructions that were replaced by another opcode in the same place, and what
-is left but agrees in opcode and op_name. Between these steps `pairing_steps` looks for code that
-moved.
+stays paired. At each stage instructions are coloured by their view and their
+surroundings (`colours`), where pairs made before are landmarks. Colours that occur once on each
+side pair up, then those that occur equally often: twins, one by one, each followed by its own
+surroundings. Then pairs grow outwards, each looking only at its own operands and users. Among
+indistinguishable twins the order of the dump decides. Last come instructions that were replaced by
+another opcode in the same place, and what is left but agrees in opcode and op_name. Between these
+steps `structure` looks for code that moved.
+
+    p = parameter(0)          |  p = parameter(0)
+    e = exponential(p)        |  e = exponential(p)
+                              |  n = negate(e)
+    t = tanh(e)               |  t = tanh(n)
+    ROOT s = add(t, e)        |  ROOT s = add(t, e)
+
+By expression and uses together nothing agrees: every instruction uses, or feeds, what differs.
+By expression alone p and e occur once on each side and pair up; by uses alone t and s do.
+n is left: "added". Had the right side `logistic(e)` in the place of t, no view would pair them;
+`Replacer` would, as their operands have partners.
 
 What counts as equal follows xla/hlo/tools/hlo_diff. Every stage is linear in instructions
 and edges, up to sorting.
@@ -13,35 +26,26 @@ and edges, up to sorting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import islice, product
 from typing import Final, TypeAlias
 
-from hlotool.compare.match.colours import Colour, ContentNumbers, View, family, list_views
-from hlotool.compare.match.growth import Growth, Replacer
-from hlotool.compare.match.partners import Partners, by_colour
-from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match import colours
+from hlotool.compare.match.colours import Colour, ContentNumbers, Landmarks, View
+from hlotool.compare.match.flow import Places
+from hlotool.compare.match.signature import Signatures, Table, family
 from hlotool.hlo import Computation, Instruction
 
 Pairs: TypeAlias = dict[Instruction, Instruction]
+Classes: TypeAlias = dict[Hashable, list[Instruction]]
 _PlacePairs: TypeAlias = tuple[tuple[int, int], ...]  # places in two computations
 # What steps found between computations that say the same, by all that they follow from.
 KnownSteps: TypeAlias = dict[Hashable, _PlacePairs]
 _STRICT: Final = 3  # views under which what is paired says nearly the same
-
-# An example. The right side has a `negate` more, which is now the operand of `tanh`:
-#
-#     p = parameter(0)          |  p = parameter(0)
-#     e = exponential(p)        |  e = exponential(p)
-#                               |  n = negate(e)
-#     t = tanh(e)               |  t = tanh(n)
-#     ROOT s = add(t, e)        |  ROOT s = add(t, e)
-#
-# By expression and uses together nothing agrees: every instruction uses, or feeds, what differs.
-# By expression alone p and e occur once on each side and pair up; by uses alone t and s do.
-# n is left: "added". Had the right side `logistic(e)` in the place of t, no view would pair them;
-# `_pair_replaced` would, as their operands have partners.
+_ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
+_MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
 
 
 class Matcher:
@@ -62,22 +66,30 @@ class Matcher:
         self.right = right
         self.signatures = signatures
         self._numbers = numbers
-        self._views = list_views(
-            signatures, numbers.signature, has_numbers=self._has_as_many_parameters()
+        # More or fewer parameters shift the numbers of all that follow, which then tell nothing.
+        self._has_numbers = len(left.parameters) == len(right.parameters)
+        # Views are made anew for each pair of computations: what they remember is of these alone.
+        self._views = colours.list_views(
+            signatures, numbers.signature, has_numbers=self._has_numbers
         )
-        self._partners = Partners(left, right, signatures, taken)
-        self._growth = Growth(self._partners)
-        self.pairs: Pairs = self._partners.pairs  # grow as partners are found
+        self.partners = Partners(left, right, signatures, taken)
+        self.pairs: Pairs = self.partners.pairs  # grow as partners are found
         self._taken = taken  # those with a partner in another computation
         self._known = known
-        self._written = self._tell_written(left), self._tell_written(right)
+        self._written = self._describe_text(left), self._describe_text(right)
         for one, other in seeds.items():
-            if one not in self.pairs and other not in self._partners.back:
-                self._partners.pair(one, other)
+            if one not in self.pairs and other not in self.partners.back:
+                self.partners.pair(one, other)
 
     def match_strictly(self) -> Pairs:
         """Pair what says the same, or nearly; return the new pairs."""
-        return self._take("strictly", self._match_strictly)
+
+        def match() -> None:
+            if not self.pairs and self._has_numbers:
+                self.partners.pair_classes(self._numbers.both)
+            self._look(self._views[:_STRICT])
+
+        return self._take("strictly", match)
 
     def match_loosely(self) -> Pairs:
         """Pair what is called alike, or does alike, in like surroundings; return the new pairs."""
@@ -85,11 +97,24 @@ class Matcher:
 
     def finish(self) -> Pairs:
         """Pair what was replaced, and what stands beside it; return the new pairs."""
-        return self._take("replaced", self._finish)
+
+        def match() -> None:
+            partners = self.partners
+            partners.pair_lone(*self._group(family))
+            _Replacer(partners, self.signatures).run(*partners.list_free())
+            self._look(self._views[-1:])
+
+        return self._take("replaced", match)
 
     def pair_named(self) -> Pairs:
         """Pair what is left and called alike; return the new pairs."""
-        return self._take("named", self._pair_all_named)
+
+        def match() -> None:
+            self.partners.pair_in_order(*self._group(family))
+            dims = self.signatures.dims
+            self.partners.pair_lone(*self._group(lambda one: dims(one.shape)))
+
+        return self._take("named", match)
 
     def _take(self, name: str, step: Callable[[], None]) -> Pairs:
         """Take a step; return the new pairs. What is known of computations written alike is used.
@@ -97,101 +122,329 @@ class Matcher:
         A step follows from what both say, and from what has a partner by now.
         """
         count = len(self.pairs)
-        if self._partners.is_done():
+        if self.partners.is_done():
             return {}
-        state = name, self._written, self._tell_places(self.pairs.items()), self._list_taken()
+        taken = [
+            tuple([place for place, one in enumerate(side.instructions) if one in self._taken])
+            for side in (self.left, self.right)
+        ]
+        state = name, self._written, self._list_places(self.pairs.items()), *taken
         found = self._known.get(state)
         if found is None:
             step()
-            found = self._tell_places(islice(self.pairs.items(), count, None))
+            found = self._list_places(islice(self.pairs.items(), count, None))
             self._known[state] = found
         else:
             here, there = self.left.instructions, self.right.instructions
             for left, right in found:
-                self._partners.pair(here[left], there[right])
+                self.partners.pair(here[left], there[right])
         return dict(islice(self.pairs.items(), count, None))
 
-    def _tell_written(self, computation: Computation) -> Hashable:
+    def _describe_text(self, computation: Computation) -> Hashable:
         """Return what a computation says, names of instructions aside."""
         names = tuple([self.signatures.op_name(one) for one in computation.instructions])
         return self._numbers.contents[computation], self.signatures.table.number(names)
 
-    def _tell_places(self, pairs: Iterable[tuple[Instruction, Instruction]]) -> _PlacePairs:
+    def _list_places(self, pairs: Iterable[tuple[Instruction, Instruction]]) -> _PlacePairs:
         place = self._numbers.place
         return tuple([(place(one), place(other)) for one, other in pairs])
-
-    def _list_taken(self) -> tuple[tuple[int, ...], ...]:
-        """List the places of what has a partner in another computation."""
-        return tuple(
-            tuple([place for place, one in enumerate(side.instructions) if one in self._taken])
-            for side in (self.left, self.right)
-        )
-
-    def _match_strictly(self) -> None:
-        if not self.pairs and self._has_as_many_parameters():
-            self._growth.pair_classes(self._numbers.both)
-        self._look(self._views[:_STRICT])
-
-    def _finish(self) -> None:
-        self._pair_lone_names(self._name)
-        self._pair_replaced()
-        self._look(self._views[-1:])
-
-    def _pair_all_named(self) -> None:
-        self._pair_named()
-        self._pair_lone_names(self._place_name)
-
-    def accept(self, left: Instruction, right: Instruction) -> None:
-        """Take a pair that was found otherwise."""
-        self._partners.pair(left, right)
 
     def _look(self, views: Sequence[View]) -> None:
         barren: list[int] = []  # how the last view saw what has no partner, if it found no more
         for view in views:
-            if self._partners.is_done():
+            if self.partners.is_done():
                 break
+            # A looser view that tells no more apart than the last one, which found nothing, finds
+            # nothing.
             if self._see(view) == barren:
                 continue
-            self._partners.fresh = self._partners.list_beside_free()
-            barren = self._see(view) if self._growth.pair_by_colour(view) else []
+            self.partners.fresh = self.partners.list_beside_free()
+            barren = self._see(view) if self.partners.pair_by_colour(view) else []
 
     def _see(self, view: View) -> list[int]:
         """Return which unpaired instructions a view sees alike: those of one number."""
-        left, right = self._partners.list_unpaired()
+        left, right = self.partners.list_unpaired()
         seen: dict[int, int] = {}
         return [seen.setdefault(view(one), len(seen)) for one in (*left, *right)]
 
-    def _has_as_many_parameters(self) -> bool:
-        return len(self.left.parameters) == len(self.right.parameters)
+    def _group(self, kind: Colour) -> tuple[Classes, Classes]:
+        """Return what has no partner by its kind and op_name; without a name each by itself."""
+        name = self.signatures.op_name
+        left, right = self.partners.list_free()
+
+        def key(one: Instruction) -> Hashable:
+            return kind(one), name(one) or one
+
+        return by_colour(left, key), by_colour(right, key)
+
+
+class Partners:
+    """The pairs between two computations, left to right and back. What is paired stays paired."""
+
+    def __init__(
+        self,
+        left: Computation,
+        right: Computation,
+        signatures: Signatures,
+        taken: AbstractSet[Instruction],
+    ) -> None:
+        self.pairs: dict[Instruction, Instruction] = {}
+        self.back: dict[Instruction, Instruction] = {}
+        self.landmarks: Landmarks = {}
+        self.fresh: list[tuple[Instruction, Instruction]] = []  # from which others may grow
+        self._signatures = signatures
+        self._place = Places().of
+        self._taken = taken  # those with a partner in another computation
+        self._most = min(len(left.instructions), len(right.instructions))
+        self._unpaired = left.instructions, right.instructions  # and others, paired meanwhile
+
+    def pair(self, left: Instruction, right: Instruction) -> None:
+        """Make two instructions partners."""
+        self.pairs[left] = right
+        self.back[right] = left
+        self.landmarks[left] = self.landmarks[right] = -len(self.pairs)
+        self.fresh.append((left, right))
+
+    def may_pair(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether two instructions have no partner yet, and may be partners."""
+        if left in self.pairs or right in self.back or left in self._taken or right in self._taken:
+            return False
+        if self._signatures.are_related(left, right):
+            return True
+        # If all their operands are partners, or all users, they stand in the same place.
+        if left.operands and [self.pairs.get(one) for one in left.operands] == list(right.operands):
+            return True
+        users = [self.pairs.get(one) for one in left.users]
+        return bool(users) and None not in users and set(users) == set(right.users)
+
+    def pair_lone(self, here: Classes, there: Classes) -> None:
+        """Pair where a class has one member on each side."""
+        for name, found in here.items():
+            others = there.get(name, ())
+            if len(found) == 1 and len(others) == 1 and self.may_pair(found[0], others[0]):
+                self.pair(found[0], others[0])
+
+    def pair_in_order(self, here: Classes, there: Classes) -> None:
+        """Pair where a class has as many members on each side."""
+        for name, found in here.items():
+            others = there.get(name, [])
+            if len(found) == len(others):
+                for one, other in zip(found, others, strict=True):
+                    if self.may_pair(one, other):
+                        self.pair(one, other)
+
+    def is_done(self) -> bool:
+        """Say whether all of a side are paired."""
+        return len(self.pairs) == self._most
 
     def list_free(self) -> tuple[list[Instruction], list[Instruction]]:
         """List the instructions of both sides that have no partner yet."""
-        return self._partners.list_free()
+        taken = self._taken
+        left, right = self.list_unpaired()
+        return [one for one in left if one not in taken], [one for one in right if one not in taken]
 
-    def _pair_replaced(self) -> None:
-        """Pair what has another opcode but the same operands."""
-        partners = self._partners
-        replacer = Replacer(partners.landmarks, self.signatures, partners.may_pair, partners.pair)
-        replacer.run(*self.list_free())
+    def list_unpaired(self) -> tuple[list[Instruction], list[Instruction]]:
+        """List the instructions of both sides that have no partner in the other computation."""
+        left, right = self._unpaired
+        self._unpaired = (
+            [one for one in left if one not in self.pairs],
+            [one for one in right if one not in self.back],
+        )
+        return self._unpaired
 
-    def _pair_named(self) -> None:
-        """Pair what is left where opcode and op_name agree: in order, if equally many."""
+    def list_beside_free(self) -> list[tuple[Instruction, Instruction]]:
+        """List the pairs from which others may grow: some operand or user has no partner."""
+        free, _ = self.list_unpaired()
+        near = {each for one in free for each in (*one.operands, *one.users)}
+        return [pair for pair in self.pairs.items() if pair[0] in near]
+
+    def pair_by_colour(self, view: View) -> bool:
+        """Pair by expression and uses, by either alone, then by what stands near; repeat.
+
+        Returns whether the view has nothing more to give: the last round found nothing.
+        """
+        marks = self.landmarks
+        for _ in range(_ROUNDS):
+            number = Table().number  # of colours, which the next round mixes anew
+            before = len(self.pairs)
+            sides = self.list_unpaired()
+            up = colours.upward_colours(sides, view, marks, number)
+            down = colours.downward_colours(sides, view, marks, number)
+            self.pair_classes(lambda one, up=up, down=down: (up[one], down[one]))  # type: ignore[misc]
+            self.pair_classes(up.__getitem__, only_unique=True)
+            self.pair_classes(down.__getitem__, only_unique=True)
+            near = colours.near_colours(sides, self.list_free(), view, marks, number)
+            self.pair_classes(near.__getitem__, only_unique=True)
+            self._pair_by_users(up)
+            self._grow(view)
+            if len(self.pairs) == before:
+                return True
+            if self.is_done():
+                break
+        return False
+
+    def pair_classes(self, colour: Colour, *, only_unique: bool = False) -> None:
+        """Pair free instructions of one colour, where both sides have equally many.
+
+        Twins come last, and each pair of twins takes along the neighbours whose colours
+        agree, so that what belongs to one twin is not paired with the other's.
+        """
+        here, there = (by_colour(side, colour) for side in self.list_free())
+        self.pair_lone(here, there)
+        if only_unique:
+            return
+        # Unique pairs came first, so that twins are told apart by the neighbours they are left
+        # with.
+        for name, twins in here.items():
+            others = there.get(name, [])
+            if len(twins) > 1 and len(twins) == len(others):
+                self._pair_twins(twins, others, colour)
+
+    def _pair_by_users(self, colour: Mapping[Instruction, int]) -> None:
+        """Pair equal expressions, of which a side has more, by the users that they share.
+
+        Of a value that is computed twice now, the copy with most of the old users is the old one.
+        """
         left, right = self.list_free()
-        there = by_colour(right, self._name)
-        for key, found in by_colour(left, self._name).items():
-            others = there.get(key, [])
-            if len(found) == len(others):
-                for one, other in zip(found, others, strict=True):
-                    if self._partners.may_pair(one, other):
-                        self._partners.pair(one, other)
+        there = by_colour(right, colour.__getitem__)
+        for name, found in by_colour(left, colour.__getitem__).items():
+            others = there.get(name, ())
+            if len(found) == len(others) or len(found) * len(others) > _MOST_COMPARED:
+                continue
+            shared = []
+            for one, other in product(found, others):
+                count = sum(self.pairs.get(user) in other.users for user in one.users)
+                shared.append((count, one, other))
+            for count, one, other in sorted(shared, key=lambda each: -each[0]):
+                if count and self.may_pair(one, other):
+                    self.pair(one, other)
 
-    def _pair_lone_names(self, name: Colour) -> None:
-        """Pair what alone on each side is called so."""
-        left, right = self.list_free()
-        self._partners.pair_lone(by_colour(left, name), by_colour(right, name))
+    def _pair_twins(
+        self, twins: list[Instruction], others: list[Instruction], colour: Colour
+    ) -> None:
+        rest = iter(others)
+        for one in twins:
+            if one in self.pairs:
+                continue
+            other = next((other for other in rest if self.may_pair(one, other)), None)
+            if other is None:
+                return
+            # Other fresh pairs wait: this pair alone may grow before the next twin is looked at.
+            kept, self.fresh = self.fresh, []
+            self.pair(one, other)
+            kept += self._grow(colour)
+            self.fresh = kept
 
-    def _name(self, one: Instruction) -> Hashable:
-        return family(one), self.signatures.op_name(one) or one
+    def _grow(self, colour: Colour) -> list[tuple[Instruction, Instruction]]:
+        """Pair operands and users of fresh pairs while that makes new ones; return all."""
+        grown = []
+        while self.fresh:
+            pair = self.fresh.pop()
+            grown.append(pair)
+            self._pair_operands(*pair, colour)
+            self._pair_users(*pair, colour)
+        return grown
 
-    def _place_name(self, one: Instruction) -> Hashable:
-        return self.signatures.dims(one.shape), self.signatures.op_name(one) or one
+    def _pair_operands(self, left: Instruction, right: Instruction, colour: Colour) -> None:
+        """Pair operands of one colour at the same place; in order where places moved."""
+        if all(one in self.pairs for one in left.operands):
+            return
+        if len(left.operands) == len(right.operands):
+            for one, other in zip(left.operands, right.operands, strict=True):
+                if self.may_pair(one, other) and colour(one) == colour(other):
+                    self.pair(one, other)
+            return
+        self.pair_in_order(
+            by_colour((one for one in left.operands if one not in self.pairs), colour),
+            by_colour((one for one in right.operands if one not in self.back), colour),
+        )
+
+    def _pair_users(self, left: Instruction, right: Instruction, colour: Colour) -> None:
+        """Pair users that alone on each side have this colour and use this at this place."""
+        free = [one for one in left.users if one not in self.pairs]
+        if not free:
+            return
+        others = [one for one in right.users if one not in self.back]
+        self.pair_lone(
+            by_colour(free, lambda one: (colour(one), self._place(left, one))),
+            by_colour(others, lambda one: (colour(one), self._place(right, one))),
+        )
+
+
+def by_colour(instructions: Iterable[Instruction], colour: Colour) -> Classes:
+    """Return instructions by colour, in order."""
+    classes: Classes = defaultdict(list)
+    for one in instructions:
+        classes[colour(one)].append(one)
+    return classes
+
+
+class _Replacer:
+    """Pairs free instructions of another opcode, but of the same operands and name or shape.
+
+    Works downwards from the landmarks. An instruction is looked at once all of its operands have
+    partners; it then has a place, the numbers of its operands' pairs, and takes as its partner
+    what stands at the same place on the other side. That may complete the operands of others.
+    Linear in instructions and edges.
+    """
+
+    def __init__(self, partners: Partners, signatures: Signatures) -> None:
+        self._partners = partners
+        self._landmarks = partners.landmarks
+        self._signatures = signatures
+        self._missing: dict[Instruction, int] = {}  # operands without partner
+        self._waiting: dict[Hashable, deque[Instruction]] = defaultdict(deque)
+
+    def run(self, left: Iterable[Instruction], right: Iterable[Instruction]) -> None:
+        """Pair what can be paired of the free instructions of both sides."""
+        ready: deque[tuple[bool, Instruction]] = deque()
+        for is_left, side in ((True, left), (False, right)):
+            for one in side:
+                operands = dict.fromkeys(one.operands)
+                missing = sum(operand not in self._landmarks for operand in operands)
+                self._missing[one] = missing
+                if operands and not missing:
+                    ready.append((is_left, one))
+        while ready:
+            is_left, one = ready.popleft()
+            if one in self._landmarks:
+                continue
+            found = self._find_partner(one, is_left=is_left)
+            if found is not None:
+                pair = (one, found) if is_left else (found, one)
+                self._partners.pair(*pair)
+                ready.extend((True, user) for user in self._complete(pair[0]))
+                ready.extend((False, user) for user in self._complete(pair[1]))
+
+    def _find_partner(self, one: Instruction, *, is_left: bool) -> Instruction | None:
+        """Return what waits at the same place on the other side, by name, else by shape."""
+        keys = self._keys(one)
+        for key in keys:
+            waiting = self._waiting[not is_left, key]
+            # What waits may have found a partner otherwise meanwhile; it is thrown out when met.
+            while waiting and waiting[0] in self._landmarks:
+                waiting.popleft()
+            if waiting:
+                other = waiting[0]
+                if self._partners.may_pair(*((one, other) if is_left else (other, one))):
+                    return other
+        for key in keys:
+            self._waiting[is_left, key].append(one)
+        return None
+
+    def _keys(self, one: Instruction) -> list[Hashable]:
+        place = tuple(self._landmarks[operand] for operand in one.operands)
+        name = self._signatures.op_name(one)
+        element = one.tuple_index if one.opcode == "get-tuple-element" else None
+        keys: list[Hashable] = [("shape", place, element, self._signatures.dims(one.shape))]
+        return [("name", place, name), *keys] if name else keys
+
+    def _complete(self, operand: Instruction) -> list[Instruction]:
+        """Return the users for which this was the last operand without partner."""
+        found = []
+        for user in operand.users:
+            if user in self._missing:
+                self._missing[user] -= 1
+                if not self._missing[user]:
+                    found.append(user)
+        return found

@@ -1,22 +1,21 @@
-"""Pair what stands in another computation now: outlined, inlined, fused, or split off.
+"""Pairs of what stands in another computation now, and of what is left by what it stands beside.
 
-Computations are looked through (`flow`). An instruction without partner whose operands, so
-seen, all have partners takes as its own what does the same with theirs; one whose users all
-have, what those use at the same places. Each pair may complete another's operands or users.
+Code is outlined, inlined, fused, or split off, so computations are looked through (`flow`). An
+instruction without partner whose operands, so seen, all have partners takes as its own what does
+the same with theirs; one whose users all have, what those use at the same places. Each pair may
+complete another's operands or users.
 
     s = add(a, b)          |  c = call(a, b), to_apply={p, q, ROOT s = add(p, q)}
     ROOT r = negate(s)     |  ROOT r = negate(c)
 
 The two `s` are partners, as p is a and q is b; r uses the same on both sides; c is new.
 
-Pair what is left by what it stands beside, in whichever computation.
-
-What an instruction stands beside are its operands and users that have partners: fusions, calls and
-tuples are looked through (`flow`), and so is what has no partner and but one operand. Of two
-instructions of one opcode each that both stand beside at the same place counts. The pairs with
-most in common are taken first, and others stand beside them then; what has as much in common with
-several waits. Something else must speak for a pair as well: the same dimensions or op_name; of
-different opcodes both must be the same, but for elementwise ones without op_name.
+What an instruction stands beside are its operands and users that have partners; what has no
+partner and but one operand is looked through as well. Of two instructions of one opcode each that
+both stand beside at the same place counts. The pairs with most in common are taken first, and
+others stand beside them then; what has as much in common with several waits. Something else must
+speak for a pair as well: the same dimensions or op_name; of different opcodes both must be the
+same, but for elementwise ones without op_name.
 
     t = tanh(e)            |  n = negate(e)
                            |  t = tanh(n)
@@ -32,13 +31,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import chain, groupby, islice
 from typing import Final, TypeAlias
 
-from hlotool.compare.match.colours import ContentNumbers, family
+from hlotool.compare.match.colours import ContentNumbers
 from hlotool.compare.match.flow import Flow
-from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.signature import Signatures, family
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import ELEMENTWISE
 
-View: TypeAlias = Callable[[Instruction], Hashable]
+_Free: TypeAlias = tuple[Iterable[Instruction], Iterable[Instruction]]  # of both sides
+_Marks: TypeAlias = Mapping[Instruction, Instruction]  # the right one of each pair, by either
+_View: TypeAlias = Callable[[Instruction], Hashable]
 # What waits for a partner, first come first served, by its side and what it does with which pairs.
 _Waiting: TypeAlias = dict[tuple[bool, Hashable], OrderedDict[Instruction, None]]
 _FARTHEST: Final = 4  # operations looked through
@@ -47,8 +48,8 @@ _PASSING: Final = frozenset(("parameter", "get-tuple-element", "tuple", "call"))
 
 
 def pair_moved(
-    free: tuple[Iterable[Instruction], Iterable[Instruction]],
-    marks: Mapping[Instruction, Instruction],
+    free: _Free,
+    marks: _Marks,
     flow: Flow,
     signatures: Signatures,
     numbers: ContentNumbers,
@@ -57,7 +58,6 @@ def pair_moved(
 ) -> dict[Instruction, Instruction]:
     """Pair free instructions of two modules, left to right, by what they do and stand on.
 
-    `marks` has the right one of each pair, by either.
     `is_bridging` looks through operations of one operand that have no partner themselves: in
     `tanh(sign(a))` and `tanh(a)`, both stand on a.
     """
@@ -65,6 +65,8 @@ def pair_moved(
     passing = _PASSING - {"parameter"} if is_bridging else _PASSING
     sides = [[one for one in side if one.opcode not in passing] for side in free]
     if all(sides):
+        # What is the same in all that counts takes its partner first, what only does alike the
+        # rest.
         mover.run(sides, numbers.signature)
         mover.run(sides, lambda one: (family(one), signatures.dims(one.shape)))
     return mover.found
@@ -75,7 +77,7 @@ class _Mover:
 
     def __init__(
         self,
-        marks: Mapping[Instruction, Instruction],
+        marks: _Marks,
         flow: Flow,
         expression: Callable[[Instruction], int],
         *,
@@ -89,10 +91,11 @@ class _Mover:
         self._hopeless: set[Instruction] = set()  # until something near has a partner
         self.found: dict[Instruction, Instruction] = {}
 
-    def run(self, sides: list[list[Instruction]], view: View) -> None:
+    def run(self, sides: list[list[Instruction]], view: _View) -> None:
         """Pair under one view while that makes new pairs; what one side alone has cannot pair."""
         waiting: _Waiting = defaultdict(OrderedDict)
         seen = [{one: view(one) for one in side if one not in self._marks} for side in sides]
+        # What only one side has cannot pair: it is dropped before it can wait.
         shared = set(seen[0].values()) & set(seen[1].values())
         seen = [{one: kind for one, kind in side.items() if kind in shared} for side in seen]
         queue = deque((bool(place), one) for place, side in enumerate(seen) for one in side)
@@ -106,17 +109,15 @@ class _Mover:
             left, right = (other, one) if is_right else (one, other)
             self.found[left] = self._marks[left] = self._marks[right] = right
             for side, made in ((False, left), (True, right)):
-                near = list(self._near(made))
+                used = chain.from_iterable(map(self._flow.meanings, made.operands))
+                near = [*used, *(user for user, _ in self._flow.users(made))]
+                # A new pair may give what is near it a place; nothing else has changed for those
+                # given up.
                 self._hopeless.difference_update(near)
                 queue.extend((side, each) for each in near if each in seen[side])
 
     def _find_waiting(
-        self,
-        one: Instruction,
-        kind: Hashable,
-        waiting: _Waiting,
-        *,
-        is_right: bool,
+        self, one: Instruction, kind: Hashable, waiting: _Waiting, *, is_right: bool
     ) -> Instruction | None:
         """Return what waits on the other side for the same operands or users; else wait."""
         above, below = self._above(one), self._below(one)
@@ -150,30 +151,18 @@ class _Mover:
         mark = self._before.get(callers[0])
         return mark is not None and mark is self._before.get(callers[1])
 
-    def _deepest_mark(self, value: Instruction) -> Hashable:
-        """Return the mark of what a value is in truth; of what hangs on nothing, its expression."""
-        meanings = self._flow.meanings(value)
-        made = meanings[-1]
-        for _ in range(self._farthest):
-            for one in reversed(meanings):
-                if one in self._marks:
-                    return self._marks[one]
-            if len(meanings[-1].operands) != 1:
-                break
-            meanings = self._flow.meanings(meanings[-1].operands[0])
-        return self._expression(made) if _is_constant(made) else None
-
     def _above(self, one: Instruction) -> Hashable:
         """Return on which partners an instruction stands, None while one has none.
 
         What is made of constants alone could stand anywhere.
         """
-        marks = []
+        marks: list[Hashable] = []
         for operand in one.operands:
-            mark = self._deepest_mark(operand)
-            if mark is None:
+            mark = _find_mark(operand, self._marks, self._flow, self._farthest)
+            made = self._flow.meanings(operand)[-1]
+            if mark is None and not _is_constant(made):
                 return None
-            marks.append(mark)
+            marks.append(mark or self._expression(made))
         is_anywhere = not any(isinstance(mark, Instruction) for mark in marks)
         return None if is_anywhere else tuple(marks)
 
@@ -181,18 +170,23 @@ class _Mover:
         """Return which partners use an instruction, and where; None while one has none."""
         uses = []
         for user, place in self._flow.users(one):
-            mark = self._marks.get(user)
-            if mark is None:
+            if user not in self._marks:
                 return None
-            uses.append((mark, place))
+            uses.append((self._marks[user], place))
         return frozenset(uses) if uses else None
 
-    def _near(self, one: Instruction) -> Iterable[Instruction]:
-        """Yield what an instruction uses, and what uses it."""
-        for operand in one.operands:
-            yield from self._flow.meanings(operand)
-        for user, _ in self._flow.users(one):
-            yield user
+
+def _find_mark(value: Instruction, marks: _Marks, flow: Flow, farthest: int) -> Instruction | None:
+    """Return the mark of what a value is in truth, or of the nearest that it is made of."""
+    for _ in range(farthest):
+        meanings = flow.meanings(value)
+        for one in reversed(meanings):
+            if one in marks:
+                return marks[one]
+        if len(meanings[-1].operands) != 1:
+            break
+        value = meanings[-1].operands[0]
+    return None
 
 
 def _is_constant(one: Instruction) -> bool:
@@ -207,8 +201,8 @@ _MOST: Final = 64  # instructions that stand beside one at one place, so that it
 
 
 def pair_beside(
-    free: tuple[Iterable[Instruction], Iterable[Instruction]],
-    marks: Mapping[Instruction, Instruction],
+    free: _Free,
+    marks: _Marks,
     flow: Flow,
     signatures: Signatures,
     *,
@@ -231,8 +225,8 @@ class _Finder:
 
     def __init__(
         self,
-        free: tuple[Iterable[Instruction], Iterable[Instruction]],
-        marks: Mapping[Instruction, Instruction],
+        free: _Free,
+        marks: _Marks,
         flow: Flow,
         signatures: Signatures,
     ) -> None:
@@ -249,24 +243,20 @@ class _Finder:
         before = len(self.found)
         weighed = sorted(self._weigh().items(), key=lambda item: -item[1])
         for _, same in groupby(weighed, key=lambda item: item[1]):
-            pairs = [pair for pair, _ in same if self._are_free(*pair)]
+            pairs = [pair for pair, _ in same if self._waiting.isdisjoint(pair)]
+            pairs = [(one, other) for one, other in pairs if self._are_free(one, other)]
             counts = Counter(chain.from_iterable(pairs))
             for one, other in pairs:
-                if is_last or counts[one] == counts[other] == 1:
-                    self._pair(one, other)
-                else:
+                if not is_last and not counts[one] == counts[other] == 1:
                     self._waiting.update((one, other))
+                elif self._are_free(one, other):
+                    self.found[one] = self._marks[one] = self._marks[other] = other
+                    del self._left[one], self._right[other]
         self._waiting.clear()
         return len(self.found) - before
 
     def _are_free(self, one: Instruction, other: Instruction) -> bool:
-        is_free = one in self._left and other in self._right
-        return is_free and one not in self._waiting and other not in self._waiting
-
-    def _pair(self, one: Instruction, other: Instruction) -> None:
-        if one in self._left and other in self._right:
-            self.found[one] = self._marks[one] = self._marks[other] = other
-            del self._left[one], self._right[other]
+        return one in self._left and other in self._right
 
     def _weigh(self) -> Mapping[tuple[Instruction, Instruction], int]:
         """Return how much speaks for each pair that anything speaks for."""
@@ -296,7 +286,8 @@ class _Finder:
     def _list_places(self, one: Instruction) -> Iterator[Hashable]:
         """Yield beside what an instruction stands, and how."""
         for place, operand in enumerate(one.operands):
-            for mark in (self._marks.get(operand), self._mark_above(operand)):
+            above = _find_mark(operand, self._marks, self._flow, _FARTHEST)
+            for mark in (self._marks.get(operand), above):
                 if mark is not None:
                     yield "above", place, mark
         if one.opcode == "parameter":
@@ -306,19 +297,6 @@ class _Finder:
                     yield "passed", mark
         for user, place in self._list_users(one):
             yield "below", place, user
-
-    def _mark_above(self, value: Instruction) -> Instruction | None:
-        """Return the mark of what a value is, or of the nearest that it is made of."""
-        for _ in range(_FARTHEST):
-            meanings = self._flow.meanings(value)
-            for one in reversed(meanings):
-                mark = self._marks.get(one)
-                if mark is not None:
-                    return mark
-            if len(meanings[-1].operands) != 1:
-                break
-            value = meanings[-1].operands[0]
-        return None
 
     def _list_users(self, one: Instruction) -> Iterator[tuple[Instruction, int]]:
         """Yield the marks of what computes with a value, and at which of its operands."""

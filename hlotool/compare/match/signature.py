@@ -12,14 +12,7 @@ from collections.abc import Hashable
 from typing import Final
 
 from hlotool.analysis.origin import find_scope
-from hlotool.compare.match.comparable import (
-    Terms,
-    comparable_config,
-    comparable_frontend,
-    comparable_groups,
-    comparable_literal,
-    without_blanks,
-)
+from hlotool.compare.match import comparable
 from hlotool.compare.match.layers import Layers
 from hlotool.hlo import Computation, Instruction, Shape
 from hlotool.hlo.opcodes import CALL_KEYS, COLLECTIVES, FREE
@@ -46,7 +39,7 @@ class Table:
 class Signatures:
     """Signatures of the instructions of two modules, under the terms of one comparison."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: comparable.Terms) -> None:
         self.terms = terms
         self.layers = Layers()
         self.table = Table()
@@ -63,6 +56,8 @@ class Signatures:
         A print without attributes may leave out what a collective's sum is. What calls nothing
         is looked at once for all that are written alike.
         """
+        # Layers repeat their lines; the text without names is cheaper to look up than its parts to
+        # parse.
         text = None if callees else instruction.plain_text()
         if text is None:
             return self._number_parts(instruction, callees)
@@ -76,15 +71,9 @@ class Signatures:
     def _number_parts(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
         if not self.terms.has_attributes and instruction.opcode in COLLECTIVES:
             callees = ()
-        return self.table.number(
-            (
-                instruction.opcode,
-                self.shape(instruction.shape),
-                instruction.literal and comparable_literal(instruction, self.terms),
-                self.attributes(instruction),
-                callees,
-            )
-        )
+        shape, attributes = self.shape(instruction.shape), self.attributes(instruction)
+        literal = instruction.literal and comparable.comparable_literal(instruction, self.terms)
+        return self.table.number((instruction.opcode, shape, literal, attributes, callees))
 
     def shape(self, shape: Shape) -> int:
         """Return the number of a shape with its layout, if layouts are compared."""
@@ -146,57 +135,52 @@ class Signatures:
         return shared * 2 >= size or size <= _TINY
 
     def attributes(self, instruction: Instruction) -> tuple[tuple[str, Hashable], ...]:
-        """Return the attributes that count, sorted, each in a form fit for comparison."""
+        """Return the attributes that count, sorted, each in a form fit for comparison.
+
+        Written alike they mean the same in any instruction, so each text is looked at once.
+        """
         found: list[tuple[str, Hashable]] = []
         for key, text in instruction.attributes.items():
             if key not in _NOT_COMPARED:
-                value = self.value(instruction, key, text)
-                if value is not None:
-                    found.append((key, value))
+                memo = key, text
+                if memo not in self._values:
+                    self._values[memo] = self._comparable(instruction, key, text)
+                if self._values[memo] is not None:
+                    found.append((key, self._values[memo]))
             elif key == "control-predecessors" and self.terms.has_control_dependencies:
                 found.append((key, text.count(",")))
         if len(found) > 1:
             found.sort(key=lambda item: item[0])
         return tuple(found)
 
-    def value(self, instruction: Instruction, key: str, text: str) -> Hashable:
-        """Return an attribute's value in a form fit for comparison, None to leave it out."""
-        memo = key, text
-        if memo not in self._values:
-            self._values[memo] = self._comparable(instruction, key, text)
-        return self._values[memo]
-
     def _comparable(self, instruction: Instruction, key: str, text: str) -> Hashable:
+        """Return an attribute's value in a form fit for comparison, None to leave it out."""
         terms = self.terms
         if key == "backend_config":
-            return self._config(instruction) if terms.has_backend_configs else None
+            config = instruction.backend_config() if terms.has_backend_configs else None
+            return config and (
+                comparable.comparable_config(config, is_strict=terms.is_strict) or None
+            )
         if key == "frontend_attributes":
-            return comparable_frontend(instruction.frontend_attributes(), is_strict=terms.is_strict)
+            return comparable.comparable_frontend(
+                instruction.frontend_attributes(), is_strict=terms.is_strict
+            )
         if key == "sharding":
-            return without_blanks(_SHARDING_METADATA.sub("", text))
+            return comparable.without_blanks(_SHARDING_METADATA.sub("", text))
         if key == "async_execution_thread":
             return text
         if not terms.has_attributes:
             return None
         if key == "replica_groups":
-            return self._groups(instruction)
+            groups = instruction.replica_groups()
+            if groups is None or groups.is_everybody:
+                return "everybody"
+            return comparable.comparable_groups(groups)
         if key == "channel_id" and not terms.is_strict:
             return "given"
         if key == "operand_layout_constraints" and not terms.has_layouts:
             return None
-        return without_blanks(text)
-
-    def _groups(self, instruction: Instruction) -> Hashable:
-        printed = instruction.replica_groups()
-        if printed is None or printed.is_everybody:
-            return "everybody"
-        return comparable_groups(printed)
-
-    def _config(self, instruction: Instruction) -> str | None:
-        config = instruction.backend_config()
-        if config is None:
-            return None
-        return comparable_config(config, is_strict=self.terms.is_strict) or None
+        return comparable.without_blanks(text)
 
     def _shape_numbers(self, shape: Shape) -> tuple[Shape, int, int]:
         """Return a shape's numbers with and without layout; by identity: parsers share shapes."""
@@ -206,3 +190,15 @@ class Signatures:
             exact = self.table.number(("layout", shape)) if self.terms.has_layouts else bare
             known = self._shapes[id(shape)] = shape, exact, bare  # keeps the shape alive
         return known
+
+
+def family(instruction: Instruction) -> str:
+    """Return the opcode; for the asynchronous start of an operation that operation's."""
+    opcode = instruction.opcode
+    if opcode == "async-start":
+        callee = instruction.callee()
+        return callee.root.opcode if callee else opcode
+    if opcode == "copy-start":
+        return "copy"
+    plain = opcode.removesuffix("-start")
+    return plain if plain in COLLECTIVES else opcode

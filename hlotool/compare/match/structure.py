@@ -1,20 +1,26 @@
-"""Who is whose partner, in two modules: what pairing them finds.
+"""Pairs of the computations and instructions of two programs, from the entries downwards.
 
-Which computations do partners call, and which of their parameters are partners then?
+Two computations are compared where a pair of instructions calls them in the same role;
+those with equal numbers hold the same. A computation may be called, and so compared,
+more than once (canonical prints repeat it at each call). What finds no partner there is
+looked for in all computations (`moved`), before replaced instructions are paired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
 from hlotool.analysis.graph.calls import list_branches, reach
-from hlotool.compare.match.colours import ContentNumbers
-from hlotool.compare.match.comparable import Terms
+from hlotool.compare.match.colours import ContentNumbers, number_contents
+from hlotool.compare.match.comparable import Terms, agree_terms
 from hlotool.compare.match.flow import CONTAINERS, Flow
-from hlotool.compare.match.matching import Pairs
+from hlotool.compare.match.layers import align_layers
+from hlotool.compare.match.matching import KnownSteps, Matcher, Pairs
+from hlotool.compare.match.moved import pair_beside, pair_moved
 from hlotool.compare.match.signature import Signatures
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.opcodes import MAY_CALL
@@ -28,10 +34,6 @@ class ComputationPair(Struct, eq=False):
     right: Computation
     pairs: Pairs
     is_equal: bool
-
-    def left_only(self) -> list[Instruction]:
-        """List the instructions that have no partner on the right."""
-        return [one for one in self.left.instructions if one not in self.pairs]
 
     def right_only(self) -> list[Instruction]:
         """List the instructions that have no partner on the left."""
@@ -82,9 +84,51 @@ class Structure(Struct, eq=False):
         """Return the right one of each pair, by either."""
         found = self.partners()
         for pairs in (self.moved, *(each.pairs for each in self.computations)):
-            rights = pairs.values()
-            found.update(zip(rights, rights, strict=True))
+            found.update((right, right) for right in pairs.values())
         return found
+
+
+def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
+    """Pair two programs that have modules. Raises ParseError when a computation calls itself.
+
+    A program is paired with itself without a look: nothing is numbered then.
+    """
+    structure = _begin(left, right, is_strict=is_strict)
+    if left is right:
+        structure.computations = [
+            ComputationPair(one, one, {each: each for each in one.instructions}, is_equal=True)
+            for one in list_reached(left)
+        ]
+        return structure
+    _Pairer(structure).run()
+    if not structure.is_equal:
+        seen = {one for pair in structure.computations for one in (pair.left, pair.right)}
+        structure.left_only = [one for one in list_reached(left) if one not in seen]
+        structure.right_only = [one for one in list_reached(right) if one not in seen]
+    return structure
+
+
+def are_equal(left: Program, right: Program) -> bool:
+    """Say whether `compare_structure` would find two entries equal: nothing is paired.
+
+    Entries of more or fewer instructions are not, whatever they do.
+    """
+    entries = left.expect_module().entry, right.expect_module().entry
+    # Numbering costs a walk through both modules; most texts that differ do so in length.
+    if len(entries[0].instructions) != len(entries[1].instructions):
+        return False
+    number = _begin(left, right, is_strict=False).numbers.computation
+    return number(entries[0]) == number(entries[1])
+
+
+def _begin(left: Program, right: Program, *, is_strict: bool) -> Structure:
+    """Return two programs with their contents numbered; nothing is paired yet."""
+    modules = left.expect_module(), right.expect_module()
+    terms = agree_terms(*modules, is_strict=is_strict)
+    signatures = Signatures(terms)
+    graphs = (left.graph,) if left is right else (left.graph, right.graph)
+    numbers = ContentNumbers() if left is right else number_contents(graphs, signatures)
+    return Structure((left, right), *modules, terms, signatures, numbers, Flow(graphs))
 
 
 def list_reached(program: Program) -> list[Computation]:
@@ -92,17 +136,182 @@ def list_reached(program: Program) -> list[Computation]:
     return reach([program.expect_module().entry], program.graph.called_by)
 
 
-CalledPair: TypeAlias = tuple[Computation, Computation, Pairs]  # with the parameters known
+_Free: TypeAlias = tuple[list[Instruction], list[Instruction]]  # without partners, of both sides
+_CalledPair: TypeAlias = tuple[Computation, Computation, Pairs]  # with the parameters known
+_ROUNDS: Final = 16  # in turn: what was replaced, what stands on it, what stands beside
 
 
-def list_called(pairs: Pairs) -> list[CalledPair]:
+class _Pairer:
+    """Pairs the computations of a structure, and what stands in them.
+
+    First what looks alike, from the entries down; then what moved; last what was replaced.
+    Each may pair instructions whose computations are pairs then.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self._structure = structure
+        self._known: set[tuple[Computation, Computation]] = set()
+        self._matchers: list[Matcher] = []
+        self._steps: KnownSteps = {}
+        self._taken: set[Instruction] = set()  # of the moved pairs
+        self._barren: dict[str, int] = {}  # how many pairs there were when a search found none
+        self._is_late = False
+
+    def run(self) -> None:
+        """Pair everything."""
+        structure = self._structure
+        left, right = structure.left.entry, structure.right.entry
+        number, signatures = structure.numbers.computation, structure.signatures
+        seeds: Pairs = {}
+        if number(left) != number(right):
+            signatures.layers = align_layers(structure.left, structure.right, signatures.dims)
+            here, there = (_by_name(side.parameters, signatures) for side in (left, right))
+            seeds = {one: there[name] for name, one in here.items() if name in there}
+        # Entries that hold the same are paired in order, and so is all they call: nothing is
+        # searched.
+        self._descend([(left, right, seeds)])
+        if structure.is_equal:
+            return
+        self._pair_moved()
+        self._match_all(Matcher.match_loosely)
+        self._pair_moved()
+        self._is_late = True
+        for _ in range(_ROUNDS):
+            found = self._match_all(Matcher.finish) + self._pair_moved(is_bridging=True)
+            found += self._pair_beside()
+            if not found:  # what nothing else settles
+                found = self._match_all(Matcher.pair_named) or self._pair_beside(is_last=True)
+            if not found:
+                break
+
+    def _match_all(self, step: Callable[[Matcher], Pairs]) -> int:
+        """Take a step in all computations, and go on with what its pairs call; count these."""
+        found = 0
+        for matcher in self._matchers:  # grows while it is walked, by what was matched so far
+            pairs = step(matcher)
+            self._descend(_list_called(pairs))
+            found += len(pairs)
+        return found
+
+    def _descend(self, pending: list[_CalledPair]) -> None:
+        """Pair two computations and all that their pairs call."""
+        for left, right, seeds in pending:  # grows while it is walked
+            if (left, right) not in self._known:
+                self._known.add((left, right))
+                pair = self._pair_instructions(left, right, seeds)
+                self._structure.computations.append(pair)
+                pending.extend(_list_called(pair.pairs))
+
+    def _pair_instructions(
+        self, left: Computation, right: Computation, seeds: Pairs
+    ) -> ComputationPair:
+        structure = self._structure
+        numbers = structure.numbers
+        here, there = numbers.contents[left], numbers.contents[right]
+        is_equal = here.number == there.number
+        if is_equal and here.both == there.both:
+            pairs = dict(zip(left.instructions, right.instructions, strict=True))
+            return ComputationPair(left, right, pairs, is_equal)
+        for one in left.instructions:
+            other = structure.moved.get(one)
+            if other is not None and other.computation is right:
+                seeds[one] = structure.moved.pop(one)
+                self._taken -= {one, other}
+        signatures, taken, steps = structure.signatures, self._taken, self._steps
+        matcher = Matcher(left, right, signatures, numbers, seeds=seeds, taken=taken, known=steps)
+        matcher.match_strictly()
+        if self._is_late:
+            matcher.match_loosely()
+        self._matchers.append(matcher)
+        return ComputationPair(left, right, matcher.pairs, is_equal)
+
+    def _pair_beside(self, *, is_last: bool = False) -> int:
+        """Pair what is left by what it stands beside; return how many pairs that were."""
+        flow, signatures = self._structure.flow, self._structure.signatures
+        return self._search(
+            f"beside {is_last}",
+            lambda free, marks: pair_beside(free, marks, flow, signatures, is_last=is_last),
+        )
+
+    def _pair_moved(self, *, is_bridging: bool = False) -> int:
+        """Pair what stands in another computation now; return how many pairs that were."""
+        one = self._structure
+
+        def search(free: _Free, marks: Pairs) -> Pairs:
+            return pair_moved(
+                free, marks, one.flow, one.signatures, one.numbers, is_bridging=is_bridging
+            )
+
+        return self._search(f"moved {is_bridging}", search)
+
+    def _search(self, name: str, search: Callable[[_Free, Pairs], Pairs]) -> int:
+        """Search everywhere for partners, and go on with what they call; count the pairs.
+
+        Where it found none, it is not asked again until there are more pairs.
+        """
+        structure = self._structure
+        count = len(structure.moved) + sum(len(one.pairs) for one in self._matchers)
+        if self._barren.get(name) == count:
+            return 0
+        marks = structure.marks()
+        free = self._list_free(marks)
+        found = search(free, marks) if all(free) else {}
+        if not found:
+            self._barren[name] = count
+        # A pair inside a pair of computations belongs to its matcher, others are kept apart.
+        matchers = {(one.left, one.right): one for one in self._matchers}
+        for left, right in found.items():
+            matcher = matchers.get((left.computation, right.computation))
+            if matcher is None:
+                structure.moved[left] = right
+                self._taken.update((left, right))
+            else:
+                matcher.partners.pair(left, right)
+        self._descend(_list_called(found))
+        return len(found)
+
+    def _list_free(self, marks: Pairs) -> _Free:
+        """List what has no partner in pairs of computations, and all of those in no pair."""
+        free: _Free = [], []
+        for matcher in self._matchers:
+            for side, some in zip(free, matcher.partners.list_free(), strict=True):
+                side.extend(some)
+        for place, program in enumerate(self._structure.programs):
+            seen = {pair[place] for pair in self._known}
+            for computation in list_reached(program):
+                if computation not in seen:
+                    free[place].extend(computation.instructions)
+        left, right = ([one for one in side if one not in marks] for side in free)
+        return left, right
+
+
+def _by_name(parameters: Iterable[Instruction], signatures: Signatures) -> dict[str, Instruction]:
+    """Return parameters by their op_name, where that is the name of one alone."""
+    names = [(signatures.op_name(one), one) for one in parameters]
+    counts = Counter(name for name, _ in names)
+    return {name: one for name, one in names if name and counts[name] == 1}
+
+
+def _list_called(pairs: Pairs) -> list[_CalledPair]:
     """List the computations that pairs call, with the parameters known to be partners."""
-    found = []
-    for left, right in pairs.items():
-        if left.opcode in MAY_CALL:
-            for one, other in _called_in_step(left, right):
-                found.append((one, other, _seed_operands(left, right, one, other, pairs)))
-    return found
+    return [
+        (one, other, _seed_operands(left, right, one, other, pairs))
+        for left, right in pairs.items()
+        if left.opcode in MAY_CALL
+        for one, other in _called_in_step(left, right)
+    ]
+
+
+def _called_in_step(
+    left: Instruction, right: Instruction
+) -> Iterator[tuple[Computation, Computation]]:
+    """Return the computations that a pair calls in the same role.
+
+    One role has two spellings: a two-way conditional lists its branches by name or in a row.
+    """
+    if left.opcode == right.opcode == "conditional":
+        return zip(list_branches(left), list_branches(right), strict=False)
+    return zip(left.called_computations(), right.called_computations(), strict=False)
 
 
 def _seed_operands(
@@ -115,19 +324,7 @@ def _seed_operands(
     seeds: Pairs = {}
     for parameter, operand in zip(one.parameters, left.operands, strict=False):
         partner = pairs.get(operand)
-        if partner in places and places[partner] < len(other.parameters):
-            seeds[parameter] = other.parameters[places[partner]]
+        place = places.get(partner) if partner else None
+        if place is not None and place < len(other.parameters):
+            seeds[parameter] = other.parameters[place]
     return seeds
-
-
-def _called_in_step(
-    left: Instruction, right: Instruction
-) -> Iterator[tuple[Computation, Computation]]:
-    """Yield the computations that a pair calls in the same role.
-
-    One role has two spellings: a two-way conditional lists its branches by name or in a row.
-    """
-    if left.opcode == right.opcode == "conditional":
-        yield from zip(list_branches(left), list_branches(right), strict=False)
-        return
-    yield from zip(left.called_computations(), right.called_computations(), strict=False)

@@ -1,31 +1,115 @@
-"""From which pass to which is there what an expression chooses?"""
+"""From which pass to which there is what the expression of --trace chooses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Annotated, Final, Literal, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from hlotool.analysis.origin import find_scope
-from hlotool.compare.match.colours import family
-from hlotool.compare.passes.answer import Ending, Traced, TraceFacts, TraceRow
-from hlotool.compare.passes.walk import NamedChanges, Snapshot
+from hlotool.compare.match.signature import family
+from hlotool.compare.passes import NamedChanges, Snapshot
 from hlotool.hlo import Instruction
-from hlotool.table import fields_of
+from hlotool.hlo.opcodes import OPCODES
+from hlotool.table import (
+    BYTES,
+    COUNT,
+    NUMBER,
+    Block,
+    DocumentSpec,
+    RowList,
+    column,
+    fields_of,
+    figure,
+)
+
+Ending: TypeAlias = Literal["removed", "goes on", "no match"]
 
 
-def describe(one: Instruction) -> Traced:
-    """Return what an expression may ask of an instruction."""
-    op_name = one.metadata().op_name
-    return Traced(
-        name=one.full_name,
-        opcode=one.opcode,
-        shape=str(one.shape),
-        result_bytes=one.shape.size_bytes,
-        scope=find_scope(op_name) if op_name else None,
-        op_name=op_name or None,
-        computation=one.computation.name,
-    )
+class Traced(Struct, frozen=True):
+    """An instruction as the expression of --trace sees it."""
+
+    name: Annotated[str, column("the instruction", heading="instruction")]
+    opcode: Annotated[str, column("the opcode", words=OPCODES)]
+    shape: Annotated[str, column("the shape of its result", is_shape=True)]
+    result_bytes: Annotated[int | None, figure("the size of its result", BYTES)]
+    scope: Annotated[
+        str | None, column("module path in the user's program", null_text="", is_path=True)
+    ]
+    op_name: Annotated[str | None, figure("its op_name, the name that tracing gave it")]
+    computation: Annotated[str, figure("the computation that holds it")]
+
+
+class TraceRow(Traced, frozen=True, kw_only=True):
+    """From which pass to which an instruction was one of those that are traced."""
+
+    first_step: Annotated[
+        int | None, column("step of its first dump; null before all passes", NUMBER, null_text="")
+    ]
+    first_pass: Annotated[str, column("the pass that made it", heading="by")]
+    last_step: Annotated[
+        int | None,
+        column(
+            "step of the first dump without it; null if it is there to the end",
+            NUMBER,
+            null_text="",
+        ),
+    ] = None
+    last_pass: Annotated[
+        str | None,
+        column(
+            "the pass that removed or changed it; null if it is there to the end",
+            heading="gone by",
+            null_text="",
+        ),
+    ] = None
+    goes_on_as: Annotated[
+        str | None,
+        column(
+            "what the same operation is from then on: its start, or without start and done, or "
+            "under another name; null where nothing is",
+            heading="goes on as",
+            null_text="",
+        ),
+    ] = None
+    ending: Annotated[
+        Ending | None,
+        column(
+            "whether it was removed, goes on under another opcode or name, or is there and the "
+            "expression holds no more",
+            null_text="",
+        ),
+    ] = None
+
+
+class TraceFacts(Struct, frozen=True):
+    """What became of all that an expression chooses."""
+
+    expression: Annotated[str, figure("the expression")]
+    first_pass: Annotated[str | None, figure("the pass that made the first; null if none ever was")]
+    first_step: Annotated[int | None, figure("the step of its dump", NUMBER)]
+    last_pass: Annotated[str | None, figure("the pass that removed the last; null if some stay")]
+    last_step: Annotated[int | None, figure("the step of its dump", NUMBER)]
+    seen_count: Annotated[int, figure("instructions that it ever chose", COUNT)]
+    left_count: Annotated[int, figure("those of the last dump", COUNT)]
+    going_on_count: Annotated[int, figure("those that go on under another opcode or name", COUNT)]
+    going_on_opcodes: Annotated[tuple[str, ...], figure("the opcodes under which they do")]
+
+
+TRACE: Final = RowList(
+    "trace",
+    TraceRow,
+    "instructions that the expression of --trace chose in any dump, in the order they appeared",
+    has_total=False,
+)
+DIFF_TRACE: Final = DocumentSpec(
+    "diff-trace",
+    "which pass made, and which removed, the instructions that an expression chooses",
+    scalars=Block("facts", TraceFacts, "what became of them"),
+    row_lists=(TRACE,),
+)
 
 
 class Tracer:
@@ -58,16 +142,17 @@ class Tracer:
         ended = [one for one in changes.removed if one.full_name in self._alive]
         following: dict[Instruction, Instruction] = {}
         if ended:
-            following = find_renamed(changes.removed, changes.added)
-            following |= find_following(ended, changes.added)
+            following = _match_renamed(changes.removed, changes.added)
+            following |= _match_forms(ended, changes.added)
         for one in ended:
             self._end(one.full_name, snapshot, "removed", following.get(one))
         if changes.renamed:
             renamed = changes.renamed
             self._alive = {renamed[name]: row for name, row in self._alive.items()}
         for old, one in changes.reworded:
-            if not self._matches(one):
-                self._end(one.full_name, snapshot, "no match", _find_follower(old, one))
+            if not self._holds(_describe(one)):
+                is_other = _goes_on(old, one) or old.full_name != one.full_name
+                self._end(one.full_name, snapshot, "no match", one if is_other else None)
         self._add((one for _, one in changes.reworded), snapshot)
         self._add(changes.added, snapshot)
 
@@ -98,13 +183,10 @@ class Tracer:
         fields = fields_of(Traced)
         expect_row_words(self.expression, fields, (), lambda: self._opcodes, "--trace")
 
-    def _matches(self, one: Instruction) -> bool:
-        return self._holds(describe(one))
-
     def _add(self, instructions: Iterable[Instruction], snapshot: Snapshot) -> None:
         step = snapshot.step
         for one in instructions:
-            found = describe(one)
+            found = _describe(one)
             self._opcodes.add(one.opcode)
             if found.name not in self._alive and self._holds(found):
                 self._alive[found.name] = len(self._rows)
@@ -130,17 +212,35 @@ class Tracer:
         )
 
 
-def find_following(
+def _describe(one: Instruction) -> Traced:
+    """Return what an expression may ask of an instruction."""
+    op_name = one.metadata().op_name
+    return Traced(
+        name=one.full_name,
+        opcode=one.opcode,
+        shape=str(one.shape),
+        result_bytes=one.shape.size_bytes,
+        scope=find_scope(op_name) if op_name else None,
+        op_name=op_name or None,
+        computation=one.computation.name,
+    )
+
+
+def _match_forms(
     removed: Iterable[Instruction], added: Iterable[Instruction]
 ) -> dict[Instruction, Instruction]:
-    """Find what goes on, under another opcode of its family, with what a pass removed.
+    """Return what goes on, under another opcode of its family, with what a pass removed.
 
     That is a start in place of the operation, or the operation in place of its start. Of several
     it is the one with the same operands, by their names, else the first of the same op_name.
     """
     found: dict[Instruction, Instruction] = {}
     left, new = list(removed), list(added)
-    for key_of in (_name_operands, _name_origin):
+    keys: tuple[Callable[[Instruction], object], ...] = (
+        lambda one: tuple(each.name for each in one.operands),
+        lambda one: (one.metadata().op_name, len(one.operands)),
+    )
+    for key_of in keys:
         choices: dict[object, list[Instruction]] = {}
         for one in new:
             choices.setdefault((family(one), key_of(one)), []).append(one)
@@ -154,20 +254,20 @@ def find_following(
     return found
 
 
-def find_renamed(
+def _goes_on(one: Instruction, other: Instruction) -> bool:
+    """Say whether an instruction may be the same operation as another, in another form."""
+    return one.opcode != other.opcode and family(one) == family(other)
+
+
+def _match_renamed(
     removed: Iterable[Instruction], added: Iterable[Instruction]
 ) -> dict[Instruction, Instruction]:
-    """Find what a pass only gave another name: alone of its kind before and after.
+    """Return what a pass only gave another name: alone of its kind before and after.
 
     Of a kind are instructions of one computation, opcode, shape and op_name; without an op_name
     nothing tells.
     """
-    choices: dict[object, list[Instruction]] = {}
-    for one in added:
-        choices.setdefault(_name_kind(one), []).append(one)
-    left: dict[object, list[Instruction]] = {}
-    for one in removed:
-        left.setdefault(_name_kind(one), []).append(one)
+    left, choices = _by_kind(removed), _by_kind(added)
     return {
         ones[0]: choices[kind][0]
         for kind, ones in left.items()
@@ -175,23 +275,9 @@ def find_renamed(
     }
 
 
-def _name_kind(one: Instruction) -> tuple[str, ...]:
-    return one.computation.name, one.opcode, str(one.shape), one.metadata().op_name
-
-
-def _find_follower(old: Instruction, one: Instruction) -> Instruction | None:
-    """Return what goes on under another opcode or name, None for what is the same still."""
-    return one if _goes_on(old, one) or old.full_name != one.full_name else None
-
-
-def _goes_on(one: Instruction, other: Instruction) -> bool:
-    """Whether an instruction may be the same operation as another, in another form."""
-    return one.opcode != other.opcode and family(one) == family(other)
-
-
-def _name_operands(one: Instruction) -> tuple[str, ...]:
-    return tuple(each.name for each in one.operands)
-
-
-def _name_origin(one: Instruction) -> tuple[str, int]:
-    return one.metadata().op_name, len(one.operands)
+def _by_kind(instructions: Iterable[Instruction]) -> dict[object, list[Instruction]]:
+    found: dict[object, list[Instruction]] = {}
+    for one in instructions:
+        key = one.computation.name, one.opcode, str(one.shape), one.metadata().op_name
+        found.setdefault(key, []).append(one)
+    return found

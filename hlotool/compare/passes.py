@@ -1,0 +1,480 @@
+"""The steps of a compilation, what differs between two, and what the answer to it holds.
+
+Steps are the texts between passes, each with the pass that made it. A step is compared with the one
+before it by the names of instructions, which a pass leaves to what it leaves alone; with the same
+step of another compilation, whose names say nothing, as programs are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta, Struct
+
+from hlotool.compare.changes.instructions import compare_instructions
+from hlotool.compare.changes.reasons import Reasoner
+from hlotool.compare.match.comparable import Terms
+from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.structure import compare_structure
+from hlotool.dump.files import DumpedProgram, DumpFile, PassText
+from hlotool.hlo import Instruction
+from hlotool.hlo.opcodes import FREE, OPCODES
+from hlotool.hlo.parser import parse_module
+from hlotool.program.program import Program
+from hlotool.table import BYTES, COUNT, NUMBER, WHOLE, Block, DocumentSpec, RowList, column, figure
+
+_STEP: Final = "the number XLA gave the dump; null before and after all passes"
+_WIRE: Final = "their wire bytes per run, "
+_PEAK: Final = "estimated peak {}; null until scheduled"
+
+
+def _count(meaning: str, heading: str, give_way: int) -> Meta:
+    return column(meaning, COUNT, heading=heading, give_way=give_way, null_text="")
+
+
+_AFTER: Final = _count("instructions after the pass, or in NEW", "instructions", 7)
+_REMOVED: Final = _count("instructions before it that are not there after it", "removed", 4)
+_ADDED: Final = _count("instructions after it that were not there before it", "added", 4)
+_CHANGED: Final = _count("instructions that it changed in place", "changed", 4)
+
+
+class PassRow(Struct, frozen=True):
+    """A dump, and how it differs from the one before, or from that of another compilation.
+
+    `differs_in` are the respects in which it does. Counts are of instructions, wire bytes per
+    device and run; peaks are estimates, known once the module is scheduled.
+    """
+
+    step: Annotated[int | None, column(_STEP, NUMBER, null_text="")]
+    pass_name: Annotated[
+        str,
+        column(
+            "the pass that ran since the dump before, or what it ran between",
+            heading="by",
+            wants=WHOLE,
+        ),
+    ]
+    pipeline: Annotated[
+        str, column("the pipeline of that pass, blank where it is of none", give_way=9)
+    ]
+    path: Annotated[str, figure("the dump")]
+    differs_in: Annotated[
+        tuple[str, ...],
+        column(
+            "what differs: structure, collectives, memory; or the only side that has it",
+            heading="differs",
+        ),
+    ]
+    left_instruction_count: Annotated[
+        int | None, figure("instructions before the pass, or in OLD", COUNT)
+    ] = None
+    right_instruction_count: Annotated[int | None, _AFTER] = None
+    left_only_count: Annotated[int | None, _REMOVED] = None
+    right_only_count: Annotated[int | None, _ADDED] = None
+    changed_count: Annotated[int | None, _CHANGED] = None
+    left_collective_count: Annotated[int | None, figure("collectives before", COUNT)] = None
+    right_collective_count: Annotated[
+        int | None, column("collectives after", COUNT, heading="collectives", give_way=2)
+    ] = None
+    left_wire_bytes: Annotated[int | None, figure(_WIRE + "before", BYTES)] = None
+    right_wire_bytes: Annotated[
+        int | None, column(_WIRE + "after", BYTES, heading="wire/run", give_way=5)
+    ] = None
+    left_fusion_count: Annotated[int | None, figure("fusions before", COUNT)] = None
+    right_fusion_count: Annotated[
+        int | None, column("fusions after", COUNT, heading="fusions", give_way=6)
+    ] = None
+    left_copy_count: Annotated[int | None, figure("copies before", COUNT)] = None
+    right_copy_count: Annotated[
+        int | None, column("copies after", COUNT, heading="copies", give_way=6)
+    ] = None
+    left_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"), BYTES)] = None
+    right_peak_bytes: Annotated[
+        int | None,
+        column(_PEAK.format("after"), BYTES, heading="peak (estimate)", give_way=3, null_text=""),
+    ] = None
+    opcodes: Annotated[
+        tuple[str, ...],
+        column(
+            "the opcodes of which it left more or fewer, those that do work first; "
+            "`--rows opcodes` has all",
+            heading="opcodes",
+            give_way=1,
+        ),
+    ] = ()
+
+
+class PassOpcodeRow(Struct, frozen=True):
+    """How many instructions of one opcode there are before and after a pass, where that differs."""
+
+    step: Annotated[int | None, column(_STEP, NUMBER, null_text="")]
+    pass_name: Annotated[str, column("the pass, as in `passes`", heading="by")]
+    opcode: Annotated[str, column("the opcode", words=OPCODES)]
+    left_count: Annotated[int, column("instructions before it, or in OLD", COUNT, heading="before")]
+    right_count: Annotated[int, column("instructions after it, or in NEW", COUNT, heading="after")]
+    delta: Annotated[int, column("right minus left", COUNT, heading="difference", is_signed=True)]
+
+
+class PassesFacts(Struct, frozen=True):
+    """Where two compilations part; null where one is walked, or where there is no such dump."""
+
+    last_identical_path: Annotated[
+        str | None, figure("of two compilations: NEW's last dump before any difference")
+    ] = None
+    first_different_path: Annotated[
+        str | None, figure("of two compilations: NEW's first dump that differs from OLD's")
+    ] = None
+    first_different_pass: Annotated[str | None, figure("the pass that ran before that dump")] = None
+
+
+PASSES: Final = RowList(
+    "passes",
+    PassRow,
+    "dumps between passes, in order; XLA dumps after those that changed something",
+    has_total=False,
+    limit=0,
+)
+PASS_OPCODES: Final = RowList(
+    "opcodes",
+    PassOpcodeRow,
+    "what each pass did to the number of instructions of each opcode",
+    key="opcode",
+    has_total=False,
+    limit=0,
+)
+DIFF_PASSES: Final = DocumentSpec(
+    "diff-passes",
+    "which pass changed what, or where two compilations diverge",
+    scalars=Block("facts", PassesFacts, "where two compilations part"),
+    row_lists=(PASSES, PASS_OPCODES),
+)
+
+_Key: TypeAlias = tuple[str, str, int]
+_START: Final = "pipeline-start"
+
+
+class Step(Struct, frozen=True):
+    """One text. `culprit` is the pass that ran since the text before, or what it ran between."""
+
+    number: int | None
+    name: tuple[str, str]  # the pipeline and the pass, as the file's name says them
+    culprit: str
+    pipeline: str  # of the culprit, '' where it is of none
+    file: DumpFile
+
+
+def list_steps(program: DumpedProgram) -> list[Step]:
+    """List the texts of one program's passes, with those before and after all of them."""
+    steps: list[Step] = []
+    if program.before:
+        name = "before optimizations"
+        steps.append(Step(None, ("", name), name, "", program.before))
+    for index, each in enumerate(program.passes):
+        key = each.pipeline, _after(each)
+        steps.append(Step(each.step, key, *_name_culprit(program.passes, index), each.file))
+    if program.after:
+        name = "after optimizations"
+        steps.append(Step(None, ("", name), name, "", program.after))
+    return steps
+
+
+def _after(text: PassText) -> str:
+    return text.after_pass.removeprefix("after_")
+
+
+def _name_culprit(passes: Sequence[PassText], index: int) -> tuple[str, str]:
+    """Name what changed the module between the text before this one and this one, and its pipeline.
+
+    That is the pass that the file's name says it follows. At the start of a pipeline there is
+    none: the pipeline's passes are yet to run. If a pass of another pipeline opened it, that pass
+    is running, and the next text of its pipeline names it: `spmd-partitioning` cleans up in a
+    pipeline of its own, at whose start all is partitioned. Otherwise something ran between two
+    pipelines (xla/hlo/pass/hlo_pass_pipeline.cc dumps at the start of each).
+    """
+    this = passes[index]
+    if _after(this) != _START:
+        return _after(this), this.pipeline
+    known = {one.pipeline for one in passes[:index]} - {this.pipeline}
+    for later in passes[index + 1 :]:
+        if later.pipeline in known:
+            if _after(later) != _START:
+                return _after(later), later.pipeline
+            known.discard(later.pipeline)  # begun anew: it was not open here
+    before = passes[index - 1].pipeline if index else ""
+    return (f"between {before} and {this.pipeline}" if before else f"before {this.pipeline}"), ""
+
+
+def name_steps(steps: Sequence[Step]) -> list[_Key]:
+    """Name each step by its pass, and which run of it this is."""
+    seen: Counter[tuple[str, str]] = Counter()
+    keys = []
+    for step in steps:
+        keys.append((*step.name, seen[step.name]))
+        seen[step.name] += 1
+    return keys
+
+
+def merge_keys(left: Sequence[_Key], right: Sequence[_Key]) -> list[_Key]:
+    """Put the keys of both into one order that both have."""
+    known = set(left)
+    behind: dict[_Key | None, list[_Key]] = {}
+    last: _Key | None = None
+    for key in right:
+        if key in known:
+            last = key
+        else:
+            behind.setdefault(last, []).append(key)
+    merged = list(behind.get(None, ()))
+    for key in left:
+        merged += [key, *behind.get(key, ())]
+    return merged
+
+
+class State:
+    """What one text holds; steps with equal texts share it."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.module = program.expect_module()
+        self.text = self.module.source.text
+
+    @cached_property
+    def texts(self) -> dict[str, tuple[Instruction, str]]:
+        """Each instruction by its name, with its text up to the line of the next."""
+        instructions = list(self.module.instructions())
+        lines = [self.text.rfind("\n", 0, one.start) for one in instructions]
+        ends = [*lines[1:], len(self.text)]
+        return {
+            one.full_name: (one, self.text[start : max(start, end)])
+            for one, start, end in zip(instructions, lines, ends, strict=True)
+        }
+
+    @cached_property
+    def opcodes(self) -> Counter[str]:
+        """How many instructions of each opcode there are."""
+        return Counter(one.opcode for one in self.module.instructions())
+
+    @cached_property
+    def figures(self) -> Mapping[str, int | None]:
+        """What a row has of each side; the peak is an estimate, None until scheduled."""
+        totals, memory = self.program.collective_totals, self.program.memory
+        estimated = memory.figures.estimated if memory else None
+        return {
+            "instruction_count": self.opcodes.total(),
+            "collective_count": totals.count,
+            "wire_bytes": totals.wire_bytes_per_run,
+            "fusion_count": self.opcodes["fusion"] + self.opcodes["fusion-start"],
+            "copy_count": self.opcodes["copy"] + self.opcodes["copy-start"],  # fused ones too
+            "peak_bytes": estimated.peak_bytes if estimated else None,
+        }
+
+
+class Snapshot(Struct, frozen=True, eq=False):
+    """A step, and what its text holds."""
+
+    step: Step
+    state: State
+
+
+def read_snapshot(step: Step, before: Snapshot | None = None) -> Snapshot:
+    """Read a step; a text that is the same as the one before is not read again.
+
+    Raises what reading a module raises.
+    """
+    source = step.file.read()
+    if before is not None and before.state.text == source.text:
+        return Snapshot(step, before.state)
+    module = parse_module(source)
+    return Snapshot(step, State(Program(module.name, module)))
+
+
+Pair: TypeAlias = tuple[Instruction, Instruction]
+
+
+class NamedChanges(Struct, frozen=True):
+    """What differs between two texts of one compilation.
+
+    `changed` are pairs that differ in more than notes such as metadata, `reworded` those whose
+    text differs at all. `renamed` are old names and new where a pass did nothing but rename.
+    """
+
+    removed: tuple[Instruction, ...] = ()
+    added: tuple[Instruction, ...] = ()
+    changed: tuple[Pair, ...] = ()
+    reworded: tuple[Pair, ...] = ()
+    renamed: Mapping[str, str] = {}
+
+    @property
+    def differs(self) -> bool:
+        """Whether the program differs, in more than names and notes."""
+        return bool(self.removed or self.added or self.changed)
+
+
+def compare_by_name(left: State, right: State, *, is_strict: bool = False) -> NamedChanges:
+    """Compare two texts of one compilation.
+
+    XLA gives each instruction a name of its own, and a pass that leaves it alone leaves it its
+    name. What a pass makes anew, be it equal to what was there, counts as added.
+    """
+    signatures = Signatures(Terms(is_strict=is_strict))
+
+    def exact(one: Instruction) -> int:
+        return signatures.exact(one, ())
+
+    here, there = left.texts, right.texts
+    removed = [one for name, (one, _) in here.items() if name not in there]
+    added = [one for name, (one, _) in there.items() if name not in here]
+    # A pass that renames all would otherwise have removed everything, and added it again.
+    if removed and len(removed) == len(added):
+        every = [[one for one, _ in texts.values()] for texts in (here, there)]
+        pairs = _pair_renamed(every[0], every[1], exact)
+        if pairs:
+            names = {one.full_name: other.full_name for one, other in pairs}
+            return NamedChanges(reworded=tuple(pairs), renamed=names)
+    reworded, changed = [], []
+    for name in (name for name in here if name in there):
+        (one, old), (other, new) = here[name], there[name]
+        if old != new:
+            reworded.append((one, other))
+            if exact(one) != exact(other) or _names_of(one) != _names_of(other):
+                changed.append((one, other))
+    return NamedChanges(tuple(removed), tuple(added), tuple(changed), tuple(reworded))
+
+
+def _pair_renamed(
+    left: Sequence[Instruction], right: Sequence[Instruction], exact: Callable[[Instruction], int]
+) -> list[Pair]:
+    """Pair all instructions in their order, if they differ in nothing but names; else none."""
+    if len(left) != len(right):
+        return []
+    pairs = list(zip(left, right, strict=True))
+    partner = dict(pairs)
+    for one, other in pairs:
+        called = [partner.get(each.root) for each in one.called_computations()]
+        if (
+            exact(one) != exact(other)
+            or tuple(map(partner.get, one.operands)) != other.operands
+            or called != [each.root for each in other.called_computations()]
+        ):
+            return []
+    return pairs
+
+
+def _names_of(one: Instruction) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of what an instruction reads and calls, and whether it is the result."""
+    operands = tuple(operand.name for operand in one.operands)
+    called = tuple(each.name for each in one.called_computations())
+    controls = tuple(each.name for each in one.control_predecessors())
+    return (*operands, "root" if one.is_root else ""), (*called, "", *controls)
+
+
+STRUCTURE: Final = "structure"
+_COLLECTIVES: Final = "collectives"
+MEMORY: Final = "memory"
+RESPECTS: Final = (STRUCTURE, _COLLECTIVES, MEMORY)
+_MOST_NAMED: Final = 3  # opcodes in a row of `passes`
+
+
+def compare_in_turn(
+    left: Snapshot, right: Snapshot, *, is_strict: bool = False
+) -> tuple[PassRow, NamedChanges]:
+    """Compare a step with the one before it. Raises what the analyses raise."""
+    if left.state is right.state:
+        return _row(right, left, (), (0, 0, 0)), NamedChanges()
+    found = compare_by_name(left.state, right.state, is_strict=is_strict)
+    counts = len(found.removed), len(found.added), len(found.changed)
+    differs_in = _list_respects(left, right, is_other=found.differs)
+    return _row(right, left, differs_in, counts), found
+
+
+def compare_in_step(left: Snapshot, right: Snapshot, *, is_strict: bool = False) -> PassRow:
+    """Compare a step with the same step of another compilation, whose names say nothing.
+
+    Raises what the analyses raise.
+    """
+    if left.state.text == right.state.text:
+        return _row(right, left, (), (0, 0, 0))
+    structure = compare_structure(left.state.program, right.state.program, is_strict=is_strict)
+    found = compare_instructions(structure, Reasoner(structure))
+    counts = found.left_only_count, found.right_only_count, found.changed_count
+    differs_in = _list_respects(left, right, is_other=not structure.is_equal)
+    return _row(right, left, differs_in, counts)
+
+
+def lone_row(snapshot: Snapshot, label: str = "") -> PassRow:
+    """Make the row of a step that has none before it, or that one of two compilations has alone."""
+    return _row(snapshot, None, (f"only in {label}",) if label else ())
+
+
+def find_first(rows: Iterable[PassRow], respect: str) -> PassRow | None:
+    """Return the first row that differs in a respect, None if none does."""
+    return next((row for row in rows if respect in row.differs_in), None)
+
+
+def find_parting(rows: Sequence[PassRow]) -> PassesFacts:
+    """Say where two compilations part: the last dump before any difference, and the first after.
+
+    What only one of them ran is a difference as well.
+    """
+    place = next((index for index, row in enumerate(rows) if row.differs_in), None)
+    last = rows[-1] if place is None else rows[place - 1] if place else None
+    first = None if place is None else rows[place]
+    return PassesFacts(
+        last.path if last else None,
+        first.path if first else None,
+        first.pass_name if first else None,
+    )
+
+
+def count_opcodes(left: Snapshot, right: Snapshot) -> list[PassOpcodeRow]:
+    """List the opcodes of which two steps have not equally many, largest difference first."""
+    here, there = left.state.opcodes, right.state.opcodes
+    if here == there:
+        return []
+    step = right.step
+    rows = []
+    for opcode in {**here, **there}:
+        old, new = here[opcode], there[opcode]
+        if old != new:
+            rows.append(PassOpcodeRow(step.number, step.culprit, opcode, old, new, new - old))
+    return sorted(rows, key=lambda row: (-abs(row.delta), row.opcode))
+
+
+def _list_respects(left: Snapshot, right: Snapshot, *, is_other: bool) -> tuple[str, ...]:
+    """List in what two steps differ; `is_other` says whether they do in structure."""
+    here, there = left.state.figures, right.state.figures
+    sent = "collective_count", "wire_bytes"
+    is_sent_otherwise = any(here[name] != there[name] for name in sent)
+    peaks = {here["peak_bytes"], there["peak_bytes"]} - {None}
+    is_different = is_other, is_sent_otherwise, len(peaks) > 1
+    return tuple(what for what, differs in zip(RESPECTS, is_different, strict=True) if differs)
+
+
+def _row(
+    right: Snapshot,
+    left: Snapshot | None,
+    differs_in: tuple[str, ...],
+    counts: tuple[int, int, int] | None = None,
+) -> PassRow:
+    left_only, right_only, changed = counts or (None, None, None)
+    step, before = right.step, left.state.figures if left else {}
+    opcodes = count_opcodes(left, right) if left else []
+    ranked = sorted(opcodes, key=lambda row: row.opcode in FREE)  # those that do work first
+    named = [f"{row.opcode} {row.delta:+,}" for row in ranked[:_MOST_NAMED]]
+    rest = [f"{len(ranked) - _MOST_NAMED} more"] if len(ranked) > _MOST_NAMED else []
+    return PassRow(
+        step=step.number,
+        pass_name=step.culprit,
+        pipeline=step.pipeline,
+        path=step.file.path,
+        differs_in=differs_in,
+        left_only_count=left_only,
+        right_only_count=right_only,
+        changed_count=changed,
+        opcodes=(*named, *rest),
+        **{f"left_{name}": value for name, value in before.items()},
+        **{f"right_{name}": value for name, value in right.state.figures.items()},
+    )
