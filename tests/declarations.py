@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from types import FunctionType
 
 from hlotool.table import Block, DocumentSpec, Field, RowList, Unit
 
@@ -44,28 +45,26 @@ def _check_row_list(rows: RowList) -> Iterator[str]:
     known = [field.name for field in rows.fields]
     for key in _repeated(known):
         yield f"{rows.name}.{key} is there twice"
-    shown = {
-        name
-        for field in rows.fields
-        for path in (
-            *(field.attribute, field.unit_from, field.names_from, field.joint_from),
-            field.digits_from,
-        )
-        for name in path.split(".")[:1]
-    }
+    used = {"unit", *(field.attribute for field in rows.fields)}
+    used |= {name for field in rows.fields for name in _find_read(field)}
     for name in rows.record.__struct_fields__:
-        if name not in shown:
+        if name not in used:
             yield f"{rows.record.__name__}.{name} is not declared in {rows.name}"
     names = [part.strip().lstrip("+-") for part in rows.sort.split(",")]
     names += [rows.size, rows.key, *rows.lower_if, *rows.upper_if]
-    names += [
-        name for field in rows.fields for name in (field.once, field.indent_by, field.range_from)
-    ]
+    names += [field.total_from for field in rows.fields]
     if rows.fold is not None:
         names += [*rows.fold.keys, rows.fold.name]
     for name in names:
         if name and name not in known:
             yield f"{rows.name} mentions {name}, which is no field of it"
+
+
+def _find_read(field: Field) -> Iterator[str]:
+    """Name what the functions of a figure read of a record."""
+    for function in (field.shown, field.joint):
+        if isinstance(function, FunctionType):
+            yield from function.__code__.co_names
 
 
 def _check_fields(where: str, fields: Iterable[Field]) -> Iterator[str]:

@@ -29,7 +29,7 @@ from hlotool.analysis.memory.savings import Tenures
 from hlotool.dump.find import find_inputs
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
-from hlotool.table.group import join_rows
+from hlotool.table.sums import join_rows
 
 MIB = 1 << 20
 SCANNED = GAINS / "gpu_h100.scanned"

@@ -21,7 +21,7 @@ from hlotool.commands.summary.command import summary
 from hlotool.commands.summary.text import say_findings
 from hlotool.errors import UsageError
 from hlotool.table.cells import Look
-from hlotool.table.prose import render_line
+from hlotool.table.units import render_line
 
 DUMPS = ROOT / "testdata" / "dumps"
 MLP = DUMPS / "gpu_h100" / "mlp_train"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from diff_cases import BASE, CASES, Edit, read, renamed, reordered
 
-from hlotool.compare.changes.text import TextBlock, write_texts
+from hlotool.compare.changes.text import write_texts
 from hlotool.compare.match.structure import compare_structure, list_reached
 from hlotool.errors import UsageError
+from hlotool.table.unified import TextBlock
 
 
 def texts(left: str, right: str, only: str = "") -> tuple[TextBlock, ...]:

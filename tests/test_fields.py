@@ -35,7 +35,7 @@ class Row(Struct, frozen=True):
     class_: Annotated[Literal["b", "a"] | None, figure("its class")] = field(name="class")
     members: Annotated[tuple[int, ...], figure("who belongs to it")]
     groups: Annotated[tuple[tuple[int, ...], ...] | None, figure("how they belong together")]
-    actual: Annotated[int | float | None, figure("a figure", MEASURE, unit_from="unit")]
+    actual: Annotated[int | float | None, figure("a figure", MEASURE)]
     unit: Unit
 
 
@@ -53,7 +53,7 @@ def test_a_record_declares_its_fields() -> None:
         ),
         Field("members", Unit.LIST, "who belongs to it", items=Unit.NUMBER),
         Field("groups", Unit.LIST, "how they belong together", is_nullable=True, items=Unit.LIST),
-        Field("actual", Unit.MEASURE, "a figure", is_nullable=True, unit_from="unit"),
+        Field("actual", Unit.MEASURE, "a figure", is_nullable=True),
     )
 
 
@@ -102,8 +102,10 @@ def test_nothing_is_wrong_where_nothing_is() -> None:
         (first(Field("size_bytes", Unit.BYTES, "s")), "rows.size_bytes is there twice"),
         (first(Field("in", Unit.TEXT, "n")), "rows.in cannot be named in an expression"),
         (first(Field("Name", Unit.TEXT, "n")), "rows.Name cannot be named"),
-        (first(Field("name", Unit.TEXT, "n", once="x")), "rows mentions x, which is no field"),
-        (first(Field("name", Unit.TEXT, "n", indent_by="x")), "rows mentions x"),
+        (
+            first(Field("name", Unit.TEXT, "n", total_from="x")),
+            "rows mentions x, which is no field",
+        ),
         (replace(ROWS, chosen=FIELDS[1:]), "Row.name is not declared in rows"),
         (replace(ROWS, sort="-size"), "rows mentions size, which is no field of it"),
         (replace(ROWS, size="x"), "rows mentions x"),

@@ -15,9 +15,8 @@ from dump_files import TESTDATA
 from parsed import load
 
 from hlotool.cli import run
-from hlotool.export.perfetto import Slice, Track, render_perfetto
-from hlotool.export.stacks import _TABLES as PPROF
-from hlotool.export.stacks import make_messages
+from hlotool.export.profilers import _PPROF as PPROF
+from hlotool.export.profilers import Slice, Track, make_messages, render_perfetto
 
 STEP = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
 GO = shutil.which("go")
@@ -47,7 +46,7 @@ def test_folded_adds_up_to_the_traffic(tmp_path: Path) -> None:
 
 
 def read_profile(data: bytes) -> Any:
-    made: Any = make_messages("test.pprof", PPROF, "")["Profile"]
+    made: Any = make_messages("test.pprof", PPROF)["Profile"]
     return made.FromString(gzip.decompress(data))
 
 

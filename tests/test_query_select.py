@@ -16,15 +16,12 @@ from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import (
     VARIOUS,
     Fold,
-    Group,
-    Grouping,
     Range,
-    Rest,
     RowList,
     Selection,
     Sum,
-    Total,
 )
+from hlotool.table.document import Group, Grouping, Rest, Total
 from hlotool.table.names import find_near, split_name, suggest, suggest_field
 from hlotool.table.select import Query, select_rows
 
@@ -317,7 +314,7 @@ def test_groups() -> None:
     assert grouping.rest is None
 
 
-APART = replace(SAMPLES, apart="is_async")
+APART = replace(SAMPLES, no_total_across="is_async")
 
 
 def test_rows_that_do_not_add_up_together_have_a_total_each() -> None:

@@ -73,7 +73,7 @@ def test_columns_that_find_no_room_are_named() -> None:
 
 def test_what_is_the_same_in_every_row_is_told_below() -> None:
     fields = tuple(
-        replace(each, leaves_alike=each.name == "kind", wants=WHOLE * (each.name == "name"))
+        replace(each, hide_if_constant=each.name == "kind", min_width=WHOLE * (each.name == "name"))
         for each in SAMPLES.fields
     )
     row_list = replace(SAMPLES, chosen=fields)
@@ -114,7 +114,7 @@ def test_what_differs_never_looks_alike() -> None:
 def test_columns_leave_by_rank_but_those_that_were_asked_for() -> None:
     ranks = {"name": 0, "kind": 1, "size_bytes": 2, "flops": 0}
     fields = tuple(
-        replace(each, in_table=each.name in ranks, give_way=ranks.get(each.name, 0))
+        replace(each, in_table=each.name in ranks, hide_order=ranks.get(each.name, 0))
         for each in SAMPLES.fields
     )
     row_list = replace(SAMPLES, chosen=fields)
@@ -136,8 +136,8 @@ def test_a_name_keeps_what_it_wants_while_others_may_leave() -> None:
             replace(
                 each,
                 in_table=each.name in {"name", *ways},
-                give_way=ways.get(each.name, 0),
-                wants=wants if each.name == "name" else 0,
+                hide_order=ways.get(each.name, 0),
+                min_width=wants if each.name == "name" else 0,
             )
             for each in SAMPLES.fields
         )
@@ -162,8 +162,8 @@ def test_names_stay_whole_while_others_give_way() -> None:
         replace(
             each,
             in_table=each.name in ranks,
-            give_way=ranks.get(each.name, 0),
-            wants=WHOLE if each.name == "name" else 0,
+            hide_order=ranks.get(each.name, 0),
+            min_width=WHOLE if each.name == "name" else 0,
         )
         for each in SAMPLES.fields
     )

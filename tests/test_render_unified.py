@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.table.cells import Look
-from hlotool.table.unified import render_unified
+from hlotool.table.unified import Mark, TextBlock, render_unified
+from hlotool.table.unified import TextLine as Line
 
-MARKS = {" ": "same", "-": "removed", "+": "added"}
-
-
-@dataclass(frozen=True)
-class Line:
-    mark: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Section:
-    name: str
-    lines: list[Line]
+MARKS: dict[str, Mark] = {" ": "same", "-": "removed", "+": "added"}
 
 
 lines = st.lists(
@@ -34,7 +22,7 @@ lines = st.lists(
 
 @given(lines, st.integers(0, 4))
 def test_hunks_count_their_lines_and_lose_no_change(given_lines: list[Line], context: int) -> None:
-    text = render_unified([Section("f", given_lines)], ("a", "b"), Look(), context)
+    text = render_unified([TextBlock("f", tuple(given_lines))], ("a", "b"), Look(), context)
     shown = text.splitlines()
     if all(line.mark == "same" for line in given_lines):
         assert not text
@@ -58,7 +46,7 @@ def test_hunks_count_their_lines_and_lose_no_change(given_lines: list[Line], con
 
 
 def test_colour() -> None:
-    section = Section("f", [Line("removed", "x\x1b[2J"), Line("added", "y")])
+    section = TextBlock("f", (Line("removed", "x\x1b[2J"), Line("added", "y")))
     text = render_unified([section], ("a", "b"), Look(has_color=True))
     assert "\x1b[31m-x\\x1b[2J\x1b[0m" in text
     assert "\x1b[32m+y\x1b[0m" in text
@@ -70,7 +58,7 @@ def test_what_changed_in_a_line_stands_out() -> None:
         *(Line("added", "f32[16] a"), Line("added", "same b2")),
         *(Line("removed", "alone"), Line("same", "x"), Line("added", "alone, too")),
     ]
-    text = render_unified([Section("f", given_lines)], ("a", "b"), Look(has_color=True))
+    text = render_unified([TextBlock("f", tuple(given_lines))], ("a", "b"), Look(has_color=True))
     assert "\x1b[31m-f32[\x1b[0m\x1b[31;7m8\x1b[0m\x1b[31m] a\x1b[0m" in text
     assert "\x1b[32m+f32[\x1b[0m\x1b[32;7m16\x1b[0m\x1b[32m] a\x1b[0m" in text
     assert "\x1b[31m-same b\x1b[0m\n" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from types import SimpleNamespace
 from typing import Annotated
 
 import pytest
@@ -20,13 +21,13 @@ from hlotool.table import (
     Field,
     Line,
     Range,
+    Shown,
     Sum,
     Unit,
     figure,
 )
-from hlotool.table.prose import render_line
 from hlotool.table.quantity import SIZES
-from hlotool.table.units import UNITS, format_field, format_sum, format_value
+from hlotool.table.units import UNITS, format_field, format_sum, format_value, render_line
 
 K, M, G = 1 << 10, 1 << 20, 1 << 30
 
@@ -109,14 +110,19 @@ def test_sums_carry_their_bounds(total: Sum, text: str) -> None:
     assert format_sum(total, Unit.BYTES) == text
 
 
+def _show_sizes(row: Figure) -> object:
+    pairs = zip(row.names, row.sizes, strict=True)
+    return tuple(Shown(size, f"{name} ", BYTES) for name, (_, size) in pairs)
+
+
 class Figure(Struct, frozen=True):
     """A record with a figure in a unit of its own, and totals with bounds."""
 
-    value: Annotated[float | None, figure("a figure", MEASURE, unit_from="unit")] = 3.0
+    value: Annotated[float | None, figure("a figure", MEASURE)] = 3.0
     unit: Unit = Unit.BYTES
     size_bytes: Annotated[int | None, figure("size", BYTES, null_text="–")] = 3 * M
     name: Annotated[str, figure("name")] = "n"
-    sizes: Annotated[tuple[tuple[int, ...], ...], figure("sizes", names_from="names")] = ()
+    sizes: Annotated[tuple[tuple[int, ...], ...], figure("sizes", shown=_show_sizes)] = ()
     names: tuple[str, ...] = ()
     is_lower_bound: bool = True
 
@@ -130,11 +136,17 @@ def test_null_may_say_that_there_is_none() -> None:
     assert format_field(field, Figure(size_bytes=0)) == "0 B"
 
 
+class Bare(Struct, frozen=True):
+    """A record that does not tell a unit."""
+
+    value: float
+
+
 def test_a_measure_has_the_unit_of_its_row() -> None:
     field = FIGURE.field("value")
     assert format_field(field, Figure(2048)) == "2.0 KiB"
     assert format_field(field, Figure(0.5, Unit.PERCENT)) == "50.0 %"
-    assert format_field(Field("value", Unit.MEASURE, "a figure"), Figure(0.5)) == "0.5"
+    assert format_field(Field("value", Unit.MEASURE, "a figure"), Bare(0.5)) == "0.5"
 
 
 def test_sizes_stand_behind_their_names() -> None:
@@ -170,23 +182,21 @@ def test_operations_are_true(flops: int) -> None:
     assert abs(shown - flops) <= 0.006 * flops
 
 
-class Groups(Struct):
-    size: int | None
-    least: int | None
-
-
 @pytest.mark.parametrize(
-    ("record", "text"),
+    ("value", "shown", "text"),
     [
-        (Groups(5, 3), "3–5"),
-        (Groups(4, 4), "4"),
-        (Groups(4, None), "4"),
-        (Groups(None, None), "?"),
+        (5, Range(3, 5), "3–5"),
+        (5, 5, "5"),
+        (None, Range(3, 5), "?"),
+        (Range(3, 5), 4, "3–5"),
+        (5, Shown(5, "~ "), "~ 5"),
+        (0.1234, Shown(0.1234, unit=Unit.PERCENT, unlike=0.1233), "12.34 %"),
+        (0.1234, Shown(0.1234, unit=Unit.PERCENT, unlike=-0.1234, digits=1), "12.34 %"),
     ],
 )
-def test_a_range_shows_both_ends(record: Groups, text: str) -> None:
-    field = Field("size", Unit.NUMBER, "devices in a group", range_from="least")
-    assert format_field(field, record) == text
+def test_a_figure_may_be_shown_as_its_column_says(value: object, shown: object, text: str) -> None:
+    field = Field("value", Unit.NUMBER, "a figure", shown=lambda _: shown)
+    assert format_field(field, SimpleNamespace(value=value)) == text
 
 
 def test_a_noun_follows_its_number() -> None:

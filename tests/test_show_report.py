@@ -12,7 +12,7 @@ from test_show_names import TEXT
 
 import hlotool
 from hlotool.errors import UsageError
-from hlotool.export.graph import GraphEdge, GraphNode, render_dot, render_mermaid
+from hlotool.export.graph import GraphNode, render_dot, render_mermaid
 
 DUMPS = sorted(
     path.parent for path in (TESTDATA / "dumps").glob("*/*/oracle.json") if path.parent.is_dir()
@@ -80,7 +80,7 @@ def test_memory_at_the_peak(path: Path) -> None:
 
 HOSTILE = ('a"]b', "x\\", "</script>", "line\nbreak", "\x1b[31m", "quote'; }", "ünï")
 NODES = [GraphNode(name, (name, "add")) for name in HOSTILE]
-EDGES = [GraphEdge(HOSTILE[0], HOSTILE[1]), GraphEdge(HOSTILE[2], HOSTILE[0])]
+EDGES = [(HOSTILE[0], HOSTILE[1]), (HOSTILE[2], HOSTILE[0])]
 
 
 def test_mermaid_holds_no_foreign_mark() -> None:

@@ -130,10 +130,10 @@ class MeasuredInstruction(Struct, frozen=True):
             heading="of run",
         ),
     ]
-    source: Annotated[str | None, column("the source line it comes from, in short", give_way=2)]
+    source: Annotated[str | None, column("the source line it comes from, in short", hide_order=2)]
     scope: Annotated[
         str | None,
-        column("module path in the op_name, without transformations", is_path=True, give_way=1),
+        column("module path in the op_name, without transformations", is_path=True, hide_order=1),
     ]
     computation: Annotated[str, figure("the computation that holds it")]
     source_file: Annotated[str | None, figure("source file it comes from")]

@@ -47,13 +47,13 @@ class ListedRow(Struct, frozen=True):
     count: Annotated[int, column("buffers folded into the row", TIMES, heading="×")]
     instruction: Annotated[str | None, column("the instruction that defines it")]
     shape: Annotated[str | None, column("its shape, without layout", is_shape=True)]
-    opcode: Annotated[str | None, column("opcode of the instruction that defines it", give_way=3)]
+    opcode: Annotated[str | None, column("opcode of the instruction that defines it", hide_order=3)]
     allocation_type: Annotated[
-        str | None, column("what the message calls its allocation", heading="type", give_way=2)
+        str | None, column("what the message calls its allocation", heading="type", hide_order=2)
     ]
     padding_factor: Annotated[
         float | None,
-        column("its size by that without padding", RATIO, heading="padded", give_way=1),
+        column("its size by that without padding", RATIO, heading="padded", hide_order=1),
     ]
     unpadded_bytes: Annotated[
         int | None, figure("its size without the padding of tiles", BYTES, heading="unpadded")
@@ -61,11 +61,13 @@ class ListedRow(Struct, frozen=True):
     padding_bytes: Annotated[int | None, figure("what tiles add", BYTES, heading="padding")]
     scope: Annotated[
         str | None,
-        column("module path in the op_name, without transformations", is_path=True, give_way=5),
+        column("module path in the op_name, without transformations", is_path=True, hide_order=5),
     ]
-    source: Annotated[str | None, column("file and line without directories", give_way=4)]
+    source: Annotated[str | None, column("file and line without directories", hide_order=4)]
     layout: Annotated[str | None, figure("layout and tiles of its shape; null of a tuple")]
-    op_name: Annotated[str | None, column("op_name of that instruction", is_path=True, wants=30)]
+    op_name: Annotated[
+        str | None, column("op_name of that instruction", is_path=True, min_width=30)
+    ]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]
     label: Annotated[str | None, figure("what the message calls it")]
@@ -92,11 +94,11 @@ class MessageFigures(Struct, frozen=True):
     program: Annotated[str | None, figure("the program that the message names")]
     requested_bytes: Annotated[
         int | None,
-        figure("what was asked; when compiling, what the program needs", BYTES, is_fine=True),
+        figure("what was asked; when compiling, what the program needs", BYTES, extra_digits=1),
     ]
-    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, is_fine=True)]
+    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, extra_digits=1)]
     missing_bytes: Annotated[
-        int | None, figure("how much more was asked than there was", BYTES, is_fine=True)
+        int | None, figure("how much more was asked than there was", BYTES, extra_digits=1)
     ]
     limit_bytes: Annotated[
         int | None, figure("what a program may have in all, whatever else is allocated", BYTES)

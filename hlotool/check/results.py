@@ -22,6 +22,7 @@ from hlotool.table import (
     DocumentSpec,
     Field,
     RowList,
+    Shown,
     Unit,
     column,
     figure,
@@ -33,6 +34,26 @@ Verdict: TypeAlias = Literal["fail", "no-match", "warning", "pass"]  # the worst
 
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 _BASELINE: Final = "the earlier figure, where an increase is limited"
+
+
+def _show_actual(row: RuleResult) -> object:
+    return Shown(row.actual, unlike=row.limit, digits=row.digits)
+
+
+def _show_limit(row: RuleResult) -> object:
+    return Shown(row.limit, unlike=row.actual, digits=row.digits)
+
+
+def _show_margin(row: RuleResult) -> object:
+    return Shown(row.margin, unlike=0)  # one that is not used up is not shown as none
+
+
+def _show_baseline(row: RuleResult) -> object:
+    return Shown(row.baseline, unlike=row.actual, digits=row.digits)
+
+
+def _show_message(row: RuleResult) -> object:
+    return Shown(row.message, has_lines=True)
 
 
 class RuleResult(Struct, frozen=True, kw_only=True):
@@ -51,10 +72,10 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             },
         ),
     ]
-    name: Annotated[str, column("the budget's name", heading="budget", wants=38)]
+    name: Annotated[str, column("the budget's name", heading="budget", min_width=38)]
     module: Annotated[
         str | None,
-        column("the module; null where none matches", null_text="", leaves_alike=True),
+        column("the module; null where none matches", null_text="", hide_if_constant=True),
     ]
     place: Annotated[
         str | None,
@@ -67,9 +88,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             "the figure that was measured",
             MEASURE,
             null_text="",
-            unit_from="unit",
-            apart_from="limit",
-            digits_from="digits",
+            shown=_show_actual,
             lower_if="is_lower_bound",
             upper_if="is_upper_bound",
         ),
@@ -78,20 +97,20 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         Number | None,
         column(
             "the figure it is compared with", MEASURE,
-            null_text="", unit_from="unit", apart_from="actual", digits_from="digits",
+            null_text="", shown=_show_limit,
         ),
     ] = None  # fmt: skip
     margin: Annotated[
         Number | None,
         column(
             "distance to the limit; negative beyond it", MEASURE,
-            null_text="", is_signed=True, unit_from="unit", apart_from="zero", give_way=2),
+            null_text="", is_signed=True, shown=_show_margin, hide_order=2),
     ] = None  # fmt: skip
     baseline: Annotated[
         Number | None,
         figure(
             _BASELINE, MEASURE,
-            null_text="", unit_from="unit", apart_from="actual", digits_from="digits",
+            null_text="", shown=_show_baseline,
         ),
     ] = None  # fmt: skip
     severity: Annotated[Severity, figure("whether exceeding it fails the run")]
@@ -110,7 +129,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     ] = None
     message: Annotated[
         str | None,
-        column("the message given in the budget", null_text="", is_below=True, has_lines=True),
+        column("the message given in the budget", null_text="", is_below=True, shown=_show_message),
     ] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
@@ -121,11 +140,6 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     def is_required(self) -> bool:
         """Whether the limit is the number of rows that there must be; no metric has such a name."""
         return self.expression.startswith("require ")
-
-    @property
-    def zero(self) -> int:
-        """What a margin that is not used up looks unlike."""
-        return 0
 
     @property
     def key(self) -> str:

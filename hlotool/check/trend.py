@@ -42,11 +42,12 @@ class VerdictRow(Struct, frozen=True):
         str | None, column("commit from which on it is so", heading="since", null_text="")
     ]
     since_time: Annotated[
-        str | None, column("time from which on it is so", heading="time", null_text="", give_way=2)
+        str | None,
+        column("time from which on it is so", heading="time", null_text="", hide_order=2),
     ]
     since_line: Annotated[
         int,
-        column("line of the history from which on it is so", NUMBER, heading="line", give_way=1),
+        column("line of the history from which on it is so", NUMBER, heading="line", hide_order=1),
     ]
     fail_count: Annotated[int, figure("lines of the module that fail", COUNT)]
     line_count: Annotated[int, figure("lines of the module that have a verdict", COUNT)]
@@ -55,20 +56,20 @@ class VerdictRow(Struct, frozen=True):
 class ExceededRow(Struct, frozen=True):
     """One budget that was exceeded in the newest line of a module that has a verdict."""
 
-    name: Annotated[str, column("the budget's name", heading="budget", wants=WHOLE)]
-    module: Annotated[str, column("the module, as baselines name it", leaves_alike=True)]
+    name: Annotated[str, column("the budget's name", heading="budget", min_width=WHOLE)]
+    module: Annotated[str, column("the module, as baselines name it", hide_if_constant=True)]
     since_commit: Annotated[
         str | None,
         column("commit from which on it is exceeded", heading="since", null_text=""),
     ]
     since_time: Annotated[
         str | None,
-        column("time from which on it is exceeded", heading="time", null_text="", give_way=2),
+        column("time from which on it is exceeded", heading="time", null_text="", hide_order=2),
     ]
     since_line: Annotated[
         int,
         column(
-            "line of the history from which on it is exceeded", NUMBER, heading="line", give_way=1
+            "line of the history from which on it is exceeded", NUMBER, heading="line", hide_order=1
         ),
     ]
     exceeded_count: Annotated[int, figure("lines of the module in which it is exceeded", COUNT)]
@@ -162,8 +163,8 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     A step is a line whose figure is another than the last one known before it.
     """
 
-    module: Annotated[str, column("the module, as baselines name it", leaves_alike=True)]
-    metric: Annotated[str, column("the figure, as budgets name it", wants=WHOLE)]
+    module: Annotated[str, column("the module, as baselines name it", hide_if_constant=True)]
+    metric: Annotated[str, column("the figure, as budgets name it", min_width=WHOLE)]
     values: Annotated[
         tuple[Value, ...],
         column("the figure in each line, oldest first", heading="trend", is_curve=True),
@@ -171,14 +172,14 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     first: Annotated[
         Value,
         column(
-            "the figure in the first line", MEASURE, unit_from="unit",
-            lower_if="is_first_lower_bound", upper_if="is_first_upper_bound", give_way=3,
+            "the figure in the first line", MEASURE,
+            lower_if="is_first_lower_bound", upper_if="is_first_upper_bound", hide_order=3,
         ),
     ]  # fmt: skip
     last: Annotated[
         Value,
         column(
-            "the figure in the last line", MEASURE, unit_from="unit",
+            "the figure in the last line", MEASURE,
             lower_if="is_last_lower_bound", upper_if="is_last_upper_bound",
         ),
     ]  # fmt: skip
@@ -186,7 +187,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         Value,
         column(
             "last minus first", MEASURE,
-            heading="change", is_signed=True, unit_from="unit", give_way=2,
+            heading="change", is_signed=True, hide_order=2,
             lower_if="is_delta_lower_bound", upper_if="is_delta_upper_bound",
         ),
     ]  # fmt: skip
@@ -194,7 +195,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         Value,
         column(
             "what the last step changed; null if there is none", MEASURE,
-            heading="last step", null_text="", is_signed=True, unit_from="unit", give_way=1,
+            heading="last step", null_text="", is_signed=True, hide_order=1,
             lower_if="is_step_lower_bound", upper_if="is_step_upper_bound",
         ),
     ] = None  # fmt: skip
@@ -202,7 +203,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         str | None, column("commit of the last step", heading="since", null_text="")
     ] = None
     since_time: Annotated[
-        str | None, column("time of the last step", heading="time", null_text="", give_way=5)
+        str | None, column("time of the last step", heading="time", null_text="", hide_order=5)
     ] = None
     since_line: Annotated[
         int | None,
@@ -211,7 +212,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
             NUMBER,
             heading="line",
             null_text="",
-            give_way=4,
+            hide_order=4,
         ),
     ] = None
     unknown_count: Annotated[int, figure("lines that do not tell the figure", COUNT)]

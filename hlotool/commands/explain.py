@@ -31,11 +31,10 @@ from hlotool.hlo.buffers import CLASS_MEANINGS
 from hlotool.program.metrics import METRICS
 from hlotool.table import VARIOUS, Block, DocumentSpec, Field, RowList
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
-from hlotool.table.group import COUNT, SHARE
 from hlotool.table.names import suggest
-from hlotool.table.prose import wrap
 from hlotool.table.schema import KEY_MEANINGS, describe_line
-from hlotool.table.units import UNKNOWN
+from hlotool.table.select import COUNT, SHARE
+from hlotool.table.units import UNKNOWN, wrap
 from hlotool.table.words import join_words
 
 _GRAPH: Final = "what gives to a thing and takes from it as a graph"
@@ -223,8 +222,8 @@ def _describe(field: Field, *, adds_up: bool = False) -> Iterator[str]:
     yield f"{_end(field.meaning)} [{field.unit.value}{unknown}]"
     if field.values:
         yield f"One of {', '.join(field.values)}."
-    if adds_up and field.once:
-        yield f"Totals add {field.once} where it is null, and are lower bounds then."
+    if adds_up and field.total_from:
+        yield f"Totals add {field.total_from} where it is null, and are lower bounds then."
     elif adds_up and field.is_summable:
         yield "Totals and groups add it up."
     if field.lower_if:

@@ -10,6 +10,7 @@ from typing import Final, get_args
 
 import click
 
+from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.analysis.outline.clock import StepKind
 from hlotool.analysis.outline.report import ON_CLOCK, OUTLINE, UNPRICED, OutlineRow
 from hlotool.commands.shared.command import document_command
@@ -25,8 +26,8 @@ from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary.text import say_why_unknown
 from hlotool.errors import UsageError
 from hlotool.export.graph import ExplorerNode, render_model_explorer
-from hlotool.export.perfetto import Level, Slice, Track, render_perfetto
-from hlotool.page.charts import list_boxes, list_levels
+from hlotool.export.profilers import Slice, Track, render_perfetto
+from hlotool.page.data import list_levels
 from hlotool.program.program import Program
 from hlotool.table import Document, Line, Unit
 from hlotool.table.names import suggest
@@ -46,7 +47,7 @@ def write_trace(program: Program, rows: Sequence[OutlineRow]) -> bytes:
         "transfers": [row for row in rows if row.kind == "collective"],
     }
     tracks = [Track(name, tuple(map(_slice, found))) for name, found in parts.items() if found]
-    levels = tuple(Level(seconds, size) for seconds, size in list_levels(program, rows))
+    levels = list_levels(program, rows)
     memory = [Track("memory in use", levels=levels)] if levels else []
     return render_perfetto(program.expect_module().name, [*tracks, *memory])
 
@@ -73,16 +74,27 @@ def _slice(row: OutlineRow) -> Slice:
 
 
 def _nodes(program: Program) -> Iterator[ExplorerNode]:
-    for box in list_boxes(program):
-        told = {
-            "name": box.name,
-            "shape": box.shape,
-            "source": box.source,
-            "flops": str(box.flops),
-            "memory_bytes": str(box.memory_bytes),
-        }
-        attributes = tuple((key, said) for key, said in told.items() if said)
-        yield ExplorerNode(box.name, box.opcode, box.scope, box.operands, attributes)
+    """Yield the instructions of the computations that run, callers first.
+
+    What has no scope stands in its computation. Costs are those of one execution.
+    """
+    for computation in program.executions.executed:
+        for one in computation.instructions:
+            origin, cost = read_origin(one), program.costs.of(one)
+            told = {
+                "name": one.full_name,
+                "shape": str(one.shape),
+                "source": write_short_source(origin.source_file, origin.source_line) or "",
+                "flops": str(cost.total_flops),
+                "memory_bytes": str(cost.memory_bytes),
+            }
+            yield ExplorerNode(
+                one.full_name,
+                one.opcode,
+                origin.scope or computation.name,
+                tuple(dict.fromkeys(each.full_name for each in one.operands)),
+                tuple((key, said) for key, said in told.items() if said),
+            )
 
 
 _KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)

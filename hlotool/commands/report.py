@@ -49,7 +49,7 @@ from hlotool.compare.pairing import Pairing, pair_candidates
 from hlotool.compare.report import DiffReport, compare_programs
 from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import NothingCheckedError, UsageError
-from hlotool.page.data import make_page
+from hlotool.page.data import make_page, make_pair_page
 from hlotool.page.html import (
     MOST_ROWS,
     FindLink,
@@ -63,7 +63,6 @@ from hlotool.page.html import (
     make_table,
     render_page,
 )
-from hlotool.page.pair import make_pair_page
 from hlotool.program.program import Program
 from hlotool.table import InputPaths, Line, RowList, Unit, quote_braces
 from hlotool.table.quantity import parse_size
@@ -146,7 +145,7 @@ def write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[str
         __version__,
         labels,
     )
-    page = make_pair_page(*sides, report, labels, limit_bytes)
+    page = make_pair_page(sides, report, labels, limit_bytes)
     return render_page(text, _list_tables(report, sides, labels), page), {*paths}
 
 

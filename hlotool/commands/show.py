@@ -198,7 +198,7 @@ def _edges(report: ShowReport) -> Iterator[GraphEdge]:
         (row.name, row.reached_from) if row.relation == "operand" else (row.reached_from, row.name)
         for row in report.neighbours
     }
-    yield from (GraphEdge(*each) for each in sorted(found))
+    yield from sorted(found)
 
 
 DOCUMENTS = (SHOW,)

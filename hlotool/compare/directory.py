@@ -29,9 +29,9 @@ Status: TypeAlias = Literal["identical", "changed", "added", "removed", "ambiguo
 
 _PATH: Final = "its path"
 _SECONDS: Final = "with --chip: estimated time of one run"
-_PEAKS: Final = sides(column, "peak", BYTES, "peak", give_way=1)
-_FUSIONS: Final = sides(column, "fusions", COUNT, "fusions", give_way=4)
-_ALONE: Final = sides(column, "instructions without a partner", COUNT, "only", give_way=5)
+_PEAKS: Final = sides(column, "peak", BYTES, "peak", hide_order=1)
+_FUSIONS: Final = sides(column, "fusions", COUNT, "fusions", hide_order=4)
+_ALONE: Final = sides(column, "instructions without a partner", COUNT, "only", hide_order=5)
 _UNKNOWN: Final = "whether a part of the {} time is unknown"
 
 
@@ -53,7 +53,7 @@ class ModuleDiff(Struct, frozen=True):
         column(
             "where both lie in their directories, in short: XLA's number in place of the name; "
             "once where that is the same",
-            wants=WHOLE,
+            min_width=WHOLE,
         ),
     ] = ""
     left_path: Annotated[str | None, figure(_PATH + LEFT)] = None
@@ -70,7 +70,7 @@ class ModuleDiff(Struct, frozen=True):
             BYTES,
             heading="Δ wire/run",
             is_signed=True,
-            give_way=3,
+            hide_order=3,
         ),
     ] = None
     exposed_delta_bytes: Annotated[
@@ -88,7 +88,7 @@ class ModuleDiff(Struct, frozen=True):
             FLOPS,
             heading="Δ flops/run",
             is_signed=True,
-            give_way=2,
+            hide_order=2,
         ),
     ] = None
     time_change: Annotated[
@@ -98,7 +98,7 @@ class ModuleDiff(Struct, frozen=True):
             PERCENT,
             heading="Δ time (estimate)",
             is_signed=True,
-            give_way=2,
+            hide_order=2,
             null_text="",
             lower_if="is_time_lower_bound",
             upper_if="is_time_upper_bound",
@@ -112,7 +112,7 @@ class ModuleDiff(Struct, frozen=True):
     right_fusion_count: Annotated[int | None, _FUSIONS[1]] = None
     matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)] = None
     changed_count: Annotated[
-        int | None, column("how many of these differ", COUNT, heading="changed", give_way=5)
+        int | None, column("how many of these differ", COUNT, heading="changed", hide_order=5)
     ] = None
     left_only_count: Annotated[int | None, _ALONE[0]] = None
     right_only_count: Annotated[int | None, _ALONE[1]] = None

@@ -31,8 +31,8 @@ _WIRE: Final = "their wire bytes per run, "
 _PEAK: Final = "estimated peak {}; null until scheduled"
 
 
-def _count(meaning: str, heading: str, give_way: int) -> Meta:
-    return column(meaning, COUNT, heading=heading, give_way=give_way, null_text="")
+def _count(meaning: str, heading: str, hide_order: int) -> Meta:
+    return column(meaning, COUNT, heading=heading, hide_order=hide_order, null_text="")
 
 
 _AFTER: Final = _count("instructions after the pass, or in NEW", "instructions", 7)
@@ -54,11 +54,11 @@ class PassRow(Struct, frozen=True):
         column(
             "the pass that ran since the dump before, or what it ran between",
             heading="by",
-            wants=WHOLE,
+            min_width=WHOLE,
         ),
     ]
     pipeline: Annotated[
-        str, column("the pipeline of that pass, blank where it is of none", give_way=9)
+        str, column("the pipeline of that pass, blank where it is of none", hide_order=9)
     ]
     path: Annotated[str, figure("the dump")]
     differs_in: Annotated[
@@ -77,24 +77,24 @@ class PassRow(Struct, frozen=True):
     changed_count: Annotated[int | None, _CHANGED] = None
     left_collective_count: Annotated[int | None, figure("collectives before", COUNT)] = None
     right_collective_count: Annotated[
-        int | None, column("collectives after", COUNT, heading="collectives", give_way=2)
+        int | None, column("collectives after", COUNT, heading="collectives", hide_order=2)
     ] = None
     left_wire_bytes: Annotated[int | None, figure(_WIRE + "before", BYTES)] = None
     right_wire_bytes: Annotated[
-        int | None, column(_WIRE + "after", BYTES, heading="wire/run", give_way=5)
+        int | None, column(_WIRE + "after", BYTES, heading="wire/run", hide_order=5)
     ] = None
     left_fusion_count: Annotated[int | None, figure("fusions before", COUNT)] = None
     right_fusion_count: Annotated[
-        int | None, column("fusions after", COUNT, heading="fusions", give_way=6)
+        int | None, column("fusions after", COUNT, heading="fusions", hide_order=6)
     ] = None
     left_copy_count: Annotated[int | None, figure("copies before", COUNT)] = None
     right_copy_count: Annotated[
-        int | None, column("copies after", COUNT, heading="copies", give_way=6)
+        int | None, column("copies after", COUNT, heading="copies", hide_order=6)
     ] = None
     left_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"), BYTES)] = None
     right_peak_bytes: Annotated[
         int | None,
-        column(_PEAK.format("after"), BYTES, heading="peak (estimate)", give_way=3, null_text=""),
+        column(_PEAK.format("after"), BYTES, heading="peak (estimate)", hide_order=3, null_text=""),
     ] = None
     opcodes: Annotated[
         tuple[str, ...],
@@ -102,7 +102,7 @@ class PassRow(Struct, frozen=True):
             "the opcodes of which it left more or fewer, those that do work first; "
             "`--rows opcodes` has all",
             heading="opcodes",
-            give_way=1,
+            hide_order=1,
         ),
     ] = ()
 

@@ -31,7 +31,7 @@ class SideFigure(Struct, frozen=True):
     side: Annotated[str, column("what the user calls the side")]
     figure: Annotated[
         int | float | None,
-        column("the figure; null where the side does not know it", MEASURE, unit_from="unit"),
+        column("the figure; null where the side does not know it", MEASURE),
     ]
     delta: Annotated[
         int | float | None,
@@ -40,7 +40,6 @@ class SideFigure(Struct, frozen=True):
             MEASURE,
             heading="difference",
             is_signed=True,
-            unit_from="unit",
             lower_if="is_delta_lower_bound",
             upper_if="is_delta_upper_bound",
         ),
@@ -196,7 +195,6 @@ def _make_record(labels: Sequence[str]) -> type[Struct]:
             "the figure",
             MEASURE,
             heading=label,
-            unit_from="unit",
             lower_if=flags[0],
             upper_if=flags[1],
         )

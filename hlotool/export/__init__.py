@@ -1,11 +1,6 @@
 """Answers for other tools, in the formats that these read.
 
-* `ci` writes budgets for CI systems: GitHub annotations, JUnit XML, SARIF.
-
-How do answers look to other tools? Each format is a file.
-
-`stacks` makes weighted stacks of the rows of any list that has a path into the user's program:
-`folded` writes them for flame graphs, `pprof` for pprof. `perfetto` writes tracks over time,
-`model_explorer` a graph with namespaces. `messages` makes the classes of protobuf messages from
-tables of fields.
+`ci` writes budgets as GitHub annotations, JUnit XML and SARIF; `graph` nodes and arrows as dot,
+Mermaid and for Model Explorer; `parquet` rows as typed columns; `profilers` rows as weighted stacks
+for flame graphs and pprof, and tracks over time for Perfetto.
 """

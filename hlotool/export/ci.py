@@ -165,7 +165,16 @@ def render_sarif(outcomes: Sequence[Outcome], version: str) -> str:
             "driver": {
                 "name": "hlotool",
                 "version": version,
-                "rules": [_rule(name, ids[name], is_warning=name in warnings) for name in names],
+                "rules": [
+                    {
+                        "id": ids[name],
+                        "shortDescription": {"text": escape(name)},
+                        "defaultConfiguration": {
+                            "level": "warning" if name in warnings else "error"
+                        },
+                    }
+                    for name in names
+                ],
             }
         },
         "columnKind": "unicodeCodePoints",
@@ -186,45 +195,27 @@ def rule_ids(names: Sequence[str]) -> dict[str, str]:
     return ids
 
 
-def _rule(name: str, identifier: str, *, is_warning: bool) -> Json:
-    return {
-        "id": identifier,
-        "shortDescription": {"text": escape(name)},
-        "defaultConfiguration": {"level": "warning" if is_warning else "error"},
-    }
-
-
 def _result(outcome: Outcome, identifier: str, index: int) -> Json:
+    level = "warning" if outcome.is_warning else "error"
+    # A finding is the same from run to run if budget and module are, whatever the figures.
+    finding = f"{outcome.rule}\0{outcome.module}".encode("utf-8", "surrogatepass")
     made: Json = {
         "ruleId": identifier,
         "ruleIndex": index,
         "kind": "fail" if outcome.is_reported else "pass",
-        "level": _level(outcome),
+        "level": level if outcome.is_reported else "none",
         "message": {"text": outcome.full_text},
-        "partialFingerprints": {"budget/v1": _fingerprint(outcome)},
+        "partialFingerprints": {"budget/v1": hashlib.sha256(finding).hexdigest()[:32]},
     }
     if outcome.file:
         made["locations"] = [{"physicalLocation": _place(outcome)}]
     return made
 
 
-def _level(outcome: Outcome) -> str:
-    if not outcome.is_reported:
-        return "none"
-    return "warning" if outcome.is_warning else "error"
-
-
 def _place(outcome: Outcome) -> Json:
     is_absolute = outcome.file.startswith("/") or outcome.file[1:2] == ":"
-    safe = "/:" if is_absolute else "/"
-    uri = quote(outcome.file, safe, errors="surrogateescape")
+    uri = quote(outcome.file, "/:" if is_absolute else "/", errors="surrogateescape")
     artifact: Json = {"uri": f"file://{'' if uri.startswith('/') else '/'}{uri}"}
     if not is_absolute:
         artifact = {"uri": uri, "uriBaseId": "%SRCROOT%"}
     return {"artifactLocation": artifact, "region": {"startLine": max(1, outcome.line)}}
-
-
-def _fingerprint(outcome: Outcome) -> str:
-    """Identify a finding from run to run: the budget and the module, not the figures."""
-    text = f"{outcome.rule}\0{outcome.module}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

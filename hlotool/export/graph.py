@@ -1,18 +1,18 @@
-"""How are nodes and arrows written for other tools? As Graphviz dot, and as Mermaid.
+"""Nodes and arrows for other tools: Graphviz dot, Mermaid, and the JSON of Model Explorer.
 
 Names and labels are foreign text: they are quoted, and control characters are shown as escapes.
-
-How is a graph written for Model Explorer? As the JSON that its user interface opens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.text import encode_json, escape
+
+GraphEdge: TypeAlias = tuple[str, str]  # from one box to another, by their names
 
 
 class GraphNode(Struct, frozen=True):
@@ -23,22 +23,16 @@ class GraphNode(Struct, frozen=True):
     is_subject: bool = False
 
 
-class GraphEdge(Struct, frozen=True):
-    """An arrow from one box to another, by their names."""
-
-    source: str
-    target: str
-
-
 def render_dot(nodes: Sequence[GraphNode], edges: Iterable[GraphEdge]) -> str:
     """Return a digraph in the language of Graphviz."""
+    # Boxes are called by numbers: names of instructions are no identifiers of either language.
     numbers = _number(nodes)
     lines = ["digraph {", '  node [shape=box, fontname="monospace"];']
     for node in nodes:
         label = "\\n".join(map(_quote_dot, node.lines))
         look = ", style=bold" if node.is_subject else ""
         lines.append(f'  n{numbers[node.name]} [label="{label}"{look}];')
-    lines += [f"  n{numbers[one.source]} -> n{numbers[one.target]};" for one in edges]
+    lines += [f"  n{numbers[source]} -> n{numbers[target]};" for source, target in edges]
     return "\n".join([*lines, "}", ""])
 
 
@@ -49,7 +43,7 @@ def render_mermaid(nodes: Sequence[GraphNode], edges: Iterable[GraphEdge]) -> st
     for node in nodes:
         label = "<br>".join(map(_quote_mermaid, node.lines))
         lines.append(f'  n{numbers[node.name]}["{label}"]')
-    lines += [f"  n{numbers[one.source]} --> n{numbers[one.target]}" for one in edges]
+    lines += [f"  n{numbers[source]} --> n{numbers[target]}" for source, target in edges]
     lines += [f"  style n{numbers[one.name]} stroke-width:3px" for one in nodes if one.is_subject]
     return "\n".join([*lines, ""])
 

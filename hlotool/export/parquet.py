@@ -1,4 +1,4 @@
-"""How do rows become Parquet: typed columns, with units in the schema?
+"""Rows as Parquet: typed columns, with units in the schema.
 
 The rows and columns are those of CSV. Text is string; counts, numbers, bytes and flops are int64,
 or decimal where a value of the column is larger; ratios and seconds are double; flags are bool;
@@ -42,7 +42,12 @@ def render_parquet(spec: DocumentSpec, selection: Selection, version: str) -> by
     fields, rows = flat_fields(selection), list(flat_rows(selection))
     columns = [_make_column(pa, field, [row[field.name] for row in rows]) for field in fields]
     schema = pa.schema(
-        [_make_field(pa, *pair) for pair in zip(fields, columns, strict=True)],
+        [
+            pa.field(
+                each.name, column.type, metadata={"unit": each.unit.value, "meaning": each.meaning}
+            )
+            for each, column in zip(fields, columns, strict=True)
+        ],
         metadata={
             "schema": spec.schema,
             "hlotool_version": version,
@@ -55,11 +60,6 @@ def render_parquet(spec: DocumentSpec, selection: Selection, version: str) -> by
     return file.getvalue()
 
 
-def _make_field(pa: Any, field: Field, column: Any) -> Any:
-    metadata = {"unit": field.unit.value, "meaning": field.meaning}
-    return pa.field(field.name, column.type, metadata=metadata)
-
-
 def _make_column(pa: Any, field: Field, values: Sequence[object]) -> Any:
     """Return the values of a field as an array of its type."""
     kind = _find_type(pa, field.unit, Unit.MEASURE if field.is_curve else field.items)
@@ -67,7 +67,10 @@ def _make_column(pa: Any, field: Field, values: Sequence[object]) -> Any:
         values = [_as_utf8(value) for value in values]
     elif kind in {pa.float64(), pa.list_(pa.float64())}:
         values = [_as_floats(value) for value in values]
-    elif kind == pa.int64() and not all(_fits(value) for value in values):
+    elif kind == pa.int64() and any(
+        isinstance(value, int) and not -_MOST <= value < _MOST for value in values
+    ):
+        # A program may have more flops than 2**63, in exact numbers: a decimal holds them all.
         kind = pa.decimal128(_MOST_DIGITS, 0)
     try:
         return pa.array(values, kind)
@@ -98,7 +101,3 @@ def _find_type(pa: Any, unit: Unit, items: Unit) -> Any:
     if unit is Unit.LIST:
         return pa.list_(_find_type(pa, items, Unit.NUMBER))
     return pa.float64() if unit in _FLOATS else pa.int64()
-
-
-def _fits(value: object) -> bool:
-    return not isinstance(value, int) or -_MOST <= value < _MOST

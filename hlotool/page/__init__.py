@@ -1,7 +1,7 @@
-"""How does a page look? One file of HTML that needs nothing else.
+"""The page of `hlotool report`: one file of HTML that needs nothing else.
 
-`page` fills a template with prose, tables (`tables`) and data: `program.html` for one program,
-`pair.html` for two, both in the frame of `frame.html`. `page.css` is their look. `common.js` sorts
-and searches tables and opens panels; `program.js` and `pair.js` draw charts by plotly. `libraries`
-finds plotly and jinja2, which an extra brings.
+`data` is what its scripts draw, of one program or of two. `html` fills a template with prose,
+tables and data: `program.html` or `pair.html`, both in the frame of `frame.html`. `page.css` is
+their look. `common.js` sorts and searches tables and opens panels; `program.js` and `pair.js` draw
+charts by plotly, which an extra brings, as it does the template language, jinja2.
 """

@@ -1,8 +1,8 @@
-"""Where do the page's template language and its charts come from? From two packages of an extra.
+"""How a page is written: a template with prose and tables, and data that a script draws from.
 
-Which tables does a page have? Those of the terminal, with what a column is sorted by.
-
-How is a page written? A template, prose, tables, and data that a script draws charts from.
+The tables are those of the terminal, with what a column is sorted by and what a click tells.
+Foreign text in a page is text: the template escapes what is filled in, and the JSON of the data
+cannot end the element it stands in. jinja2 and plotly come with an extra.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.errors import UsageError
 from hlotool.table import Field, Line, Selection
-from hlotool.table.cells import make_cells
-from hlotool.table.prose import render_line
+from hlotool.table.cells import Column, make_cells
+from hlotool.table.units import render_line
 from hlotool.text import encode_json, escape
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_MISSING = "hlotool report needs {}; install hlotool[report]."
+_MISSING: Final = "hlotool report needs {}; install hlotool[report]."
+MOST_ROWS: Final = 3_000  # more than anybody reads; a note says what was left out
 
 
 def expect_templates() -> Environment:
@@ -54,16 +55,6 @@ def expect_chart_script() -> str:
     return script
 
 
-MOST_ROWS = 3_000  # more than anybody reads; a note says what was left out
-
-
-class PageCell(Struct, frozen=True):
-    """A cell: what stands in it, and the number that it is sorted by, None for text."""
-
-    text: str
-    number: float | None
-
-
 class Link(Struct, frozen=True):
     """A click on a cell with this text tells of an instruction; of two programs, that of `side`."""
 
@@ -73,13 +64,7 @@ class Link(Struct, frozen=True):
 
 
 FindLink: TypeAlias = Callable[[object], Link | None]
-
-
-class PageRow(Struct, frozen=True):
-    """A row, and what a click in it tells of."""
-
-    link: Link | None
-    cells: tuple[PageCell, ...]
+_Cell: TypeAlias = tuple[str, float | None]  # its text, and the number that it is sorted by
 
 
 class PageTable(Struct, frozen=True):
@@ -87,10 +72,8 @@ class PageTable(Struct, frozen=True):
 
     anchor: str
     title: str
-    columns: tuple[str, ...]
-    is_number: tuple[bool, ...]
-    meanings: tuple[str, ...]
-    rows: tuple[PageRow, ...]
+    columns: tuple[tuple[Column, str], ...]  # with what each means
+    rows: tuple[tuple[Link | None, list[_Cell]], ...]  # what a click tells of, and cells
     more: str
 
 
@@ -99,34 +82,19 @@ def make_table(
 ) -> PageTable:
     """Write a list of records as a table; `find_link` says what a click in a row tells of."""
     cells = make_cells(selection, units, is_flat=True)
-    columns = selection.columns
-    return PageTable(
-        anchor,
-        title,
-        tuple(each.title for each in cells.columns),
-        tuple(each.is_number for each in cells.columns),
-        tuple(each.meaning for each in columns),
-        tuple(
-            PageRow(
-                find_link(record),
-                tuple(
-                    PageCell(text, _find_number(field, record))
-                    for field, text in zip(columns, texts, strict=True)
-                ),
-            )
-            for record, texts in zip(selection.rows, cells.rows, strict=True)
-        ),
-        escape(cells.more),
-    )
+    fields = selection.columns
+    rows = []
+    for record, texts in zip(selection.rows, cells.rows, strict=True):
+        numbers = (_find_number(field, record) for field in fields)
+        rows.append((find_link(record), list(zip(texts, numbers, strict=True))))
+    meanings = (field.meaning for field in fields)
+    columns = tuple(zip(cells.columns, meanings, strict=True))
+    return PageTable(anchor, title, columns, tuple(rows), escape(cells.more))
 
 
 def _find_number(field: Field, record: object) -> float | None:
     value = field.getter()(record) if field.is_numeric else None
     return float(value) if isinstance(value, int | float) else None
-
-
-_PROGRAM: Final = "program"  # a template, and a script beside it
-_PAIR: Final = "pair"
 
 
 class PageFinding(Struct, frozen=True):
@@ -160,23 +128,18 @@ class PageTables(Struct, frozen=True):
     others: tuple[PageTable, ...]
 
 
-class _PageLine(Struct, frozen=True):
-    """A line of the verdict, and what is said of it."""
-
-    text: str
-    tone: str
-
-
-def render_page(text: PageText, tables: PageTables, data: Struct, units: str = "auto") -> str:
+def render_page(
+    text: PageText, tables: PageTables, data: dict[str, object], units: str = "auto"
+) -> str:
     """Return the whole page; foreign text in it is text, and it asks no network for anything.
 
     Raises UsageError where the packages of the extra are missing.
     """
-    templates = expect_templates()
-    kind = _PAIR if text.labels else _PROGRAM
-    page: str = templates.get_template(f"{kind}.html").render(
+    kind = "pair" if text.labels else "program"  # a template, and a script beside it
+    template = expect_templates().get_template(f"{kind}.html")
+    page: str = template.render(
         title=escape(text.title),
-        lines=[_PageLine(render_line(line, units), line.tone) for line in text.lines],
+        lines=[(render_line(line, units), line.tone) for line in text.lines],
         findings=[replace(each, text=escape(each.text)) for each in text.findings],
         more=text.more,
         labels=[escape(label) for label in text.labels],
@@ -184,7 +147,7 @@ def render_page(text: PageText, tables: PageTables, data: Struct, units: str = "
         version=text.version,
         leading=tables.leading,
         tables=tables.others,
-        data=_hide_marks(encode_json(to_builtins(data))),
+        data=_hide_marks(encode_json(data)),
         style=_read("page.css"),
         script=_read("common.js") + _read(f"{kind}.js"),
         charts=expect_chart_script(),
@@ -198,4 +161,5 @@ def _read(name: str) -> str:
 
 def _hide_marks(data: str) -> str:
     """Write JSON so that nothing in it ends, or opens, what it stands in."""
+    # Inside <script>, `</script` and `<!--` act even in a string: JSON's escapes hide them.
     return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -27,10 +27,10 @@ class ProgramNeed(Struct, frozen=True):
 class Suspicion(Struct, frozen=True):
     """A message beside the program that it may be about; None where the message does not say."""
 
-    requested_bytes: Annotated[int | None, figure("what was asked", BYTES, is_fine=True)]
-    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, is_fine=True)]
-    needed_bytes: Annotated[int, figure("what the program reserves in all", BYTES, is_fine=True)]
-    temp_bytes: Annotated[int, figure("what of it is for temporaries", BYTES, is_fine=True)]
+    requested_bytes: Annotated[int | None, figure("what was asked", BYTES, extra_digits=1)]
+    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, extra_digits=1)]
+    needed_bytes: Annotated[int, figure("what the program reserves in all", BYTES, extra_digits=1)]
+    temp_bytes: Annotated[int, figure("what of it is for temporaries", BYTES, extra_digits=1)]
     is_excluded: bool  # the program is far smaller than what was asked
     is_doubtful: bool  # the compiler was not of this size, and nothing else excludes it
     fits: bool | None  # None where that depends on what of it was there already

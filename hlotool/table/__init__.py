@@ -1,14 +1,11 @@
-"""What a user asks of a list of records, and how numbers with units are read.
+"""Lists of records and how they are shown: everything between an analysis and an answer's text.
 
-`expression` is the language of `--where` and of budgets, `quantity` a number with its unit.
-
-What a command's answer consists of: declared once, before anything is computed.
-
-`figure` puts unit, meaning and heading beside a record's field; a `Field` is what queries and
-renderers read of it. `rows` has the `Block`, a record in a document, and the `RowList`, a list
-of records. `document` puts them together: a `DocumentSpec` is all that a command can answer, a
-`Document` one answer. `selection` is what the row options leave of a list. `paths` says what
-paths into the user's program share, `words` writes counts and lists in sentences.
+`field` declares a figure beside its record: unit, meaning, heading. `document` declares an answer
+of such records and holds one. `select` applies the row options, with `sums` for totals and folded
+rows; `expression` is the language of `--where` and of budgets. `units` writes a value,
+`quantity` reads one, `words` writes counts and lists in sentences, `names` shares and suggests
+names. `cells` writes a table, which `terminal` and `markdown` lay out; `curve` draws; `formats` are
+JSON and CSV, `schema` the JSON Schema of an answer, `unified` two texts as a diff.
 
 The table, the JSON, CSV and markdown, `--where`, `--sort`, `--by`, `--columns`, the field list
 in `--help`, the JSON Schemas and docs/fields.md are all made from these declarations.
@@ -16,10 +13,17 @@ in `--help`, the JSON Schemas and docs/fields.md are all made from these declara
 
 from hlotool.table.document import (
     INPUT_BLOCK,
+    VARIOUS,
+    Block,
     Document,
     DocumentSpec,
+    Fold,
     InputPaths,
     Line,
+    Range,
+    RowList,
+    Selection,
+    Sum,
     quote_braces,
 )
 from hlotool.table.field import (
@@ -34,23 +38,12 @@ from hlotool.table.field import (
     TIMES,
     WHOLE,
     Field,
+    Joint,
+    Shown,
     Unit,
     column,
     fields_of,
     figure,
-)
-from hlotool.table.rows import (
-    VARIOUS,
-    Block,
-    Fold,
-    Group,
-    Grouping,
-    Range,
-    Rest,
-    RowList,
-    Selection,
-    Sum,
-    Total,
 )
 
 __all__ = [
@@ -71,16 +64,14 @@ __all__ = [
     "DocumentSpec",
     "Field",
     "Fold",
-    "Group",
-    "Grouping",
     "InputPaths",
+    "Joint",
     "Line",
     "Range",
-    "Rest",
     "RowList",
     "Selection",
+    "Shown",
     "Sum",
-    "Total",
     "Unit",
     "column",
     "fields_of",

@@ -1,8 +1,8 @@
-"""A curve of bytes against positions, drawn with block characters to fit a width.
+"""Curves in text: bytes against positions, the same by groups, and a row of figures in one line.
 
-A curve divided into groups that lie on one another, told apart by colours or characters.
-
-How is a row of figures drawn in one line of text? `▁▁▃▃█`, from the least to the largest.
+All are drawn with block characters, of eighths of a line. A curve is a line `┤` upwards and a line
+`└` to the right; a stack is that curve with each cell in the colour, or the letter, of the group
+that lies there; a sparkline is `▁▁▃▃█`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,18 @@ def draw_curve(levels: Sequence[int], peak: int, width: int, units: str = "auto"
     labels = _label(top, units)
     margin = max(map(len, labels))
     columns = count_columns(levels, width, units)
-    heights = _column_heights(levels, columns, top)
-    mark = _column_of(peak, len(levels), columns)
+    heights = []  # of each column, in eighths of a line
+    for column in range(columns if levels else 0):
+        level = max(levels[_find_positions(column, columns, len(levels))])
+        heights.append(-(-level * _HEIGHT * 8 // top) if top else 0)
+    mark = _find_column(peak, len(levels), columns)
     lines = [f"{'':>{margin}}  {'':>{mark}}▼ peak at {peak}".rstrip()]
     if mark + len(f"▼ peak at {peak}") > columns:
         lines = [f"{'':>{margin}}  {f'peak at {peak} ▼':>{mark + 1}}"]
     for line in range(_HEIGHT, 0, -1):
         label = {_HEIGHT: labels[0], _HEIGHT // 2: labels[1]}.get(line, "")
-        drawn = "".join(_cell(height, line) for height in heights).rstrip()
+        eighths = (max(0, min(8, height - (line - 1) * 8)) for height in heights)
+        drawn = "".join(_EIGHTHS[each] for each in eighths).rstrip()
         lines.append(f"{label:>{margin}} ┤{drawn}" if label else f"{'':>{margin}} │{drawn}")
     last = str(max(len(levels) - 1, 0))
     lines.append(f"{labels[2]:>{margin}} └{'─' * columns}")
@@ -54,30 +58,19 @@ def _label(top: int, units: str) -> list[str]:
     return [format_value(size, Unit.BYTES, units) for size in (top, top // 2, 0)]
 
 
-def _column_of(position: int, count: int, columns: int) -> int:
+def _find_positions(column: int, columns: int, count: int) -> slice:
+    """Return the positions that a column stands for: at least one, where there are fewer."""
+    first = column * count // columns
+    return slice(first, max(first + 1, (column + 1) * count // columns))
+
+
+def _find_column(position: int, count: int, columns: int) -> int:
     """Return the middle one of the columns that stand for a position."""
     if not count:
         return 0
     last = ((position + 1) * columns - 1) // count
     first = min(last, -(-position * columns // count))
     return (first + last) // 2
-
-
-def _column_heights(levels: Sequence[int], columns: int, top: int) -> list[int]:
-    """Return the height of each column in eighths of a line."""
-    count = len(levels)
-    heights = []
-    for column in range(columns if count else 0):
-        first = column * count // columns
-        after = max(first + 1, (column + 1) * count // columns)
-        level = max(levels[first:after])
-        heights.append(-(-level * _HEIGHT * 8 // top) if top else 0)
-    return heights
-
-
-def _cell(height: int, line: int) -> str:
-    """Return the part of a column that lies in one line, counted from below."""
-    return _EIGHTHS[max(0, min(8, height - (line - 1) * 8))]
 
 
 MOST_GROUPS: Final = 6  # and the rest: colours that a terminal has
@@ -105,7 +98,10 @@ def draw_stack(
     top = max(levels, default=0)
     if not sums:
         return [Line(text) for text in drawn]
-    shown = [_choose(sums, column, columns) for column in range(columns)]
+    # Of the positions that a column stands for, the highest is drawn.
+    parts = (sums[_find_positions(column, columns, len(sums))] for column in range(columns))
+    shown = [max(part, key=lambda one: one[-1]) for part in parts]
+    # Each cell of the curve is one line high; the group in its middle gives it the colour.
     frame = len(drawn) - 3  # lines of cells, below the mark of the peak
     lines = [Line(drawn[0])]
     for number, text in enumerate(drawn[1:-2]):
@@ -126,31 +122,20 @@ def draw_stack(
     return lines
 
 
-def _choose(sums: Sequence[Sequence[int]], column: int, columns: int) -> Sequence[int]:
-    """Return the sums at the highest position of those that a column stands for."""
-    first = column * len(sums) // columns
-    after = max(first + 1, (column + 1) * len(sums) // columns)
-    return max(sums[first:after], key=lambda one: one[-1])
-
-
 def _find_group(sums: Sequence[int], low: float, high: float) -> int:
     """Return the group in the middle of the part of a cell that is filled."""
     level = (low + min(high, sums[-1])) / 2
-    for number, total in enumerate(sums):
-        if total >= level or total == sums[-1]:
-            return number
-    return 0
+    return next(number for number, total in enumerate(sums) if total >= level or total == sums[-1])
 
 
 def _find_spans(groups: Sequence[int | None], start: int) -> tuple[tuple[int, int, str], ...]:
     """Return where each run of one group begins and ends."""
     spans = []
-    place = start
     for group, run in groupby(groups):
-        end = place + len(list(run))
+        end = start + len(list(run))
         if group is not None:
-            spans.append((place, end, f"group {group}"))
-        place = end
+            spans.append((start, end, f"group {group}"))
+        start = end
     return tuple(spans)
 
 
@@ -162,15 +147,23 @@ _WIDTH: Final = 40  # figures drawn: the newest
 def draw_sparkline(values: Sequence[float | None]) -> str:
     """Return one character a figure, `?` for an unknown; older ones than fit are left out.
 
-    Where all are the same, all are the lowest.
+    The lowest block is for the least alone, the highest for the largest; where all are the same,
+    all are the lowest.
     """
     shown = values[-_WIDTH:]
     known = [value for value in shown if value is not None]
     least, most = min(known, default=0), max(known, default=0)
-    return "".join(
-        UNKNOWN if value is None else _BLOCKS[_level(value - least, most - least)]
-        for value in shown
-    )
+    highest = len(_BLOCKS) - 1
+    drawn = []
+    for value in shown:
+        if value is None:
+            drawn.append(UNKNOWN)
+        elif value - least in {0, most - least}:
+            drawn.append(_BLOCKS[highest if value - least else 0])
+        else:
+            place = round((value - least) / (most - least) * highest)
+            drawn.append(_BLOCKS[min(max(1, place), highest - 1)])
+    return "".join(drawn)
 
 
 def fit_encoding(text: str, encoding: str | None) -> str:
@@ -181,11 +174,3 @@ def fit_encoding(text: str, encoding: str | None) -> str:
         for block, plain in zip(_BLOCKS, _ASCII, strict=True):
             text = text.replace(block, plain)
     return text
-
-
-def _level(height: float, range_: float) -> int:
-    """Return which block stands for a height: the lowest for 0 alone, the highest for all of it."""
-    highest = len(_BLOCKS) - 1
-    if height in {0, range_}:
-        return highest if height else 0
-    return min(max(1, round(height / range_ * highest)), highest - 1)

@@ -1,14 +1,147 @@
-"""A command's whole answer: declared (`DocumentSpec`) and computed (`Document`)."""
+"""What an answer is declared to hold, what it holds, and what the row options leave of a list.
+
+A `DocumentSpec` is all that a command can answer: `Block`s, records of scalars, and `RowList`s,
+lists of equal records, each with the fields that its record declares. A `Document` is one answer,
+with the prose around its tables. A `Selection` is what `--where`, `--sort`, `--by`, `--columns`
+and `-n` leave of a list, which is what every format is written from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Annotated, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from hlotool.table.field import figure
-from hlotool.table.rows import Block, RowList
+from hlotool.table.field import Field, fields_of, figure
+
+
+class Various(Enum):
+    """The type of `VARIOUS`."""
+
+    VARIOUS = "*"
+
+
+VARIOUS: Final = Various.VARIOUS  # in a folded row, what is no number and differs
+
+
+class Range(Struct, frozen=True):
+    """In a folded row, the least and the most of a number in which its rows differ."""
+
+    least: int | float
+    most: int | float
+
+
+class Fold(Struct, frozen=True):
+    """Which rows of a table are one row `×48`; JSON, JSON Lines and CSV are never folded.
+
+    Rows fold when they agree in every field of `keys` and, where `name` is given, in that
+    field without its computation and trailing number (`fusion.12` and `body/fusion.7` agree).
+    Numbers at the end of a path's components do not count (`layer_0/mlp` and `layer_1/mlp`
+    agree). Summable fields, a `count` among them, are added up; of other numbers the least and
+    the most are shown, of a path what the rows share, of other fields `*` where they differ.
+    Rows that know a field in `known` do not fold with those that do not. Lists in fields of
+    `joined` are put together, each item once.
+    """
+
+    keys: tuple[str, ...]
+    name: str = ""
+    known: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
+
+
+class RowList(Struct, frozen=True):
+    """A list of equal records in a document.
+
+    `record` declares the fields of a row.
+    `sort` is written as for `--sort`: names with `-` before those that fall, comma between.
+    `size` names the field that `… and N smaller (SIZE)` and the share of `--by` speak of.
+    `no_total_across` names a field whose values do not add up together, as memory spaces do not:
+    rows that differ in it have a TOTAL for each value, and groups are divided by it first.
+    A row whose field in `lower_if` is true makes every total ≥, one in `upper_if` ≤; its own
+    figures, too, if it `is_sum`.
+    """
+
+    name: str
+    record: type[Struct]
+    meaning: str
+    sort: str = ""  # '': the order the analysis gives
+    size: str = ""
+    key: str = ""  # breaks ties; '': the first field
+    lower_if: tuple[str, ...] = ()
+    upper_if: tuple[str, ...] = ()
+    is_sum: bool = False  # whether each row adds others up
+    fold: Fold | None = None
+    no_total_across: str = ""
+    has_total: bool = True  # False where rows do not add up, as modules or peaks do not
+    is_optional: bool = False  # present only when an option asks for it
+    option: str = ""  # the option that does, if it is one that adds the list
+    limit: int = 20  # rows of a table when -n is not given
+    title: str = ""  # a line above the table, when a document shows several
+    chosen: tuple[Field, ...] = ()  # where an answer has other columns or headings
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The figures of the record, as the answer has them."""
+        return self.chosen or fields_of(self.record)
+
+    def field(self, name: str) -> Field:
+        """Return the field of that name; KeyError is a mistake in a declaration."""
+        return {each.name: each for each in self.fields}[name]
+
+    @property
+    def key_field(self) -> Field:
+        """The field that names a row."""
+        return self.field(self.key) if self.key else self.fields[0]
+
+    def lower_flags(self, field: Field) -> tuple[str, ...]:
+        """Name the flags of a row that make this figure a lower bound."""
+        return (field.lower_if,) if field.lower_if else self.lower_if
+
+    def upper_flags(self, field: Field) -> tuple[str, ...]:
+        """Name the flags of a row that make this figure an upper bound."""
+        return (field.upper_if,) if field.upper_if else self.upper_if
+
+    def showing(self, names: Iterable[str]) -> RowList:
+        """Return the list with these columns in its table and no others.
+
+        KeyError, a mistake in a declaration: a name that is none of its fields.
+        """
+        shown = frozenset(names)
+        if unknown := shown - {each.name for each in self.fields}:
+            raise KeyError(min(unknown))
+        fields = tuple(replace(each, in_table=each.name in shown) for each in self.fields)
+        return replace(self, chosen=fields)
+
+    def shown(self) -> set[str]:
+        """Return the names of the columns in its table."""
+        return {each.name for each in self.fields if each.in_table}
+
+
+class Block(Struct, frozen=True):
+    """A record of scalars in a document, such as `totals`; may hold blocks and lists of records.
+
+    `{name}` of a `Line` names one of `fields`; what is nested is the attribute of its name.
+    """
+
+    name: str
+    record: type[Struct]
+    meaning: str
+    blocks: tuple[Block, ...] = ()
+    row_lists: tuple[RowList, ...] = ()  # not for --rows: they are printed as they are
+    is_nullable: bool = False
+    is_optional: bool = False  # present only when an option asks for it
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The figures of the record."""
+        return fields_of(self.record)
+
+    def field(self, name: str) -> Field:
+        """Return the field of that name; KeyError is a mistake in a declaration."""
+        return {each.name: each for each in self.fields}[name]
 
 
 class DocumentSpec(Struct, frozen=True):
@@ -97,3 +230,72 @@ class Document(Struct, frozen=True):
     def present(self) -> tuple[RowList, ...]:
         """Return the row lists that this answer holds."""
         return tuple(rows for rows in self.spec.row_lists if rows.name in self.rows)
+
+
+class Sum(Struct, frozen=True):
+    """A sum over rows. A part that is unknown makes it lower; what may not happen, upper.
+
+    The value is None where no part at all is known.
+    """
+
+    value: int | float | None
+    is_lower_bound: bool = False
+    is_upper_bound: bool = False
+
+
+class Total(Struct, frozen=True):
+    """The sums of a table's columns, None where a column does not add up.
+
+    Where rows do not all add up together, `of` are those that the sums are over, as `space 1`.
+    """
+
+    sums: tuple[Sum | None, ...]
+    of: str = ""
+
+
+class Rest(Struct, frozen=True):
+    """The rows a limit left out. `is_smaller`: every one is at most as large as those shown."""
+
+    count: int
+    size: Sum | None = None
+    is_smaller: bool = False
+
+
+class Group(Struct, frozen=True):
+    """Rows that agree in one field, for `--by`; `groups` divides them by the next field."""
+
+    label: object
+    count: int
+    sums: tuple[Sum, ...]  # of Grouping.summed, in that order
+    share: float | None  # of the whole, as a fraction; None where the whole is 0 or unknown
+    groups: tuple[Group, ...] = ()
+    rest: Rest | None = None  # groups below this one that a limit left out
+
+
+class Grouping(Struct, frozen=True):
+    """All groups of a row list, outermost field first."""
+
+    by: tuple[Field, ...]
+    summed: tuple[Field, ...]
+    groups: tuple[Group, ...]
+    total: Group | None  # None where the outermost groups do not add up together
+    rest: Rest | None = None  # outermost groups that a limit left out
+    measured: Field | None = None  # what shares are of; None: of the count
+
+
+class Selection(Struct, frozen=True):
+    """Rows filtered, sorted and cut, with the columns to show and the totals over all of them.
+
+    `rows_total` counts what the filter kept, before the limit. `totals` is one, or one for each
+    part of the rows that adds up; it is empty where the list has no TOTAL.
+    """
+
+    row_list: RowList
+    columns: tuple[Field, ...]
+    rows: Sequence[object]
+    rows_total: int
+    rest: Rest | None = None
+    totals: tuple[Total, ...] = ()
+    grouping: Grouping | None = None
+    is_limited: bool = False  # -n was given
+    has_chosen_columns: bool = False  # --columns was given

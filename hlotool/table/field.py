@@ -51,7 +51,7 @@ class Unit(Enum):
     SECONDS = "seconds"  # float
     FLAG = "flag"  # bool
     LIST = "list"  # tuple of what `items` says
-    MEASURE = "measure"  # int or float, its unit is the row's own: see Field.unit_from
+    MEASURE = "measure"  # int or float, in the Unit that the record has in `unit`
 
 
 BYTES: Final = Unit.BYTES  # for declarations, where units stand on every line
@@ -77,11 +77,23 @@ class Joint(Protocol):
         """Return the figure of several rows, from what each of them keeps."""
 
 
+class Shown(Struct, frozen=True):
+    """What a table and a sentence show of a figure, where that is more than its bare value."""
+
+    value: object
+    prefix: str = ""
+    unit: Unit | None = None  # None: the figure's own
+    unlike: float | None = None  # a number gets as many digits as it needs to look unlike this one
+    digits: int = 0  # more than usual, at least
+    has_lines: bool = False  # below the row its line breaks stay
+
+
 class Field(Struct, frozen=True):
     """One figure: a JSON key, a name in expressions, and perhaps a column.
 
     `heading` and `attribute`, which holds the value in a record, are made from the name when
-    empty; `class` is a word of Python's, so its attribute has another name.
+    empty; `class` is a word of Python's, so its attribute has another name. What one column alone
+    needs is a function of the record: `shown`, `joint`.
     """
 
     name: str
@@ -93,35 +105,26 @@ class Field(Struct, frozen=True):
     null_text: str = "?"  # in a table, where null says that there is none, not that it is unknown
     is_summed: bool | None = None  # None: as the unit has it
     is_signed: bool = False  # a difference: shown with + or −
-    is_fine: bool = False  # BYTES: two decimals, as XLA's messages have
+    extra_digits: int = 0  # of BYTES, where no unit is asked for: as XLA's messages have them
     is_path: bool = False  # into the user's program: numbered siblings fold to `layer_*`
-    give_way: int = 0  # where a table is too wide, columns leave it highest first; 0: the answer
-    wants: int = 0  # so many characters of it are shown as long as other columns may give way
-    leaves_alike: bool = False  # too wide a table names it below, where all rows have the same
+    hide_order: int = 0  # too wide a table loses columns, highest first; 0: the answer itself
+    min_width: int = 0  # so many characters are shown as long as another column can be hidden
+    hide_if_constant: bool = False  # too wide a table names it below, where all rows have the same
     is_whole: bool = False  # TEXT that a user types: never cut
     is_shape: bool = False  # TEXT: a shape, which of a tuple is a list
     is_below: bool = False  # a table prints it below the row, of a LIST an item a line
-    has_lines: bool = False  # TEXT: its line breaks stay where it stands below the row
     is_curve: bool = False  # LIST of numbers: a table draws them in a line
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
-    joint_from: str = ""  # the record's attribute that says what rows come to together: see Joint
-    once: str = ""  # the field that totals add instead where this one is null; then they are ≥
+    is_verdict: bool = False  # TEXT: a terminal colours it by its word
+    total_from: str = ""  # the field that totals add where this one is null; then they are ≥
     lower_if: str = ""  # the record's flag that makes it ≥; '': is_lower_bound, outside tables
     upper_if: str = ""  # the same for ≤ and is_upper_bound
-    is_verdict: bool = False  # TEXT: a terminal colours it by its word
-    estimate_if: str = ""  # the record's flag that makes it an estimate: shown with ~
+    shown: Callable[[Any], object] | None = None  # of a record: a Shown, a Range, or the value
+    joint: Callable[[Any], Joint | None] | None = None  # of a record, where rows do not add up
     values: tuple[str, ...] = ()  # all a TEXT, or an item of a LIST, may be: an enum in the schema
-    words: frozenset[str] = (
-        frozenset()
-    )  # what it may be besides what a dump newer than hlotool holds
+    words: frozenset[str] = frozenset()  # a vocabulary, to which a newer dump may add
     word_meanings: tuple[tuple[str, str], ...] = ()  # what some of these words mean
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
-    indent_by: str = ""  # the field that says how deep a table indents this one
-    range_from: str = ""  # the record's attribute with the lower end: a table shows 3–5
-    unit_from: str = ""  # MEASURE: the record's attribute that holds the Unit of its value
-    apart_from: str = ""  # MEASURE: the record's attribute that it looks unlike, if it differs
-    digits_from: str = ""  # MEASURE: the record's attribute with how many more digits it has
-    names_from: str = ""  # LIST of number and bytes: the record's names for the numbers, in order
     attribute: str = ""
 
     def __post_init__(self) -> None:
@@ -159,9 +162,6 @@ class Field(Struct, frozen=True):
         return attrgetter(self.attribute)
 
 
-_FIGURE: Final = "figure"  # where a Meta keeps what `Field` wants to know
-
-
 class Options(TypedDict, total=False):
     """What a declaration may add; `Field` says what each means."""
 
@@ -169,31 +169,27 @@ class Options(TypedDict, total=False):
     null_text: str
     is_summed: bool
     is_signed: bool
-    is_fine: bool
+    extra_digits: int
     is_path: bool
-    give_way: int
-    wants: int
-    leaves_alike: bool
+    hide_order: int
+    min_width: int
+    hide_if_constant: bool
     is_whole: bool
     is_shape: bool
     is_below: bool
-    has_lines: bool
     is_curve: bool
     is_exact: bool
-    joint_from: str
-    once: str
+    is_verdict: bool
+    total_from: str
     lower_if: str
     upper_if: str
-    is_verdict: bool
-    estimate_if: str
-    indent_by: str
-    range_from: str
-    unit_from: str
-    apart_from: str
-    digits_from: str
-    names_from: str
+    shown: Callable[[Any], object]
+    joint: Callable[[Any], Joint | None]
     words: frozenset[str]
     word_meanings: Mapping[str, str]
+
+
+_OPTIONS: Final = "figure"  # where a Meta keeps what `Field` has to know
 
 
 def figure(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -> Meta:
@@ -207,11 +203,10 @@ def column(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -
 
 
 def _declare(meaning: str, unit: Unit | None, **options: Any) -> Meta:
-    return Meta(
-        description=meaning,
-        extra_json_schema={"unit": unit.value} if unit else None,
-        extra={_FIGURE: {"unit": unit, **options}},
-    )
+    # The schema is msgspec's, made of the type and of these; it knows nothing of the options.
+    schema = {"unit": unit.value} if unit else None
+    extra = {_OPTIONS: {"unit": unit, **options}}
+    return Meta(description=meaning, extra_json_schema=schema, extra=extra)
 
 
 @cache
@@ -221,69 +216,43 @@ def fields_of(record: type[Struct]) -> tuple[Field, ...]:
     Raises TypeError for a number without a unit, and for a unit of anything else: a mistake in
     a declaration.
     """
-    found = []
-    for each in fields(record):
-        meta = _find_meta(each.type)
-        if meta is not None:
-            found.append(_read(each, meta))
-    return tuple(found)
+    return tuple(
+        _read(each, meta)
+        for each in fields(record)
+        if get_origin(each.type) is Annotated
+        for meta in get_args(each.type)[1:]
+        if _OPTIONS in (meta.extra or {})
+    )
 
 
-def _find_meta(declared: Any) -> Meta | None:
-    """Return what `figure` or `column` made, None where there is no such annotation."""
-    if get_origin(declared) is not Annotated:
-        return None
-    return next((one for one in get_args(declared)[1:] if _FIGURE in (one.extra or {})), None)
+_IMPLIED: Final = {str: Unit.TEXT, Literal: Unit.TEXT, bool: Unit.FLAG, tuple: Unit.LIST}
 
 
 def _read(declared: FieldInfo, meta: Meta) -> Field:
-    options = dict((meta.extra or {})[_FIGURE])
-    parts = _alternatives(get_args(declared.type)[0])
-    is_nullable = NoneType in parts
+    options = dict((meta.extra or {})[_OPTIONS])
+    bare = get_args(declared.type)[0]
+    parts = get_args(bare) if get_origin(bare) in {UnionType, Union} else (bare,)
     known = [part for part in parts if part is not NoneType]
-    given, implied = options.pop("unit"), _unit_of(known)
+    units = {_IMPLIED.get(get_origin(part) or part) for part in known}
+    given, implied = options.pop("unit"), units.pop() if len(units) == 1 else None
     unit = given or implied
+    # A number without a unit cannot be shown, summed or compared: a mistake in a declaration.
     if unit is None or (given and implied):
         raise TypeError(f"{declared.name}: numbers have a unit, and nothing else has one")
-    values = [word for part in known for word in _words_of(part)]
-    word_meanings: Mapping[str, str] = options.pop("word_meanings", {})
+    texts, items = known, Unit.TEXT
+    if unit is Unit.LIST:
+        texts = [get_args(part)[0] for part in known]
+        is_nested = get_origin(texts[0]) is tuple
+        items = Unit.LIST if is_nested else Unit.NUMBER if texts[0] is int else Unit.TEXT
+    literals = (each for each in texts if get_origin(each) is Literal)
     return Field(
         declared.encode_name,
         unit,
         meta.description or "",
-        is_nullable=is_nullable,
-        values=tuple(values),
-        items=_items_of(known[0]) if unit is Unit.LIST else Unit.TEXT,
+        is_nullable=NoneType in parts,
+        values=tuple(word for each in literals for word in get_args(each)),
+        items=items,
         attribute=declared.name,
-        word_meanings=tuple(word_meanings.items()),
+        word_meanings=tuple(options.pop("word_meanings", {}).items()),
         **options,
     )
-
-
-def _alternatives(declared: Any) -> tuple[Any, ...]:
-    return get_args(declared) if get_origin(declared) in {UnionType, Union} else (declared,)
-
-
-def _unit_of(known: list[Any]) -> Unit | None:
-    """Return the unit that a type implies, None for numbers."""
-    kinds = {get_origin(part) or part for part in known}
-    if kinds <= {str, Literal}:
-        return Unit.TEXT
-    if kinds == {bool}:
-        return Unit.FLAG
-    return Unit.LIST if kinds == {tuple} else None
-
-
-def _words_of(declared: Any) -> tuple[str, ...]:
-    """Return all that a text, or an item of a list of texts, may be; nothing if that is open."""
-    if get_origin(declared) is tuple:
-        declared = get_args(declared)[0]
-    return get_args(declared) if get_origin(declared) is Literal else ()
-
-
-def _items_of(declared: Any) -> Unit:
-    """Return what a tuple holds: texts, numbers, or tuples of numbers."""
-    item = get_args(declared)[0]
-    if get_origin(item) is tuple:
-        return Unit.LIST
-    return Unit.NUMBER if item is int else Unit.TEXT

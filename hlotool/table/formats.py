@@ -1,4 +1,8 @@
-"""How an answer becomes JSON, JSON Lines, CSV or TSV: every figure exact, in its declared name."""
+"""JSON, JSON Lines, CSV and TSV: every figure exact, in its unit, under its declared name.
+
+JSON holds the whole answer, the others the rows of one list. Rows are made as they are written:
+there may be millions. A cell of a spreadsheet is never a formula.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hlotool.table.document import INPUT_BLOCK, Document
+from hlotool.table.document import INPUT_BLOCK, Block, Document, Group, Grouping, Selection
 from hlotool.table.field import Field, Unit
-from hlotool.table.rows import Block, Group, Grouping, Selection
 from hlotool.text import encode_json, escape
 
 Json = dict[str, object]
@@ -30,8 +33,11 @@ _OF_GROUPS: Final = (
 def render_json(document: Document, selections: Sequence[Selection], version: str) -> Iterator[str]:
     """Yield the document as JSON, row by row; `selections` are the row lists it holds, in order."""
     spec = document.spec
-    made: Json = {"schema": spec.schema, "hlotool_version": version}
-    made["input"] = _block_json(INPUT_BLOCK, document.input)
+    made: Json = {
+        "schema": spec.schema,
+        "hlotool_version": version,
+        "input": _block_json(INPUT_BLOCK, document.input),
+    }
     if spec.scalars is not None:
         made |= _record_json(spec.scalars.fields, document.scalars)
     for block in spec.blocks:
@@ -39,6 +45,7 @@ def render_json(document: Document, selections: Sequence[Selection], version: st
             made[block.name] = _block_json(block, document.blocks[block.name])
     for selection in selections:
         made |= _selection_json(selection)
+    # Not in one call of json: rows are made and written one by one, so memory does not grow.
     before = "{\n  "
     for key, value in made.items():
         yield f"{before}{encode_json(key)}: "
@@ -68,33 +75,29 @@ def render_jsonl(selection: Selection) -> Iterator[str]:
 
 def render_csv(selection: Selection) -> Iterator[str]:
     """Yield the rows alone as CSV with a header; null is empty, a list is JSON."""
-    names = [field.name for field in flat_fields(selection)]
-    yield _csv_line(names)
-    for row in flat_rows(selection):
-        yield _csv_line([row[name] for name in names])
+    for cells in _write_cells(selection):
+        quoted = (
+            f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(text) else text
+            for text in cells
+        )
+        yield (",".join(quoted) or '""') + "\n"  # an empty line would be no row at all
 
 
 def render_tsv(selection: Selection) -> Iterator[str]:
     """Yield the rows alone with tabs between, each value on its line; null is empty."""
+    return ("\t".join(cells) + "\n" for cells in _write_cells(selection))
+
+
+def _write_cells(selection: Selection) -> Iterator[list[str]]:
+    """Write the names of the columns, then the values of each row."""
     names = [field.name for field in flat_fields(selection)]
-    yield "\t".join(names) + "\n"
+    yield names
     for row in flat_rows(selection):
-        yield "\t".join(_plain_cell(row[name]) for name in names) + "\n"
+        yield [_write_cell(row[name]) for name in names]
 
 
-def _csv_line(values: Sequence[object]) -> str:
-    """Write one line; an empty one would be no row at all."""
-    return (",".join(map(_csv_cell, values)) or '""') + "\n"
-
-
-def _csv_cell(value: object) -> str:
+def _write_cell(value: object) -> str:
     """Write a value as JSON has it, but null empty, and text bare, on one line, and never run."""
-    text = _plain_cell(value)
-    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(text) else text
-
-
-def _plain_cell(value: object) -> str:
-    """Write a value without quotes around it; line breaks and tabs in text are escaped."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -114,9 +117,8 @@ def flat_fields(selection: Selection) -> tuple[Field, ...]:
 def flat_rows(selection: Selection) -> Iterator[Json]:
     """Yield what JSON Lines, CSV and Parquet hold."""
     if selection.grouping is not None:
-        yield from _leaves(selection.grouping, selection.grouping.groups, {})
-        return
-    yield from _rows_json(selection.columns, selection.rows)
+        return _leaves(selection.grouping, selection.grouping.groups, {})
+    return _rows_json(selection.columns, selection.rows)
 
 
 def _selection_json(selection: Selection) -> Json:

@@ -1,4 +1,4 @@
-"""How an answer is written in a pull request: prose and tables in GitHub's markdown."""
+"""An answer as GitHub's markdown, for a pull request: prose as paragraphs, and tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 
 from hlotool.table.cells import Cells, make_cells
-from hlotool.table.document import Document, Line
-from hlotool.table.prose import render_line
-from hlotool.table.rows import Selection
+from hlotool.table.document import Document, Line, Selection
+from hlotool.table.units import render_line
 
 _SPECIAL = re.compile(
     r"[\\|`*<>\[\]&~]|(?<![^\W_])_|_(?![^\W_])"

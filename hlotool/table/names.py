@@ -1,10 +1,7 @@
-"""The known names that may be meant by a wrong one.
+"""Names: what several have in common, and what was meant by a wrong one.
 
-What do names of instructions share but their numbers? `fusion.1` and `fusion.7`: `fusion.*`.
-
-What do paths into the user's program share? `layer_0/mlp` and `layer_1/mlp`: `layer_*/mlp`.
-
-Names that a user typed: which fields they mean, and what was meant by a wrong one.
+Names of instructions share all but their numbers (`fusion.1` and `fusion.7`: `fusion.*`), and so do
+the components of paths into the user's program (`layer_0/mlp` and `layer_1/mlp`: `layer_*/mlp`).
 """
 
 from __future__ import annotations

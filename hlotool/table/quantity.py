@@ -10,11 +10,13 @@ written in more ways (`1_000`, `.5`), which only the grammar of expressions know
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
 from hlotool.errors import UsageError
 from hlotool.table.field import Unit
+from hlotool.table.words import join_words
 
 SIZES: Final = {
     "B": 1,
@@ -74,9 +76,7 @@ def parse_size(text: str, option: str) -> int:
     A bare number is refused: it may be GiB that are meant. Raises UsageError, with the option's
     name, for that and anything else.
     """
-    number, unit = _split(text)
-    if number and not unit:
-        raise UsageError(f"{option} {number} has no unit; write {_either(number, _SIZE_UNITS)}.")
+    number, unit = _split(text, option, _SIZE_UNITS)
     scale = SIZES.get(unit) or SIZES.get(f"{unit.upper()}iB")
     if not number or scale is None:
         raise UsageError(f"{option} {text!r} is not a size; write 80GiB, 16 GB or 1500000B.")
@@ -89,9 +89,7 @@ def parse_bandwidth(text: str, option: str) -> float:
     A lone G is none: it may be bits that are meant. Nor is a bare number, or a size. Raises
     UsageError for anything else.
     """
-    number, unit = _split(text)
-    if number and not unit:
-        raise UsageError(f"{option} {number} has no unit; write {_either(number, _SPEED_UNITS)}.")
+    number, unit = _split(text, option, _SPEED_UNITS)
     size = re.sub(r"(?<=B)(?:/s|ps)$", "", unit)
     value = float(number or 0) * SIZES.get(size.replace("k", "K"), 0)
     if value and size == unit:
@@ -103,7 +101,7 @@ def parse_bandwidth(text: str, option: str) -> float:
 
 def parse_time(text: str, option: str) -> float:
     """Return seconds; the unit is one of TIMES. Raises UsageError for the rest."""
-    number, unit = _split(text)
+    number, unit = _split(text, option)
     if not number or unit not in TIMES:
         raise UsageError(f"{option} {text}: expected a time, as in 5us.")
     return float(Fraction(number) * TIMES[unit])
@@ -118,13 +116,14 @@ def find_share(text: str) -> Fraction | None:
     return Fraction(match[1]) / 100 if match else None
 
 
-def _either(number: str, units: tuple[str, ...]) -> str:
-    """Write a number with each of some units: `80GiB, 80GB or 80B`."""
-    *written, last = (f"{number}{unit}" for unit in units)
-    return f"{', '.join(written)} or {last}"
+def _split(text: str, option: str, units: Sequence[str] = ()) -> tuple[str, str]:
+    """Return number and unit, two times '' where the text does not begin with a number.
 
-
-def _split(text: str) -> tuple[str, str]:
-    """Return number and unit, two times '' where the text does not begin with a number."""
+    Raises UsageError for a bare number that may have been meant in one of several `units`.
+    """
     match = _QUANTITY.fullmatch(text)
-    return (match[1], match[2]) if match else ("", "")
+    number, unit = (match[1], match[2]) if match else ("", "")
+    if number and not unit and units:
+        meant = join_words([f"{number}{each}" for each in units], "or")
+        raise UsageError(f"{option} {number} has no unit; write {meant}.")
+    return number, unit

@@ -13,12 +13,13 @@ from msgspec import Struct
 from msgspec.json import schema_components
 from msgspec.structs import fields as fields_in
 
-from hlotool.table.document import INPUT_BLOCK, DocumentSpec
+from hlotool.table.document import INPUT_BLOCK, Block, DocumentSpec, RowList
 from hlotool.table.field import Field
-from hlotool.table.rows import Block, RowList
 
 Json = dict[str, object]
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_NAMES: Final[Json] = {"type": "array", "items": {"type": "string"}}
+_GROUPS: Final[Json] = {"type": "array", "items": {"$ref": "#/$defs/group"}}
 _GROUP_KEYS: Final[Mapping[str, Json]] = {
     "count": {"type": "integer", "description": "rows, folded ones counted singly"},
     "share": {
@@ -27,7 +28,7 @@ _GROUP_KEYS: Final[Mapping[str, Json]] = {
     },
     "is_lower_bound": {"type": "boolean", "description": "whether a part is unknown"},
     "is_upper_bound": {"type": "boolean", "description": "whether a part may not happen"},
-    "groups": {"type": "array", "items": {"$ref": "#/$defs/group"}},
+    "groups": _GROUPS,
 }
 _GROUP: Final[Json] = {
     "description": "rows that agree in one field: that field's value, counts and sums",
@@ -36,21 +37,12 @@ _GROUP: Final[Json] = {
     "required": ["count", "share", "is_lower_bound", "is_upper_bound"],
 }
 _OPTIONS: Final[Mapping[str, Json]] = {
-    "columns": {
-        "description": "with --columns: the only fields the rows hold",
-        "type": "array",
-        "items": {"type": "string"},
-    },
+    "columns": {"description": "with --columns: the only fields the rows hold", **_NAMES},
     "grouped_by": {
         "description": "with --by: the fields that group the rows, outermost first",
-        "type": "array",
-        "items": {"type": "string"},
+        **_NAMES,
     },
-    "groups": {
-        "description": "with --by: the groups, in place of their rows",
-        "type": "array",
-        "items": {"$ref": "#/$defs/group"},
-    },
+    "groups": {"description": "with --by: the groups, in place of their rows", **_GROUPS},
     "rows_total": {
         "description": "with -n: rows or groups that --where kept",
         "type": "integer",

@@ -5,44 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from hlotool.table.cells import Look
 from hlotool.text import escape
 
-_SIGNS = {"same": " ", "removed": "-", "added": "+"}
+Mark: TypeAlias = Literal["same", "removed", "added"]
+_SIGNS: Final = {"same": " ", "removed": "-", "added": "+"}
 _Tag: TypeAlias = Literal["replace", "delete", "insert", "equal"]  # difflib's words
 _TAGS: dict[str, _Tag] = {"same": "equal", "removed": "delete", "added": "insert"}
 
 
-class Marked(Protocol):
-    """A line, and on which side it stands."""
+class TextLine(Struct, frozen=True):
+    """A line, and whether it is on both sides or on one of them."""
+
+    mark: Mark
+    text: str
+
+
+class TextBlock(Struct, frozen=True):
+    """Lines under a name, those of both sides together."""
+
+    name: str
+    lines: tuple[TextLine, ...]
 
     @property
-    def mark(self) -> str:
-        """One of same, removed, added."""
-
-    @property
-    def text(self) -> str:
-        """The line."""
-
-
-class Section(Protocol):
-    """Lines under a name."""
-
-    @property
-    def name(self) -> str:
-        """What the lines are of."""
-
-    @property
-    def lines(self) -> Sequence[Marked]:
-        """The lines in order."""
+    def differs(self) -> bool:
+        """Whether any line is marked."""
+        return any(line.mark != "same" for line in self.lines)
 
 
 class _MarkedMatcher(SequenceMatcher[str]):
     """Difflib's grouping of changes into hunks, for changes that are known already."""
 
-    def __init__(self, lines: Iterable[Marked]) -> None:
+    def __init__(self, lines: Iterable[TextLine]) -> None:
         super().__init__()
         self._lines = lines
 
@@ -59,7 +57,7 @@ class _MarkedMatcher(SequenceMatcher[str]):
 
 
 def render_unified(
-    sections: Iterable[Section], labels: tuple[str, str], look: Look, context: int = 3
+    sections: Iterable[TextBlock], labels: tuple[str, str], look: Look, context: int = 3
 ) -> str:
     """Return the changed lines of every section with some lines around them.
 
@@ -75,7 +73,7 @@ def render_unified(
     return "".join(f"{line}\n" for line in head + hunks)
 
 
-def _section(section: Section, context: int, look: Look) -> Iterator[str]:
+def _section(section: TextBlock, context: int, look: Look) -> Iterator[str]:
     left = [line for line in section.lines if line.mark != "added"]
     right = [line for line in section.lines if line.mark != "removed"]
     for hunk in _MarkedMatcher(section.lines).get_grouped_opcodes(context):
@@ -94,12 +92,12 @@ def _count(begin: int, end: int) -> str:
     return f"{begin + (end > begin)},{end - begin}"
 
 
-def _paint(runs: Sequence[tuple[str, Sequence[Marked]]], look: Look) -> Iterator[str]:
+def _paint(runs: Sequence[tuple[str, Sequence[TextLine]]], look: Look) -> Iterator[str]:
     """Write runs of lines with their signs, each in the colour of its side.
 
     Where as many lines were removed as added behind them, what differs in each pair stands out.
     """
-    partners: Sequence[Marked] = ()
+    partners: Sequence[TextLine] = ()
     for number, (tag, run) in enumerate(runs):
         if tag == "delete":
             tag_after, after = runs[number + 1] if number + 1 < len(runs) else ("", ())
@@ -110,12 +108,13 @@ def _paint(runs: Sequence[tuple[str, Sequence[Marked]]], look: Look) -> Iterator
         partners = run if tag == "delete" and partners else ()
 
 
-def _paint_line(line: Marked, other: str | None, look: Look) -> str:
+def _paint_line(line: TextLine, other: str | None, look: Look) -> str:
     """Write a line; of another that took its place, what that has not stands out."""
     text, mark = _SIGNS[line.mark] + escape(line.text), line.mark
     if other is None or not look.has_color:
         return look.paint(text, mark)
     other = _SIGNS[mark] + escape(other)
+    # The same at the beginning and at the end is left aside; the end must not reach back into it.
     begin = _count_shared(text, other)
     end = len(text) - _count_shared(text[begin:][::-1], other[begin:][::-1])
     if (begin, end) == (len(_SIGNS[mark]), len(text)):  # nothing is the same

@@ -23,13 +23,13 @@ from hlotool.table import BYTES, COUNT, NUMBER, TIMES, Block, Fold, RowList, col
 class HostTransferRow(Struct, frozen=True, kw_only=True):
     """One transfer between device and host."""
 
-    name: Annotated[str, column("the send or recv", heading="host transfer", wants=26)]
+    name: Annotated[str, column("the send or recv", heading="host transfer", min_width=26)]
     count: Annotated[
         int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
     ]
     kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
     dtype: Annotated[
-        str, column("the element type; several are joined with commas", words=DTYPES, give_way=1)
+        str, column("the element type; several are joined with commas", words=DTYPES, hide_order=1)
     ]
     payload_bytes_per_run: Annotated[
         int | None,
@@ -37,7 +37,7 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
             "payload_bytes times executions",
             BYTES,
             heading="payload/run",
-            once="known_payload_bytes_per_run",
+            total_from="known_payload_bytes_per_run",
         ),
     ]
     known_payload_bytes_per_run: KnownPayloadPerRun

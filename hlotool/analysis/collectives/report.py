@@ -458,5 +458,7 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
 
 def _give_way(rows: RowList, ranks: Mapping[str, int]) -> RowList:
     """Return a list whose columns give way in a narrow terminal as `ranks` says."""
-    fields = (replace(each, give_way=ranks.get(each.name, each.give_way)) for each in rows.fields)
+    fields = (
+        replace(each, hide_order=ranks.get(each.name, each.hide_order)) for each in rows.fields
+    )
     return replace(rows, chosen=tuple(fields))

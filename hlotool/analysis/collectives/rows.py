@@ -13,7 +13,18 @@ from hlotool.analysis.origin import Stack, StackFrame
 from hlotool.hlo.groups import Groups
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
-from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
+from hlotool.table import (
+    BYTES,
+    COUNT,
+    FLOPS,
+    NUMBER,
+    PERCENT,
+    SECONDS,
+    TIMES,
+    Range,
+    column,
+    figure,
+)
 
 Requester: TypeAlias = Literal["spmd", "user"]
 
@@ -27,7 +38,7 @@ PayloadPerRun: TypeAlias = Annotated[
         "payload_bytes times executions",
         BYTES,
         heading="payload/run",
-        once="known_payload_bytes_per_run",
+        total_from="known_payload_bytes_per_run",
     ),
 ]
 KnownPayloadPerRun: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
@@ -37,8 +48,8 @@ HowOften: TypeAlias = Annotated[
         "how often it runs in one run of the entry; null under a loop of unknown trip count",
         COUNT,
         heading="runs",
-        once="known_executions",
-        give_way=5,
+        total_from="known_executions",
+        hide_order=5,
     ),
 ]
 KnownHowOften: TypeAlias = Annotated[
@@ -50,10 +61,18 @@ WirePerRun: TypeAlias = Annotated[
         "wire_bytes times executions; multiplied exactly, then rounded up",
         BYTES,
         heading="wire/run",
-        once="known_wire_bytes_per_run",
+        total_from="known_wire_bytes_per_run",
     ),
 ]
 KnownWirePerRun: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
+
+
+def _show_group_size(row: CollectiveRow) -> object:
+    """Show both ends where groups are uneven."""
+    least, most = row.least_group_size, row.group_size
+    if least is None or most is None or least == most:
+        return most
+    return Range(least, most)
 
 
 class CollectiveRow(Struct, frozen=True, kw_only=True):
@@ -64,7 +83,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "the instruction: the collective itself, or the start or fusion that holds it",
             heading="collective",
-            wants=26,
+            min_width=26,
         ),
     ]
     count: Annotated[
@@ -76,7 +95,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "what it amounts to: the opcode; reduce-scatter where only a shard of a fused "
             "all-reduce is used; between TPU slices, the type of the transfer",
             words=COLLECTIVES,
-            give_way=1,
+            hide_order=1,
         ),
     ]
     opcode: Annotated[
@@ -87,11 +106,11 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "what it runs over: ici within a TPU slice, dcn between slices, nvlink with --chip "
             "within a node; null where nothing tells",
-            give_way=2,
+            hide_order=2,
         ),
     ]
     dtype: Annotated[
-        str, column("the element type; several are joined with commas", words=DTYPES, give_way=4)
+        str, column("the element type; several are joined with commas", words=DTYPES, hide_order=4)
     ]
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
@@ -100,7 +119,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         figure("what of it is of each element type, counting what is unknown once"),
     ]
     wire_bytes: Annotated[
-        int | None, column(_WIRE, BYTES, heading="wire", is_summed=False, give_way=9)
+        int | None, column(_WIRE, BYTES, heading="wire", is_summed=False, hide_order=9)
     ]
     payload_bytes: Annotated[
         int | None,
@@ -108,7 +127,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "the array that a group shares: gathered results, else operands; unpadded",
             BYTES,
             is_summed=False,
-            give_way=7,
+            hide_order=7,
         ),
     ]
     executions: HowOften
@@ -122,8 +141,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             NUMBER,
             heading="n",
             null_text="",
-            range_from="least_group_size",
-            give_way=6,
+            shown=_show_group_size,
+            hide_order=6,
         ),
     ]
     least_group_size: Annotated[
@@ -168,7 +187,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "whether it stays in a node of --devices-per-node, or of the usual size where the "
             "chip's link joins fewer devices than there are; null where nothing tells",
-            give_way=4,
+            hide_order=4,
         ),
     ]
     mode: Annotated[GroupMode, figure("what the ids in its groups are")]
@@ -194,8 +213,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "estimate: wire_bytes_per_run times exposed_share; rounded up",
             BYTES,
             heading="exposed/run",
-            once="known_exposed_wire_bytes_per_run",
-            give_way=3,
+            total_from="known_exposed_wire_bytes_per_run",
+            hide_order=3,
         ),
     ]
     known_exposed_wire_bytes_per_run: Annotated[int, figure(_KNOWN, BYTES)]
@@ -218,7 +237,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="flops meanwhile",
             is_summed=False,
             null_text="",
-            give_way=8,
+            hide_order=8,
         ),
     ]
     overlap_bytes: Annotated[
@@ -230,7 +249,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="bytes meanwhile",
             is_summed=False,
             null_text="",
-            give_way=8,
+            hide_order=8,
         ),
     ]
     transfer_seconds: Annotated[
@@ -240,7 +259,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="transfer/run",
             is_summed=True,
-            give_way=3,
+            hide_order=3,
         ),
     ] = None
     overlapped_seconds: Annotated[
@@ -252,7 +271,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="hidden time",
             is_summed=True,
-            give_way=7,
+            hide_order=7,
         ),
     ] = None
     exposed_seconds: Annotated[
@@ -321,7 +340,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
 class OperandRow(Struct, frozen=True):
     """One operand of a collective that has several."""
 
-    name: Annotated[str, column("the collective", heading="collective", wants=26)]
+    name: Annotated[str, column("the collective", heading="collective", min_width=26)]
     kind: Annotated[str, column("what the collective amounts to", words=COLLECTIVES)]
     opcode: Annotated[str, figure("its opcode without -start", words=COLLECTIVES)]
     operand: Annotated[int, column("number of the operand in the collective", NUMBER, heading="#")]

@@ -61,7 +61,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="in text",
             is_exact=True,
-            give_way=3,
+            hide_order=3,
         ),
     ]
     executions: Annotated[
@@ -71,7 +71,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="runs",
             lower_if="is_executions_lower_bound",
-            give_way=2,
+            hide_order=2,
         ),
     ]
     payload_bytes_per_run: Annotated[
@@ -81,7 +81,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="payload/run",
             lower_if="is_payload_lower_bound",
-            give_way=1,
+            hide_order=1,
         ),
     ]
     wire_bytes_per_run: Annotated[

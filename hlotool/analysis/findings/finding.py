@@ -125,13 +125,13 @@ class Finding(Struct, frozen=True):
         column(
             "warning where something can be gained, info where something is unknown or intended",
             is_verdict=True,
-            give_way=1,
+            hide_order=1,
         ),
     ]
-    code: Annotated[FindingCode, column("which finding", wants=18)]
+    code: Annotated[FindingCode, column("which finding", min_width=18)]
     message: Annotated[str, column("the finding, as a sentence", is_below=True)]
     instruction: Annotated[
-        str | None, column("the largest instruction it is about", null_text="", wants=18)
+        str | None, column("the largest instruction it is about", null_text="", min_width=18)
     ] = None
     source: Annotated[
         str | None, column("its line in the user's program, file:line", null_text="")

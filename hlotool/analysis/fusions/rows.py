@@ -32,6 +32,7 @@ from hlotool.table import (
     Block,
     DocumentSpec,
     RowList,
+    Shown,
     Unit,
     column,
     figure,
@@ -55,11 +56,13 @@ def per_run(
     heading: str = "",
     *,
     lower_if: str = "",
-    give_way: int = 0,
+    hide_order: int = 0,
 ) -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
     said = f"{meaning} in one run of the entry; null under a loop of unknown trip count"
-    return column(said, unit, heading=heading, once=known, lower_if=lower_if, give_way=give_way)
+    return column(
+        said, unit, heading=heading, total_from=known, lower_if=lower_if, hide_order=hide_order
+    )
 
 
 def known_per_run(meaning: str, unit: Unit) -> Meta:
@@ -83,8 +86,8 @@ TotalExecutions: TypeAlias = Annotated[
         "executions of all of them in one run; null under a loop of unknown trip count",
         COUNT,
         heading="runs",
-        once="known_executions",
-        give_way=3,
+        total_from="known_executions",
+        hide_order=3,
     ),
 ]
 KnownExecutions: TypeAlias = Annotated[
@@ -100,7 +103,7 @@ BytesPerRun: TypeAlias = Annotated[
         f"{ACCESSED} in one run of the entry; null under a loop of unknown trip count",
         BYTES,
         heading="bytes/run",
-        once="known_bytes_accessed_per_run",
+        total_from="known_bytes_accessed_per_run",
     ),
 ]
 KnownBytesPerRun: TypeAlias = Annotated[int, known_per_run(ACCESSED, BYTES)]
@@ -203,6 +206,12 @@ _LOWER_FLOPS: Final = "is_flops_lower_bound"
 _WITHOUT_CALLS: Final = f"{FLOATING_POINT}, without those of custom calls inside"
 
 
+def _show_spaces(row: FusionRow) -> object:
+    """Show what a backend calls its spaces: `hbm 1.2 GiB, vmem 3.0 MiB`."""
+    pairs = zip(row.space_names, row.memory_bytes_by_space, strict=True)
+    return tuple(Shown(size, f"{name} ", BYTES) for name, (_, size) in pairs)
+
+
 class FusionRow(Struct, frozen=True, kw_only=True):
     """Fusions with equal bodies; figures of one execution of one of them, or of all per run.
 
@@ -210,11 +219,11 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     those of the first; `scope` is what all share, `members` names them all.
     """
 
-    name: Annotated[str, column("the first fusion of these", heading="fusion", wants=26)]
+    name: Annotated[str, column("the first fusion of these", heading="fusion", min_width=26)]
     count: Annotated[int, column("fusions with an equal body", TIMES, heading="×")]
     kind: Annotated[
         str | None,
-        column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS, give_way=4),
+        column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS, hide_order=4),
     ]
     backend_kind: Annotated[
         str | None,
@@ -226,7 +235,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             "opcode of the body's root; null without a body",
             heading="root",
             words=OPCODES,
-            give_way=5,
+            hide_order=5,
         ),
     ]
     computation: Annotated[str, figure("the computation that holds the first")]
@@ -240,7 +249,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="ops",
             is_summed=False,
-            give_way=6,
+            hide_order=6,
         ),
     ]
     operand_bytes: OperandBytes
@@ -250,7 +259,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
         tuple[tuple[int, ...], ...],
         figure(
             "bytes that cross each memory space, in one execution: its number, then bytes",
-            names_from="space_names",
+            shown=_show_spaces,
         ),
     ]
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
@@ -265,7 +274,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             "flops per byte of memory_bytes; null if there is none",
             RATIO,
             heading="flops/B",
-            give_way=3,
+            hide_order=3,
         ),
     ]
     executions: TotalExecutions
@@ -280,7 +289,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ]
     known_flops_per_run: Annotated[int, known_per_run(_WITHOUT_CALLS, FLOPS)]
     saved_bytes_per_run: Annotated[
-        int | None, per_run(_SAVED, BYTES, "known_saved_bytes_per_run", "saved/run", give_way=2)
+        int | None, per_run(_SAVED, BYTES, "known_saved_bytes_per_run", "saved/run", hide_order=2)
     ]
     known_saved_bytes_per_run: Annotated[int, known_per_run(_SAVED, BYTES)]
     bound: Annotated[
@@ -301,7 +310,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     measured_seconds: MeasuredSeconds = None
     flags: Annotated[
         tuple[Flag, ...],
-        column(f"what is odd: {', '.join(FLAGS)}", give_way=1, word_meanings=FLAG_MEANINGS),
+        column(f"what is odd: {', '.join(FLAGS)}", hide_order=1, word_meanings=FLAG_MEANINGS),
     ]
     scope: SharedScope
     op_name: FirstOpName
@@ -360,7 +369,7 @@ class FusionTotals(Struct, frozen=True):
 class MissedRow(Struct, frozen=True):
     """Equal operations outside fusions; figures of one execution of one, or of all per run."""
 
-    name: Annotated[str, column("the first of these", heading="instruction", wants=26)]
+    name: Annotated[str, column("the first of these", heading="instruction", min_width=26)]
     count: Annotated[int, column("equal operations from the same source line", TIMES, heading="×")]
     opcode: Opcode
     shape: ResultShape
@@ -400,7 +409,7 @@ class RecomputeRow(Struct, frozen=True):
     but the first computation cost in one run, both kinds together.
     """
 
-    name: Annotated[str, column("the first of these operations", heading="operation", wants=26)]
+    name: Annotated[str, column("the first of these operations", heading="operation", min_width=26)]
     count: Annotated[int, column("how many instructions compute this value", TIMES, heading="×")]
     opcode: Opcode
     shape: ResultShape
@@ -438,19 +447,19 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     as one.
     """
 
-    target: Annotated[str, column("the target", wants=26)]
+    target: Annotated[str, column("the target", min_width=26)]
     count: Annotated[
         int, column("custom calls with this target and these shapes", TIMES, heading="×")
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
     operand_shapes: Annotated[
-        tuple[str, ...], column("shapes of the operands", heading="operands", give_way=1)
+        tuple[str, ...], column("shapes of the operands", heading="operands", hide_order=1)
     ]
     shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
-    known: Annotated[CostSource | None, column(_TELLS.format("flops"), give_way=2)]
+    known: Annotated[CostSource | None, column(_TELLS.format("flops"), hide_order=2)]
     flops_per_run: Annotated[
-        int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, once="known_flops_per_run")
+        int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, total_from="known_flops_per_run")
     ]
     known_flops_per_run: Annotated[int, known_per_run(FLOATING_POINT, FLOPS)]
     product_types: Annotated[tuple[str, ...], figure(f"of known_flops_per_run, {TYPES}")]
@@ -462,7 +471,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
             f"{MEMORY} {_UNKNOWN}",
             BYTES,
             heading="memory/run",
-            once="known_memory_bytes_per_run",
+            total_from="known_memory_bytes_per_run",
         ),
     ]
     known_memory_bytes_per_run: KnownMemoryPerRun
@@ -547,7 +556,7 @@ class BodyRow(Struct, frozen=True):
     `bytes_accessed` adds up to the fusion's.
     """
 
-    name: Annotated[str, column("the instruction", heading="instruction", wants=26)]
+    name: Annotated[str, column("the instruction", heading="instruction", min_width=26)]
     opcode: Opcode
     shape: ResultShape
     operands: Annotated[tuple[str, ...], column("its operands by name")]

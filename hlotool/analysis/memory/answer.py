@@ -28,7 +28,7 @@ ROWS: Final = RowList(
     sort="-occupied_bytes,-size_bytes",
     size="occupied_bytes",
     key="value",
-    apart="space",
+    no_total_across="space",
     fold=Fold(
         keys=(
             "class",
@@ -52,7 +52,7 @@ ALLOCATIONS: Final = RowList(
     sort="-size_bytes,allocation",
     size="size_bytes",
     key="allocation",
-    apart="space",
+    no_total_across="space",
     is_optional=True,
     option="--all",
     title="Allocations",

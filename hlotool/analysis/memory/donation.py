@@ -37,6 +37,10 @@ class Donatable(Struct, frozen=True, dict=True):
         return measure(outputs) if measure is not None else 0
 
 
+def _join_gains(row: DonationRow) -> Donatable | None:
+    return row.donatable
+
+
 class DonationRow(Struct, frozen=True):
     """One array of an entry parameter.
 
@@ -53,7 +57,7 @@ class DonationRow(Struct, frozen=True):
             "how far the allocated size falls if it were donated too, 0 where it is; null where "
             "nothing says when values live; of several rows together, not their sum",
             BYTES,
-            joint_from="donatable",
+            joint=_join_gains,
         ),
     ]
     status: Annotated[

@@ -38,29 +38,31 @@ class SpaceRow(Struct, frozen=True):
         int | None, column("bytes reserved, excluding thread-local memory", BYTES)
     ] = None
     argument_bytes: Annotated[
-        int | None, column("allocations of parameters", BYTES, heading="arguments", give_way=3)
+        int | None, column("allocations of parameters", BYTES, heading="arguments", hide_order=3)
     ] = None
     output_bytes: Annotated[
         int | None,
-        column("allocations that may hold an output", BYTES, heading="outputs", give_way=4),
+        column("allocations that may hold an output", BYTES, heading="outputs", hide_order=4),
     ] = None
     alias_bytes: Annotated[
         int | None,
         column(
-            "allocations that are both argument and output", BYTES, heading="aliased", give_way=4
+            "allocations that are both argument and output", BYTES, heading="aliased", hide_order=4
         ),
     ] = None
     temp_bytes: Annotated[
-        int | None, column("allocations of temporary values", BYTES, give_way=2)
+        int | None, column("allocations of temporary values", BYTES, hide_order=2)
     ] = None
     constant_bytes: Annotated[
-        int | None, column("allocations of constants", BYTES, heading="constants", give_way=5)
+        int | None, column("allocations of constants", BYTES, heading="constants", hide_order=5)
     ] = None
     peak_bytes: Annotated[int | None, column(_PEAK, BYTES)] = None
-    peak_position: Annotated[int | None, column(_POSITION, NUMBER, heading="at", give_way=1)] = None
-    peak_instruction: Annotated[str | None, column(_RUNNING, heading="instruction", give_way=1)] = (
+    peak_position: Annotated[int | None, column(_POSITION, NUMBER, heading="at", hide_order=1)] = (
         None
     )
+    peak_instruction: Annotated[
+        str | None, column(_RUNNING, heading="instruction", hide_order=1)
+    ] = None
     temp_peak_bytes: Annotated[int | None, figure(f"{_PEAK} in temp allocations", BYTES)] = None
     temp_peak_position: Annotated[
         int | None, figure("where that is", NUMBER, heading="temp peak at")

@@ -101,6 +101,10 @@ def allocation_rows(
     return rows
 
 
+def _join_gains(row: BufferRow) -> Held | None:
+    return row.held
+
+
 class BufferRow(Struct, frozen=True):
     """One value. `occupied_bytes` are its own at the instant shown, None for all values.
 
@@ -123,19 +127,19 @@ class BufferRow(Struct, frozen=True):
             "how far the peak of the space falls if these bytes were not there, nor those of what "
             "shares them; of several rows together, not their sum",
             BYTES,
-            joint_from="held",
+            joint=_join_gains,
         ),
     ]
     size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES, heading="×")]
-    class_: Annotated[AllocationClass, column("class of its allocation", give_way=1)] = field(
+    class_: Annotated[AllocationClass, column("class of its allocation", hide_order=1)] = field(
         name="class"
     )
-    value: Annotated[str, column("defining instruction and index", wants=32)]
-    shape: Annotated[str, column("its shape, without layout", give_way=2, is_shape=True)]
+    value: Annotated[str, column("defining instruction and index", min_width=32)]
+    shape: Annotated[str, column("its shape, without layout", hide_order=2, is_shape=True)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
-    born: Annotated[int | None, column("first position at which it is live", NUMBER, give_way=4)]
-    dies: Annotated[int | None, column("last position at which it is live", NUMBER, give_way=3)]
+    born: Annotated[int | None, column("first position at which it is live", NUMBER, hide_order=4)]
+    dies: Annotated[int | None, column("last position at which it is live", NUMBER, hide_order=3)]
     scope: Annotated[
         str | None,
         figure(
@@ -186,7 +190,7 @@ class BufferRow(Struct, frozen=True):
     ]
     padding_bytes: Annotated[
         int | None,
-        figure("what tiles and the allocator's minimum sizes add", BYTES, give_way=2),
+        figure("what tiles and the allocator's minimum sizes add", BYTES, hide_order=2),
     ]
     aliases: Annotated[
         tuple[str, ...], figure("live values that share its bytes, last born first (at most 100)")

@@ -40,7 +40,9 @@ from hlotool.table import (
     SECONDS,
     TIMES,
     DocumentSpec,
+    Joint,
     RowList,
+    Shown,
     column,
     figure,
 )
@@ -48,6 +50,34 @@ from hlotool.table.names import share_path
 
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
 _LOWER_MEMORY: Final = "is_memory_lower_bound"
+
+
+def _show_step(row: OutlineRow) -> object:
+    return Shown(row.step, "  " * row.depth)
+
+
+def _join_share(row: OutlineRow) -> Joint | None:
+    return row.own.share
+
+
+def _join_seconds(row: OutlineRow) -> Joint | None:
+    return row.own.seconds
+
+
+def _join_exposed_seconds(row: OutlineRow) -> Joint | None:
+    return row.own.exposed_seconds
+
+
+def _join_flops(row: OutlineRow) -> Joint | None:
+    return row.own.flops
+
+
+def _join_memory_bytes(row: OutlineRow) -> Joint | None:
+    return row.own.memory_bytes
+
+
+def _join_wire_bytes(row: OutlineRow) -> Joint | None:
+    return row.own.wire_bytes
 
 
 class OutlineRow(Struct, frozen=True, kw_only=True):
@@ -60,8 +90,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         str,
         column(
             "what runs: loops with their rounds, what work consists of, what a collective moves",
-            indent_by="depth",
-            wants=36,
+            shown=_show_step,
+            min_width=36,
         ),
     ]
     count: Annotated[
@@ -85,7 +115,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="of work",
             null_text="",
             is_summed=True,
-            joint_from="own.share",
+            joint=_join_share,
         ),
     ]
     estimated_seconds: Annotated[
@@ -95,7 +125,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             null_text="",
             is_summed=True,
-            joint_from="own.seconds",
+            joint=_join_seconds,
         ),
     ]
     begins_seconds: Annotated[
@@ -122,7 +152,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="gap/run",
             null_text="",
             is_summed=True,
-            joint_from="own.exposed_seconds",
+            joint=_join_exposed_seconds,
         ),
     ]
     flops_per_run: Annotated[
@@ -132,8 +162,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             null_text="",
             lower_if=_LOWER_FLOPS,
-            joint_from="own.flops",
-            give_way=3,
+            joint=_join_flops,
+            hide_order=3,
         ),
     ]
     memory_bytes_per_run: Annotated[
@@ -145,8 +175,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="memory/run",
             null_text="",
             lower_if=_LOWER_MEMORY,
-            joint_from="own.memory_bytes",
-            give_way=2,
+            joint=_join_memory_bytes,
+            hide_order=2,
         ),
     ]
     wire_bytes_per_run: Annotated[
@@ -156,8 +186,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="wire/run",
             null_text="",
-            joint_from="own.wire_bytes",
-            give_way=1,
+            joint=_join_wire_bytes,
+            hide_order=1,
         ),
     ]
     exposed_share: Annotated[
@@ -179,7 +209,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="flops meanwhile",
             null_text="",
             is_summed=False,
-            give_way=5,
+            hide_order=5,
         ),
     ]
     executions: Annotated[

@@ -94,13 +94,15 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     """One value that an instruction defines, and where it lies."""
 
     of: Annotated[str, figure("the subject")]
-    value: Annotated[str, column("defining instruction and index", wants=28)]
+    value: Annotated[str, column("defining instruction and index", min_width=28)]
     size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
     class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
-    space: Annotated[int, column("number of the memory space", NUMBER, give_way=1)]
+    space: Annotated[int, column("number of the memory space", NUMBER, hide_order=1)]
     allocation: Annotated[
         int | None,
-        column("number of its allocation; null in an estimate", NUMBER, null_text="–", give_way=2),
+        column(
+            "number of its allocation; null in an estimate", NUMBER, null_text="–", hide_order=2
+        ),
     ]
     offset: Annotated[
         int | None,
@@ -108,7 +110,7 @@ class ShownValue(Struct, frozen=True, kw_only=True):
             "first byte inside the allocation; null in an estimate",
             NUMBER,
             null_text="–",
-            give_way=2,
+            hide_order=2,
         ),
     ]
     born: Annotated[int | None, column("first position at which it is live", NUMBER)]
@@ -125,11 +127,11 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     ]
     source: Annotated[
         str | None,
-        column("file and line without directories; with `for`, of what uses it", give_way=3),
+        column("file and line without directories; with `for`, of what uses it", hide_order=3),
     ]
     belongs_to: Annotated[
         str | None,
-        column("the parameter or scope it belongs to, as in `buffers`", is_path=True, give_way=3),
+        column("the parameter or scope it belongs to, as in `buffers`", is_path=True, hide_order=3),
     ]
 
 
@@ -138,7 +140,7 @@ class SharingValue(Struct, frozen=True):
 
     of: Annotated[str, figure("the subject's value")]
     value: Annotated[
-        str, column("defining instruction and index", heading="in the same bytes", wants=28)
+        str, column("defining instruction and index", heading="in the same bytes", min_width=28)
     ]
     shared_bytes: Annotated[int, column("bytes that both lie in", BYTES, is_summed=False)]
     size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
@@ -215,7 +217,7 @@ class NeighbourRow(Struct, frozen=True):
     relation: Annotated[
         Relation, column("operand where it gives to the subject, user where it takes")
     ]
-    hops: Annotated[int, column("steps away from the subject", NUMBER, give_way=3)]
+    hops: Annotated[int, column("steps away from the subject", NUMBER, hide_order=3)]
     name: InstructionName
     opcode: Annotated[str, column("the opcode")]
     shape: ShapeText
@@ -319,14 +321,14 @@ class BodyRow(Struct, frozen=True):
     name: InstructionName
     opcode: Annotated[str, column("the opcode")]
     shape: ShapeText
-    operands: Annotated[tuple[str, ...], column("its operands by name", give_way=3)]
+    operands: Annotated[tuple[str, ...], column("its operands by name", hide_order=3)]
     size_bytes: Annotated[int | None, figure("size of the result", BYTES, is_summed=False)]
     flops: Annotated[
         int | None,
         column(
             "flops of one execution; null where nothing is known of them",
             FLOPS,
-            give_way=1,
+            hide_order=1,
             lower_if="is_flops_lower_bound",
         ),
     ]

@@ -35,10 +35,10 @@ from hlotool.hlo.values import ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
 SizeBytes: TypeAlias = Annotated[
-    int | None, column("size of the result", BYTES, heading="result", is_summed=False, give_way=1)
+    int | None, column("size of the result", BYTES, heading="result", is_summed=False, hide_order=1)
 ]
 ShapeText: TypeAlias = Annotated[
-    str, column("the result's shape, without layout", give_way=2, is_shape=True)
+    str, column("the result's shape, without layout", hide_order=2, is_shape=True)
 ]
 InstructionName: TypeAlias = Annotated[
     str, column("the instruction", heading="instruction", is_whole=True)
@@ -196,7 +196,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
             "its share of all such bytes of a run; null if there are none",
             PERCENT,
             heading="of memory",
-            give_way=3,
+            hide_order=3,
         ),
     ]
     measured_count: MeasuredCount

@@ -26,7 +26,7 @@ from hlotool.hlo import ArrayShape, Computation, Instruction, Module, Shape
 from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import OPCODES, PASSES_ON
 from hlotool.hlo.shape import DTYPES
-from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Shown, column, figure
 
 
 class ModuleFacts(Struct, frozen=True):
@@ -218,7 +218,7 @@ class OpcodeRow(Struct, frozen=True):
             "instructions inside fusions, reducers and other embedded computations",
             COUNT,
             heading="fused",
-            give_way=1,
+            hide_order=1,
         ),
     ]
     executions: Annotated[
@@ -228,7 +228,7 @@ class OpcodeRow(Struct, frozen=True):
             "unknown trip count",
             COUNT,
             heading="runs",
-            once="known_executions",
+            total_from="known_executions",
         ),
     ]
     known_executions: Annotated[
@@ -385,10 +385,14 @@ class LoopLoad(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[bool, figure("whether they count work that may not run")] = False
 
 
+def _show_name(row: LoopRow) -> object:
+    return Shown(row.name, "  " * row.depth)
+
+
 class LoopRow(LoopLoad, frozen=True):
     """One while instruction that the entry reaches; what it moves and sends comes last."""
 
-    name: Annotated[str, column("the while instruction", heading="loop", indent_by="depth")]
+    name: Annotated[str, column("the while instruction", heading="loop", shown=_show_name)]
     computation: Annotated[str, figure("the computation that holds it")]
     body: Annotated[str, figure("the computation it repeats")]
     trip_count: Annotated[
@@ -400,7 +404,7 @@ class LoopRow(LoopLoad, frozen=True):
         column(
             "printed in the backend config, or derived from condition, step and init",
             heading="from",
-            give_way=4,
+            hide_order=4,
         ),
     ]
     contradicting_trip_count: Annotated[
@@ -421,13 +425,13 @@ class LoopRow(LoopLoad, frozen=True):
             "how often the loop itself is started in one run of the entry",
             COUNT,
             heading="runs",
-            give_way=2,
+            hide_order=2,
         ),
     ]
     carried_bytes: Annotated[
         int | None,
         column(
-            "size of the state carried between iterations", BYTES, heading="carries", give_way=3
+            "size of the state carried between iterations", BYTES, heading="carries", hide_order=3
         ),
     ]
 

@@ -37,7 +37,18 @@ from hlotool.analysis.memory.figures import (
 from hlotool.analysis.summary.compilation import Compilation
 from hlotool.analysis.summary.counts import DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
-from hlotool.table import BYTES, COUNT, FLOPS, SECONDS, Block, DocumentSpec, RowList, column, figure
+from hlotool.table import (
+    BYTES,
+    COUNT,
+    FLOPS,
+    SECONDS,
+    Block,
+    DocumentSpec,
+    RowList,
+    Shown,
+    column,
+    figure,
+)
 
 
 class Summary(Struct, frozen=True):
@@ -162,6 +173,14 @@ def choose_summary_columns(found: Summary) -> DocumentSpec:
 ProgramStage: TypeAlias = Literal["before", "after"]
 
 
+def _show_allocated(row: ProgramRow) -> object:
+    return Shown(row.allocated_bytes, "~ " * row.is_estimate)
+
+
+def _show_peak(row: ProgramRow) -> object:
+    return Shown(row.peak_bytes, "~ " * row.is_estimate)
+
+
 class ProgramRow(Struct, frozen=True):
     """One program of a dump directory; figures are None where the dump does not tell.
 
@@ -179,11 +198,11 @@ class ProgramRow(Struct, frozen=True):
         ),
     ]
     backend: Annotated[
-        Backend | None, column("the backend, recognized by its marks in the text", give_way=4)
+        Backend | None, column("the backend, recognized by its marks in the text", hide_order=4)
     ] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
     instruction_count: Annotated[
-        int | None, column("instructions in the text", COUNT, heading="ops", give_way=7)
+        int | None, column("instructions in the text", COUNT, heading="ops", hide_order=7)
     ] = None
     allocated_bytes: Annotated[
         int | None,
@@ -191,7 +210,7 @@ class ProgramRow(Struct, frozen=True):
             "what the runtime reserves in the default memory space, else an estimate of it",
             BYTES,
             is_summed=False,
-            estimate_if="is_estimate",
+            shown=_show_allocated,
             lower_if="is_memory_lower_bound",
         ),
     ] = None
@@ -201,7 +220,7 @@ class ProgramRow(Struct, frozen=True):
             "the part of it that is temporary; null in an estimate",
             BYTES,
             is_summed=False,
-            give_way=5,
+            hide_order=5,
         ),
     ] = None
     peak_bytes: Annotated[
@@ -210,13 +229,13 @@ class ProgramRow(Struct, frozen=True):
             "the most in use at once, else an estimate of it",
             BYTES,
             is_summed=False,
-            estimate_if="is_estimate",
+            shown=_show_peak,
             lower_if="is_memory_lower_bound",
-            give_way=2,
+            hide_order=2,
         ),
     ] = None
     collective_count: Annotated[
-        int | None, column("logical collectives", COUNT, heading="colls", give_way=6)
+        int | None, column("logical collectives", COUNT, heading="colls", hide_order=6)
     ] = None
     wire_bytes_per_run: Annotated[
         int | None,
@@ -226,7 +245,7 @@ class ProgramRow(Struct, frozen=True):
             heading="wire/run",
             lower_if="is_wire_lower_bound",
             upper_if="is_wire_upper_bound",
-            give_way=1,
+            hide_order=1,
         ),
     ] = None
     total_flops_per_run: Annotated[
@@ -237,7 +256,7 @@ class ProgramRow(Struct, frozen=True):
             heading="flops/run",
             lower_if="is_total_lower_bound",
             upper_if="is_total_upper_bound",
-            give_way=3,
+            hide_order=3,
         ),
     ] = None
     measured_count: Annotated[
@@ -325,7 +344,7 @@ def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
         return SUMMARY_DIRECTORY
     shown = MODULES.showing(MODULES.shown() | {"measured_count", "measured_seconds"})
     fields = tuple(
-        replace(each, give_way=_GIVE_WAY_TO_TIMES.get(each.name, each.give_way))
+        replace(each, hide_order=_GIVE_WAY_TO_TIMES.get(each.name, each.hide_order))
         for each in shown.fields
     )
     return replace(SUMMARY_DIRECTORY, row_lists=(replace(shown, chosen=fields),))

@@ -42,7 +42,7 @@ from hlotool.hlo import Module
 from hlotool.program.program import Program
 from hlotool.table import Document, Line
 from hlotool.table.curve import MOST_GROUPS, count_columns, draw_curve, draw_stack
-from hlotool.table.group import read_folded
+from hlotool.table.sums import read_folded
 from hlotool.table.words import plural
 
 

@@ -25,8 +25,7 @@ from hlotool.compare.changes.header import FlagChange
 from hlotool.compare.changes.memory import SpaceChange, pick_telling
 from hlotool.compare.report import DiffReport
 from hlotool.table import Line, Unit, quote_braces
-from hlotool.table.prose import render_line
-from hlotool.table.units import format_bounds, format_field, format_value
+from hlotool.table.units import format_bounds, format_field, format_value, render_line
 from hlotool.table.words import count_noun, join_words, list_some, plural
 
 _FLAGS: Final = 3

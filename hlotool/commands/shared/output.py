@@ -55,7 +55,7 @@ def _render_bytes(document: Document, options: RowOptions) -> bytes:
         from hlotool.export.parquet import render_parquet
 
         return render_parquet(document.spec, selection, __version__)
-    from hlotool.export.stacks import find_weights, make_stacks, render_pprof
+    from hlotool.export.profilers import find_weights, make_stacks, render_pprof
 
     weights = find_weights(selection, "--format pprof")
     made_by = f"hlotool {__version__}, {selection.row_list.name} of {document.spec.name}"
@@ -68,14 +68,10 @@ def _expect_packages(form: str) -> None:
         from hlotool.export.parquet import expect_parquet
 
         expect_parquet()
-    elif form == "pprof":
-        from hlotool.export.stacks import expect_pprof
-
-        expect_pprof()
     else:
-        from hlotool.export.perfetto import expect_perfetto
+        from hlotool.export.profilers import expect_protobuf
 
-        expect_perfetto()
+        expect_protobuf(f"--format {form}")
 
 
 def render_document(document: Document, options: RowOptions, look: Look) -> Iterator[str]:
@@ -92,7 +88,7 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
     if options.format in _OF_ROWS:
         return _find_row_writer(options.format)(_select_alone(document, options))
     if options.format == "folded":
-        from hlotool.export.stacks import find_weights, make_stacks, render_folded
+        from hlotool.export.profilers import find_weights, make_stacks, render_folded
 
         selection = _select_alone(document, options)
         weights = find_weights(selection, "--format folded")
@@ -251,7 +247,7 @@ def _find_emptying(target: RowList, rows: Sequence[object], where: str) -> list[
 def _find_unsorted(target: RowList, rows: Sequence[object], sort: str) -> Iterator[Field]:
     """Yield the fields to sort by that no row tells, nor what counts `once` in their place."""
     for _, field in sort_keys(target, sort):
-        names = filter(None, (field.name, field.once))
+        names = filter(None, (field.name, field.total_from))
         reads = [target.field(name).getter() for name in names]
         if all(read(row) is None for row in rows for read in reads):
             yield field

@@ -114,21 +114,24 @@ class Cause(Struct, frozen=True, kw_only=True):
     kind: Annotated[
         CauseKind,
         column(
-            "what kind of reason it is", heading="reason", wants=WHOLE, word_meanings=CAUSE_MEANINGS
+            "what kind of reason it is",
+            heading="reason",
+            min_width=WHOLE,
+            word_meanings=CAUSE_MEANINGS,
         ),
     ]
-    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, give_way=2)]
+    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, hide_order=2)]
     subject: Annotated[
         str | None, column("what it is about: names, opcodes, a collective", null_text="")
     ] = None
     scope: Annotated[
-        str | None, column("where in the user's program", null_text="", is_path=True, give_way=3)
+        str | None, column("where in the user's program", null_text="", is_path=True, hide_order=3)
     ] = None
     left: Annotated[str | None, column("what it is" + LEFT, heading="old", null_text="")] = None
     right: Annotated[str | None, column("what it is" + RIGHT, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
-        column("what its bytes are", null_text="", give_way=1, word_meanings=MEASURE_MEANINGS),
+        column("what its bytes are", null_text="", hide_order=1, word_meanings=MEASURE_MEANINGS),
     ] = None
     delta_bytes: Annotated[
         int | None,

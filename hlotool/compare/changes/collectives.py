@@ -97,10 +97,10 @@ _WIRE: Final = "wire bytes per device and run,"
 _LEFT_LOWER, _RIGHT_LOWER = "is_left_lower_bound", "is_right_lower_bound"
 _RUNS: Final = "how often those run"
 _PAYLOAD: Final = "payload in one run,"
-_COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True, give_way=3)
+_COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True, hide_order=3)
 
 
-def _exposed(meaning: str, unit: Unit, heading: str, give_way: int) -> Meta:
+def _exposed(meaning: str, unit: Unit, heading: str, hide_order: int) -> Meta:
     """Declare what no work hides, with its own mark of a lower bound."""
     return figure(
         meaning,
@@ -108,7 +108,7 @@ def _exposed(meaning: str, unit: Unit, heading: str, give_way: int) -> Meta:
         heading=heading,
         is_summed=True,
         lower_if="is_exposed_lower_bound",
-        give_way=give_way,
+        hide_order=hide_order,
     )
 
 
@@ -121,7 +121,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     """
 
     change: Annotated[Change, columns.CHANGE]
-    kind: Annotated[str, column("what they amount to", words=COLLECTIVES, wants=WHOLE)]
+    kind: Annotated[str, column("what they amount to", words=COLLECTIVES, min_width=WHOLE)]
     network: Annotated[
         Network | None, column("what they run over, where the text tells", null_text="")
     ] = None
@@ -130,14 +130,14 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         column("mesh axes, as the right calls them, else the left", null_text=""),
     ] = None
     group_size: Annotated[
-        int | None, column("devices of a group", NUMBER, heading="n", null_text="", give_way=8)
+        int | None, column("devices of a group", NUMBER, heading="n", null_text="", hide_order=8)
     ] = None
     dtype: Annotated[
         str | None,
         column(
             "element type, on the right if both have one; null where a document does not say",
             words=DTYPES,
-            give_way=7,
+            hide_order=7,
         ),
     ] = None
     count: Annotated[
@@ -145,15 +145,16 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     ]
     left_count: Annotated[int, _COUNTS[0]]
     right_count: Annotated[int, _COUNTS[1]]
-    left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs", give_way=4)]
-    right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs", give_way=4)]
+    left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs", hide_order=4)]
+    right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs", hide_order=4)]
     left_payload_bytes: Annotated[int, figure(_PAYLOAD + LEFT, BYTES)]
     right_payload_bytes: Annotated[int, figure(_PAYLOAD + RIGHT, BYTES)]
     left_bytes: Annotated[
-        int, column(_WIRE + LEFT, BYTES, heading="old wire/run", lower_if=_LEFT_LOWER, give_way=5)
+        int, column(_WIRE + LEFT, BYTES, heading="old wire/run", lower_if=_LEFT_LOWER, hide_order=5)
     ]
     right_bytes: Annotated[
-        int, column(_WIRE + RIGHT, BYTES, heading="new wire/run", lower_if=_RIGHT_LOWER, give_way=5)
+        int,
+        column(_WIRE + RIGHT, BYTES, heading="new wire/run", lower_if=_RIGHT_LOWER, hide_order=5),
     ]
     delta_bytes: Annotated[
         int,
@@ -193,7 +194,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         bool, figure("whether for some of them nobody knows what work hides")
     ]
     scope: Annotated[
-        str | None, column("module path that they share", null_text="", is_path=True, give_way=6)
+        str | None, column("module path that they share", null_text="", is_path=True, hide_order=6)
     ] = None
     source_file: Annotated[str | None, figure("file of the largest")] = None
     source_line: Annotated[int | None, columns.SOURCE_LINE] = None

@@ -69,7 +69,6 @@ def _on(side: str, heading: str) -> Meta:
         f"on the {side}",
         MEASURE,
         heading=heading,
-        unit_from="unit",
         lower_if=f"is_{side}_lower_bound",
         upper_if=f"is_{side}_upper_bound",
     )
@@ -93,7 +92,6 @@ class MetricRow(Struct, frozen=True):
             MEASURE,
             heading="difference",
             is_signed=True,
-            unit_from="unit",
             lower_if="is_lower_bound",
             upper_if="is_upper_bound",
         ),

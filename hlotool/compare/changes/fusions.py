@@ -55,22 +55,24 @@ class FusionChange(Struct, frozen=True):
     count: Annotated[int, columns.ALIKE]
     form: Annotated[
         Form | None,
-        column("whether one became several, or several became one", null_text="", give_way=5),
+        column("whether one became several, or several became one", null_text="", hide_order=5),
     ]
-    name: Annotated[str, column("the fusions, old and new", heading="fusion", wants=WHOLE)]
+    name: Annotated[str, column("the fusions, old and new", heading="fusion", min_width=WHOLE)]
     kind: Annotated[
         str | None, figure("the fusion kind", words=FUSION_KINDS, word_meanings=KIND_MEANINGS)
     ]
     root_opcode: Annotated[
-        str, column("opcode of the body's root", heading="root", words=OPCODES, give_way=4)
+        str, column("opcode of the body's root", heading="root", words=OPCODES, hide_order=4)
     ]
     details: Annotated[tuple[str, ...], figure("what differs, the body's operations included")]
     left_names: Annotated[tuple[str, ...], figure("the fusions" + columns.LEFT)]
     right_names: Annotated[tuple[str, ...], figure("the fusions" + columns.RIGHT)]
     left_instruction_count: Annotated[int, _INSIDE[0]]
     right_instruction_count: Annotated[int, _INSIDE[1]]
-    left_bytes: Annotated[int, column(_ACCESSED + columns.LEFT, BYTES, heading="old", give_way=3)]
-    right_bytes: Annotated[int, column(_ACCESSED + columns.RIGHT, BYTES, heading="new", give_way=2)]
+    left_bytes: Annotated[int, column(_ACCESSED + columns.LEFT, BYTES, heading="old", hide_order=3)]
+    right_bytes: Annotated[
+        int, column(_ACCESSED + columns.RIGHT, BYTES, heading="new", hide_order=2)
+    ]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
     delta_flops: Annotated[int, figure("flops in one run, right minus left", FLOPS, is_signed=True)]
     op_name: Annotated[str | None, columns.OP_NAME]

@@ -82,7 +82,7 @@ class FlagChange(Struct, frozen=True):
     Of debug options that means its default, in `tpu_comp_env` that the release has none.
     """
 
-    flag: Annotated[str, column("the flag", wants=WHOLE)]
+    flag: Annotated[str, column("the flag", min_width=WHOLE)]
     left: Annotated[
         str | None, column(_VALUE + LEFT + _ABSENT, heading="old", null_text="(not printed)")
     ]

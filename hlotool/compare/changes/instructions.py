@@ -38,7 +38,7 @@ CHANGE: Final = column(
     },
 )
 ALIKE: Final = column("how many changed alike", TIMES, heading="×")
-WHAT: Final = column("the details as one text", heading="what differs", give_way=1)
+WHAT: Final = column("the details as one text", heading="what differs", hide_order=1)
 DELTA_BYTES: Final = column("right minus left", BYTES, heading="difference", is_signed=True)
 RELATIVE_DELTA: Final = column(
     "the difference relative to the left", PERCENT, heading="%", is_signed=True, null_text=""
@@ -93,7 +93,7 @@ class InstructionChange(Struct, frozen=True):
     change: Annotated[Change, CHANGE]
     count: Annotated[int, ALIKE]
     opcode: Annotated[
-        str, column("the opcode; if it changed, the new one", words=OPCODES, give_way=3)
+        str, column("the opcode; if it changed, the new one", words=OPCODES, hide_order=3)
     ]
     reasons: Annotated[
         tuple[str, ...],
@@ -103,7 +103,7 @@ class InstructionChange(Struct, frozen=True):
         tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")
     ]
     name: Annotated[
-        str, column("the new name; the old one if removed", heading="instruction", wants=WHOLE)
+        str, column("the new name; the old one if removed", heading="instruction", min_width=WHOLE)
     ]
     computation: Annotated[str, figure("the computation that holds it")]
     left_name: Annotated[str | None, figure("its name" + LEFT)]

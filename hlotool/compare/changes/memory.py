@@ -191,20 +191,20 @@ class MemoryChange(Struct, frozen=True):
         ),
     ]
     count: Annotated[int, columns.ALIKE]
-    value: Annotated[str, column("the value that holds memory", wants=WHOLE)]
-    class_: Annotated[AllocationClass, column("class of its allocation", give_way=5)] = field(
+    value: Annotated[str, column("the value that holds memory", min_width=WHOLE)]
+    class_: Annotated[AllocationClass, column("class of its allocation", hide_order=5)] = field(
         name="class"
     )
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     left_shape: Annotated[str | None, figure(_SHAPE + columns.LEFT)]
     right_shape: Annotated[str | None, figure(_SHAPE + columns.RIGHT)]
-    shape: Annotated[str, column("its shape; both where they differ", give_way=4, is_shape=True)]
-    left_bytes: Annotated[int, column(_HELD + columns.LEFT, BYTES, heading="old", give_way=2)]
-    right_bytes: Annotated[int, column(_HELD + columns.RIGHT, BYTES, heading="new", give_way=1)]
+    shape: Annotated[str, column("its shape; both where they differ", hide_order=4, is_shape=True)]
+    left_bytes: Annotated[int, column(_HELD + columns.LEFT, BYTES, heading="old", hide_order=2)]
+    right_bytes: Annotated[int, column(_HELD + columns.RIGHT, BYTES, heading="new", hide_order=1)]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
     op_name: Annotated[str | None, columns.OP_NAME]
     scope: Annotated[str | None, columns.SCOPE]
-    source: Annotated[str | None, column("file and line, short", null_text="", give_way=3)]
+    source: Annotated[str | None, column("file and line, short", null_text="", hide_order=3)]
     source_file: Annotated[str | None, columns.SOURCE_FILE]
     source_line: Annotated[int | None, columns.SOURCE_LINE]
     parameter_name: Annotated[str | None, figure("the program's name for the parameter")]
@@ -270,8 +270,8 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
     )
 
 
-_PEAKS: Final = sides(column, "the most in use at once", BYTES, "peak", give_way=1)
-_ALLOCATED: Final = sides(column, "bytes reserved", BYTES, "allocated", give_way=2)
+_PEAKS: Final = sides(column, "the most in use at once", BYTES, "peak", hide_order=1)
+_ALLOCATED: Final = sides(column, "bytes reserved", BYTES, "allocated", hide_order=2)
 
 
 class SpaceChange(Struct, frozen=True):

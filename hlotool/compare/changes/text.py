@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
-
-from msgspec import Struct
 
 from hlotool.compare.changes.reasons import format_shape
 from hlotool.compare.match.comparable import comparable_literal
@@ -19,27 +16,7 @@ from hlotool.compare.match.structure import ComputationPair, Structure
 from hlotool.errors import UsageError
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import CALL_KEYS
-
-Mark: TypeAlias = Literal["same", "removed", "added"]
-
-
-class TextLine(Struct, frozen=True):
-    """A line of a computation: in both programs, or in one of them."""
-
-    mark: Mark
-    text: str
-
-
-class TextBlock(Struct, frozen=True):
-    """The lines of a pair of computations, or of one that has no partner."""
-
-    name: str
-    lines: tuple[TextLine, ...]
-
-    @property
-    def differs(self) -> bool:
-        """Whether any line is marked."""
-        return any(line.mark != "same" for line in self.lines)
+from hlotool.table.unified import Mark, TextBlock, TextLine
 
 
 def write_texts(structure: Structure, only: str = "") -> tuple[TextBlock, ...]:

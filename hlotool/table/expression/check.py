@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from hlotool.errors import QueryError
 from hlotool.pattern import PatternError, parse_pattern
+from hlotool.table.document import RowList
 from hlotool.table.expression.tree import (
     Aggregate,
     And,
@@ -36,7 +37,6 @@ from hlotool.table.expression.tree import (
 from hlotool.table.field import Field, Unit
 from hlotool.table.names import suggest, suggest_field
 from hlotool.table.quantity import UNITS
-from hlotool.table.rows import RowList
 from hlotool.text import Source
 
 _KINDS: Final = {Unit.TEXT: Kind.TEXT, Unit.FLAG: Kind.FLAG, Unit.LIST: Kind.LIST}

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from msgspec import Struct
 
 from hlotool.pattern import parse_pattern
+from hlotool.table.document import Sum
 from hlotool.table.expression.tree import (
     Aggregate,
     And,
@@ -33,9 +34,8 @@ from hlotool.table.expression.tree import (
     Relation,
 )
 from hlotool.table.field import Unit
-from hlotool.table.group import sum_field
 from hlotool.table.quantity import LARGEST_FIGURE
-from hlotool.table.rows import Sum
+from hlotool.table.sums import sum_fields
 
 Row = TypeVar("Row")
 Number: TypeAlias = int | float
@@ -272,7 +272,7 @@ def _aggregate(tree: Aggregate, rows: Sequence[object]) -> tuple[Sum, int]:
         return Sum(len(rows)), len(rows)
     if tree.row_list is not None and tree.function == "sum" and isinstance(tree.value, Name):
         field = tree.row_list.field(tree.value.path)  # added up as by the TOTAL of a table
-        return sum_field(tree.row_list, rows, field), len(rows)
+        return sum_fields(tree.row_list, rows, (field,))[0], len(rows)
     read = compile_value(tree.value, read_row)
     return _reduce(tree.function, [read(row) for row in rows]), len(rows)
 

@@ -15,9 +15,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.table.document import RowList
 from hlotool.table.field import Field, Unit
 from hlotool.table.quantity import to_base_unit
-from hlotool.table.rows import RowList
 
 KEYWORDS: Final = ("and", "or", "not", "in", "true", "false", "null")
 FUNCTIONS: Final = ("count", "sum", "max", "min")

@@ -1,0 +1,298 @@
+"""Rows as profilers read them: folded stacks for flame graphs, pprof, and tracks for Perfetto.
+
+A row of any list that has a path into the user's program is a stack, its scopes the frames, and its
+columns that add up are its weights. Scopes and instructions are functions to pprof; the place of an
+instruction's function is its line in the user's program. Of profile.proto (github.com/google/pprof)
+and of perfetto's protos (trace/trace_packet.proto, trace/track_event/track_event.proto) only the
+fields that are written here are declared, as tables; protobuf, an extra, makes classes of them.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.errors import UsageError
+from hlotool.table import Field, Selection, Unit
+from hlotool.text import escape
+
+_NO_SCOPE: Final = "(no scope)"
+_WEIGHTS: Final = {
+    Unit.BYTES: "bytes",
+    Unit.FLOPS: "count",
+    Unit.COUNT: "count",
+    Unit.TIMES: "count",
+    Unit.SECONDS: "nanoseconds",
+}  # the unit in which other tools know it
+_NANOSECONDS: Final = 1e9
+
+
+# Of each message the fields by name: number and type, `*` before what is repeated.
+_Tables: TypeAlias = Mapping[str, Mapping[str, tuple[int, str]]]
+
+
+class Frame(Struct, frozen=True):
+    """One level of a stack; the last one may have a place in the user's program."""
+
+    name: str
+    file: str = ""
+    line: int = 0
+
+
+class Stack(Struct, frozen=True):
+    """Frames from the outermost to the row itself, and a number for each weight."""
+
+    frames: tuple[Frame, ...]
+    values: tuple[int, ...]
+
+
+def find_weights(selection: Selection, option: str) -> tuple[Field, ...]:
+    """Return what the rows of a selection can be weighed by, the most telling first.
+
+    That is the field by which the list says how large a row is; then the other columns that add
+    up. Raises UsageError where rows are groups, or have no path or nothing that adds up.
+    """
+    row_list = selection.row_list
+    if selection.grouping is not None:
+        raise UsageError(f"{option}: groups are no stacks; leave out --by.")
+    if not any(each.is_path for each in row_list.fields):
+        raise UsageError(f"{option}: rows of {row_list.name!r} have no path into the program.")
+    columns = [each for each in selection.columns if each.is_summable and each.unit in _WEIGHTS]
+    first = [row_list.field(row_list.size)] if row_list.size else []
+    weights = tuple(dict.fromkeys((*first, *columns)))
+    if not weights:
+        raise UsageError(f"{option}: rows of {row_list.name!r} have nothing that adds up.")
+    return weights
+
+
+def make_stacks(selection: Selection, weights: Sequence[Field]) -> Iterator[Stack]:
+    """Yield a stack for each row; an unknown weight is 0, and seconds are nanoseconds."""
+    row_list = selection.row_list
+    paths = [each.getter() for each in row_list.fields if each.is_path]
+    names = [*_getters(row_list.fields, "value", "name"), row_list.key_field.getter()]
+    files = _getters(row_list.fields, "source_file")
+    lines = _getters(row_list.fields, "source_line")
+    for row in selection.rows:
+        path = _first_text(paths, row) or _NO_SCOPE
+        scopes = tuple(Frame(escape(each)) for each in path.split("/"))
+        line = next((found for get in lines if isinstance(found := get(row), int)), 0)
+        leaf = Frame(escape(_first_text(names, row)), escape(_first_text(files, row)), line)
+        yield Stack((*scopes, leaf), tuple(_weigh(each, row) for each in weights))
+
+
+def _getters(fields: Sequence[Field], *names: str) -> list[Callable[[object], object]]:
+    """Return what reads the fields of these names, as far as there are such."""
+    known = {each.name: each for each in fields}
+    return [known[name].getter() for name in names if name in known]
+
+
+def _first_text(getters: Sequence[Callable[[object], object]], row: object) -> str:
+    """Return the first text that is not empty; '' where there is none."""
+    return next((found for get in getters if isinstance(found := get(row), str) and found), "")
+
+
+def _weigh(field: Field, row: object) -> int:
+    value = field.getter()(row)
+    if not isinstance(value, int | float):
+        return 0
+    return round(value * _NANOSECONDS) if field.unit is Unit.SECONDS else int(value)
+
+
+def render_folded(stacks: Iterable[Stack]) -> Iterator[str]:
+    """Yield a line for each stack that weighs anything, by its first weight."""
+    for stack in stacks:
+        if stack.values[0] > 0:
+            frames = ";".join(frame.name.replace(";", ",") for frame in stack.frames)
+            yield f"{frames} {stack.values[0]}\n"
+
+
+_PPROF: Final[_Tables] = {
+    "Profile": {
+        "sample_type": (1, "*ValueType"),
+        "sample": (2, "*Sample"),
+        "location": (4, "*Location"),
+        "function": (5, "*Function"),
+        "string_table": (6, "*string"),
+        "comment": (13, "*int64"),
+        "default_sample_type": (14, "int64"),
+    },
+    "ValueType": {"type": (1, "int64"), "unit": (2, "int64")},
+    "Sample": {"location_id": (1, "*uint64"), "value": (2, "*int64")},
+    "Location": {"id": (1, "uint64"), "line": (4, "*Line")},
+    "Line": {"function_id": (1, "uint64"), "line": (2, "int64")},
+    "Function": {"id": (1, "uint64"), "name": (2, "int64"), "filename": (4, "int64")},
+}
+_MOST: Final = (1 << 63) - 1  # of int64
+
+
+def render_pprof(stacks: Iterable[Stack], weights: Sequence[Field], made_by: str) -> bytes:
+    """Return a profile with a sample for each stack, and a sample type for each weight."""
+    messages = make_messages("hlotool.pprof", _PPROF)
+    profile = messages["Profile"]()
+    writer = _Writer(profile)
+    for weight in weights:
+        unit = _WEIGHTS.get(weight.unit, "count")
+        profile.sample_type.add(type=writer.text(weight.name), unit=writer.text(unit))
+    profile.default_sample_type = writer.text(weights[0].name)
+    profile.comment.append(writer.text(made_by))
+    for stack in stacks:
+        sample = profile.sample.add()
+        sample.location_id.extend(writer.location(frame) for frame in reversed(stack.frames))
+        sample.value.extend(min(value, _MOST) for value in stack.values)
+    profile.string_table.extend(writer.texts)
+    return gzip.compress(profile.SerializeToString(), mtime=0)
+
+
+class _Writer:
+    """Gives numbers to texts and to places, each once."""
+
+    def __init__(self, profile: Any) -> None:
+        self.texts: dict[str, int] = {"": 0}
+        self._profile = profile
+        self._locations: dict[Frame, int] = {}
+
+    def text(self, text: str) -> int:
+        """Return the number of a text."""
+        return self.texts.setdefault(text, len(self.texts))
+
+    def location(self, frame: Frame) -> int:
+        """Return the number of a frame's place, from 1."""
+        number = self._locations.get(frame)
+        if number is None:
+            number = self._locations[frame] = len(self._locations) + 1
+            self._profile.function.add(
+                id=number, name=self.text(frame.name), filename=self.text(frame.file)
+            )
+            self._profile.location.add(id=number).line.add(function_id=number, line=frame.line)
+        return number
+
+
+_PERFETTO: Final[_Tables] = {
+    "Trace": {"packet": (1, "*TracePacket")},
+    "TracePacket": {
+        "timestamp": (8, "uint64"),
+        "trusted_packet_sequence_id": (10, "uint32"),
+        "track_event": (11, "TrackEvent"),
+        "track_descriptor": (60, "TrackDescriptor"),
+    },
+    "TrackDescriptor": {
+        "uuid": (1, "uint64"),
+        "name": (2, "string"),
+        "parent_uuid": (5, "uint64"),
+        "counter": (8, "CounterDescriptor"),
+    },
+    "CounterDescriptor": {"unit": (3, "int32")},
+    "TrackEvent": {
+        "debug_annotations": (4, "*DebugAnnotation"),
+        "type": (9, "int32"),
+        "track_uuid": (11, "uint64"),
+        "name": (23, "string"),
+        "counter_value": (30, "int64"),
+    },
+    "DebugAnnotation": {"string_value": (6, "string"), "name": (10, "string")},
+}
+_BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # of TrackEvent.Type
+_SIZE_BYTES: Final = 3  # of CounterDescriptor.Unit
+_SEQUENCE: Final = 1
+
+
+class Slice(Struct, frozen=True):
+    """Something that takes time on a track; slices of a track nest or stand side by side."""
+
+    name: str
+    begins_seconds: float
+    ends_seconds: float
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+class Track(Struct, frozen=True):
+    """A line of the picture: slices, or a counter of bytes."""
+
+    name: str
+    slices: tuple[Slice, ...] = ()
+    levels: Sequence[tuple[float, int]] = ()  # what the counter says from a time on, in seconds
+
+
+def render_perfetto(title: str, tracks: Sequence[Track]) -> bytes:
+    """Return a trace with the tracks, in order, below one of this title."""
+    trace = make_messages("hlotool.perfetto", _PERFETTO)["Trace"]()
+    top = 1
+    trace.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor.uuid = top
+    trace.packet[0].track_descriptor.name = escape(title)
+    for number, track in enumerate(tracks, top + 1):
+        packet = trace.packet.add(trusted_packet_sequence_id=_SEQUENCE)
+        packet.track_descriptor.uuid = number
+        packet.track_descriptor.parent_uuid = top
+        packet.track_descriptor.name = escape(track.name)
+        if track.levels:
+            packet.track_descriptor.counter.unit = _SIZE_BYTES
+        for seconds, value in track.levels:
+            _add(trace, seconds, number, _COUNTER).counter_value = value
+        for seconds, kind, one in _order(track.slices):
+            event = _add(trace, seconds, number, kind)
+            if kind != _END:
+                event.name = escape(one.name)
+                for name, said in one.notes:
+                    event.debug_annotations.add(name=name, string_value=escape(said))
+    data: bytes = trace.SerializeToString()
+    return data
+
+
+def _add(trace: Any, seconds: float, track: int, kind: int) -> Any:
+    packet = trace.packet.add(
+        timestamp=round(seconds * _NANOSECONDS), trusted_packet_sequence_id=_SEQUENCE
+    )
+    packet.track_event.type = kind
+    packet.track_event.track_uuid = track
+    return packet.track_event
+
+
+def _order(slices: Sequence[Slice]) -> list[tuple[float, int, Slice]]:
+    """Return begins and ends by time; what takes no time is an instant."""
+    # Perfetto nests slices of a track by the order of their events: at one time what ends comes
+    # before what begins, of the ends the inner, and of the begins the outer first.
+    events = []
+    for place, one in enumerate(slices):
+        if one.ends_seconds <= one.begins_seconds:
+            events.append((one.begins_seconds, 1, 0.0, place, _INSTANT, one))
+            continue
+        events.append((one.begins_seconds, 1, -one.ends_seconds, place, _BEGIN, one))
+        events.append((one.ends_seconds, 0, -one.begins_seconds, -place, _END, one))
+    events.sort(key=lambda event: event[:4])
+    return [(event[0], event[4], event[5]) for event in events]
+
+
+def expect_protobuf(option: str) -> None:
+    """Raise UsageError where protobuf is not installed, which the option needs."""
+    try:
+        import google.protobuf as _  # noqa: F401, PLC0415  an extra
+    except ImportError:
+        raise UsageError(f"{option} needs protobuf; install hlotool[pb].") from None
+
+
+def make_messages(package: str, tables: _Tables) -> dict[str, Any]:
+    """Return the class of each message."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
+
+    file = descriptor_pb2.FileDescriptorProto(
+        name=f"{package}.proto", package=package, syntax="proto2"
+    )
+    for name, fields in tables.items():
+        message = file.message_type.add(name=name)
+        for field_name, (number, kind) in fields.items():
+            field = message.field.add(name=field_name, number=number)
+            bare = kind.removeprefix("*")
+            field.label = field.LABEL_OPTIONAL if kind == bare else field.LABEL_REPEATED
+            if bare in tables:
+                field.type, field.type_name = field.TYPE_MESSAGE, f".{package}.{bare}"
+            else:
+                field.type = field.Type.Value(f"TYPE_{bare.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
+        for name in tables
+    }
