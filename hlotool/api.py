@@ -28,8 +28,7 @@ from hlotool.analysis.outline.report import OutlineRow
 from hlotool.analysis.show.report import ShowReport
 from hlotool.analysis.summary.report import ProgramRow, Summary
 from hlotool.dump.files import Input, Inputs, StageChoice
-from hlotool.dump.find import find_inputs, find_inputs_in_text
-from hlotool.dump.jax_compiled import Compiled, find_inputs_in_compiled
+from hlotool.dump.find import Compiled, find_inputs, find_inputs_in_compiled, find_inputs_in_text
 from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.hlo import Module

@@ -95,7 +95,9 @@ def run(args: list[str] | None = None) -> int:
         say(*str(error).split("\n"))
         return error.exit_code
     except click.ClickException as error:
-        say(*_describe(error))
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        hint = () if context is None else (f"Try '{context.command_path} --help'.",)
+        say(error.format_message(), *hint)
         return UsageError.exit_code
     except (KeyboardInterrupt, click.Abort):
         return _INTERRUPTED
@@ -109,13 +111,6 @@ def run(args: list[str] | None = None) -> int:
         say(*_report(error))
         return _INTERNAL_ERROR
     return code if isinstance(code, int) else 0
-
-
-def _describe(error: click.ClickException) -> tuple[str, ...]:
-    """Say in lines what click found wrong, and where help is."""
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    hint = () if context is None else (f"Try '{context.command_path} --help'.",)
-    return error.format_message(), *hint
 
 
 def _report(error: Exception) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.results import write_sentence
 from hlotool.check.rule import compile_rule, expect_budget_words, list_unknown_values
-from hlotool.dump.jax_compiled import Compiled
+from hlotool.dump.find import Compiled
 from hlotool.hlo import Module
 from hlotool.program.metrics import ROW_LISTS
 from hlotool.program.program import Program

@@ -81,20 +81,20 @@ def format_programs(
 
 
 def _format(program: DumpedProgram, root: str) -> list[str]:
+    whole = program.texts[-1] if program.texts else None
     number = "no number" if program.number is None else f"number {program.number}"
     named = [
-        ("before", program.before),
-        ("loose", program.loose),
-        ("after", program.after),
+        *((each.stage.value if each.stage else "loose", each.module) for each in program.texts),
         *(
-            (f"pass {each.step} {each.pipeline}: {each.after_pass} → {each.before_pass}", each.file)
+            (f"pass {name.step} {name.pipeline}: {name.after_pass} → {name.before_pass}", each.file)
             for each in program.passes
+            for name in [each.name]
         ),
         *(("other", each) for each in program.others),
-        ("buffers", program.buffers),
-        ("values", program.values),
-        ("live range", program.live_range),
-        ("options", program.debug_options),
+        ("buffers", whole and whole.buffers),
+        ("values", whole and whole.values),
+        ("live range", whole and whole.live_range),
+        ("options", whole and whole.debug_options),
     ]
     files = [f"  {what}: {_relative(file, root)}" for what, file in named if file]
     return [f"{program.name}, {number}", *files]

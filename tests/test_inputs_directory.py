@@ -39,9 +39,8 @@ def test_no_file_is_in_two_programs(case: Directory, tmp_path: Path) -> None:
 
 def _files(program: DumpedProgram) -> list[DumpFile]:
     """All files of a program but the options, which runs of one directory share."""
-    named = [program.before, program.after, program.loose, program.buffers, program.values]
-    passes = [each.file for each in program.passes]
-    return [each for each in [*named, program.live_range, *passes, *program.others] if each]
+    read = [file for each in program.texts for file in each.files]
+    return [*dict.fromkeys(read), *(each.file for each in program.passes), *program.others]
 
 
 @pytest.mark.parametrize("case", DIRECTORIES.values(), ids=DIRECTORIES)
@@ -172,7 +171,7 @@ def test_depth_is_bounded(tmp_path: Path) -> None:
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hlotool.dump.walk.MAX_FILES", 3)
+    monkeypatch.setattr("hlotool.dump.directory.MAX_FILES", 3)
     for number in range(4):
         (tmp_path / f"{number}").touch()
     with pytest.raises(InputError, match="more than 3 files"):
@@ -218,9 +217,10 @@ def test_whole_directories_of_xla(folder: Path, passes: int, others: int) -> Non
     assert not notes
     name = "jit_affine" if folder.parent == OWN else "jit_train_step"
     assert (program.name, len(program.passes), len(program.others)) == (name, passes, others)
-    assert [each.step for each in program.passes] == list(range(passes))
-    files = [program.before, program.after, program.buffers, program.values, program.live_range]
-    for file in [*files, program.debug_options, *program.others]:
+    assert [each.name.step for each in program.passes] == list(range(passes))
+    before, after = program.texts
+    files = [before.module, after.module, after.buffers, after.values, after.live_range]
+    for file in [*files, after.debug_options, *program.others]:
         assert file
         file.read()
 

@@ -93,7 +93,7 @@ def test_denied_permission_has_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_p
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "a").touch()
-    monkeypatch.setattr("hlotool.dump.local.LocalStore.open", refuse)
+    monkeypatch.setattr("hlotool.dump.stores.LocalStore.open", refuse)
     with pytest.raises(InputError, match=r"a: the file may not be read \(permission denied\)\."):
         read_source(str(tmp_path / "a"))
     monkeypatch.setattr("os.scandir", refuse)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hlotool.dump.groups import may_be_same_program
 from hlotool.dump.modules import ModuleHead, read_module_head
-from hlotool.dump.pairing import may_be_same_program
 
 SIGNATURE = "HloModule f, entry_computation_layout={%s}, num_partitions=%d"
 

@@ -39,7 +39,7 @@ from worker_tasks import (
 
 from hlotool.dump import workers
 from hlotool.dump.find import find_inputs
-from hlotool.dump.workers import Failure, choose_context, map_in_processes, map_inputs
+from hlotool.dump.workers import Failure, Report, Result, choose_context, map_inputs
 
 ITEMS = [Item(number, (7 * number) % 5 * 100) for number in range(20)]
 
@@ -49,6 +49,16 @@ Mapped = list[int | Failure]
 
 def _here(function: Work, items: Sequence[Item], report: Callable[[int], None]) -> Mapped:
     return map_inputs(function, items, progress=report)
+
+
+def map_in_processes(
+    function: Callable[[workers.Item], Result],
+    items: Sequence[workers.Item],
+    processes: int,
+    report: Report[workers.Item, Result],
+) -> list[Result | Failure]:
+    """Do as `map_inputs` in so many processes, however small the items are."""
+    return workers.Work(function, items, report).map_in_processes(processes)
 
 
 def _in_processes(function: Work, items: Sequence[Item], report: Callable[[int], None]) -> Mapped:
@@ -301,7 +311,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from hlotool.dump.workers import map_in_processes
+from hlotool.dump.workers import Work
 
 
 @dataclass
@@ -325,7 +335,7 @@ if __name__ == "__main__":
     if sys.argv[2] == "spawn":  # which a second thread leads to
         threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
     try:
-        map_in_processes(globals()[sys.argv[1]], [Item()] * 4, 2, print)
+        Work(globals()[sys.argv[1]], [Item()] * 4, print).map_in_processes(2)
     except KeyboardInterrupt:
         print("interrupted")
 """

@@ -16,7 +16,7 @@ from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.dump.find import find_inputs
 from hlotool.errors import HlotoolError, MissingPackageError
 from hlotool.hlo.measurement import Measurement
-from hlotool.profile.events import Spans, measure_alone
+from hlotool.profile.measure import Spans, measure_alone
 from hlotool.proto.kind import is_profile
 
 FOLDER = TESTDATA / "profiles/cpu"
@@ -331,7 +331,7 @@ def test_a_dump_beside_a_profile(tmp_path: Path) -> None:
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("hlotool.dump.several.is_proto_readable", lambda: False)
+    monkeypatch.setattr("hlotool.dump.directory.is_proto_readable", lambda: False)
     shutil.copy(FILE, tmp_path)
     with pytest.raises(MissingPackageError, match=r"hlotool\[pb\]"):
         find_inputs(str(FILE))

@@ -152,7 +152,7 @@ def test_mutants_are_read_or_refused() -> None:
 
 
 def try_to_read(data: bytes) -> None:
-    from hlotool.dump.several import find_in_profile  # noqa: PLC0415
+    from hlotool.dump.directory import find_in_profile  # noqa: PLC0415
 
     try:
         find_in_profile("a.xplane.pb", data)

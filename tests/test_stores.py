@@ -23,10 +23,10 @@ import pytest
 from linear import assert_linear
 
 from hlotool.cli import run
-from hlotool.dump import remote, stores
+from hlotool.dump import read, stores
 from hlotool.dump.archives import ArchiveStore, Member
 from hlotool.dump.find import find_inputs
-from hlotool.dump.stores import find_store, relative_path
+from hlotool.dump.read import find_store, relative_path
 from hlotool.errors import HlotoolError, InputError, MissingPackageError
 
 DUMP = Path(__file__).parent.parent / "testdata" / "folders" / "cpu.several"
@@ -273,8 +273,8 @@ def address() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what other tests have read."""
-    monkeypatch.setattr(stores, "_REMOTE", remote.RemoteStore())
-    monkeypatch.setattr(stores, "_READ_ONCE", {})
+    monkeypatch.setattr(read, "_REMOTE", stores.RemoteStore())
+    monkeypatch.setattr(read, "_READ_ONCE", {})
 
 
 def test_web_servers(address: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,11 +13,11 @@ from each import for_each
 from hlotool.analysis.memory_text import compare_totals
 from hlotool.cli import run
 from hlotool.dump.find import find_inputs
-from hlotool.dump.protos import is_usage_proto
 from hlotool.dump.read import read_source
 from hlotool.errors import HlotoolError, InputError, ParseError
 from hlotool.hlo.assignment.parser import parse_buffer_assignment
 from hlotool.oom.usage_report import UsageReport, parse_usage_report
+from hlotool.proto.kind import is_usage_report
 from hlotool.text import Source
 
 ROOT = Path(__file__).parent.parent
@@ -112,7 +112,7 @@ def test_damaged_reports_are_sentences(name: str, tmp_path: Path) -> None:
         path.write_bytes(broken)
         try:
             source = read_source(str(path))
-            if is_usage_proto(bytes(broken)) or "cumulative_size" in source.text:
+            if is_usage_report(bytes(broken)) or "cumulative_size" in source.text:
                 parse_usage_report(source)
         except HlotoolError as error:
             assert str(error)  # noqa: PT017  not all are damaged

@@ -20,9 +20,9 @@ from hlotool.compare.saved import SavedFigures
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import find_inputs, parse_module_pattern
 from hlotool.dump.names import folder_below, short_path
-from hlotool.dump.remote import is_address
+from hlotool.dump.read import relative_path
 from hlotool.dump.saved import SavedModule, make_key, read_saved
-from hlotool.dump.stores import relative_path
+from hlotool.dump.stores import is_address
 from hlotool.errors import HlotoolError, NothingCheckedError
 from hlotool.hlo import Module
 from hlotool.hlo.attribute_values import drop_metadata

@@ -19,7 +19,8 @@ from hlotool.compare.changes.reasons import Reasoner
 from hlotool.compare.match.comparable import Terms
 from hlotool.compare.match.signature import Signatures
 from hlotool.compare.match.structure import compare_structure
-from hlotool.dump.files import DumpedProgram, DumpFile, PassText
+from hlotool.dump.files import DumpedProgram, DumpFile
+from hlotool.dump.names import DumpFileName, Stage
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, OPCODES
 from hlotool.hlo.parser import parse_module
@@ -169,23 +170,24 @@ class Step(Struct, frozen=True):
 def list_steps(program: DumpedProgram) -> list[Step]:
     """List the texts of one program's passes, with those before and after all of them."""
     steps: list[Step] = []
-    if program.before:
+    if before := program.find_text(Stage.BEFORE):
         name = "before optimizations"
-        steps.append(Step(None, ("", name), name, "", program.before))
-    for index, each in enumerate(program.passes):
-        key = each.pipeline, _after(each)
-        steps.append(Step(each.step, key, *_name_culprit(program.passes, index), each.file))
-    if program.after:
+        steps.append(Step(None, ("", name), name, "", before))
+    names = [each.name for each in program.passes]
+    for index, (own, each) in enumerate(zip(names, program.passes, strict=True)):
+        key = own.pipeline, _after(own)
+        steps.append(Step(own.step, key, *_name_culprit(names, index), each.file))
+    if after := program.find_text(Stage.AFTER):
         name = "after optimizations"
-        steps.append(Step(None, ("", name), name, "", program.after))
+        steps.append(Step(None, ("", name), name, "", after))
     return steps
 
 
-def _after(text: PassText) -> str:
+def _after(text: DumpFileName) -> str:
     return text.after_pass.removeprefix("after_")
 
 
-def _name_culprit(passes: Sequence[PassText], index: int) -> tuple[str, str]:
+def _name_culprit(passes: Sequence[DumpFileName], index: int) -> tuple[str, str]:
     """Name what changed the module between the text before this one and this one, and its pipeline.
 
     That is the pass that the file's name says it follows. At the start of a pipeline there is

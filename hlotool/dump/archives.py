@@ -15,7 +15,7 @@ import errno
 import io
 import tarfile
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import BinaryIO, Final, Self, cast
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -23,19 +23,19 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from msgspec import Struct
 
 from hlotool.dump.compression import (
+    TELLING_BYTES,
     describe_error,
     find_compression,
     is_worth_reading,
     unpack_blocks,
 )
-from hlotool.dump.local import Entry
+from hlotool.dump.stores import Entry, Store
 
 MAX_MEMBERS: Final = 200_000
 MAX_MEMBER_BYTES: Final = 4 << 30
 MAX_KEPT_BYTES: Final = 4 << 30  # of a compressed tar
 MAX_UNPACKED_BYTES: Final = 16 << 30  # the same
 _MAX_HEADER_BYTES: Final = 4 << 20  # of what describes one member of a compressed tar
-_TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
 _BLOCK_BYTES: Final = 1 << 20
 _ENCRYPTED: Final = 0x1
 _LINK: Final = 0xA000  # of the mode that Unix gives a file
@@ -52,14 +52,14 @@ class Member(Struct, frozen=True):
     open: Callable[[], BinaryIO]
 
 
-class ArchiveStore:
+class ArchiveStore(Store):
     """The members of one archive; `prefix` is what their paths begin with: `dump.zip!`."""
 
     def __init__(self, prefix: str, members: Iterable[Member]) -> None:
         """Raise OSError for more members than a directory may hold."""
         self._prefix = prefix
         self._members: dict[str, Member] = {}
-        self._directories: dict[str, dict[str, bool]] = {"": {}}  # names, and which are directories
+        self._directories: dict[str, dict[str, Entry]] = {"": {}}
         for count, member in enumerate(members, 1):
             if count > MAX_MEMBERS:
                 raise OSError(f"the archive has more than {MAX_MEMBERS:,} members")
@@ -76,20 +76,10 @@ class ArchiveStore:
 
     def list_directory(self, path: str) -> list[Entry]:
         """Return the members and directories directly below a path."""
-        inside = self._inside(path)
-        names = self._directories.get(inside)
-        if names is None:
+        entries = self._directories.get(self._inside(path))
+        if entries is None:
             raise FileNotFoundError(errno.ENOENT, "no such directory")
-        return [
-            Entry(name, True)
-            if is_directory
-            else Entry(name, False, self._members[_join(inside, name)].size_bytes)
-            for name, is_directory in names.items()
-        ]
-
-    def identify(self, path: str) -> Hashable:
-        """Return the path: there are no links."""
-        return path
+        return list(entries.values())
 
     def open(self, path: str) -> BinaryIO:
         """Open a member."""
@@ -117,14 +107,16 @@ class ArchiveStore:
         *folders, name = _split(member.name) or [""]
         folder = ""
         for each in folders:
-            if _join(folder, each) in self._members:
+            inner = _join(folder, each)
+            if inner in self._members:
                 return  # a file stands where its directory should be
-            self._directories[folder][each] = True
-            folder = _join(folder, each)
-            self._directories.setdefault(folder, {})
-        if name and not self._directories[folder].get(name):
-            self._directories[folder][name] = False
-            self._members[_join(folder, name)] = member
+            self._directories[folder][each] = Entry(each, True)
+            self._directories.setdefault(inner, {})
+            folder = inner
+        path = _join(folder, name)
+        if name and path not in self._directories:
+            self._directories[folder][name] = Entry(name, False, member.size_bytes)
+            self._members[path] = member
 
 
 def read_telling(file: BinaryIO) -> bytes:
@@ -132,9 +124,8 @@ def read_telling(file: BinaryIO) -> bytes:
 
     What is left may be a thousand times as much as its archive.
     """
-    beginning = file.read(_TELLING_BYTES)
-    is_packed = find_compression(beginning) is not None
-    if not is_packed and not is_worth_reading(beginning):
+    beginning = file.read(TELLING_BYTES)
+    if find_compression(beginning) is None and not is_worth_reading(beginning):
         return beginning
     return beginning + file.read()
 
@@ -213,13 +204,11 @@ def list_packed_tar(data: bytes, name: str) -> Iterator[Member]:
             if info is None:
                 break
             stream.left_bytes = MAX_UNPACKED_BYTES
-            if not info.isreg() or info.issparse():
-                continue
-            opened = archive.extractfile(info)
+            opened = archive.extractfile(info) if info.isreg() and not info.issparse() else None
             if opened is None:
                 continue
             content = read_telling(cast("BinaryIO", opened))
-            while opened.read(_BLOCK_BYTES):
+            while opened.read(_BLOCK_BYTES):  # passed over here, where the limit is the member's
                 pass
             kept += len(content)
             if kept > MAX_KEPT_BYTES:

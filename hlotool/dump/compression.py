@@ -1,8 +1,8 @@
-"""What to tell a user whose file is not a dump we read: what it is, and how to make one.
+"""Bytes that are no text: compression is undone, told by the first bytes and not by the name.
 
-Which binary file is this, when it is not text? Told from its first bytes.
-
-Undo gzip, bzip2, xz and zstd, told by the first bytes and not by the file's name.
+gzip, bzip2, xz and zstd are read. Other binary files are told apart to say what they are. A few
+compressed bytes can stand for any amount, so what begins as nothing that is read is not unpacked to
+its end.
 """
 
 from __future__ import annotations
@@ -15,80 +15,9 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import BinaryIO, Final, Protocol
 
-from hlotool.dump.protos import is_usage_proto
-from hlotool.dump.text_kind import TextKind
+from hlotool.dump.text_kind import HOW_TO_DUMP
 from hlotool.errors import InputError
-from hlotool.proto.kind import find_proto_head, is_profile
-
-HOW_TO_DUMP: Final = (
-    "To make a text dump, run the program with "
-    'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_as_text", '
-    "or save what compiled.as_text() returns in JAX."
-)
-
-_REFUSALS: Final = {
-    TextKind.EMPTY: "the file is empty.",
-    TextKind.MLIR: (
-        "this is MLIR (StableHLO or another dialect), the program before XLA compiled it; "
-        "hlotool reads the HLO that XLA prints after that."
-    ),
-    TextKind.JAXPR: "this is a jaxpr, the program before XLA saw it; hlotool reads HLO.",
-    TextKind.LLVM_IR: "this is LLVM IR, the code of single kernels; hlotool reads HLO.",
-    TextKind.PTX: "this is PTX assembly, the code of single kernels; hlotool reads HLO.",
-    TextKind.THUNKS: (
-        "this is XLA's list of thunks, the order of launches; hlotool reads the HLO they "
-        "come from, in the file that ends in after_optimizations.txt."
-    ),
-    TextKind.PROTO_TEXT: (
-        "this is a protobuf in text form (a configuration or an HloProto); hlotool reads the "
-        "HLO text that XLA prints."
-    ),
-    TextKind.FLAGS: "this is a list of command-line flags, not an HLO dump.",
-    TextKind.JSON: "this is JSON, but not a document that hlotool wrote.",
-    TextKind.HTML: "this is HTML, perhaps XLA's picture of a module; hlotool reads its text.",
-    TextKind.DOT: "this is a Graphviz graph, XLA's picture of a module; hlotool reads its text.",
-    TextKind.DEBUG_OPTIONS: (
-        "this is the list of XLA options a module was compiled with; hlotool shows it with "
-        "that module: give the module's text, or the directory."
-    ),
-    TextKind.MEMORY_REPORT: (
-        "this is a memory-usage report, a summary that XLA rounded; buffers and summary show it, "
-        "all else works from the exact sizes, in the file that ends in -buffer-assignment.txt."
-    ),
-    TextKind.VALUES: (
-        "these are the values of a buffer assignment without its allocations; those are in "
-        "the file that ends in -buffer-assignment.txt."
-    ),
-    TextKind.LIVE_RANGE: (
-        "these are the live ranges of a buffer assignment without its allocations; those are "
-        "in the file that ends in -buffer-assignment.txt."
-    ),
-    TextKind.OUT_OF_MEMORY: (
-        "this is an out-of-memory message, and no program; hlotool buffers shows what it says."
-    ),
-    TextKind.COLORED: (
-        "this begins with a code for colours (ESC[…m); hlotool reads plain text: save it without "
-        "colours."
-    ),
-    TextKind.UNKNOWN: (
-        "this is text, but neither HLO (a line that starts with HloModule) nor a buffer "
-        "assignment (a line BufferAssignment:)."
-    ),
-}
-_LEADS_BY_ITSELF: Final = (
-    TextKind.DEBUG_OPTIONS,
-    TextKind.MEMORY_REPORT,
-    TextKind.VALUES,
-    TextKind.LIVE_RANGE,
-    TextKind.OUT_OF_MEMORY,
-)
-
-
-def describe_refusal(kind: TextKind) -> tuple[str, ...]:
-    """Say what a text is and what to do, in lines without the file's name."""
-    sentence = _REFUSALS.get(kind, f"this is {kind.value}, which is not expected here.")
-    return (sentence,) if kind in _LEADS_BY_ITSELF else (sentence, HOW_TO_DUMP)
-
+from hlotool.proto.kind import find_proto_head, is_profile, is_usage_report
 
 UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNPACK: Final = "; unpack it and give the directory"
@@ -112,15 +41,18 @@ _MAGIC: Final = (
     (b"\x89PNG", f"a picture{_NO_TEXT}"),
     (b"%PDF", f"a PDF document{_NO_TEXT}"),
 )
-_TAR: Final = (257, b"ustar")
 
 
-def describe_binary(data: bytes) -> tuple[str, ...]:
-    """Say what binary content this is, in lines; none if it may be text."""
+def refuse_binary(data: bytes, name: str) -> None:
+    """Raise InputError for binary content, with what it is."""
     what = find_binary_kind(data)
-    if what is None:
-        return ()
-    return (f"this is {what}.", *([HOW_TO_DUMP] if what.endswith(_NO_TEXT) else []))
+    if what is not None:
+        raise InputError(f"{name}: this is {what}.", *[HOW_TO_DUMP] * what.endswith(_NO_TEXT))
+
+
+def is_tar(data: bytes) -> bool:
+    """Whether bytes begin as a tar archive does: with its mark behind the first name."""
+    return data.startswith(b"ustar", 257)
 
 
 def is_worth_reading(beginning: bytes) -> bool:
@@ -139,11 +71,11 @@ def find_binary_kind(data: bytes) -> str | None:
     for magic, what in _MAGIC:
         if data.startswith(magic):
             return what
-    if data[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
+    if is_tar(data):
         return f"a tar archive{_UNPACK}"
     if is_profile(data):
         return "a profile of runs, which is no part of a dump; give it alone"
-    if b"\x00" not in data or find_proto_head(data) is not None or is_usage_proto(data):
+    if b"\x00" not in data or find_proto_head(data) is not None or is_usage_report(data):
         return None
     return f"a binary file{_NO_TEXT}"
 
@@ -155,7 +87,7 @@ _BZIP2: Final = b"BZh"
 _MAGIC_COMPRESSION: Final = (_GZIP, _XZ, _ZSTD, _BZIP2)
 _FIRST_BLOCK_BYTES: Final = 1 << 10
 _LAST_BLOCK_BYTES: Final = 1 << 20
-_TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
+TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
 _ZEROS: Final = re.compile(rb"\x00*+")
 
 
@@ -196,7 +128,7 @@ def decompress(data: bytes, name: str) -> bytes:
         for block in _unpack(data, magic, _choose_decompressor(magic, name)):
             blocks.append(block)
             size += len(block)
-            if not is_text and size >= _TELLING_BYTES:
+            if not is_text and size >= TELLING_BYTES:
                 beginning = b"".join(blocks)
                 if not is_worth_reading(beginning):
                     return beginning

@@ -1,71 +1,111 @@
-"""Which programs of a directory does --module mean? Those at a place, of a number, or of a name.
+"""From a directory, or what else holds many programs, to its programs and what a command reads.
 
-    module = place | "#" number | regular expression
-
-The first of these that any program fits decides: a place is what `hlotool summary` shows of a
-program, letter by letter. The expression is searched in names, where it holds `#` in
-`NAME#NUMBER` too; if no name has it, in places.
-
-Which of a directory's programs of one name is this? The one at its place.
-
-From a directory, or a stream of many files, to its programs and what a command reads of them.
+A stream of many files, a text of several modules and a profile hold many programs as well. Of those
+`--module` chooses; those of one name are told apart by their places.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.dump.compression import HOW_TO_DUMP
 from hlotool.dump.files import DumpedProgram, DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.groups import group_files, make_member
-from hlotool.dump.modules import FoundModules, split_stream
-from hlotool.dump.names import Role, short_path, split_file_name
-from hlotool.dump.pairing import adopt_buffers, pair_programs
-from hlotool.dump.protos import is_proto_readable
-from hlotool.dump.read import display_name
-from hlotool.dump.several import find_in_profile, find_profiled, make_parts, take_parts
-from hlotool.dump.stores import find_root
-from hlotool.dump.walk import FoundFile, walk_directory
+from hlotool.dump.groups import FileGroup, adopt_buffers, group_files, make_member, pair_programs
+from hlotool.dump.modules import FoundModules, find_modules, read_module_head, split_stream
+from hlotool.dump.names import Stage, short_path, split_file_name, strip_compression
+from hlotool.dump.read import (
+    STDIN,
+    display_name,
+    find_root,
+    find_store,
+    read_source,
+    read_unpacked,
+)
+from hlotool.dump.text_kind import HOW_TO_DUMP, TextKind, detect_kind
 from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
 from hlotool.pattern import Pattern
+from hlotool.proto.kind import PROFILE_ENDING, PROTO_ENDING, holds_assignment, is_proto_readable
 from hlotool.table.words import list_some
 from hlotool.text import Source
 
+Found = tuple[tuple[DumpedProgram, ...], tuple[str, ...]]  # programs, and notes
+
+_NAMES_LISTED: Final = 8
 _NUMBER: Final = re.compile(r"#([0-9]+)")
+
+
+def choose_inputs(
+    path: str,
+    found: Found,
+    stage: StageChoice,
+    pattern: Pattern | None,
+    *,
+    is_directory: bool = False,
+) -> Inputs:
+    """Return one input for each program whose name a pattern matches.
+
+    With one chosen of what is no directory it counts as a file. Raises NothingCheckedError if
+    --module means none, InputError if those it means have no text at the stage.
+    """
+    programs, notes = found
+    chosen = choose_programs(path, programs, pattern) if pattern else programs
+    if not chosen and pattern:
+        listed = list_some(sorted({each.name for each in programs}), _NAMES_LISTED, ", …")
+        raise NothingCheckedError(
+            f"{display_name(path)}: --module {pattern.text!r} matches no module; "
+            f"there are: {listed}."
+        )
+    # Those that share a name, chosen or not, are told apart.
+    pairs = [(each, one) for each in programs for one in each.inputs(stage)]
+    placed = tell_apart(path, [one for _, one in pairs])
+    wanted = {id(each) for each in chosen}
+    inputs = tuple(one for (each, _), one in zip(pairs, placed, strict=True) if id(each) in wanted)
+    if inputs:
+        return Inputs(path, is_directory or len(chosen) > 1, inputs, notes)
+    other: StageChoice = "before" if stage == "after" else "after"
+    count = sum(bool(each.inputs(other)) for each in chosen)
+    raise InputError(
+        f"{display_name(path)}: no program has text from {stage} optimizations; "
+        f"{count} of {len(chosen)} have text from {other} optimizations (--stage {other})."
+    )
 
 
 def choose_programs(
     directory: str, programs: Sequence[DumpedProgram], pattern: Pattern
 ) -> tuple[DumpedProgram, ...]:
-    """Return the programs that are meant, none where nothing fits."""
+    """Return the programs that --module means, none where nothing fits.
+
+    module = place | "#" number | regular expression
+
+    The first of these that any program fits decides: a place is what `hlotool summary` shows of a
+    program, letter by letter. The expression is searched in names, where it holds `#` in
+    `NAME#NUMBER` too; if no name has it, in places.
+    """
     number = _NUMBER.fullmatch(pattern.text)
-    places = {id(each): _find_places(each, directory) for each in programs}
+    places = {
+        id(each): {short_path(one.path, directory) for one in each.texts} for each in programs
+    }
+
+    def has_name(one: DumpedProgram) -> bool:
+        numbered = one.number is not None and "#" in pattern.text
+        return pattern.is_found(one.name) or (
+            numbered and pattern.is_found(f"{one.name}#{one.number}")
+        )
+
     fits = (
         lambda one: pattern.text in places[id(one)],
         lambda one: number is not None and one.number == int(number[1]),
-        lambda one: _has_name(one, pattern),
+        has_name,
         lambda one: any(map(pattern.is_found, places[id(one)])),
     )
     found = (tuple(filter(fit, programs)) for fit in fits)
     return next((chosen for chosen in found if chosen), ())
-
-
-def _find_places(program: DumpedProgram, directory: str) -> set[str]:
-    """Return where its texts lie, in short."""
-    return {short_path(one.path, directory) for one in program.inputs("all")}
-
-
-def _has_name(program: DumpedProgram, pattern: Pattern) -> bool:
-    """Whether a pattern matches a name; one that holds `#` may match its number as well."""
-    if pattern.is_found(program.name):
-        return True
-    numbered = program.number is not None and "#" in pattern.text
-    return numbered and pattern.is_found(f"{program.name}#{program.number}")
 
 
 def tell_apart(directory: str, inputs: Sequence[Input]) -> tuple[Input, ...]:
@@ -84,86 +124,46 @@ def tell_apart(directory: str, inputs: Sequence[Input]) -> tuple[Input, ...]:
     )
 
 
-_NAMES_LISTED: Final = 8
-
-
-def find_in_directory(
-    path: str, stage: StageChoice, pattern: Pattern | None, root: str = ""
-) -> Inputs:
-    """Return one input for each program of a directory whose name a pattern matches.
-
-    `root` is what the paths of its files begin with, where that is not PATH. Raises as
-    `find_inputs` does.
-    """
-    programs, notes = find_programs(path, root)
-    chosen = _match_programs(path, programs, pattern)
-    return Inputs(path, True, _inputs_of(path, programs, chosen, stage), notes)
-
-
-def find_in_stream(
-    path: str, source: Source, stage: StageChoice, pattern: Pattern | None
-) -> Inputs:
-    """Return one input for each program of a stream; with one program it counts as a file."""
-    programs, notes = _stream_programs(source)
-    chosen = _match_programs(path, programs, pattern)
-    return Inputs(path, len(chosen) > 1, _inputs_of(path, programs, chosen, stage), notes)
-
-
-def find_among_modules(
-    path: str, found: FoundModules, stage: StageChoice, pattern: Pattern | None
-) -> Inputs:
-    """Return one input for each module of a text; with one chosen it counts as a file."""
-    programs = make_parts(path, found)
-    chosen = _match_programs(path, programs, pattern)
-    inputs = _inputs_of(path, programs, chosen, stage)
-    return Inputs(path, len(chosen) > 1, inputs, found.notes())
-
-
-def find_among_profiled(
-    path: str, data: bytes, stage: StageChoice, pattern: Pattern | None
-) -> Inputs:
-    """Return one input for each program of a profile; with one chosen it counts as a file."""
-    programs, notes = find_in_profile(path, data)
-    chosen = _match_programs(path, programs, pattern)
-    return Inputs(path, len(chosen) > 1, _inputs_of(path, programs, chosen, stage), notes)
-
-
-def find_programs(
-    directory: str, root: str = ""
-) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
+def find_programs(directory: str, root: str = "") -> Found:
     """Return the programs of a dump directory and everything below it, and notes.
 
     Sorted by directory, number and name, the modules of texts that hold several last. `root` is
     what the paths of an archive begin with, if it is open. Raises InputError if there are none.
     """
-    files, notes = walk_directory(root or find_root(directory) or directory)
+    files, notes = _walk_directory(root or find_root(directory) or directory)
     members = [
-        make_member(each.directory, each.name, DumpFile(each.path, (), each.size_bytes))
+        make_member(each.directory, each.name, DumpFile(each.path, size_bytes=each.size_bytes))
         for each in files
     ]
-    groups, parts, around = take_parts(group_files(members))
+    groups, parts, around = _take_parts(group_files(members))
     groups, more = adopt_buffers(groups)
-    profiled, broken = find_profiled(files)
+    profiled, broken = _find_profiled(files)
     programs = pair_programs(groups) + parts + profiled
-    if not programs and broken:
+    if programs:
+        return programs, notes + around + more + broken
+    if broken:
         raise InputError(*broken)
-    if not programs:
-        _refuse_protos(display_name(directory), files)
-        what, *how = _describe_no_programs(files)
-        raise InputError(f"{display_name(directory)}: {what}", *how)
-    return programs, notes + around + more + broken
-
-
-def _stream_programs(source: Source) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
-    """Return the programs of a stream; a second copy of a file counts as another directory."""
-    members = [
-        make_member(
-            f"{section.copy}",
-            section.name,
-            DumpFile(section.source.name, (), len(section.source.text), section.source),
+    name, names = display_name(directory), [split_file_name(each.name) for each in files]
+    count = sum(each.is_proto for each in names)
+    if count and not is_proto_readable():
+        raise MissingPackageError(
+            f"{name}: the directory holds HLO protobufs (.hlo.pb, {count:,} of them) and no text; "
+            "they need one more package: pip install 'hlotool[pb]'."
         )
-        for section in split_stream(source)
-    ]
+    what = {
+        0: "the directory is empty",
+        1: "the only file in this directory is not an HLO module",
+    }.get(len(names), f"none of the {len(names):,} files in this directory is an HLO module")
+    raise InputError(f"{name}: {what}.", HOW_TO_DUMP)
+
+
+def find_in_stream(source: Source) -> Found:
+    """Return the programs of a stream; a second copy of a file counts as another directory."""
+    members = []
+    for section in split_stream(source):
+        text = section.source
+        file = DumpFile(text.name, size_bytes=len(text.text), source=text)
+        members.append(make_member(f"{section.copy}", section.name, file))
     groups, notes = adopt_buffers(group_files(members))
     programs = pair_programs(groups)
     if not programs:
@@ -175,62 +175,194 @@ def _stream_programs(source: Source) -> tuple[tuple[DumpedProgram, ...], tuple[s
     return programs, notes
 
 
-def _match_programs(
-    path: str, programs: tuple[DumpedProgram, ...], pattern: Pattern | None
-) -> tuple[DumpedProgram, ...]:
-    """Return the programs that --module means; raise if there is none."""
-    if pattern is None:
-        return programs
-    chosen = choose_programs(path, programs, pattern)
-    if not chosen:
-        names = sorted({each.name for each in programs})
-        listed = list_some(names, _NAMES_LISTED, ", …")
-        raise NothingCheckedError(
-            f"{display_name(path)}: --module {pattern.text!r} matches no module; "
-            f"there are: {listed}."
-        )
-    return chosen
+def make_parts(path: str, found: FoundModules) -> tuple[DumpedProgram, ...]:
+    """Return a program for each module of a text, numbered from 1.
 
-
-def _inputs_of(
-    path: str,
-    programs: tuple[DumpedProgram, ...],
-    chosen: tuple[DumpedProgram, ...],
-    stage: StageChoice,
-) -> tuple[Input, ...]:
-    """Return the inputs of chosen programs at a stage; raise if they have none there.
-
-    Those that share a name, chosen or not, are told apart.
+    One without a name is called as the file is. The header says whether it is after
+    optimization.
     """
-    pairs = [(id(each), found) for each in programs for found in each.inputs(stage)]
-    placed = tell_apart(path, [found for _, found in pairs])
-    wanted = {id(each) for each in chosen}
-    inputs = tuple(one for (key, _), one in zip(pairs, placed, strict=True) if key in wanted)
-    if inputs:
-        return inputs
-    other: StageChoice = "before" if stage == "after" else "after"
-    count = sum(bool(each.inputs(other)) for each in chosen)
-    raise InputError(
-        f"{display_name(path)}: no program has text from {stage} optimizations; "
-        f"{count} of {len(chosen)} have text from {other} optimizations (--stage {other})."
-    )
+    programs = []
+    for number, source in enumerate(found.modules, 1):
+        begin = detect_kind(source.text).begin
+        head = read_module_head(source.text, begin, with_signature=False)
+        size, stage = len(source.text), Stage.AFTER if head.is_scheduled else None
+        file = DumpFile(path, TextKind.MODULE, size, source, number, is_settled=True)
+        name = head.name or split_file_name(os.path.basename(path)).name
+        programs.append(DumpedProgram(name, number, (Input(file.place, name, stage, file),)))
+    return tuple(programs)
 
 
-def _refuse_protos(name: str, files: Iterable[FoundFile]) -> None:
-    """Say which package is missing where the modules of a directory are protos."""
-    count = [split_file_name(each.name).role for each in files].count(Role.PROTO)
-    if count and not is_proto_readable():
+def _take_parts(
+    groups: list[FileGroup],
+) -> tuple[list[FileGroup], tuple[DumpedProgram, ...], tuple[str, ...]]:
+    """Take the texts of several modules out of groups; return what is left, programs and notes.
+
+    Only texts that XLA did not name are looked at: it writes one module into a file. Of one that
+    cannot be read, who reads it gets the error.
+    """
+    programs: list[DumpedProgram] = []
+    notes: list[str] = []
+    for group in groups:
+        for text in tuple(group.texts) if group.number is None else ():
+            try:
+                source = text.file.source or read_source(text.file.raw_path)
+            except InputError:
+                continue
+            detection = detect_kind(source.text)
+            if detection.kind is not TextKind.MODULE:
+                continue
+            found = find_modules(source, detection)
+            notes += found.notes()
+            if len(found.modules) > 1:
+                programs += make_parts(text.file.raw_path, found)
+                group.texts.remove(text)
+    return [each for each in groups if each.texts or each.companions], tuple(programs), tuple(notes)
+
+
+def find_in_profile(path: str, data: bytes) -> Found:
+    """Return the programs of one profile, and notes.
+
+    Raises InputError if it is broken, or has no program.
+    """
+    name = display_name(path)
+    if not is_proto_readable():
         raise MissingPackageError(
-            f"{name}: the directory holds HLO protobufs (.hlo.pb, {count:,} of them) and no text; "
-            "they need one more package: pip install 'hlotool[pb]'."
+            f"{name}: this is a profile, which needs one more package: pip install 'hlotool[pb]'."
         )
+    protos: list[str] = []
+    directory = os.path.dirname(path)
+    if path != STDIN:
+        try:
+            names = sorted(each.name for each in find_store(path).list_directory(directory or "."))
+        except OSError:
+            names = []
+        found = (each for each in names if strip_compression(each).endswith(PROTO_ENDING))
+        protos = [os.path.join(directory, each) for each in found]
+    return _read_profiles(name, [(path, name, data)], protos)
 
 
-def _describe_no_programs(files: Iterable[FoundFile]) -> tuple[str, ...]:
-    """Say in lines why a directory gives nothing."""
-    roles = [split_file_name(each.name).role for each in files]
-    if not roles:
-        return "the directory is empty.", HOW_TO_DUMP
-    if len(roles) == 1:
-        return "the only file in this directory is not an HLO module.", HOW_TO_DUMP
-    return f"none of the {len(roles):,} files in this directory is an HLO module.", HOW_TO_DUMP
+def _find_profiled(files: Iterable[FoundFile]) -> Found:
+    """Return the programs of all profiles among files, and what is wrong with some."""
+    # The profiles of one run of a profiler lie in one directory, `plugins/profile/RUN`, a file for
+    # each host; protos beside them are of programs that the profiles may lack.
+    runs: dict[str, tuple[list[str], list[str]]] = {}
+    for file in files:
+        name = strip_compression(file.name)
+        for number, ending in enumerate((PROFILE_ENDING, PROTO_ENDING)):
+            if name.endswith(ending):
+                runs.setdefault(file.directory, ([], []))[number].append(file.path)
+    if runs and not is_proto_readable():
+        where = next(iter(runs))
+        return (), (f"{where}: profiles need one more package: pip install 'hlotool[pb]'.",)
+    programs: list[DumpedProgram] = []
+    notes: list[str] = []
+    for directory, (profiles, protos) in runs.items():
+        try:
+            spaces = [(path, path, read_unpacked(path)) for path in profiles]
+            found, unmeasured = _read_profiles(directory, spaces, protos)
+        except InputError as error:
+            notes.append(error.lines[0])
+            continue
+        programs += found
+        notes += unmeasured if profiles else ()
+    return tuple(programs), tuple(notes)
+
+
+def _read_profiles(
+    place: str, spaces: Sequence[tuple[str, str, bytes]], protos: Sequence[str]
+) -> Found:
+    """Return a program for each proto, by name and number, and whether nothing was measured.
+
+    That is so where a profile was taken with no device that could be looked at.
+    """
+    from hlotool.profile.measure import read_profiles  # noqa: PLC0415  optional
+
+    measured = read_profiles(spaces, ((path, read_unpacked(path)) for path in protos))
+    programs = []
+    for at, one in enumerate(measured, 1):
+        number = at if one.label.program is None else one.label.program
+        file = DumpFile(one.path, size_bytes=len(one.data), part=number, data=one.data)
+        buffers = None
+        if holds_assignment(one.data):
+            buffers = replace(file, kind=TextKind.ALLOCATIONS, is_assignment=True)
+        whole = Input(file.place, one.label.name, Stage.AFTER, file, buffers, measured=one.measured)
+        programs.append(DumpedProgram(whole.name, number, (whole,)))
+    programs.sort(key=lambda each: (each.name, each.number or 0))
+    if any(one.measured is not None for one in measured):
+        return tuple(programs), ()
+    note = "no event of this profile is of an instruction of its programs; "
+    none = "there are no planes of devices, and nothing is measured."
+    return tuple(programs), (f"{place}: {note}{none}",)
+
+
+# XLA nests two levels (`--xla_dump_hlo_to_subfolder`: NAME/HOST_PID), users a few more.
+MAX_DEPTH: Final = 16
+MAX_FILES: Final = 200_000
+
+
+class FoundFile(Struct, frozen=True):
+    """A regular file, or a link to one."""
+
+    directory: str
+    name: str
+    size_bytes: int
+
+    @property
+    def path(self) -> str:
+        """The path to open."""
+        return os.path.join(self.directory, self.name)
+
+
+def _walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
+    """Return the files of a directory and its subdirectories, sorted, and notes.
+
+    Left out: what is no regular file, hidden files and directories, and what lies deeper than
+    MAX_DEPTH. A link to a directory is followed once, and only where that is not met without it:
+    links can lead round in circles. A subdirectory that cannot be read is a note; if `path`
+    itself cannot, InputError is raised, as it is for more than MAX_FILES files.
+    """
+    found: list[FoundFile] = []
+    notes: list[str] = []
+    pending, links = [(path, 0)], deque[tuple[str, int]]()
+    met: set[Hashable] = set()
+    while pending or links:
+        directory, depth = pending.pop() if pending else links.popleft()
+        try:
+            identity = find_store(directory).identify(directory)
+            if identity in met:
+                continue
+            met.add(identity)
+            inner, linked = _list_directory(directory, found)
+        except OSError as error:
+            why = error.strerror or error
+            message = f"{display_name(directory)}: the directory cannot be read ({why})."
+            if depth == 0:
+                raise InputError(message) from error
+            notes.append(message)
+            continue
+        if len(found) > MAX_FILES:
+            raise InputError(
+                f"{display_name(path)}: there are more than {MAX_FILES:,} files below this "
+                "directory; give the one that holds the dump."
+            )
+        if depth < MAX_DEPTH:
+            pending += [(each, depth + 1) for each in inner]
+            links += [(each, depth + 1) for each in linked]
+    found.sort(key=lambda file: (file.directory, file.name))
+    return tuple(found), tuple(notes)
+
+
+def _list_directory(directory: str, found: list[FoundFile]) -> tuple[list[str], list[str]]:
+    """Add the files of one directory to `found`; return its subdirectories, and links to others."""
+    inner, links = [], []
+    for entry in find_store(directory).list_directory(directory):
+        path = os.path.join(directory, entry.name)
+        if entry.name.startswith("."):
+            continue
+        if entry.is_link:
+            links.append(path)
+        elif entry.is_directory:
+            inner.append(path)
+        else:
+            found.append(FoundFile(directory, entry.name, entry.size_bytes))
+    return inner, sorted(links)

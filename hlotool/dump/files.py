@@ -1,6 +1,7 @@
 """The records the commands get: a file of a dump, and the files that belong together.
 
-One program of a directory: all its texts, and what a command reads of them at a stage.
+`Input` is what a command reads at once, `DumpedProgram` all there is of one program of a directory.
+No text is in them but of what can be read once only: `DumpFile.read` gives it.
 """
 
 from __future__ import annotations
@@ -11,18 +12,17 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.dump.compression import decompress, describe_refusal
 from hlotool.dump.modules import find_modules
-from hlotool.dump.names import Stage
+from hlotool.dump.names import DumpFileName, Stage
 from hlotool.dump.read import (
     display_name,
     make_assignment,
     make_source,
-    read_bytes,
     read_head,
     read_source,
+    read_unpacked,
 )
-from hlotool.dump.text_kind import TextKind, detect_kind
+from hlotool.dump.text_kind import TextKind, detect_kind, refuse_kind
 from hlotool.errors import InputError
 from hlotool.hlo.measurement import Measurement
 from hlotool.text import DeviceCounts, Source
@@ -34,11 +34,12 @@ class DumpFile(Struct, frozen=True):
     """One file of a dump, or one section of a stream; read when asked, not before."""
 
     raw_path: str  # the path to open
-    kinds: tuple[TextKind, ...]  # what it may hold; any other content is refused
+    # What it has to hold; any other content is refused. Allocations may stand with the values.
+    kind: TextKind = TextKind.MODULE
     size_bytes: int = 0  # on disk; 0 where unknown
     source: Source | None = None  # if already read
     part: int = 0  # which module of a text that holds several, from 1; else 0
-    is_settled: bool = False  # whether `source` is known to be one of `kinds`
+    is_settled: bool = False  # whether `source` is known to be of the kind
     is_assignment: bool = False  # whether it is the buffer assignment in a proto, not the module
     data: bytes | None = None  # of a proto that lies in another file, or was read already
     counts: DeviceCounts | None = None  # by a text of the same module, if this is a proto
@@ -57,34 +58,55 @@ class DumpFile(Struct, frozen=True):
         """Return the text; read it now unless it was read to find out what it is.
 
         Not kept: who needs it twice keeps it. Raises InputError where the file cannot be
-        read, is not text, or holds something else than `kinds`.
+        read, is not text, or holds something else than its kind.
         """
         if self.source and self.is_settled:
             return self.source
         if self.is_assignment:
-            return make_assignment(self._bytes(), self.place)
+            data = read_unpacked(self.raw_path) if self.data is None else self.data
+            return make_assignment(data, self.place)
         if self.data is not None:
-            return expect_kind(make_source(self.data, self.place), self.kinds)
-        return self._count(expect_kind(self.source or read_source(self.raw_path), self.kinds))
-
-    def _count(self, source: Source) -> Source:
-        """Take the devices from the other text where nothing in a proto proves both counts."""
+            return self._expect_kind(make_source(self.data, self.place))
+        source = self._expect_kind(self.source or read_source(self.raw_path))
         known = source.counts
-        if self.counts is None or known is None:
-            return source
-        if None not in {known.replica_count, known.num_partitions}:
+        # Where nothing in a proto proves both counts, the other text of the module has them.
+        if (
+            self.counts is None
+            or known is None
+            or None not in {known.replica_count, known.num_partitions}
+        ):
             return source
         return replace(source, counts=self.counts)
+
+    def _expect_kind(self, source: Source) -> Source:
+        """Return a text of the kind, or raise InputError with what it is instead.
+
+        What stands around a module is left out; a text of several modules is refused.
+        """
+        detection = detect_kind(source.text)
+        kinds = [self.kind]
+        if self.kind is TextKind.ALLOCATIONS:
+            kinds.append(TextKind.BUFFERS)
+        if detection.kind not in kinds:
+            wanted = " or ".join(kind.value for kind in kinds)
+            raise refuse_kind(detection.kind, f"{source.name}: expected {wanted}, but ")
+        if self.kind is not TextKind.MODULE:
+            return source
+        modules = find_modules(source, detection).modules
+        if len(modules) > 1:
+            raise InputError(
+                f"{source.name}: expected {TextKind.MODULE.value}, but this holds "
+                f"{len(modules):,} of them; give the file itself to read these."
+            )
+        return modules[0]
 
     def is_same_as(self, other: DumpFile) -> bool:
         """Say whether two files are known to hold the same, byte for byte."""
         if self.data is not None or other.data is not None:
             return self.data == other.data
         if self.source and other.source:
-            return (self.source.text, self.source.counts) == (
-                other.source.text,
-                other.source.counts,
-            )
+            mine, theirs = self.source, other.source
+            return (mine.text, mine.counts) == (theirs.text, theirs.counts)
         if self.source or other.source or self.part or other.part:
             return False
         try:
@@ -92,37 +114,11 @@ class DumpFile(Struct, frozen=True):
         except OSError:  # who reads them says what is wrong
             return False
 
-    def _bytes(self) -> bytes:
-        if self.data is not None:
-            return self.data
-        return decompress(read_bytes(self.raw_path), self.path)
-
     def head(self, limit_bytes: int) -> str:
         """Return the first part of the text, '' if it is not text; for looking at many."""
         if self.source:
             return self.source.text[:limit_bytes]
         return read_head(self.raw_path, limit_bytes)
-
-
-def expect_kind(source: Source, kinds: tuple[TextKind, ...]) -> Source:
-    """Return a text that is one of `kinds`, or raise InputError with what it is instead.
-
-    What stands around a module is left out; a text of several modules is refused.
-    """
-    detection = detect_kind(source.text)
-    if detection.kind not in kinds:
-        wanted = " or ".join(kind.value for kind in kinds)
-        what, *more = describe_refusal(detection.kind)
-        raise InputError(f"{source.name}: expected {wanted}, but {what}", *more)
-    if detection.kind is not TextKind.MODULE:
-        return source
-    modules = find_modules(source, detection).modules
-    if len(modules) > 1:
-        raise InputError(
-            f"{source.name}: expected {TextKind.MODULE.value}, but this holds {len(modules):,} "
-            "of them; give the file itself to read these."
-        )
-    return modules[0]
 
 
 class Input(Struct, frozen=True):
@@ -182,60 +178,33 @@ class Inputs(Struct, frozen=True):
 
 
 class PassText(Struct, frozen=True):
-    """The module as it was between two passes, or at a step inside one."""
+    """The module as it was between two passes, or at a step inside one: its name says which."""
 
     file: DumpFile
-    step: int
-    pipeline: str  # or the pass, for a step inside it
-    after_pass: str
-    before_pass: str
+    name: DumpFileName
 
 
 class DumpedProgram(Struct, frozen=True):
-    """One compiled program of a directory: its texts by stage, and what belongs to them."""
+    """One compiled program of a directory: what commands read of it, and its further texts."""
 
     name: str
-    directory: str
     # That of the text after optimizations, if there is one; or which module of one text it is.
     number: int | None
-    before: DumpFile | None = None
-    after: DumpFile | None = None
-    loose: DumpFile | None = None  # a text of which neither name nor header tells the stage
+    # At most one before optimizations, one of which neither name nor header tells the stage, and
+    # one after, in this order.
+    texts: tuple[Input, ...]
     passes: tuple[PassText, ...] = ()  # in the order XLA ran them
     others: tuple[DumpFile, ...] = ()  # further texts: after_spmd_partitioner, TPU's after_codegen
-    buffers: DumpFile | None = None
-    values: DumpFile | None = None
-    live_range: DumpFile | None = None
-    debug_options: DumpFile | None = None
-    measured: Measurement | None = None
 
     def inputs(self, stage: StageChoice) -> tuple[Input, ...]:
         """Return what a command reads of this program at a stage, nothing if it has none.
 
         A text whose stage nobody knows belongs to every choice.
         """
-        found = []
-        if self.before and stage != "after":
-            found.append(self._input(self.before, Stage.BEFORE))
-        if self.loose:
-            found.append(self._input(self.loose, None))
-        if stage != "before" and (self.after or (self.buffers and not self.loose)):
-            found.append(self._input(self.after, Stage.AFTER))
-        return tuple(found)
+        if stage == "all":
+            return self.texts
+        return tuple(one for one in self.texts if one.stage in (None, Stage(stage)))
 
-    def _input(self, text: DumpFile | None, stage: Stage | None) -> Input:
-        """Put a text and what belongs to it together."""
-        has_buffers = stage is not Stage.BEFORE
-        leading = text or self.buffers
-        return Input(
-            path=leading.place if leading else self.directory,
-            name=self.name,
-            stage=stage,
-            module=text,
-            buffers=self.buffers if has_buffers else None,
-            values=self.values if has_buffers else None,
-            live_range=self.live_range if has_buffers else None,
-            debug_options=self.debug_options,
-            before=None if text is self.before else self.before,
-            measured=self.measured if has_buffers else None,
-        )
+    def find_text(self, stage: Stage) -> DumpFile | None:
+        """Return the module's text of a stage, None where there is none."""
+        return next((one.module for one in self.texts if one.stage is stage), None)

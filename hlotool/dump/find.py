@@ -1,25 +1,46 @@
-"""From the PATH a user typed to the files a command reads: the way into this package."""
+"""From the PATH a user typed to the files a command reads: the way into this room.
+
+A path leads to a file with what stands beside it, or to many programs. What is no file is taken as
+well: a text, and what JAX has compiled in this process. Of JAX's live objects the attributes alone
+are read, JAX is never imported:
+
+* A compiled function (`jax.stages.Compiled`): `as_text()`; the buffer assignment of
+  `memory_analysis().serialized_buffer_assignment_proto`; and, to follow the ids in that,
+  `runtime_executable().hlo_modules()`, each with `as_serialized_hlo_module_proto()`.
+* A lowered one (`jax.stages.Lowered`) is refused: it is known by `compile()` and `compiler_ir()`.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, Protocol, runtime_checkable
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.dump.compression import decompress
 from hlotool.dump.directory import (
-    find_among_modules,
-    find_among_profiled,
-    find_in_directory,
+    Found,
+    choose_inputs,
+    find_in_profile,
     find_in_stream,
+    find_programs,
+    make_parts,
 )
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.groups import read_header_line
 from hlotool.dump.modules import find_modules, read_module_head
-from hlotool.dump.names import Role
-from hlotool.dump.read import STDIN, display_name, is_read_once, make_source, read_bytes
-from hlotool.dump.siblings import NamedFiles, describe_file, find_text_beside, list_beside
-from hlotool.dump.stores import find_root, find_root_in, find_store
+from hlotool.dump.read import (
+    STDIN,
+    display_name,
+    find_root,
+    find_root_in,
+    find_store,
+    is_read_once,
+    make_source,
+    read_bytes,
+    read_unpacked,
+)
+from hlotool.dump.siblings import NamedFiles, describe_file, list_beside
 from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import (
     HlotoolError,
@@ -30,11 +51,31 @@ from hlotool.errors import (
 )
 from hlotool.oom.wordings import holds_message
 from hlotool.pattern import Pattern, PatternError, parse_pattern
-from hlotool.proto.kind import is_profile
+from hlotool.proto.kind import is_profile, is_proto_readable, write_field
 from hlotool.text import DeviceCounts, Source
 
 # What may be a log, or a line of one.
 _LOGS: Final = (TextKind.OUT_OF_MEMORY, TextKind.STREAM, TextKind.JSON)
+
+
+class _Wanted(Struct, frozen=True):
+    """What is read of a PATH: texts of a stage, modules by name, and files named by hand."""
+
+    stage: StageChoice
+    pattern: Pattern | None
+    named: NamedFiles = NamedFiles()
+
+    def choose(self, path: str, found: Found, *, is_directory: bool = False) -> Inputs:
+        """Return the inputs of the programs that are wanted."""
+        return choose_inputs(path, found, self.stage, self.pattern, is_directory=is_directory)
+
+    def refuse_named(self, path: str) -> None:
+        """Refuse files named by hand where there may be many programs."""
+        if self.named != NamedFiles():
+            raise UsageError(
+                f"{display_name(path)} holds whole programs; --buffers, --live-range and "
+                "--module-text go with a single file."
+            )
 
 
 def find_inputs(
@@ -50,66 +91,59 @@ def find_inputs(
     `-` is standard input. A stream of several programs, and a text of several modules, count as
     a directory. `also` are kinds of text that are no dump, and what the caller reads as well:
     a text with an out-of-memory message, whatever else it holds, and a memory-usage report with
-    no module beside it. Raises InputError
-    for what is missing, unreadable or no dump, NothingCheckedError if `module_pattern` (a
-    regular expression searched in module names) leaves none, UsageError for a bad pattern or
-    for files named by hand beside a directory.
+    no module beside it. Raises InputError for what is missing, unreadable or no dump,
+    NothingCheckedError if `module_pattern` (a regular expression searched in module names) leaves
+    none, UsageError for a bad pattern or for files named by hand beside a directory.
     """
-    pattern = parse_module_pattern(module_pattern)
-    named = named or NamedFiles()
+    wanted = _Wanted(stage, parse_module_pattern(module_pattern), named or NamedFiles())
     content = read_bytes(path) if is_read_once(path) else None
     root = find_root(path) if content is None else find_root_in(content, display_name(path))
     if root is not None:
-        _refuse_named(named, path)
-        return find_in_directory(path, stage, pattern, root)
+        wanted.refuse_named(path)
+        return wanted.choose(path, find_programs(path, root), is_directory=True)
     try:
-        data = _read(path, content)
+        data = read_unpacked(path) if content is None else decompress(content, display_name(path))
         if is_profile(data):
-            _refuse_named(named, path)
-            return find_among_profiled(path, data, stage, pattern)
+            wanted.refuse_named(path)
+            return wanted.choose(path, find_in_profile(path, data))
         source = _make_source(path, data)
         other = _find_other_kind(path, source, also)
         if other is None:
-            return _find_in_source(path, source, stage, pattern, named)
+            return _find_in_source(path, source, wanted)
     except (InputError, MissingPackageError) as error:
-        found = None if content is not None else _find_beside(path, error, stage, pattern, named)
+        # A file that is not there was not refused.
+        if content is not None or find_store(path).find_size(path) is None:
+            raise
+        found = _find_beside(path, error, wanted)
         if found is None:
             raise
         return found
-    _refuse_named(named, path)
-    file = DumpFile(path, (other,), len(source.text), source, is_settled=True)
+    wanted.refuse_named(path)
+    file = DumpFile(path, other, len(source.text), source, is_settled=True)
     return Inputs(path, False, (Input(path, other=file),))
 
 
 def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> TextKind | None:
     """Return which of some kinds that are no dump a text is, None if it is none of them."""
-    if TextKind.OUT_OF_MEMORY in also and _is_message(source):
-        return TextKind.OUT_OF_MEMORY
-    is_report = detect_kind(source.text).kind is TextKind.MEMORY_REPORT
-    if is_report and TextKind.MEMORY_REPORT in also and not list_beside(path, (Role.MODULE,)):
-        return TextKind.MEMORY_REPORT
-    return None
+    detection = detect_kind(source.text)
+    if TextKind.OUT_OF_MEMORY in also:
+        may_be = detection.kind in _LOGS
+        if detection.kind is TextKind.MODULE:  # a dump holds nothing else and is not looked through
+            found = find_modules(source, detection)
+            may_be = bool(found.before_count or found.behind_count)
+        if may_be and holds_message(source.text):
+            return TextKind.OUT_OF_MEMORY
+    is_report = detection.kind is TextKind.MEMORY_REPORT and TextKind.MEMORY_REPORT in also
+    return TextKind.MEMORY_REPORT if is_report and not list_beside(path) else None
 
 
-def _find_beside(
-    path: str,
-    error: HlotoolError,
-    stage: StageChoice,
-    pattern: Pattern | None,
-    named: NamedFiles,
-) -> Inputs | None:
-    """Return what the nearest text beside a refused file leads to, None where there is none.
-
-    A file that is not there was not refused.
-    """
-    if find_store(path).find_size(path) is None:
-        return None
+def _find_beside(path: str, error: HlotoolError, wanted: _Wanted) -> Inputs | None:
+    """Return what the nearest text beside a refused file leads to, None where there is none."""
     refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").partition(";")[0].rstrip(".")
-    for beside in list_beside(path, (Role.MODULE, Role.PROTO)):
+    for beside in list_beside(path, with_protos=True):
         try:
-            found = _find_in_source(
-                beside, _make_source(beside, _read(beside)), stage, pattern, named
-            )
+            source = _make_source(beside, read_unpacked(beside))
+            found = _find_in_source(beside, source, wanted)
         except (InputError, MissingPackageError):
             continue
         note = f"{display_name(path)}: {refusal}. This is about {display_name(beside)}, beside it."
@@ -117,65 +151,29 @@ def _find_beside(
     return None
 
 
-def find_inputs_in_text(
-    text: str, stage: StageChoice = "after", module_pattern: str | None = None
-) -> Inputs:
-    """Return what a text holds, as if it stood in a file."""
-    pattern = parse_module_pattern(module_pattern)
-    return _find_in_source(STDIN, Source(text, "<text>"), stage, pattern, NamedFiles())
-
-
-def _is_message(source: Source) -> bool:
-    """Whether a text, be it a log around a module, has an out-of-memory message.
-
-    A dump is not looked through: it begins with what it is, and holds nothing else.
-    """
-    detection = detect_kind(source.text)
-    if detection.kind is TextKind.MODULE:
-        found = find_modules(source, detection)
-        if not found.before_count and not found.behind_count:
-            return False
-    elif detection.kind not in _LOGS:
-        return False
-    return holds_message(source.text)
-
-
-def _find_in_source(
-    path: str,
-    source: Source,
-    stage: StageChoice,
-    pattern: Pattern | None,
-    named: NamedFiles,
-) -> Inputs:
+def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
     """Return what a text holds: one input, or one for each of its programs."""
     detection = detect_kind(source.text)
     if detection.kind is TextKind.STREAM:
-        _refuse_named(named, path)
-        return find_in_stream(path, source, stage, pattern)
+        wanted.refuse_named(path)
+        return wanted.choose(path, find_in_stream(source))
     notes: tuple[str, ...] = ()
     if detection.kind is TextKind.MODULE:
         modules = find_modules(source, detection)
+        notes = modules.notes()
         if len(modules.modules) > 1:
-            _refuse_named(named, path)
-            return find_among_modules(path, modules, stage, pattern)
-        (source,), notes = modules.modules, modules.notes()
+            wanted.refuse_named(path)
+            return wanted.choose(path, (make_parts(path, modules), notes))
+        (source,) = modules.modules
         detection = detect_kind(source.text)
-    found = describe_file(path, source, detection, named)
+    found = describe_file(path, source, detection, wanted.named)
+    pattern = wanted.pattern
     if pattern and not pattern.is_found(found.name):
         raise NothingCheckedError(
             f"{source.name}: the module is called {found.name!r}, which --module "
             f"{pattern.text!r} does not match."
         )
     return Inputs(path, False, (found,), notes)
-
-
-def _refuse_named(named: NamedFiles, path: str) -> None:
-    """Refuse files named by hand where there may be many programs."""
-    if named != NamedFiles():
-        raise UsageError(
-            f"{display_name(path)} holds whole programs; --buffers, --live-range and "
-            "--module-text go with a single file."
-        )
 
 
 def parse_module_pattern(text: str | None) -> Pattern | None:
@@ -186,26 +184,80 @@ def parse_module_pattern(text: str | None) -> Pattern | None:
         raise UsageError(f"--module {text!r} is not a regular expression: {error}.") from error
 
 
-def _read(path: str, content: bytes | None = None) -> bytes:
-    """Read PATH, or take what was read, and unpack it."""
-    return decompress(read_bytes(path) if content is None else content, display_name(path))
-
-
 def _make_source(path: str, data: bytes) -> Source:
-    """Return the text that the bytes of a file are."""
-    return _count_beside(path, make_source(data, display_name(path)))
+    """Return the text that the bytes of a file are.
 
-
-def _count_beside(path: str, source: Source) -> Source:
-    """Take the devices that a proto does not count from the text of the same module beside it."""
+    The devices that a proto does not count are taken from the text of the same module beside it.
+    """
+    source = make_source(data, display_name(path))
     counts = source.counts
     if path == STDIN or counts is None or None not in {counts.replica_count, counts.num_partitions}:
         return source
-    beside = find_text_beside(path)
+    beside = next(iter(list_beside(path)), None)
     if beside is None:
         return source
-    head = read_module_head(read_header_line(DumpFile(beside, ())), with_signature=False)
-    own = read_module_head(source.text, with_signature=False)
-    if head.name != own.name:
+    head = read_module_head(read_header_line(DumpFile(beside)), with_signature=False)
+    if head.name != read_module_head(source.text, with_signature=False).name:
         return source
     return replace(source, counts=DeviceCounts(head.replica_count, head.num_partitions))
+
+
+def find_inputs_in_text(
+    text: str, stage: StageChoice = "after", module_pattern: str | None = None
+) -> Inputs:
+    """Return what a text holds, as if it stood in a file."""
+    wanted = _Wanted(stage, parse_module_pattern(module_pattern))
+    return _find_in_source(STDIN, Source(text, "<text>"), wanted)
+
+
+_NAME: Final = "<compiled>"
+_MODULE: Final = 1  # fields of HloProto
+_ASSIGNMENT: Final = 3
+# What runtimes raise that keep no assignment; their own errors are RuntimeErrors.
+_NOT_KNOWN: Final = (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError)
+
+
+@runtime_checkable
+class Compiled(Protocol):
+    """What has a text, such as JAX's `Lowered.compile()`."""
+
+    def as_text(self) -> str:
+        """Return the module as HLO text."""
+
+
+def find_inputs_in_compiled(
+    compiled: Compiled, stage: StageChoice = "after", module_pattern: str | None = None
+) -> Inputs:
+    """Return what a compiled function holds: its text, and its buffer assignment if it has one.
+
+    Raises UsageError for what is lowered and not compiled yet, and as `find_inputs` does.
+    """
+    if hasattr(compiled, "compile") and hasattr(compiled, "compiler_ir"):
+        raise UsageError(
+            "this function is lowered, and not compiled: there is no optimized program yet; "
+            "call .compile(), and load what that returns."
+        )
+    found = find_inputs_in_text(compiled.as_text(), stage, module_pattern)
+    data = _take_assignment(compiled) if len(found.inputs) == 1 else None
+    if data is None:
+        return found
+    buffers = DumpFile(_NAME, TextKind.ALLOCATIONS, len(data), is_assignment=True, data=data)
+    return replace(found, inputs=(replace(found.inputs[0], buffers=buffers),))
+
+
+def _take_assignment(compiled: Any) -> bytes | None:
+    """Return an HloProto of the module and its buffer assignment, None where there is none.
+
+    Runtimes that do not keep it hand out no bytes, or raise.
+    """
+    if not is_proto_readable() or not hasattr(compiled, "memory_analysis"):
+        return None
+    try:
+        assignment = compiled.memory_analysis().serialized_buffer_assignment_proto
+        modules = compiled.runtime_executable().hlo_modules()
+        module = modules[0].as_serialized_hlo_module_proto() if len(modules) == 1 else b""
+    except _NOT_KNOWN:
+        return None
+    if not (isinstance(assignment, bytes) and isinstance(module, bytes) and assignment and module):
+        return None
+    return write_field(_MODULE, module) + write_field(_ASSIGNMENT, assignment)

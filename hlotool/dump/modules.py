@@ -1,25 +1,22 @@
-"""Which modules does a text hold, and what stands around them?
+"""The modules of a text: where each begins and ends, what stands around them, what headers say.
 
-A dump holds one module and nothing else. A test file of XLA may hold several, and so may a
-log; what a log says before, between and behind them is no HLO and is left out.
-
-What does the header line of a module text tell, without parsing it?
-
-A dump printed to standard output: the files it would have been, taken apart.
-
-XLA prints so when `--xla_dump_to` is `-`, or when only a format was asked for.
+A dump holds one module and nothing else. A test file of XLA may hold several, and so may a log;
+what a log says before, between and behind them is no HLO and is left out. A dump that XLA printed
+to standard output (when `--xla_dump_to` is `-`, or only a format was asked for) is taken apart
+into the files it would have been.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
 
-from hlotool.dump.text_kind import Detection, Heading, Prefix, TextKind, detect_kind, find_headings
+from hlotool.dump.text_kind import Detection, Heading, Prefix, TextKind, detect_kind, list_headings
 from hlotool.hlo.fast_reader import LONGEST_HAND_WRITTEN
 from hlotool.hlo.header_parser import find_module_end
 from hlotool.hlo.scanner import NAME
@@ -104,26 +101,21 @@ def _is_plain(text: str, detection: Detection) -> bool:
         return False
     if _STRING_END.match(last_line, 1):
         return False
-    may_be_split = len(text) <= LONGEST_HAND_WRITTEN and _SEPARATOR in text
-    return not may_be_split and not _mentions_another(text, detection.begin)
-
-
-def _mentions_another(text: str, begin: int) -> bool:
-    """Whether `HloModule` stands in a text behind its first word.
-
-    Its first letter, rare in dumps, is found in a twentieth of the time that the word takes.
-    """
-    at = begin
+    if len(text) <= LONGEST_HAND_WRITTEN and _SEPARATOR in text:
+        return False
+    # Whether `HloModule` stands behind the first word. Its first letter, rare in dumps, is found
+    # in a twentieth of the time that the word takes.
+    at = detection.begin
     for _ in range(_FEW):
         at = text.find(_HEADER[0], at + 1)
         if at < 0 or text.startswith(_HEADER, at):
-            return at >= 0
-    return text.find(_HEADER, at) >= 0
+            return at < 0
+    return text.find(_HEADER, at) < 0
 
 
 def _find_all_headings(text: str, detection: Detection) -> list[Heading]:
     """Return where modules begin, at the beginning and behind separators without a header too."""
-    headings = list(find_headings(text))
+    headings = list(list_headings(text))
     positions = [one.position for one in headings]
     ends = [mark.end() for mark in _SEPARATOR_LINE.finditer(text)]
     for place, following in zip([detection.begin, *ends], [*ends, len(text)], strict=True):
@@ -199,10 +191,10 @@ class ModuleHead(Struct, frozen=True):
 
     name: str = ""
     is_scheduled: bool = False
-    num_partitions: int | None = 1
-    replica_count: int | None = 1
     parameters: tuple[ArrayText, ...] | None = None  # arrays of the entry's parameters, flattened
     results: tuple[ArrayText, ...] | None = None
+    num_partitions: int | None = 1
+    replica_count: int | None = 1
 
 
 def read_module_head(text: str, begin: int = 0, *, with_signature: bool = True) -> ModuleHead:
@@ -219,18 +211,14 @@ def read_module_head(text: str, begin: int = 0, *, with_signature: bool = True) 
         return ModuleHead()
     end = text.find("\n", begin)
     line = text[begin : end if end >= 0 else len(text)]
-    counts = {
-        key: None if value == "?" else int(value)  # that of a proto, which need not say it
-        for key, value in _COUNT.findall(line)
-    }
-    parameters, results = _read_signature(line) if with_signature else (None, None)
+    # A proto need not say the counts; its header line has `?` then.
+    counts = {key: None if value == "?" else int(value) for key, value in _COUNT.findall(line)}
     return ModuleHead(
         name[1],
         _SCHEDULED.search(line) is not None,
+        *(_read_signature(line) if with_signature else (None, None)),
         counts.get("num_partitions", 1),
         counts.get("replica_count", 1),
-        parameters,
-        results,
     )
 
 
@@ -280,26 +268,19 @@ def split_stream(source: Source) -> tuple[StreamSection, ...]:
     stream. Lines count from the beginning of the section: its Source is named
     `STREAM[NAME]`. One name may occur several times, when several processes printed.
     """
+    text = source.text
+    marks = [(m["edge"], m["name"], m.start(), m.end()) for m in _MARK.finditer(text)]
     sections: list[StreamSection] = []
-    copies: dict[str, int] = {}
+    copies: Counter[str] = Counter()
     name, start = "", 0
-    for edge, mark_name, begin, end in _marks(source.text):
+    for edge, mark_name, begin, end in (*marks, ("", "", len(text) + 1, 0)):
         if name and (edge != "End" or mark_name == name):
-            sections.append(_cut(source, name, copies, start, begin))
+            part = text[start : begin - 1]  # XLA adds a newline before the end mark
+            sections.append(
+                StreamSection(name, copies[name], Source(part, f"{source.name}[{name}]"))
+            )
+            copies[name] += 1
             name = ""
         if edge == "Begin":
             name, start = mark_name, end + 1
     return tuple(sections)
-
-
-def _marks(text: str) -> list[tuple[str, str, int, int]]:
-    """Return the marks in order, and one that stands for the end of the text."""
-    marks = [(m["edge"], m["name"], m.start(), m.end()) for m in _MARK.finditer(text)]
-    return [*marks, ("", "", len(text) + 1, len(text) + 1)]
-
-
-def _cut(source: Source, name: str, copies: dict[str, int], start: int, end: int) -> StreamSection:
-    """Cut one section out; XLA adds a newline before the end mark."""
-    copy = copies.get(name, 0)
-    copies[name] = copy + 1
-    return StreamSection(name, copy, Source(source.text[start : end - 1], f"{source.name}[{name}]"))

@@ -1,12 +1,8 @@
-"""What may a file be to its module, and which texts are read in that role?
+"""The parts of a dump file's name, put together by XLA and taken apart here.
 
-The parts of a dump file's name, and what they say of the file.
-
-How is the name of a dump file taken apart? As XLA puts it together.
-
-Follows xla/service/dump.cc (`FilenameFor` and its callers) and the names seen in dumps.
-
-How is one of a directory's files named in a few words?
+Follows xla/service/dump.cc (`FilenameFor` and its callers) and the names seen in dumps. What a
+file holds is said by its `TextKind`, as far as the name tells; a number in a name alone proves
+nothing, see `groups`. `short_path` names one of a directory's files in a few words.
 """
 
 from __future__ import annotations
@@ -17,9 +13,9 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from hlotool.dump.read import display_name
-from hlotool.dump.stores import relative_path
+from hlotool.dump.read import display_name, relative_path
 from hlotool.dump.text_kind import TextKind
 
 
@@ -31,32 +27,6 @@ class Stage(Enum):
     OTHER = "other"  # between the two, without a number: after_spmd_partitioner
     AFTER = "after"  # after_optimizations and, on TPU, its neighbours
 
-
-class Role(Enum):
-    """What a dump file is to its module, as far as the name tells."""
-
-    MODULE = "module text"
-    BUFFERS = "buffer assignment"
-    VALUES = "buffer-assignment values"
-    LIVE_RANGE = "live ranges"
-    MEMORY_REPORT = "memory-usage report"
-    DEBUG_OPTIONS = "debug options"
-    PROTO = "HLO protobuf"
-    OTHER = "other"
-
-
-# A file whose name gives it one of these roles, or that stands in it, holds such a text.
-KINDS_OF_ROLE: Final = {
-    Role.MODULE: (TextKind.MODULE,),
-    Role.PROTO: (TextKind.MODULE,),
-    Role.BUFFERS: (TextKind.ALLOCATIONS, TextKind.BUFFERS),
-    Role.VALUES: (TextKind.VALUES,),
-    Role.LIVE_RANGE: (TextKind.LIVE_RANGE,),
-    Role.MEMORY_REPORT: (TextKind.MEMORY_REPORT,),
-    Role.DEBUG_OPTIONS: (TextKind.DEBUG_OPTIONS,),
-}
-READ_ROLES: Final = (Role.MODULE, Role.BUFFERS, Role.VALUES, Role.LIVE_RANGE)
-ROLE_OF_KIND: Final = {kind: role for role in READ_ROLES for kind in KINDS_OF_ROLE[role]}
 
 _TIMESTAMP: Final = re.compile(r"(?:^|[._\-])[0-9]{13,}\Z")
 # Which of several texts after optimization stands for the program, best first, where no
@@ -72,13 +42,14 @@ _AFTER_ORDER: Final = (
 class DumpFileName(Struct, frozen=True):
     """The parts of a dump file's name; '' and None where it has no such part."""
 
-    prefix: str  # what stands before `module_`: a timestamp, or what a copy put there
-    number: int | None  # None only for a name that XLA would not give
-    name: str  # the module's; '' where XLA left it out, see `find_dump_file_name`
-    build: int | None  # N of `cl_N`
-    suffix: str  # from after the name to before the extension: `cpu_after_optimizations`
-    role: Role
-    stage: Stage | None
+    prefix: str = ""  # what stands before `module_`: a timestamp, or what a copy put there
+    number: int | None = None  # None only for a name that XLA would not give
+    name: str = ""  # the module's; '' where XLA left it out, see `find_dump_file_name`
+    build: int | None = None  # N of `cl_N`
+    suffix: str = ""  # from after the name to before the extension: `cpu_after_optimizations`
+    kind: TextKind | None = None  # what it holds, None where the name does not tell
+    is_proto: bool = False  # whether it is an HLO protobuf, read as the text XLA prints of it
+    stage: Stage | None = None
     step: int | None = None  # position among the per-pass dumps of a module
     pipeline: str = ""
     after_pass: str = ""
@@ -99,22 +70,25 @@ class DumpFileName(Struct, frozen=True):
 
 
 COMPRESSIONS: Final = (".gz", ".xz", ".zst", ".bz2")
+TEXT: Final = ".txt"
+PROTO: Final = ".hlo.pb"
 # Endings of the files that stand beside a module text `STEM.txt`.
 COMPANIONS: Final = (
-    ("-buffer-assignment-values.txt", Role.VALUES),
-    ("-buffer-assignment.txt", Role.BUFFERS),
-    ("-live-range.txt", Role.LIVE_RANGE),
-    ("-memory-usage-report.txt", Role.MEMORY_REPORT),
+    ("-buffer-assignment-values.txt", TextKind.VALUES),
+    ("-buffer-assignment.txt", TextKind.ALLOCATIONS),
+    ("-live-range.txt", TextKind.LIVE_RANGE),
+    ("-memory-usage-report.txt", TextKind.MEMORY_REPORT),
 )
-_ENDINGS: Final = (
-    *COMPANIONS,
-    ("-memory-usage-report.pb", Role.OTHER),
-    (".hlo.pb", Role.PROTO),
-    (".hlo_snapshot.pb", Role.OTHER),
-    (".txt", Role.MODULE),
-    (".hlo", Role.MODULE),
-)
-_OPTIONS: Final = ".debug_options"
+# The first that fits counts, so the longer ones stand before `.txt`.
+_ENDINGS: Final[dict[str, TextKind | None]] = {
+    **dict(COMPANIONS),
+    "-memory-usage-report.pb": None,
+    PROTO: TextKind.MODULE,
+    ".hlo_snapshot.pb": None,
+    TEXT: TextKind.MODULE,
+    ".hlo": TextKind.MODULE,
+}
+OPTIONS: Final = ".debug_options"
 _START: Final = re.compile(r"(?:(?P<prefix>[0-9]+)\.)?module_(?P<number>[0-9]{4,18})\.")
 _LATE_START: Final = re.compile(r"(?P<prefix>.*)[._\-]module_(?P<number>[0-9]{4,18})\.", re.DOTALL)
 _NAME: Final = r"(?:(?P<name>.+?)\.)??"
@@ -172,16 +146,41 @@ def find_dump_file_name(filename: str) -> DumpFileName | None:
     if start is None:
         return None
     rest = plain[start.end() :]
-    for ending, role in _ENDINGS:
-        if rest.endswith(ending):
-            return _split(start, rest.removesuffix(ending), role, plain.removesuffix(ending))
-    dotted = f".{rest}"
-    is_options = dotted.endswith(_OPTIONS)
-    name, build = _split_build(dotted.removesuffix(_OPTIONS)[1:])
-    role = Role.DEBUG_OPTIONS if is_options else Role.OTHER
-    return DumpFileName(
-        *(start["prefix"] or "", int(start["number"]), name, build, "", role, None),
-        stem=plain.removesuffix(_OPTIONS),
+    ending = next((each for each in _ENDINGS if rest.endswith(each)), None)
+    found = DumpFileName(start["prefix"] or "", int(start["number"]))
+    if ending is None:
+        is_options = plain.endswith(OPTIONS)
+        name, build = _split_build(f".{rest}".removesuffix(OPTIONS)[1:])
+        kind = TextKind.DEBUG_OPTIONS if is_options else None
+        return replace(found, name=name, build=build, kind=kind, stem=plain.removesuffix(OPTIONS))
+    body = rest.removesuffix(ending)
+    # The order counts: `0003.p.after_dce.before_optimizations` would be a stage as well.
+    between = _BETWEEN_PASSES.fullmatch(body)
+    fixed = None if between else _FIXED.fullmatch(body)
+    step = between or (None if fixed else _DURING_PASS.fullmatch(body))
+    parts = fixed or step or _LAST_PART.fullmatch(body)
+    name, build = _split_build((parts["name"] or "") if parts else "")
+    found = replace(
+        found,
+        name=name,
+        build=build,
+        suffix=body,
+        kind=_ENDINGS[ending],
+        is_proto=ending == PROTO,
+        stem=plain.removesuffix(ending),
+    )
+    if fixed:
+        return replace(found, suffix=fixed["suffix"], stage=_fixed_stage(fixed["suffix"]))
+    if step is None:
+        return replace(found, suffix=parts["suffix"]) if parts else found
+    return replace(
+        found,
+        suffix=body[step.start("step") :],
+        stage=Stage.PASS,
+        step=int(step["step"]),
+        pipeline=step["pipeline"],
+        after_pass=step["after"],
+        before_pass=step.groupdict().get("before", ""),
     )
 
 
@@ -191,41 +190,17 @@ def split_file_name(filename: str) -> DumpFileName:
     Of such a name, a companion's ending and a stage at the end still count; what stands
     before them is the name.
     """
-    found = find_dump_file_name(filename)
-    if found is not None:
+    if (found := find_dump_file_name(filename)) is not None:
         return found
     plain = strip_compression(filename)
-    matches = ((ending, role) for ending, role in _ENDINGS if plain.endswith(ending))
-    ending, role = next(matches, ("", Role.OTHER))
-    stem = plain.removesuffix(ending)
-    fixed = _FIXED.fullmatch(stem) if role is not Role.OTHER else None
+    ending = next((each for each in _ENDINGS if plain.endswith(each)), "")
+    stem, kind = plain.removesuffix(ending), _ENDINGS.get(ending)
+    found = DumpFileName(name=stem, kind=kind, is_proto=ending == PROTO, stem=stem)
+    fixed = _FIXED.fullmatch(stem) if kind else None
     if fixed is None:
-        return DumpFileName("", None, stem, None, "", role, None, stem=stem)
-    name, suffix = fixed["name"] or "", fixed["suffix"]
-    return DumpFileName("", None, name, None, suffix, role, _fixed_stage(suffix), stem=stem)
-
-
-def _split(start: re.Match[str], body: str, role: Role, stem: str) -> DumpFileName:
-    """Find name and stage in the part between the number and the ending."""
-    prefix, number = start["prefix"] or "", int(start["number"])
-    step = _BETWEEN_PASSES.fullmatch(body)
-    if fixed := None if step else _FIXED.fullmatch(body):
-        name, build = _split_build(fixed["name"] or "")
-        suffix = fixed["suffix"]
-        stage = _fixed_stage(suffix)
-        return DumpFileName(prefix, number, name, build, suffix, role, stage, stem=stem)
-    if step := step or _DURING_PASS.fullmatch(body):
-        parts = step.groupdict()
-        name, build = _split_build(parts["name"] or "")
-        return DumpFileName(
-            *(prefix, number, name, build, body[step.start("step") :], role, Stage.PASS),
-            *(int(parts["step"]), parts["pipeline"], parts["after"], parts.get("before", "")),
-            stem=stem,
-        )
-    last = _LAST_PART.fullmatch(body)
-    name, build = _split_build((last["name"] or "") if last else "")
-    suffix = last["suffix"] if last else body
-    return DumpFileName(prefix, number, name, build, suffix, role, None, stem=stem)
+        return found
+    suffix = fixed["suffix"]
+    return replace(found, name=fixed["name"] or "", suffix=suffix, stage=_fixed_stage(suffix))
 
 
 def _split_build(name: str) -> tuple[str, int | None]:
@@ -257,15 +232,11 @@ def short_path(path: str, directory: str) -> str:
     if path.startswith(f"{file}#"):
         return path.removeprefix(file)
     folder, name = os.path.split(relative_path(path, file))
-    profiled = _PROFILED.fullmatch(name)
-    if profiled:
+    if profiled := _PROFILED.fullmatch(name):
         run = _PROFILES.sub(r"\1", f"{folder}/").rstrip("/")
         return f"{run} {profiled[1]}".strip() if profiled[1] else os.path.join(run, name)
-    found = find_dump_file_name(name)
-    if found is None or found.number is None:
-        return os.path.join(folder, name)
-    parts = (folder, found.untimed_prefix.strip("."), f"#{found.number}")
-    return " ".join(part for part in parts if part)
+    place, number = _locate(folder, name)
+    return place if number is None else " ".join(filter(None, (place, f"#{number}")))
 
 
 def folder_below(path: str, directory: str) -> str:
@@ -274,10 +245,19 @@ def folder_below(path: str, directory: str) -> str:
     A file that XLA would not name so is told apart by its own name. What stands in the text that
     the directory's path names lies nowhere below it: ''.
     """
-    if path == directory or path.startswith(f"{display_name(directory)}#"):
+    file = display_name(directory)
+    if path == directory or path.startswith(f"{file}#"):
         return ""
-    folder, name = os.path.split(relative_path(path, display_name(directory)))
+    return _locate(*os.path.split(relative_path(path, file)))[0]
+
+
+def _locate(folder: str, name: str) -> tuple[str, int | None]:
+    """Return the folder and which copy of a dump a file is of, and XLA's number.
+
+    A file without a number is told by its own name.
+    """
     found = find_dump_file_name(name)
-    if found is None or found.number is None:
-        return os.path.join(folder, name)
-    return " ".join(part for part in (folder, found.untimed_prefix.strip(".")) if part)
+    if found is None:
+        return os.path.join(folder, name), None
+    parts = (folder, found.untimed_prefix.strip("."))
+    return " ".join(part for part in parts if part), found.number

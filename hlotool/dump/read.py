@@ -1,35 +1,48 @@
-"""From the PATH a user typed to text: open, decompress, decode, each failure a sentence.
+"""From a path to text: where the file is, its bytes, and the text they are, or why there is none.
 
-Files are where `stores` finds them. Compression is told by the first bytes.
+A path is a string everywhere: `DIR/FILE`, `ARCHIVE!/MEMBER`, `gs://BUCKET/FILE`, and `-` for
+standard input. Archives and compression are told by first bytes, never by names. An HLO proto is
+read as the text that XLA prints of it, where the package for that is there. Each failure is a
+sentence.
 """
 
 from __future__ import annotations
 
+import io
+import mmap
+import os
 import sys
 import zlib
-from typing import Final
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from hlotool.dump.compression import (
-    HOW_TO_DUMP,
     UTF16_MARKS,
     decompress,
-    describe_binary,
     describe_error,
     find_binary_kind,
+    find_compression,
+    is_tar,
     read_decompressed,
+    refuse_binary,
 )
-from hlotool.dump.local import is_pipe
-from hlotool.dump.protos import (
-    is_usage_proto,
-    print_proto,
-    print_proto_assignment,
-    print_proto_head,
-    print_usage_proto,
+from hlotool.dump.stores import LocalStore, RemoteStore, Store, is_address, is_pipe
+from hlotool.dump.text_kind import HOW_TO_DUMP
+from hlotool.errors import InputError, MissingPackageError
+from hlotool.proto.kind import (
+    ProtoHead,
+    find_proto_head,
+    holds_assignment,
+    is_proto_readable,
+    is_usage_report,
+    print_usage_report,
 )
-from hlotool.dump.stores import find_store
-from hlotool.errors import InputError
-from hlotool.proto.kind import find_assignment, find_proto_head
 from hlotool.text import Source
+
+if TYPE_CHECKING:
+    from hlotool.dump.archives import ArchiveStore
+    from hlotool.proto.decode import DecodedModule
 
 STDIN: Final = "-"
 
@@ -49,18 +62,26 @@ def read_source(path: str) -> Source:
 
     The text of an HLO proto is what XLA prints of it.
     """
-    name = display_name(path)
-    return make_source(decompress(read_bytes(path), name), name)
+    return make_source(read_unpacked(path), display_name(path))
 
 
 def make_source(data: bytes, name: str) -> Source:
-    """Return the text that some bytes are, unpacked; raise InputError if they are none."""
+    """Return the text that some bytes are, unpacked; raise InputError if they are none.
+
+    With that of a proto comes on how many devices it proves that the module runs.
+    """
     head = find_proto_head(data)
-    if head is not None:
-        return print_proto(data, head, name)
-    if is_usage_proto(data):
-        return print_usage_proto(data, name)
-    return Source(decode_text(data, name), name)
+    if head is None:
+        if is_usage_report(data):
+            return Source(print_usage_report(data, name), name)
+        return Source(decode_text(data, name), name)
+    decoded = _decode(data, head, name)
+    from hlotool.proto.decode import print_module  # noqa: PLC0415  optional
+    from hlotool.proto.module import prove_counts  # noqa: PLC0415  optional
+
+    counts = prove_counts(decoded.module, decoded.config)
+    proto = None if decoded.assignment is None else data
+    return Source(print_module(decoded, name), name, counts=counts, proto=proto)
 
 
 def make_assignment(data: bytes, name: str) -> Source:
@@ -68,17 +89,38 @@ def make_assignment(data: bytes, name: str) -> Source:
     head = find_proto_head(data)
     if head is None:
         raise InputError(f"{name}: expected an HLO protobuf with a buffer assignment.")
-    return print_proto_assignment(data, head, name)
+    decoded = _decode(data, head, name)
+    from hlotool.proto.decode import print_assignment  # noqa: PLC0415  optional
+
+    text = print_assignment(decoded, name)
+    if text is None:
+        raise InputError(f"{name}: this protobuf holds a module, and no buffer assignment.")
+    return Source(text, name)
 
 
-def holds_assignment(path: str) -> bool:
+def is_assignment_in(path: str) -> bool:
     """Whether a file is a proto that holds a buffer assignment; no where it cannot be read."""
     try:
-        data = decompress(read_bytes(path), path)
+        return is_proto_readable() and holds_assignment(read_unpacked(path))
     except InputError:
         return False
-    head = find_proto_head(data)
-    return head is not None and find_assignment(data, head)
+
+
+def _decode(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
+    """Return the module in a proto; raise InputError if it is broken."""
+    if not is_proto_readable():
+        raise MissingPackageError(
+            f"{name}: this is the HLO module {head.module_name!r} as a protobuf, which needs one "
+            "more package: pip install 'hlotool[pb]'."
+        )
+    from hlotool.proto.decode import decode_module  # noqa: PLC0415  optional
+
+    return decode_module(data, head, name)
+
+
+def read_unpacked(path: str) -> bytes:
+    """Read a file to its end, and undo its compression."""
+    return decompress(read_bytes(path), display_name(path))
 
 
 def read_bytes(path: str) -> bytes:
@@ -112,7 +154,10 @@ def read_head(path: str, limit_bytes: int) -> str:
     if data.startswith(UTF16_MARKS):
         return data.decode("utf-16", "replace")
     if (head := find_proto_head(data)) is not None:
-        return print_proto_head(decompress(read_bytes(path), name), head, name)
+        decoded = _decode(read_unpacked(path), head, name)
+        from hlotool.proto.decode import print_head  # noqa: PLC0415  optional
+
+        return f"{print_head(decoded)}\n"
     if find_binary_kind(data) is not None:
         return ""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -125,9 +170,7 @@ def decode_text(data: bytes, name: str) -> str:
     if data.startswith(UTF16_MARKS):
         text = data.decode("utf-16", "replace")
     else:
-        refusal = describe_binary(data)
-        if refusal:
-            raise InputError(f"{name}: {refusal[0]}", *refusal[1:])
+        refuse_binary(data, name)
         text = _decode_utf8(data, name).removeprefix("\ufeff")
     return text.replace("\r\n", "\n") if "\r" in text else text
 
@@ -152,3 +195,156 @@ def _decode_utf8(data: bytes, name: str) -> str:
         ) from error
     except MemoryError as error:
         raise InputError(f"{name}: the file does not fit into memory.") from error
+
+
+_MARK: Final = "!"  # between an archive and its members: `dump.zip!/module_0001.txt`
+_BELOW: Final = f"{_MARK}/"
+_ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
+_HEAD_BYTES: Final = 1 << 9  # of a file, to tell an archive by
+_KEPT: Final = 8  # archives that are open at once
+_LOCAL: Final = LocalStore()
+_REMOTE: Final = RemoteStore()
+# Archives from standard input or a pipe, by what their paths begin with: nobody can read them
+# again, this process or another.
+_READ_ONCE: Final[dict[str, ArchiveStore]] = {}
+
+
+def find_store(path: str) -> Store:
+    """Return the store of a path; one that exists here as it stands is local."""
+    if _MARK in path and not os.path.lexists(path):
+        archive = _find_archive(f"{path}/")
+        if archive is not None:
+            return archive
+    return _REMOTE if _is_remote(path) else _LOCAL
+
+
+def find_root(path: str) -> str | None:
+    """Return what the paths below a directory or an archive begin with, None for a file.
+
+    Raises InputError for an archive that is damaged, or too large.
+    """
+    store = find_store(path)
+    try:
+        if store.is_directory(path):
+            return path.rstrip("/") if _is_remote(path) else path
+    except (OSError, ValueError):
+        return None  # who reads it says what is wrong
+    return f"{path}{_MARK}" if _open_archive_at(path) else None
+
+
+def find_root_in(data: bytes, name: str) -> str | None:
+    """Return what the paths of an archive that was read begin with, None if it is none."""
+    root = f"{name}{_MARK}"
+    archive = _open_archive(name, data) if _may_be_archive(data[:_HEAD_BYTES]) else None
+    if archive is None:
+        return None
+    _READ_ONCE[root] = archive
+    return root
+
+
+def may_share() -> bool:
+    """Whether what is read can be read by other processes as well."""
+    return not _REMOTE.is_used and not _READ_ONCE
+
+
+def relative_path(path: str, directory: str) -> str:
+    """Return where a path lies below a directory, an archive, or an address."""
+    for below in (f"{directory}{_BELOW}", f"{directory.rstrip('/')}/"):
+        if (is_address(directory) or _MARK in below) and path.startswith(below):
+            return path.removeprefix(below)
+    return os.path.relpath(path, directory)
+
+
+def _is_remote(path: str) -> bool:
+    return is_address(path) and not os.path.lexists(path)
+
+
+def _find_archive(path: str) -> ArchiveStore | None:
+    """Return the archive that a path lies in."""
+    position = path.find(_BELOW)
+    while position >= 0:
+        archive = _READ_ONCE.get(path[: position + len(_MARK)]) or _open_archive_at(path[:position])
+        if archive is not None:
+            return archive
+        position = path.find(_BELOW, position + 1)
+    return None
+
+
+def _open_archive_at(path: str) -> ArchiveStore | None:
+    """Return the archive at a path, None if there is none."""
+    if find_store(path).find_size(path) is None and not _is_remote(path):
+        return None  # a directory, a pipe, or nothing
+    try:
+        status = os.stat(path)
+        signature = status.st_mtime_ns, status.st_size
+    except (OSError, ValueError):
+        signature = None
+    return _open_known_archive(path, signature)
+
+
+@lru_cache(maxsize=_KEPT)
+def _open_known_archive(path: str, _signature: tuple[int, int] | None) -> ArchiveStore | None:
+    """Open what may be an archive; a file of the same time and size again is the same archive."""
+    try:
+        with find_store(path).open(path) as file:
+            if not _may_be_archive(file.read(_HEAD_BYTES)):
+                return None
+    except (OSError, ValueError):
+        return None  # who reads it says what is wrong
+    return _open_archive(path)
+
+
+def _open_archive(name: str, data: bytes | None = None) -> ArchiveStore | None:
+    """Return the archive at a path, or in what was read, None if it is none."""
+    from hlotool.dump.archives import ArchiveStore, list_packed_tar, list_tar, list_zip  # noqa: PLC0415  start-up time
+
+    try:
+        file = _map(name) if data is None else io.BytesIO(data)
+        head = file.read(_HEAD_BYTES)
+        file.seek(0)
+        if head.startswith(_ZIP):
+            members = list_zip(file)
+        elif is_tar(head):
+            members = list_tar(file)
+        elif is_tar(_unpack_head(file, name)):
+            file.seek(0)
+            members = list_packed_tar(file.read(), name)
+        else:
+            return None
+        return ArchiveStore(f"{name}{_MARK}", members)
+    except (OSError, EOFError) as error:
+        raise InputError(f"{name}: {describe_error(error)}") from error
+    except MemoryError as error:
+        raise InputError(f"{name}: the archive does not fit into memory.") from error
+
+
+def _may_be_archive(head: bytes) -> bool:
+    """Whether the first bytes are those of an archive, or of what is compressed."""
+    return head.startswith(_ZIP) or is_tar(head) or find_compression(head) is not None
+
+
+def _unpack_head(file: BinaryIO, name: str) -> bytes:
+    """Return the beginning of what is compressed, b"" if it is damaged: its reader says so."""
+    try:
+        return read_decompressed(file, _HEAD_BYTES, name)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+class _Mapped(mmap.mmap):
+    """A file whose place is its own in each process that comes of this one."""
+
+    def seekable(self) -> bool:
+        """Say what zipfile asks, and Python 3.12 and older do not."""
+        return True
+
+
+def _map(path: str) -> BinaryIO:
+    """Return a file of which only what is read comes into memory."""
+    store = find_store(path)
+    if store is not _LOCAL and store is not _REMOTE:
+        return io.BytesIO(store.read(path))
+    copy = _REMOTE.fetch(path) if store is _REMOTE else path
+    with _LOCAL.open(copy) as file, suppress(ValueError):  # an empty file has no map
+        return cast("BinaryIO", _Mapped(file.fileno(), 0, access=mmap.ACCESS_READ))
+    return io.BytesIO(_LOCAL.read(copy))

@@ -1,188 +1,255 @@
-"""The place of a path: this machine, an archive, or an address.
+"""Places where files are: this machine, and addresses such as `gs://`, `s3://`, `https://`.
 
-A path is a string in all of them: `DIR/FILE`, `ARCHIVE!/MEMBER`, `gs://BUCKET/FILE`. Archives are
-told by their first bytes, never by their names, and opened once.
+What can be asked of any place is a `Store`; `archives` has the third kind. A file at an address is
+fetched whole and once, into a temporary folder that goes when this process ends. fsspec's own
+caches are not used: before a file is fetched they ask whether it is there, and where nobody answers
+they then say that it is not.
 """
 
 from __future__ import annotations
 
-import io
-import mmap
+import atexit
+import errno
+import importlib
 import os
-import zlib
-from contextlib import suppress
-from functools import lru_cache
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+import re
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from functools import cached_property
+from types import ModuleType
+from typing import Any, BinaryIO, Final
 
-from hlotool.dump.compression import describe_error, find_compression, read_decompressed
-from hlotool.dump.local import LocalStore, Store
-from hlotool.dump.remote import RemoteStore, is_address
-from hlotool.errors import InputError
+from msgspec import Struct
 
-if TYPE_CHECKING:
-    from hlotool.dump.archives import ArchiveStore
-
-_MARK: Final = "!"  # between an archive and its members: `dump.zip!/module_0001.txt`
-_BELOW: Final = f"{_MARK}/"
-_ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
-_TAR: Final = (257, b"ustar")
-_HEAD_BYTES: Final = 1 << 9
-_KEPT: Final = 8  # archives that are open at once
-_LOCAL: Final = LocalStore()
-_REMOTE: Final = RemoteStore()
-# Archives from standard input or a pipe, by what their paths begin with: nobody can read them
-# again, this process or another.
-_READ_ONCE: Final[dict[str, ArchiveStore]] = {}
+from hlotool.errors import MissingPackageError
 
 
-def find_store(path: str) -> Store:
-    """Return the store of a path; one that exists here as it stands is local."""
-    if _MARK in path and not os.path.lexists(path):
-        archive = _find_archive(f"{path}/")
-        if archive is not None:
-            return archive
-    return _REMOTE if _is_remote(path) else _LOCAL
+class Entry(Struct, frozen=True):
+    """What stands in a directory: a regular file, or a directory."""
+
+    name: str
+    is_directory: bool
+    size_bytes: int = 0  # 0 where unknown
+    is_link: bool = False  # to a directory, which may be met without it
 
 
-def find_root(path: str) -> str | None:
-    """Return what the paths below a directory or an archive begin with, None for a file.
+class Store(ABC):
+    """Files by their paths. What fails raises OSError, whose text is a sentence."""
 
-    Raises InputError for an archive that is damaged, or too large.
-    """
-    store = find_store(path)
-    try:
-        if store.is_directory(path):
-            return path.rstrip("/") if _is_remote(path) else path
-    except (OSError, ValueError):
-        return None  # who reads it says what is wrong
-    return f"{path}{_MARK}" if _open_archive_at(path) else None
+    @abstractmethod
+    def is_directory(self, path: str) -> bool:
+        """Whether a directory is there."""
 
+    @abstractmethod
+    def find_size(self, path: str) -> int | None:
+        """Return the size of a regular file, 0 where it is unknown, None where there is none."""
 
-def find_root_in(data: bytes, name: str) -> str | None:
-    """Return what the paths of an archive that was read begin with, None if it is none."""
-    root = f"{name}{_MARK}"
-    archive = _open_archive(name, data) if _may_be_archive(data[:_HEAD_BYTES]) else None
-    if archive is None:
-        return None
-    _READ_ONCE[root] = archive
-    return root
+    @abstractmethod
+    def list_directory(self, path: str) -> list[Entry]:
+        """Return what stands in a directory, in any order."""
 
+    @abstractmethod
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for who may not read it to its end."""
 
-def may_share() -> bool:
-    """Whether what is read can be read by other processes as well."""
-    return not _REMOTE.is_used and not _READ_ONCE
+    def identify(self, path: str) -> Hashable:
+        """Return what tells a directory from every other: its path, where there are no links."""
+        return path
 
-
-def relative_path(path: str, directory: str) -> str:
-    """Return where a path lies below a directory, an archive, or an address."""
-    for below in (f"{directory}{_BELOW}", f"{directory.rstrip('/')}/"):
-        if (is_address(directory) or _MARK in below) and path.startswith(below):
-            return path.removeprefix(below)
-    return os.path.relpath(path, directory)
+    def read(self, path: str) -> bytes:
+        """Return a whole file, or the beginning of one that is no text."""
+        with self.open(path) as file:
+            return file.read()
 
 
-def _is_remote(path: str) -> bool:
-    return is_address(path) and not os.path.lexists(path)
+class LocalStore(Store):
+    """What can be read to an end: regular files, pipes (`<(zcat x)`), and /dev/null."""
 
+    def is_directory(self, path: str) -> bool:
+        """Whether a directory is there."""
+        return os.path.isdir(path)
 
-def _find_archive(path: str) -> ArchiveStore | None:
-    """Return the archive that a path lies in."""
-    position = path.find(_BELOW)
-    while position >= 0:
-        archive = _READ_ONCE.get(path[: position + len(_MARK)]) or _open_archive_at(path[:position])
-        if archive is not None:
-            return archive
-        position = path.find(_BELOW, position + 1)
-    return None
-
-
-def _open_archive_at(path: str) -> ArchiveStore | None:
-    """Return the archive at a path, None if there is none."""
-    if find_store(path).find_size(path) is None and not _is_remote(path):
-        return None  # a directory, a pipe, or nothing
-    return _open_known_archive(path, _sign(path))
-
-
-def _sign(path: str) -> tuple[int, int] | None:
-    """Return what tells whether a file is the one that was opened: its time and size."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size
-
-
-@lru_cache(maxsize=_KEPT)
-def _open_known_archive(path: str, _signature: tuple[int, int] | None) -> ArchiveStore | None:
-    """Open what may be an archive; the same file again is the same archive."""
-    try:
-        with find_store(path).open(path) as file:
-            if not _may_be_archive(file.read(_HEAD_BYTES)):
-                return None
-    except (OSError, ValueError):
-        return None  # who reads it says what is wrong
-    return _open_archive(path)
-
-
-def _open_archive(name: str, data: bytes | None = None) -> ArchiveStore | None:
-    """Return the archive at a path, or in what was read, None if it is none."""
-    from hlotool.dump.archives import ArchiveStore, list_packed_tar, list_tar, list_zip  # noqa: PLC0415  start-up time
-
-    try:
-        file = _map(name) if data is None else io.BytesIO(data)
-        head = file.read(_HEAD_BYTES)
-        file.seek(0)
-        if _is_zip(head):
-            members = list_zip(file)
-        elif _is_tar(head):
-            members = list_tar(file)
-        elif _is_tar(_unpack_head(file, name)):
-            file.seek(0)
-            members = list_packed_tar(file.read(), name)
-        else:
+    def find_size(self, path: str) -> int | None:
+        """Return the size of a regular file, or of what a link leads to."""
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
             return None
-        return ArchiveStore(f"{name}{_MARK}", members)
-    except (OSError, EOFError) as error:
-        raise InputError(f"{name}: {describe_error(error)}") from error
-    except MemoryError as error:
-        raise InputError(f"{name}: the archive does not fit into memory.") from error
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def list_directory(self, path: str) -> list[Entry]:
+        """Return its regular files and directories, and links to either."""
+        found = []
+        with os.scandir(path or os.curdir) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    found.append(Entry(entry.name, True))
+                    continue
+                try:
+                    if entry.is_dir():
+                        found.append(Entry(entry.name, True, is_link=True))
+                    elif entry.is_file():
+                        found.append(Entry(entry.name, False, entry.stat().st_size))
+                except OSError:
+                    continue  # it went away, or its link leads round in a circle
+        return found
+
+    def identify(self, path: str) -> Hashable:
+        """Return its number and that of its device."""
+        status = os.stat(path or os.curdir)
+        return status.st_dev, status.st_ino
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file; sockets and devices may never end, and are refused."""
+        try:
+            mode = os.stat(path).st_mode
+        except ValueError as error:  # a NUL in the path
+            raise FileNotFoundError(errno.ENOENT, "no such file") from error
+        if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode):
+            raise OSError("this is a device or a socket, not a file")
+        if stat.S_ISCHR(mode) and os.path.realpath(path) != os.devnull:
+            raise OSError("this is a device, not a file; give - to read standard input")
+        return open(path, "rb")
 
 
-def _may_be_archive(head: bytes) -> bool:
-    """Whether the first bytes are those of an archive, or of what is compressed."""
-    return _is_zip(head) or _is_tar(head) or find_compression(head) is not None
-
-
-def _is_zip(head: bytes) -> bool:
-    return head.startswith(_ZIP)
-
-
-def _is_tar(head: bytes) -> bool:
-    return head[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]
-
-
-def _unpack_head(file: BinaryIO, name: str) -> bytes:
-    """Return the beginning of what is compressed, b"" if it is damaged: its reader says so."""
+def is_pipe(path: str) -> bool:
+    """Whether what a path leads to can be read once only."""
     try:
-        return read_decompressed(file, _HEAD_BYTES, name)
-    except (OSError, EOFError, zlib.error):
-        return b""
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
-class _Mapped(mmap.mmap):
-    """A file whose place is its own in each process that comes of this one."""
-
-    def seekable(self) -> bool:
-        """Say what zipfile asks, and Python 3.12 and older do not."""
-        return True
+_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+\-]{1,30}(?:::[^/]*)?://", re.IGNORECASE)
+_PAGES: Final = re.compile(r"https?://", re.IGNORECASE)
+_HTML: Final = re.compile(rb"\s*+<(?:!doctype\s++html|html)", re.IGNORECASE)
+_TALKATIVE: Final = ("fsspec", "gcsfs", "s3fs")  # what fails is raised as well
 
 
-def _map(path: str) -> BinaryIO:
-    """Return a file of which only what is read comes into memory."""
-    store = find_store(path)
-    if store is not _LOCAL and store is not _REMOTE:
-        return io.BytesIO(store.read(path))
-    copy = _REMOTE.fetch(path) if store is _REMOTE else path
-    with _LOCAL.open(copy) as file, suppress(ValueError):  # an empty file has no map
-        return cast("BinaryIO", _Mapped(file.fileno(), 0, access=mmap.ACCESS_READ))
-    return io.BytesIO(_LOCAL.read(copy))
+def is_address(path: str) -> bool:
+    """Whether a path names its protocol."""
+    return _ADDRESS.match(path) is not None
+
+
+class RemoteStore(Store):
+    """Files at addresses; what was fetched of them, and which there are, is remembered."""
+
+    def __init__(self) -> None:
+        self._copies: dict[str, str] = {}
+        self._listings: dict[str, list[Entry] | None] = {}
+        self.is_used = False  # whether anything was asked: what is kept is in this process alone
+
+    def is_directory(self, path: str) -> bool:
+        """Whether files stand below an address; of a web server, whether it lists any."""
+        if _PAGES.match(path):
+            return _HTML.match(self.read(path)) is not None and bool(self._find_listing(path))
+        system, inside = self._resolve(path)
+        try:
+            return bool(system.isdir(inside))
+        except Exception as error:
+            raise _make_error(error) from error
+
+    def find_size(self, path: str) -> int | None:
+        """Return the size of a file that stands in a directory which can be listed."""
+        folder, _, name = path.rpartition("/")
+        for entry in self._find_listing(folder) or ():
+            if entry.name == name and not entry.is_directory:
+                return entry.size_bytes
+        return None
+
+    def list_directory(self, path: str) -> list[Entry]:
+        """Return the files and directories directly below an address."""
+        found = self._find_listing(path)
+        if found is None:
+            raise OSError("its files cannot be listed")
+        return found
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file, which is fetched whole."""
+        return open(self.fetch(path), "rb")
+
+    def fetch(self, path: str) -> str:
+        """Return where the copy of a file is, fetching it if that was not done yet."""
+        copy = self._copies.get(path)
+        if copy is None:
+            system, inside = self._resolve(path)
+            copy = os.path.join(self._folder, str(len(self._copies)))
+            try:
+                system.get_file(inside, copy)
+            except Exception as error:
+                raise _make_error(error) from error
+            self._copies[path] = copy
+        return copy
+
+    @cached_property
+    def _folder(self) -> str:
+        """Where copies lie, until this process ends."""
+        import shutil  # noqa: PLC0415  start-up time
+        import tempfile  # noqa: PLC0415  the same
+
+        folder = tempfile.mkdtemp(prefix="hlotool-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    def _find_listing(self, path: str) -> list[Entry] | None:
+        """Return what stands in a directory, None where it cannot be listed."""
+        folder = path.rstrip("/")
+        if folder not in self._listings:
+            try:
+                self._listings[folder] = _list(*self._resolve(path))
+            except Exception:  # noqa: BLE001  whatever fsspec raises; who needs it says so
+                self._listings[folder] = None
+        return self._listings[folder]
+
+    def _resolve(self, path: str) -> tuple[Any, str]:
+        """Return fsspec's file system for an address, and what it calls the file there."""
+        self.is_used = True
+        fsspec = _import_fsspec(path)
+        try:
+            system, inside = fsspec.core.url_to_fs(path)
+        except ImportError as error:
+            protocol = path.partition("://")[0]
+            raise MissingPackageError(
+                f"{path}: reading {protocol}:// needs one more package. {error}"
+            ) from error
+        except Exception as error:
+            raise _make_error(error) from error
+        return system, inside
+
+
+def _list(system: Any, inside: str) -> list[Entry]:
+    """Return what a file system lists, each by the last part of its name."""
+    found = []
+    for each in system.ls(inside, detail=True):
+        path = str(each["name"]).rstrip("/")
+        name = path.rpartition("/")[2]
+        if path == inside.rstrip("/") or not name or name[0] in "?#":
+            continue  # the directory itself, or a link that sorts the list
+        is_directory = each.get("type") == "directory"
+        found.append(Entry(name, is_directory, 0 if is_directory else int(each.get("size") or 0)))
+    return found
+
+
+def _import_fsspec(path: str) -> ModuleType:
+    """Import the optional package, or say how to get it."""
+    import logging  # noqa: PLC0415  start-up time
+
+    for name in _TALKATIVE:
+        logging.getLogger(name).addHandler(logging.NullHandler())
+    try:
+        importlib.import_module("fsspec.core")
+        return importlib.import_module("fsspec")
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{path}: reading from an address needs one more package: "
+            "pip install 'hlotool[remote]'."
+        ) from error
+
+
+def _make_error(error: Exception) -> OSError:
+    """Return what went wrong far away as an error of reading."""
+    if isinstance(error, OSError):
+        return error
+    text = " ".join(str(error).split()) or type(error).__name__
+    return OSError(f"it cannot be read ({text})")

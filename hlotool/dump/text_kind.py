@@ -1,15 +1,8 @@
-"""Which lines of a log begin like another, and what stands behind?
+"""What a text is: an HLO module, a part of a buffer assignment, or none of ours.
 
-The prefixes that a logger puts before each line of a message differ in their numbers only.
-
-Where do modules begin in a text that also holds other things?
-
-At a line that starts with `HloModule`. In a log a prefix may stand before it, on the first
-line of the module or on every one.
-
-Tell what a text is: an HLO module, a part of a buffer assignment, or none of ours.
-
-Only the first words decide, never the name of the file; nothing is parsed here.
+Only the first words decide, never the name of the file; nothing is parsed here. A module begins at
+a line that starts with `HloModule`; in a log a prefix may stand before it, on the first line of the
+module or on every one. What is not read is refused in a sentence that says what to give instead.
 """
 
 from __future__ import annotations
@@ -21,106 +14,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.errors import InputError
 from hlotool.hlo.scanner import NAME
 from hlotool.oom.wordings import holds_message
-
-_PIECE: Final = re.compile(r"[0-9]++|[ \t]++|[^0-9 \t]++")
-_DIGITS: Final = re.compile(r"[0-9]++")
-_BLANKS: Final = re.compile(r"[ \t]++")
-
-
-class Prefix:
-    """The prefix of one line, and all that differ from it in numbers and blanks alone."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._pieces = _PIECE.findall(text.rstrip())
-        self._is_word = text[-1:].isalnum() or text[-1:].isspace()
-
-    def end_in(self, text: str, start: int) -> int:
-        """Return where the prefix of the line that begins at an offset ends; `start` if none."""
-        at = start
-        for piece in self._pieces:
-            kind = _DIGITS if piece[0].isdecimal() else _BLANKS if piece.isspace() else None
-            if kind is None:
-                end = at + len(piece) if text.startswith(piece, at) else -1
-            else:
-                match = kind.match(text, at)
-                end = match.end() if match else -1
-            if end < 0:
-                return start
-            at = end
-        return start if self._is_word and text[at : at + 1].strip() else at
-
-    def blank_out(self, text: str) -> str:
-        """Put blanks in the place of the prefix on each line that has it; columns stay."""
-        lines = text.splitlines(keepends=True)
-        ends = [self.end_in(line, 0) for line in lines]
-        return "".join(" " * end + line[end:] for end, line in zip(ends, lines, strict=True))
-
-
-_WORD: Final = "HloModule"
-_LONGEST_PREFIX: Final = 200
-# Strings on one line and comments are passed over; a `/*` that is not closed before the next
-# one is a path.
-_TOKEN: Final = re.compile(
-    rf'"(?:[^"\\\n]++|\\.)*+"|//[^\n]*+|/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/|{_WORD}'
-)
-_NO_PREFIX: Final = re.compile(r"""["'`]|/\*""")  # of a log: a string or a comment
-_HEADER: Final = re.compile(
-    rf"{_WORD}[ ]++%?+{NAME}[ ]*+(?:(?P<more>,\s*+[a-z_]++=)[^\n]*+|(?=\n|\Z))"
-)
-# What stands behind a header: an index table, or the first line of a computation.
-_BEGINS: Final = re.compile(
-    rf"[ \t]*+(?:(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$"
-    rf"|(?:ENTRY[ ]++)?+(?:%?+{NAME}[ ]*+)?+(?:\([^\n]*)?\{{)",
-    re.MULTILINE,
-)
-_EMPTY: Final = re.compile(r"[ \t]*+(?://[^\n]*+)?+(?:\n|\Z)")
-
-
-class Heading(Struct, frozen=True):
-    """Where the first word of a module stands, and the prefix before it on its line."""
-
-    position: int
-    prefix: str = ""
-
-
-def find_headings(text: str) -> Iterator[Heading]:
-    """Yield the headers of modules in order; strings and comments that look so do not count.
-
-    header = [ prefix ] "HloModule" " " name ( "," key "=" … | end of the line )
-
-    Behind a prefix a module must follow below: a log also mentions modules.
-    """
-    if _WORD not in text:
-        return
-    for token in _TOKEN.finditer(text):
-        position = token.start()
-        if token.group() != _WORD:
-            continue
-        begin = max(position - _LONGEST_PREFIX - 1, 0)
-        line_start = text.rfind("\n", begin, position) + 1
-        if line_start == 0 and begin > 0:
-            continue
-        prefix = text[line_start:position]
-        header = _HEADER.match(text, position)
-        if header and not prefix.strip():
-            yield Heading(position)
-        elif header and not _NO_PREFIX.search(prefix) and _begins_below(text, header, prefix):
-            yield Heading(position, prefix)
-
-
-def _begins_below(text: str, header: re.Match[str], prefix: str) -> bool:
-    """Whether a module begins below a header; where the text ends there, whether it may have."""
-    own, start = Prefix(prefix), header.end() + 1
-    while start < len(text):
-        begin = own.end_in(text, start)
-        empty = _EMPTY.match(text, begin)
-        if empty is None:
-            return _BEGINS.match(text, begin) is not None
-        start = empty.end()
-    return header["more"] is not None
 
 
 class TextKind(Enum):
@@ -137,7 +33,7 @@ class TextKind(Enum):
     DOCUMENT = "a JSON document of hlotool"
     STREAM = "a dump printed to standard output"
     OUT_OF_MEMORY = "an out-of-memory message"
-    # What it does not read, each with a sentence of its own (see `refusals`).
+    # What it does not read, each with a sentence of its own (see `_REFUSALS`).
     EMPTY = "empty"
     MLIR = "MLIR (StableHLO or another dialect)"
     JAXPR = "a jaxpr"
@@ -175,10 +71,8 @@ _COMPUTATION: Final = rf"""
     \{{ {_SKIP} (?:{_INSTRUCTION} | {_TEMPLATE})
 """
 
-Table = tuple[tuple[TextKind, re.Pattern[str]], ...]
 
-
-def _make_table(*rows: tuple[TextKind, str]) -> Table:
+def _make_table(*rows: tuple[TextKind, str]) -> tuple[tuple[TextKind, re.Pattern[str]], ...]:
     return tuple((kind, re.compile(text, re.VERBOSE)) for kind, text in rows)
 
 
@@ -222,6 +116,8 @@ _FOREIGN: Final = _make_table(
 _FIRST_WORD: Final = re.compile(_SKIP)
 _BEGIN_MARK: Final = re.compile(r"^\*\*\* Begin \S.* \*\*\*$", re.MULTILINE)
 _SCHEMA: Final = re.compile(r'"schema"\s*+:\s*+"hlotool/')
+# Where these stand behind allocations, it is the old one-file form of a buffer assignment.
+_VALUES_BEHIND: Final = ("\nTotal bytes used:", "\nUsed values:")
 
 
 def detect_kind(text: str) -> Detection:
@@ -229,21 +125,21 @@ def detect_kind(text: str) -> Detection:
 
     Blanks and comments (`//` and `/* */`) before the first word do not count. Where the
     first word says nothing, a line `*** Begin NAME ***` makes it a stream, and the header of
-    a module (see `find_headings`) a module with something else, a log, before it. Any other text
+    a module (see `list_headings`) a module with something else, a log, before it. Any other text
     with an out-of-memory message is one, but for JSON.
     """
     first = _FIRST_WORD.match(text)
     begin = first.end() if first else 0
-    kind = _find_kind(_OURS, text, begin)
-    if kind is TextKind.ALLOCATIONS and _has_values(text, begin):
+    kind = next((kind for kind, each in _OURS if each.match(text, begin)), None)
+    if kind is TextKind.ALLOCATIONS and any(text.find(m, begin) >= 0 for m in _VALUES_BEHIND):
         return Detection(TextKind.BUFFERS, begin)
     if kind is not None:
         return Detection(kind, begin)
     if mark := _BEGIN_MARK.search(text):
         return Detection(TextKind.STREAM, mark.start(), mark.start() > begin)
-    if heading := next(find_headings(text), None):
+    if heading := next(list_headings(text), None):
         return Detection(TextKind.MODULE, heading.position, has_preamble=True)
-    foreign = _find_kind(_FOREIGN, text, begin) or TextKind.UNKNOWN
+    foreign = next((k for k, each in _FOREIGN if each.match(text, begin)), TextKind.UNKNOWN)
     if foreign is TextKind.JSON and _SCHEMA.search(text, begin):
         return Detection(TextKind.DOCUMENT, begin)
     if foreign is not TextKind.JSON and holds_message(text):
@@ -251,11 +147,171 @@ def detect_kind(text: str) -> Detection:
     return Detection(foreign, begin)
 
 
-def _find_kind(table: Table, text: str, begin: int) -> TextKind | None:
-    """Return the first kind whose pattern stands at an offset."""
-    return next((kind for kind, each in table if each.match(text, begin)), None)
+_WORD: Final = "HloModule"
+_LONGEST_PREFIX: Final = 200
+# Strings on one line and comments are passed over; a `/*` that is not closed before the next
+# one is a path.
+_TOKEN: Final = re.compile(
+    rf'"(?:[^"\\\n]++|\\.)*+"|//[^\n]*+|/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/|{_WORD}'
+)
+_NO_PREFIX: Final = re.compile(r"""["'`]|/\*""")  # of a log: a string or a comment
+_HEADER: Final = re.compile(
+    rf"{_WORD}[ ]++%?+{NAME}[ ]*+(?:(?P<more>,\s*+[a-z_]++=)[^\n]*+|(?=\n|\Z))"
+)
+# What stands behind a header: an index table, or the first line of a computation.
+_BEGINS: Final = re.compile(
+    rf"[ \t]*+(?:(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$"
+    rf"|(?:ENTRY[ ]++)?+(?:%?+{NAME}[ ]*+)?+(?:\([^\n]*)?\{{)",
+    re.MULTILINE,
+)
+_EMPTY: Final = re.compile(r"[ \t]*+(?://[^\n]*+)?+(?:\n|\Z)")
 
 
-def _has_values(text: str, begin: int) -> bool:
-    """Whether a buffer assignment is the old one-file form."""
-    return text.find("\nTotal bytes used:", begin) >= 0 or text.find("\nUsed values:", begin) >= 0
+class Heading(Struct, frozen=True):
+    """Where the first word of a module stands, and the prefix before it on its line."""
+
+    position: int
+    prefix: str = ""
+
+
+def list_headings(text: str) -> Iterator[Heading]:
+    """Yield the headers of modules in order; strings and comments that look so do not count.
+
+    header = [ prefix ] "HloModule" " " name ( "," key "=" … | end of the line )
+
+    Behind a prefix a module must follow below: a log also mentions modules.
+    """
+    if _WORD not in text:
+        return
+    for token in _TOKEN.finditer(text):
+        position = token.start()
+        if token.group() != _WORD:
+            continue
+        begin = max(position - _LONGEST_PREFIX - 1, 0)
+        line_start = text.rfind("\n", begin, position) + 1
+        if line_start == 0 and begin > 0:
+            continue
+        prefix = text[line_start:position]
+        header = _HEADER.match(text, position)
+        if header and not prefix.strip():
+            yield Heading(position)
+        elif header and not _NO_PREFIX.search(prefix) and _begins_below(text, header, prefix):
+            yield Heading(position, prefix)
+
+
+def _begins_below(text: str, header: re.Match[str], prefix: str) -> bool:
+    """Whether a module begins below a header; where the text ends there, whether it may have."""
+    own, start = Prefix(prefix), header.end() + 1
+    while start < len(text):
+        begin = own.end_in(text, start)
+        empty = _EMPTY.match(text, begin)
+        if empty is None:
+            return _BEGINS.match(text, begin) is not None
+        start = empty.end()
+    return header["more"] is not None
+
+
+_PIECE: Final = re.compile(r"[0-9]++|[ \t]++|[^0-9 \t]++")
+_DIGITS: Final = re.compile(r"[0-9]++")
+_BLANKS: Final = re.compile(r"[ \t]++")
+
+
+class Prefix:
+    """What a logger puts before a line; those of its other lines differ in numbers and blanks."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._pieces = _PIECE.findall(text.rstrip())
+        self._is_word = text[-1:].isalnum() or text[-1:].isspace()
+
+    def end_in(self, text: str, start: int) -> int:
+        """Return where the prefix of the line that begins at an offset ends; `start` if none."""
+        at = start
+        for piece in self._pieces:
+            kind = _DIGITS if piece[0].isdecimal() else _BLANKS if piece.isspace() else None
+            if kind is None:
+                end = at + len(piece) if text.startswith(piece, at) else -1
+            else:
+                match = kind.match(text, at)
+                end = match.end() if match else -1
+            if end < 0:
+                return start
+            at = end
+        return start if self._is_word and text[at : at + 1].strip() else at
+
+    def blank_out(self, text: str) -> str:
+        """Put blanks in the place of the prefix on each line that has it; columns stay."""
+        lines = text.splitlines(keepends=True)
+        ends = [self.end_in(line, 0) for line in lines]
+        return "".join(" " * end + line[end:] for end, line in zip(ends, lines, strict=True))
+
+
+HOW_TO_DUMP: Final = (
+    "To make a text dump, run the program with "
+    'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_as_text", '
+    "or save what compiled.as_text() returns in JAX."
+)
+
+_REFUSALS: Final = {
+    TextKind.EMPTY: "the file is empty.",
+    TextKind.MLIR: (
+        "this is MLIR (StableHLO or another dialect), the program before XLA compiled it; "
+        "hlotool reads the HLO that XLA prints after that."
+    ),
+    TextKind.JAXPR: "this is a jaxpr, the program before XLA saw it; hlotool reads HLO.",
+    TextKind.LLVM_IR: "this is LLVM IR, the code of single kernels; hlotool reads HLO.",
+    TextKind.PTX: "this is PTX assembly, the code of single kernels; hlotool reads HLO.",
+    TextKind.THUNKS: (
+        "this is XLA's list of thunks, the order of launches; hlotool reads the HLO they "
+        "come from, in the file that ends in after_optimizations.txt."
+    ),
+    TextKind.PROTO_TEXT: (
+        "this is a protobuf in text form (a configuration or an HloProto); hlotool reads the "
+        "HLO text that XLA prints."
+    ),
+    TextKind.FLAGS: "this is a list of command-line flags, not an HLO dump.",
+    TextKind.JSON: "this is JSON, but not a document that hlotool wrote.",
+    TextKind.HTML: "this is HTML, perhaps XLA's picture of a module; hlotool reads its text.",
+    TextKind.DOT: "this is a Graphviz graph, XLA's picture of a module; hlotool reads its text.",
+    TextKind.DEBUG_OPTIONS: (
+        "this is the list of XLA options a module was compiled with; hlotool shows it with "
+        "that module: give the module's text, or the directory."
+    ),
+    TextKind.MEMORY_REPORT: (
+        "this is a memory-usage report, a summary that XLA rounded; buffers and summary show it, "
+        "all else works from the exact sizes, in the file that ends in -buffer-assignment.txt."
+    ),
+    TextKind.VALUES: (
+        "these are the values of a buffer assignment without its allocations; those are in "
+        "the file that ends in -buffer-assignment.txt."
+    ),
+    TextKind.LIVE_RANGE: (
+        "these are the live ranges of a buffer assignment without its allocations; those are "
+        "in the file that ends in -buffer-assignment.txt."
+    ),
+    TextKind.OUT_OF_MEMORY: (
+        "this is an out-of-memory message, and no program; hlotool buffers shows what it says."
+    ),
+    TextKind.COLORED: (
+        "this begins with a code for colours (ESC[…m); hlotool reads plain text: save it without "
+        "colours."
+    ),
+    TextKind.UNKNOWN: (
+        "this is text, but neither HLO (a line that starts with HloModule) nor a buffer "
+        "assignment (a line BufferAssignment:)."
+    ),
+}
+_LEADS_BY_ITSELF: Final = (
+    TextKind.DEBUG_OPTIONS,
+    TextKind.MEMORY_REPORT,
+    TextKind.VALUES,
+    TextKind.LIVE_RANGE,
+    TextKind.OUT_OF_MEMORY,
+)
+
+
+def refuse_kind(kind: TextKind, lead: str, tail: str = "") -> InputError:
+    """Return the error that says what a text is, behind the name of its file, and what to do."""
+    sentence = _REFUSALS.get(kind, f"this is {kind.value}, which is not expected here.")
+    more = () if kind in _LEADS_BY_ITSELF else (HOW_TO_DUMP,)
+    return InputError(f"{lead}{sentence}{tail}", *more)

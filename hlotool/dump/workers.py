@@ -14,20 +14,15 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from hlotool.dump.stores import may_share
+from hlotool.dump.read import may_share
 from hlotool.errors import HlotoolError, InputError, UsageError
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future
-    from multiprocessing.connection import Connection
-    from multiprocessing.context import ForkContext, SpawnContext
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -80,8 +75,7 @@ _DIED: Final = Failure("the process that read this died, perhaps for lack of mem
 
 Item = TypeVar("Item", bound=Sized)
 Result = TypeVar("Result")
-Task: TypeAlias = Sequence[tuple[int, Item]]  # numbered items, sent to a worker at once
-Found: TypeAlias = dict[int, Result | Failure]  # results by the numbers of their items
+Task: TypeAlias = list[int]  # the numbers of items that are sent to a worker at once
 Report: TypeAlias = Callable[[Item, Result | Failure], None]  # hears of each as it comes
 
 
@@ -112,180 +106,133 @@ def map_inputs(
         if progress is not None:
             progress(item.size_bytes)
 
+    work = Work(function, items, report)
     if executor is not None:
-        return _map_in_executor(executor, function, items, report)
+        return work.map_in_executor(executor)
     processes = min(available_processors(), len(items))
-    if (
-        processes > 1
-        and may_share()
-        and sum(item.size_bytes for item in items) >= MIN_PARALLEL_BYTES
-    ):
-        return map_in_processes(function, items, processes, report)
-    found = _do_here(function, list(enumerate(items)), report)
-    return [found[number] for number in range(len(items))]
+    is_much = processes > 1 and sum(item.size_bytes for item in items) >= MIN_PARALLEL_BYTES
+    return work.map_in_processes(processes if is_much and may_share() else 0)
 
 
-def map_in_processes(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
-    processes: int,
-    report: Report[Item, Result],
-) -> list[Result | Failure]:
-    """Do as `map_inputs` in so many processes of its own.
+class Work(Struct, Generic[Item, Result], eq=False):
+    """A function, the items it is applied to, and the results found so far by their numbers."""
 
-    When one dies, the pool is lost with all that it was at. Each such item is done again, alone,
-    so that only the one that kills its process costs its result. What no process can be started
-    for is done in this one.
-    """
-    found: Found[Result] = {}
-    chunks = make_chunks(items, processes)
-    tasks: deque[Task[Item]] = deque(
-        [(number, items[number]) for number in chunk] for chunk in chunks
-    )
-    alone: deque[Task[Item]] = deque()
-    context = choose_context()
-    with suppress(_NoProcessError):
-        while tasks or alone:
-            if alone:
-                lost = _work_in_pool(context, 1, function, alone, report=report, found=found)
-                found.update((number, _DIED) for number, _ in lost)
-            else:
-                lost = _work_in_pool(
-                    context, processes, function, tasks, report=report, found=found
-                )
-                alone.extend([each] for each in lost)
-    for task in (*tasks, *alone):
-        found |= _do_here(function, task, report)
-    return [found[number] for number in range(len(items))]
+    function: Callable[[Item], Result]
+    items: Sequence[Item]
+    report: Report[Item, Result]
+    found: dict[int, Result | Failure] = {}
 
+    def map_in_processes(self, processes: int) -> list[Result | Failure]:
+        """Return the results of so many processes of our own, or of this one if that is 0.
 
-def _work_in_pool(
-    context: Context,
-    processes: int,
-    function: Callable[[Item], Result],
-    tasks: deque[Task[Item]],
-    *,
-    report: Report[Item, Result],
-    found: Found[Result],
-) -> list[tuple[int, Item]]:
-    """Do tasks in a pool of processes, as long as it lives; return what was lost with it."""
-    from concurrent.futures import BrokenExecutor  # noqa: PLC0415  start-up time
+        When one dies, the pool is lost with all that it was at. Each such item is done again,
+        alone, so that only the one that kills its process costs its result. What no process can be
+        started for is done in this one.
+        """
+        numbers = list(range(len(self.items)))
+        tasks: deque[Task] = deque(make_chunks(self.items, processes) if processes else [numbers])
+        alone: deque[Task] = deque()
+        if processes:
+            context = choose_context()
+            with suppress(_NoProcessError):
+                while tasks or alone:
+                    if alone:
+                        lost = self._work_in_pool(context, 1, alone)
+                        self.found.update(dict.fromkeys(lost, _DIED))
+                    else:
+                        lost = self._work_in_pool(context, processes, tasks)
+                        alone.extend([each] for each in lost)
+        for number in (number for task in (*tasks, *alone) for number in task):
+            self.found[number] = attempt(self.function, self.items[number])
+            self.report(self.items[number], self.found[number])
+        return [self.found[number] for number in numbers]
 
-    lost: list[tuple[int, Item]] = []
-    with _open_pool(context, processes) as pool:
-        # No more at once than there are processes: what waits in the pool would be lost with it.
-        for task, error in _work(
-            pool, function, tasks, at_once=processes, report=report, found=found
-        ):
-            if not isinstance(error, BrokenExecutor):
-                raise error
-            lost += task
-    return lost
+    def _work_in_pool(self, context: Context, processes: int, tasks: deque[Task]) -> list[int]:
+        """Do tasks in a pool of processes, as long as it lives; return what was lost with it."""
+        from concurrent.futures import BrokenExecutor  # noqa: PLC0415  start-up time
 
+        lost: list[int] = []
+        with _open_pool(context, processes) as pool:
+            # No more at once than there are processes: what waits in the pool would be lost too.
+            for task, error in self._do(pool, tasks, at_once=processes):
+                if not isinstance(error, BrokenExecutor):
+                    raise error
+                lost += task
+        return lost
 
-def _map_in_executor(
-    executor: Executor,
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
-    report: Report[Item, Result],
-) -> list[Result | Failure]:
-    """Send items to an executor one by one, and all at once, as nobody knows its workers.
+    def map_in_executor(self, executor: Executor) -> list[Result | Failure]:
+        """Send items to an executor one by one, and all at once, as nobody knows its workers.
 
-    What was not finished when it broke has died; what it gives up itself is a Failure. Dask
-    blames all that a dead worker had before it: such items are sent again, each alone.
-    """
-    from concurrent.futures import BrokenExecutor  # noqa: PLC0415  start-up time
+        What was not finished when it broke has died; what it gives up itself is a Failure. Dask
+        blames all that a dead worker had before it: such items are sent again, each alone.
+        """
+        from concurrent.futures import BrokenExecutor  # noqa: PLC0415  start-up time
 
-    found: Found[Result] = {}
-    largest_first = sorted(range(len(items)), key=lambda each: -items[each].size_bytes)
-    tasks: deque[Task[Item]] = deque([(number, items[number])] for number in largest_first)
-    again: deque[Task[Item]] = deque()
-    for sent, at_once in ((tasks, len(items)), (again, 1)):
-        for task, error in _work(
-            executor, function, sent, at_once=at_once, report=report, found=found
-        ):
-            if isinstance(error, BrokenExecutor):
-                continue
-            ((number, item),) = task
-            found[number] = failure = _give_up(error)
-            if type(error).__name__ == _KILLED_WORKER and sent is tasks:
-                again.append(task)
-            else:
-                report(item, failure)
-    return [found.get(number, _DIED) for number in range(len(items))]
+        tasks: deque[Task] = deque([number] for number in _order_by_size(self.items))
+        again: deque[Task] = deque()
+        for sent, at_once in ((tasks, len(self.items)), (again, 1)):
+            for task, error in self._do(executor, sent, at_once=at_once):
+                if isinstance(error, BrokenExecutor):
+                    continue
+                (number,) = task
+                said = str(error).partition("\n")[0][:_MOST_WORDS]
+                why = f"{type(error).__name__}: {said}" if said else type(error).__name__
+                failure = Failure(f"the executor gave this up: {why}", 3)
+                self.found[number] = failure
+                if type(error).__name__ == _KILLED_WORKER and sent is tasks:
+                    again.append(task)
+                else:
+                    self.report(self.items[number], failure)
+        return [self.found.get(number, _DIED) for number in range(len(self.items))]
 
+    def _do(
+        self, executor: Executor, tasks: deque[Task], *, at_once: int
+    ) -> list[tuple[Task, Exception]]:
+        """Let an executor do tasks; return those that it did not finish, and its errors.
 
-def _give_up(error: Exception) -> Failure:
-    said = str(error).partition("\n")[0][:_MOST_WORDS]
-    why = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return Failure(f"the executor gave this up: {why}", 3)
+        Adds results to those found, and raises what the function raised. Once the executor broke,
+        tasks are left. However this ends, nothing of it stays in the executor's queue.
+        """
+        from concurrent.futures import BrokenExecutor  # noqa: PLC0415  start-up time
 
-
-def _work(
-    executor: Executor,
-    function: Callable[[Item], Result],
-    tasks: deque[Task[Item]],
-    *,
-    at_once: int,
-    report: Report[Item, Result],
-    found: Found[Result],
-) -> list[tuple[Task[Item], Exception]]:
-    """Let an executor do tasks; return those that it did not finish, and its errors.
-
-    Adds results to those found, and raises what the function raised. Once the executor broke,
-    tasks are left. However this ends, nothing of it stays in the executor's queue.
-    """
-    unfinished: list[tuple[Task[Item], Exception]] = []
-    with closing(_send(executor, function, tasks, at_once)) as sent:
-        for task, work in sent:
-            try:
-                results = work.result()
-            except Exception as error:  # noqa: BLE001  the executor's: the function's is a _Bug
-                unfinished.append((task, error))
-                continue
-            if isinstance(results, _Bug):
-                raise results.error
-            found |= results
-            for number, item in task:
-                report(item, results[number])
-    return unfinished
-
-
-def _send(
-    executor: Executor,
-    function: Callable[[Item], Result],
-    tasks: deque[Task[Item]],
-    at_once: int,
-) -> Generator[tuple[Task[Item], Future[Found[Result] | _Bug]]]:
-    """Send tasks to an executor, so many at once, and yield each when it is done."""
-    from concurrent.futures import BrokenExecutor  # noqa: PLC0415  start-up time
-
-    sent: dict[Future[Found[Result] | _Bug], Task[Item]] = {}
-    done: SimpleQueue[Future[Found[Result] | _Bug]] = SimpleQueue()
-    try:
-        while True:
-            with suppress(BrokenExecutor):  # a worker may die before all is sent
-                while tasks and len(sent) < at_once:
-                    # Dask takes equal calls for one and keeps what came of it, but files change:
-                    # no calls are equal.
-                    work = executor.submit(_attempt_each, function, tasks[0], os.urandom(16))
-                    sent[work] = tasks.popleft()
-                    work.add_done_callback(done.put)
-            if not sent:
-                return
-            work = done.get()
-            yield sent.pop(work), work
-    finally:
-        for work in sent:
-            work.cancel()
+        unfinished: list[tuple[Task, Exception]] = []
+        sent: dict[Future[list[Result | Failure] | _Bug], Task] = {}
+        done: SimpleQueue[Future[list[Result | Failure] | _Bug]] = SimpleQueue()
+        try:
+            while True:
+                with suppress(BrokenExecutor):  # a worker may die before all is sent
+                    while tasks and len(sent) < at_once:
+                        # Dask takes equal calls for one and keeps what came of it, but files
+                        # change: no calls are equal.
+                        items = [self.items[number] for number in tasks[0]]
+                        work = executor.submit(_attempt_each, self.function, items, os.urandom(16))
+                        sent[work] = tasks.popleft()
+                        work.add_done_callback(done.put)
+                if not sent:
+                    return unfinished
+                work = done.get()
+                task = sent.pop(work)
+                try:
+                    results = work.result()
+                except Exception as error:  # noqa: BLE001  the executor's: the function's is a _Bug
+                    unfinished.append((task, error))
+                    continue
+                if isinstance(results, _Bug):
+                    raise results.error
+                for number, result in zip(task, results, strict=True):
+                    self.found[number] = result
+                    self.report(self.items[number], result)
+        finally:
+            for work in sent:
+                work.cancel()
 
 
 def _attempt_each(
-    function: Callable[[Item], Result], task: Task[Item], _call: bytes
-) -> Found[Result] | _Bug:
+    function: Callable[[Item], Result], items: Sequence[Item], _call: bytes
+) -> list[Result | Failure] | _Bug:
     """Apply the function to the items of a task; runs in a worker."""
     try:
-        return {number: attempt(function, item) for number, item in task}
+        return [attempt(function, item) for item in items]
     except Exception as error:  # noqa: BLE001  raised in the parent
         import pickle  # noqa: PLC0415  start-up time
         import traceback  # noqa: PLC0415  the same
@@ -296,19 +243,6 @@ def _attempt_each(
             pickle.loads(pickle.dumps(error))  # noqa: S301  our own
             return _Bug(error)
         return _Bug(RuntimeError(place))
-
-
-def _do_here(
-    function: Callable[[Item], Result],
-    task: Task[Item],
-    report: Report[Item, Result],
-) -> Found[Result]:
-    """Apply the function to items in this process; return results by number."""
-    found: Found[Result] = {}
-    for number, item in task:
-        found[number] = attempt(function, item)
-        report(item, found[number])
-    return found
 
 
 def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
@@ -326,7 +260,7 @@ def available_processors() -> int:
     return os.cpu_count() or 1
 
 
-def make_chunks(items: Sequence[Sized], workers: int) -> list[list[int]]:
+def make_chunks(items: Sequence[Sized], workers: int) -> list[Task]:
     """Group the numbers of the items, largest first, small ones together.
 
     A chunk is closed once it holds a fair share of the work, or much, so that a large item is
@@ -334,15 +268,19 @@ def make_chunks(items: Sequence[Sized], workers: int) -> list[list[int]]:
     """
     sizes = [item.size_bytes for item in items]
     share = min(sum(sizes) / (workers * _CHUNKS_PER_WORKER), _MOST_TOGETHER_BYTES)
-    chunks: list[list[int]] = []
+    chunks: list[Task] = []
     room = 0.0
-    for number in sorted(range(len(sizes)), key=lambda each: -sizes[each]):
+    for number in _order_by_size(items):
         if room <= 0:
             chunks.append([])
             room = share
         chunks[-1].append(number)
         room -= sizes[number]
     return chunks
+
+
+def _order_by_size(items: Sequence[Sized]) -> list[int]:
+    return sorted(range(len(items)), key=lambda number: -items[number].size_bytes)
 
 
 @contextmanager

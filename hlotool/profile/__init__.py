@@ -1,14 +1,13 @@
-"""What does a profile say: which programs ran, and how long each of their instructions took?
+"""The programs that ran under a profiler, and how long each of their instructions took.
 
 `*.xplane.pb`, as JAX and TensorFlow write it, is an XSpace: planes of devices and hosts, each with
 lines of events, and a plane with the HLO protos of the programs that ran.
 
-* `space` walks a file: planes, their lines, and the events of a line, some at a time.
-* `tables` reads what a plane says of its events once: their names and statistics.
-* `programs` takes the HLO protos out, and says which instruction belongs to which collective.
-* `events` says of which instruction an event is; `tally` adds them up on each device, and
-  `measure` makes a `Measurement` of that for each program.
-* `files` puts the profiles of one run together, and makes programs of them.
+* `space` walks a file: planes, their lines, the events of a line, some at a time, and what a plane
+  says of its events once, their names and statistics. It takes the HLO protos out, and says which
+  instruction belongs to which collective.
+* `measure` says of which instruction an event is, adds events up on each device, and makes a
+  `Measurement` of that for each program.
 
-Importing any of it but `kind` needs the package protobuf.
+Importing any of it needs the package protobuf.
 """

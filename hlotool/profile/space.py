@@ -1,24 +1,40 @@
-"""Where do the planes, lines and events of a profile lie?
+"""What lies in a profile: planes, lines, events and what is said of them, programs that ran.
 
 Events are decoded some at a time: all at once would take many times the memory of the file.
-
-What does a plane say of its events: once for all that are alike, and of each?
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Final, TypeVar
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.errors import InputError
-from hlotool.proto.decode import find_damage
-from hlotool.proto.kind import LENGTH_DELIMITED, BrokenFieldError, Field, list_fields
-from hlotool.proto.messages import XEvent, XEventMetadata, XLine, XStat, XStatMetadata
+from hlotool.hlo.opcodes import COLLECTIVES
+from hlotool.proto.decode import decode_module, find_damage
+from hlotool.proto.kind import (
+    LENGTH_DELIMITED,
+    BrokenFieldError,
+    Field,
+    find_proto_head,
+    list_fields,
+)
+from hlotool.proto.messages import (
+    HloInstructionProto,
+    HloModuleProto,
+    XEvent,
+    XEventMetadata,
+    XLine,
+    XStat,
+    XStatMetadata,
+)
 
+_Message = TypeVar("_Message", bound=Message)
 _BATCH_BYTES: Final = 1 << 16
 _PLANES: Final = 1
 _PLANE_NAME, _LINES, _EVENT_METADATA, _STAT_METADATA = 2, 3, 4, 5
@@ -53,14 +69,11 @@ class Space:
 
     def planes(self) -> Iterator[Plane]:
         """Yield the planes in the order of the file."""
-        for field in self._parts(0, len(self.data), _PLANES):
-            yield self._plane(field)
-
-    def _plane(self, plane: Field) -> Plane:
-        name = ""
-        for field in self._parts(plane.begin, plane.end, _PLANE_NAME):
-            name = self.data[field.begin : field.end].decode("utf-8", "replace")
-        return Plane(name, plane.begin, plane.end)
+        for plane in self._parts(0, len(self.data), _PLANES):
+            name = ""
+            for field in self._parts(plane.begin, plane.end, _PLANE_NAME):
+                name = self.data[field.begin : field.end].decode("utf-8", "replace")
+            yield Plane(name, plane.begin, plane.end)
 
     def lines(self, plane: Plane) -> Iterator[Line]:
         """Yield the lines of a plane. What is said of one stands before its events."""
@@ -70,7 +83,7 @@ class Space:
                 if field.number == _EVENTS:
                     break
                 begin = field.end
-            head = self._decode_line(line.begin, begin)
+            head = self._decode(XLine, line.begin, begin)
             yield Line(head.name, head.timestamp_ns * _PICOSECONDS, begin, line.end)
 
     def events(self, line: Line) -> Iterator[XEvent]:
@@ -78,39 +91,24 @@ class Space:
         begin = line.begin
         for field in self._fields(line.begin, line.end):
             if field.end - begin > _BATCH_BYTES:
-                yield from self._decode_line(begin, field.tag).events
+                yield from self._decode(XLine, begin, field.tag).events
                 begin = field.tag
-        yield from self._decode_line(begin, line.end).events
+        yield from self._decode(XLine, begin, line.end).events
 
-    def _decode_line(self, begin: int, end: int) -> XLine:
-        try:
-            return XLine.FromString(self.data[begin:end])
-        except DecodeError as error:
-            raise self._broken(begin, end, "XLine") from error
-
-    def stat_metadata(self, plane: Plane) -> Iterator[tuple[int, XStatMetadata]]:
-        """Yield what a plane says of its statistics, by the numbers that events have for them."""
-        for begin, end in self._values(plane, _STAT_METADATA):
-            try:
-                found = XStatMetadata.FromString(self.data[begin:end])
-            except DecodeError as error:
-                raise self._broken(begin, end, "XStatMetadata") from error
-            yield found.id, found
-
-    def event_metadata(self, plane: Plane) -> Iterator[tuple[int, XEventMetadata]]:
-        """Yield what a plane says of its events, by the numbers that events have for it."""
-        for begin, end in self._values(plane, _EVENT_METADATA):
-            try:
-                found = XEventMetadata.FromString(self.data[begin:end])
-            except DecodeError as error:
-                raise self._broken(begin, end, "XEventMetadata") from error
-            yield found.id, found
-
-    def _values(self, plane: Plane, number: int) -> Iterator[tuple[int, int]]:
-        """Yield where the values of a map's entries lie."""
+    def metadata(self, plane: Plane, message: type[_Message]) -> Iterator[_Message]:
+        """Yield what a plane says of its statistics or events: XStatMetadata, XEventMetadata."""
+        number = _STAT_METADATA if message is XStatMetadata else _EVENT_METADATA
         for entry in self._parts(plane.begin, plane.end, number):
             for field in self._parts(entry.begin, entry.end, _MAP_VALUE):
-                yield field.begin, field.end
+                yield self._decode(message, field.begin, field.end)
+
+    def _decode(self, message: type[_Message], begin: int, end: int) -> _Message:
+        try:
+            found: _Message = message.FromString(self.data[begin:end])
+        except DecodeError as error:
+            name = message.DESCRIPTOR.name
+            raise self._refuse(find_damage(self.data, begin, end, name)) from error
+        return found
 
     def _parts(self, begin: int, end: int, number: int) -> Iterator[Field]:
         """Yield the fields of a number that hold bytes."""
@@ -124,9 +122,6 @@ class Space:
         except BrokenFieldError as error:
             raise self._refuse(error) from error
 
-    def _broken(self, begin: int, end: int, message: str) -> InputError:
-        return self._refuse(find_damage(self.data, begin, end, message))
-
     def _refuse(self, error: BrokenFieldError) -> InputError:
         return InputError(
             f"{self.name}: the profile is broken at byte {error.offset:,} of "
@@ -134,14 +129,15 @@ class Space:
         )
 
 
-# The statistics that say of which instruction and program an event is.
-_OP: Final = "hlo_op"
-_MODULE: Final = "hlo_module"
-_PROGRAM: Final = "program_id"
-_RUN: Final = "run_id"
-_DEVICE: Final = "device_ordinal"
-_DURATION: Final = "device_duration_ps"
-_WANTED: Final = frozenset((_OP, _MODULE, _PROGRAM, _RUN, _DEVICE, _DURATION))
+# The statistics that say of which instruction and program an event is, by the fields of `Marks`.
+_MARKS: Final = {
+    "hlo_op": "op",
+    "hlo_module": "module",
+    "program_id": "program",
+    "run_id": "run",
+    "device_ordinal": "device",
+    "device_duration_ps": "duration_ps",
+}
 _INSTRUCTION: Final = re.compile(r"%?([^\s=%(){},]+)")
 _ALL_BITS: Final = (1 << 64) - 1  # ids are written with a sign and without
 
@@ -164,21 +160,21 @@ class Tables:
     """The names and the statistics of a plane's events."""
 
     def __init__(self, space: Space, plane: Plane) -> None:
-        self._stat_names = {number: one.name for number, one in space.stat_metadata(plane)}
-        self._wanted = {
-            number: name for number, name in self._stat_names.items() if name in _WANTED
+        self._stat_names = {one.id: one.name for one in space.metadata(plane, XStatMetadata)}
+        self._fields = {
+            number: _MARKS[name] for number, name in self._stat_names.items() if name in _MARKS
         }
         self._names: dict[int, str] = {}
         self._marks: dict[int, Marks] = {}
-        for number, one in space.event_metadata(plane):
+        for one in space.metadata(plane, XEventMetadata):
             name = one.display_name or one.name
             found = _INSTRUCTION.match(name)
             # A whole line of HLO is the name of events on TPU.
             if name:
-                self._names[number] = found[1] if found and name.startswith("%") else name
+                self._names[one.id] = found[1] if found and name.startswith("%") else name
             marks = self._read(one.stats, _NO_MARKS)
             if marks is not _NO_MARKS:
-                self._marks[number] = marks
+                self._marks[one.id] = marks
 
     def marks(self, metadata_id: int, stats: Iterable[XStat]) -> Marks:
         """Return what the statistics of an event say, and those of all events like it."""
@@ -190,34 +186,126 @@ class Tables:
 
     def _read(self, stats: Iterable[XStat], known: Marks) -> Marks:
         """Return what statistics say, else what is known already."""
-        wanted, has_any = self._wanted, False
-        op, module, program = known.op, known.module, known.program
-        run, device, duration_ps = known.run, known.device, known.duration_ps
+        found: dict[str, str | int] = {}
         for stat in stats:
-            name = wanted.get(stat.metadata_id)
-            if name is None:
+            field = self._fields.get(stat.metadata_id)
+            if field in {"op", "module"}:
+                is_own = stat.HasField("str_value")
+                text = stat.str_value if is_own else self._stat_names.get(stat.ref_value, "")
+                if text:
+                    found[field] = text
+            elif field is not None:
+                is_unsigned = stat.HasField("uint64_value")
+                value = stat.uint64_value if is_unsigned else stat.int64_value
+                found[field] = value & _ALL_BITS
+        return replace(known, **found) if found else known
+
+
+METADATA_PLANE: Final = "/host:metadata"
+_PROTO_STATS: Final = frozenset(("Hlo Proto", "hlo_proto", "HLO Proto"))
+_LABEL: Final = re.compile(r"(.*)\((\d{1,20})\)", re.DOTALL)  # NAME(PROGRAM_ID)
+_CONTAINERS: Final = frozenset(("while", "conditional", "call"))
+_WRAPPERS: Final = frozenset(("async-start", "fusion"))
+_COMMUNICATES: Final = COLLECTIVES | {"send", "recv"}
+_LOCAL: Final = (1 << 32) - 1  # what counts of an id within its computation
+_LATER: Final = ("-done", "-update")
+
+
+class Label(Struct, frozen=True):
+    """How a profile calls a program: the module's name, and its number in the process."""
+
+    name: str
+    program: int | None
+
+
+class ProfiledProgram(Struct, frozen=True):
+    """A program of a profile: its proto, and the roles of its instructions."""
+
+    label: Label
+    data: bytes
+    roles: Roles
+
+
+class Roles(Struct, frozen=True):
+    """What instructions are to each other, as far as times are concerned.
+
+    `owners` has the instructions of collectives, each with the one that begins it: itself, or
+    its start. `containers` hold other instructions, whose events stand in theirs. `entry` are
+    those that run once in each run.
+    """
+
+    owners: Mapping[str, str]
+    containers: frozenset[str]
+    entry: frozenset[str]
+
+
+def read_label(text: str) -> Label:
+    """Read `jit_step(12)`; without a number it is the name alone."""
+    found = _LABEL.fullmatch(text)
+    return Label(found[1], int(found[2])) if found else Label(text, None)
+
+
+def list_programs(space: Space) -> Iterator[ProfiledProgram]:
+    """Yield the programs of the plane `/host:metadata`; the same bytes of a label once."""
+    for plane in space.planes():
+        if plane.name == METADATA_PLANE:
+            yield from _list_programs(space, plane)
+
+
+def _list_programs(space: Space, plane: Plane) -> Iterator[ProfiledProgram]:
+    names = {one.id: one.name for one in space.metadata(plane, XStatMetadata)}
+    seen: set[tuple[Label, int]] = set()
+    for one in space.metadata(plane, XEventMetadata):
+        for stat in one.stats:
+            if names.get(stat.metadata_id) not in _PROTO_STATS or not stat.bytes_value:
                 continue
-            has_any = True
-            if name == _OP:
-                op = self._text(stat) or op
-            elif name == _MODULE:
-                module = self._text(stat) or module
-            elif name == _PROGRAM:
-                program = _number(stat)
-            elif name == _RUN:
-                run = _number(stat)
-            elif name == _DURATION:
-                duration_ps = _number(stat)
-            else:
-                device = _number(stat)
-        return Marks(op, module, program, run, device, duration_ps) if has_any else known
-
-    def _text(self, stat: XStat) -> str:
-        if stat.HasField("str_value"):
-            return stat.str_value
-        return self._stat_names.get(stat.ref_value, "")
+            found = make_program(read_label(one.name), stat.bytes_value)
+            key = (found.label, len(found.data))
+            if key not in seen:
+                seen.add(key)
+                yield found
 
 
-def _number(stat: XStat) -> int:
-    value = stat.uint64_value if stat.HasField("uint64_value") else stat.int64_value
-    return value & _ALL_BITS
+def make_program(label: Label, data: bytes) -> ProfiledProgram:
+    """Return a program; the error of a broken proto is met by who reads it."""
+    roles = Roles({}, frozenset(), frozenset())
+    head = find_proto_head(data)
+    if head is not None:
+        label = Label(head.module_name, label.program)
+        with suppress(InputError, DecodeError):
+            roles = _find_roles(decode_module(data, head, "").module)
+    return ProfiledProgram(label, data, roles)
+
+
+def _find_roles(module: HloModuleProto) -> Roles:
+    """Say which instructions are of collectives, and which hold others."""
+    inside = {
+        every.id
+        for every in module.computations
+        if any(_base(each) in _COMMUNICATES for each in every.instructions)
+    }
+    owners: dict[str, str] = {}
+    containers: set[str] = set()
+    for computation in module.computations:
+        names = {each.id & _LOCAL: each.name for each in computation.instructions}
+        for each in computation.instructions:
+            is_wrapper = each.opcode in _WRAPPERS and inside & {*each.called_computation_ids}
+            if each.opcode in _CONTAINERS:
+                containers.add(each.name)
+            elif each.opcode.endswith(_LATER):
+                started = names.get(each.operand_ids[0] & _LOCAL, "") if each.operand_ids else ""
+                if started in owners:
+                    owners[each.name] = owners[started]
+            elif _base(each) in _COMMUNICATES or is_wrapper:
+                owners[each.name] = each.name
+    entry = (
+        each.name
+        for every in module.computations
+        if every.id == module.entry_computation_id
+        for each in every.instructions
+    )
+    return Roles(owners, frozenset(containers), frozenset(entry))
+
+
+def _base(instruction: HloInstructionProto) -> str:
+    return instruction.opcode.removesuffix("-start")

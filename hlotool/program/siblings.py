@@ -124,8 +124,8 @@ def _find_mesh(module: Module, before: DumpFile) -> Mesh | None:
     """Return the mesh that a text names, if it can be the text of the same program."""
     # Start-up time: few programs have axes that no text of their own names.
     from hlotool.analysis.collectives.mesh import find_printed_mesh  # noqa: PLC0415
+    from hlotool.dump.groups import may_be_same_program  # noqa: PLC0415
     from hlotool.dump.modules import read_module_head  # noqa: PLC0415
-    from hlotool.dump.pairing import may_be_same_program  # noqa: PLC0415
     from hlotool.dump.text_kind import detect_kind  # noqa: PLC0415
 
     line = read_header_line(before)

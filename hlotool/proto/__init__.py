@@ -7,14 +7,13 @@ Everything behind this room reads text: a proto is printed as XLA prints it (the
 The map, in the order of the work:
 
 * `hlo.proto` says what the messages hold, `messages` makes their classes.
-* `kind` tells which message a file is, and `decode` reads it; `damage` finds the byte at which
-  one is broken, `weight` what it would take in memory, both by the fields that `wire` lists.
-* `nodes` follows the ids of a module to what they name, `order` says in which order XLA prints.
-* `module` prints the header and the tables (`frames` those of stack frames, `counts` says how many
-  devices there are), `computation` what stands between braces, `instruction` a line of it,
-  `attributes` (a room) what the opcode asks for.
-* `buffers` prints the buffer assignment that stands beside a module.
-* `values` (a room) prints single values.
+* `kind` tells which message a file is, and reads what little needs no class; `decode` reads a
+  whole file, and finds the byte at which one is broken.
+* `nodes` follows the ids of a module to what they name, and says in which order XLA prints.
+* `module` prints the header and what follows it, and proves on how many devices the module runs;
+  `instruction` prints a line, `attributes` what the opcode asks for, `sharding` what is attached
+  to any: shardings, groups of devices, where it comes from.
+* `shapes` and `literals` print types and values, `buffers` the assignment that stands beside.
 
 Importing any of it but `kind` needs the package protobuf.
 """

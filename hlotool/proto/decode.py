@@ -1,7 +1,4 @@
-"""Where is a message broken that does not decode?
-
-From the bytes of a proto to the text of the module in it.
-"""
+"""From the bytes of a proto to the text of the module in it, or to where it is broken."""
 
 from __future__ import annotations
 
@@ -35,6 +32,64 @@ from hlotool.proto.module import find_counts, prove_counts, render_head, render_
 _DEEPEST: Final = 100  # protobuf decodes no message that stands deeper
 
 
+_TEXT_PER_BYTE: Final = 64  # no real module comes near it
+_FREE_CHARACTERS: Final = 1 << 20
+
+
+class DecodedModule(Struct, frozen=True):
+    """The module of a file, and what stands beside it in some: configuration, buffer assignment."""
+
+    module: HloModuleProto
+    config: HloModuleConfigProto | None
+    size_bytes: int  # of the file
+    assignment: BufferAssignmentProto | None = None
+
+    @property
+    def limit(self) -> int:
+        """The most characters its text may have: a name may be long, and used often."""
+        return self.size_bytes * _TEXT_PER_BYTE + _FREE_CHARACTERS
+
+
+def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
+    """Return the module in a file, whichever message it is; raise InputError if it is broken."""
+    message = choose_message(data, head)
+    end = len(data) if head.end is None else head.end
+    if end > len(data):
+        raise _refuse(name, head.begin, f"it says that it goes on to byte {end:,}", len(data))
+    whole = data[head.begin : end] if head.begin or end != len(data) else data
+    try:
+        return _take(message, whole, len(data))
+    except DecodeError as error:
+        damage = find_damage(whole, 0, len(whole), message)
+        raise _refuse(name, head.begin + damage.offset, damage.why, len(data)) from error
+    except MemoryError as error:
+        raise InputError(f"{name}: the module does not fit into memory.") from error
+
+
+def _take(message: str, data: bytes, size_bytes: int) -> DecodedModule:
+    """Decode a message by its name and return the module in it."""
+    if message == "HloModuleProto":
+        return DecodedModule(HloModuleProto.FromString(data), None, size_bytes)
+    if message == "HloModuleProtoWithConfig":
+        both = HloModuleProtoWithConfig.FromString(data)
+        return DecodedModule(both.hlo_module, both.config, size_bytes)
+    if message == "HloUnoptimizedSnapshot":
+        return DecodedModule(HloUnoptimizedSnapshot.FromString(data).hlo_module, None, size_bytes)
+    is_snapshot = message == "HloSnapshot"
+    proto = HloSnapshot.FromString(data).hlo if is_snapshot else HloProto.FromString(data)
+    # An empty assignment says nothing.
+    has_one = proto.HasField("buffer_assignment") and proto.buffer_assignment.buffer_allocations
+    found = proto.buffer_assignment if has_one else None
+    return DecodedModule(proto.hlo_module, None, size_bytes, found)
+
+
+def _refuse(name: str, offset: int, why: str, size_bytes: int) -> InputError:
+    return InputError(
+        f"{name}: the protobuf is broken at byte {offset:,} of {size_bytes:,}: {why}; "
+        "was it copied to its end?"
+    )
+
+
 def find_damage(data: bytes, begin: int, end: int, message: str) -> BrokenFieldError:
     """Return where the message at [begin, end) is broken, and how.
 
@@ -63,68 +118,10 @@ def _decodes(message: str, data: bytes) -> bool:
     return True
 
 
-_TEXT_PER_BYTE: Final = 64  # no real module comes near it
-_FREE_CHARACTERS: Final = 1 << 20
-
-
-class DecodedModule(Struct, frozen=True):
-    """The module of a file, and what stands beside it in some: configuration, buffer assignment."""
-
-    module: HloModuleProto
-    config: HloModuleConfigProto | None
-    size_bytes: int  # of the file
-    assignment: BufferAssignmentProto | None = None
-
-
-def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
-    """Return the module in a file, whichever message it is; raise InputError if it is broken."""
-    message = choose_message(data, head)
-    end = len(data) if head.end is None else head.end
-    if end > len(data):
-        raise _describe(name, head.begin, f"it says that it goes on to byte {end:,}", len(data))
-    whole = data[head.begin : end] if head.begin or end != len(data) else data
-    try:
-        return _take(message, whole, len(data))
-    except DecodeError as error:
-        damage = find_damage(whole, 0, len(whole), message)
-        raise _describe(name, head.begin + damage.offset, damage.why, len(data)) from error
-    except MemoryError as error:
-        raise InputError(f"{name}: the module does not fit into memory.") from error
-
-
-def _take(message: str, data: bytes, size_bytes: int) -> DecodedModule:
-    """Decode a message by its name and return the module in it."""
-    if message == "HloModuleProto":
-        return DecodedModule(HloModuleProto.FromString(data), None, size_bytes)
-    if message == "HloModuleProtoWithConfig":
-        both = HloModuleProtoWithConfig.FromString(data)
-        return DecodedModule(both.hlo_module, both.config, size_bytes)
-    if message == "HloUnoptimizedSnapshot":
-        return DecodedModule(HloUnoptimizedSnapshot.FromString(data).hlo_module, None, size_bytes)
-    if message == "HloSnapshot":
-        return _take_both(HloSnapshot.FromString(data).hlo, size_bytes)
-    return _take_both(HloProto.FromString(data), size_bytes)
-
-
-def _take_both(proto: HloProto, size_bytes: int) -> DecodedModule:
-    """Return a module with its buffer assignment, if it has one: an empty one says nothing."""
-    has_one = proto.HasField("buffer_assignment") and proto.buffer_assignment.buffer_allocations
-    found = proto.buffer_assignment if has_one else None
-    return DecodedModule(proto.hlo_module, None, size_bytes, found)
-
-
-def _describe(name: str, offset: int, why: str, size_bytes: int) -> InputError:
-    return InputError(
-        f"{name}: the protobuf is broken at byte {offset:,} of {size_bytes:,}: {why}; "
-        "was it copied to its end?"
-    )
-
-
 def print_module(decoded: DecodedModule, name: str) -> str:
     """Return the text of a module; raise InputError if its ids lead nowhere."""
-    limit = decoded.size_bytes * _TEXT_PER_BYTE + _FREE_CHARACTERS
     try:
-        return render_module(decoded.module, decoded.config, name, limit)
+        return render_module(decoded.module, decoded.config, name, decoded.limit)
     except MemoryError as error:
         raise InputError(f"{name}: the text of the module does not fit into memory.") from error
 
@@ -136,8 +133,7 @@ def print_assignment(decoded: DecodedModule, name: str) -> str | None:
     """
     if decoded.assignment is None:
         return None
-    limit = decoded.size_bytes * _TEXT_PER_BYTE + _FREE_CHARACTERS
-    return render_assignment(decoded.assignment, decoded.module, name, limit)
+    return render_assignment(decoded.assignment, decoded.module, name, decoded.limit)
 
 
 def print_head(decoded: DecodedModule) -> str:

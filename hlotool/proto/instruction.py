@@ -1,38 +1,35 @@
-"""Which stack frames does a module name, and which numbers do they get when XLA prints it?
+"""One instruction as XLA writes it: name, type, opcode, operands, and what else it has.
 
-XLA takes up the frames that instructions name as it reads them: the tables of the text hold
-those alone, each once, in the order of the instructions, callers before what they call.
-
-How does XLA write one instruction? Name, type, opcode, operands, and what else it has.
-
-Follows xla/hlo/ir/hlo_instruction.cc (`PrintWithCanonicalNameMap`, `PrintExtraAttributes`).
+Follows xla/hlo/ir/hlo_instruction.cc (`PrintWithCanonicalNameMap`, `PrintExtraAttributes`). The
+tables of stack frames stand here as well, as instructions name the frames: XLA takes these up as
+it reads them, so the tables of the text hold those alone, each once, in the order of the
+instructions, callers before what they call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
 from hlotool.errors import InputError
-from hlotool.proto.attributes import ATTRIBUTES, COLLECTIVES, list_custom_call
+from hlotool.proto.attributes import list_own_attributes
 from hlotool.proto.literals import render_constant
 from hlotool.proto.messages import OpMetadata, StackFrameIndexProto
 from hlotool.proto.nodes import Block, Node
-from hlotool.proto.origins import (
+from hlotool.proto.shapes import ShapeTexts, escape_text, join_annotated, render_config
+from hlotool.proto.sharding import (
     find_payload,
     render_accuracy,
     render_frontend_attributes,
     render_metadata,
     render_original_value,
-    render_statistics,
+    render_sharding,
 )
-from hlotool.proto.shapes import ShapeTexts, escape_text, join_annotated, render_config
-from hlotool.proto.sharding import render_sharding
 
 _Key = TypeVar("_Key")
-Location = tuple[int, int, int, int, int, int]  # file, function, line, end, column, end
+Location: TypeAlias = tuple[int, int, int, int, int, int]  # file, function, line, end, column, end
 
 
 class FrameTables:
@@ -66,19 +63,15 @@ class FrameTables:
             parent = self.numbers[each] = _number(self._frames, (location, parent))
 
     def _take_location(self, number: int) -> int:
-        """Take up a place in a file, and the names in it; return its new number."""
+        """Take up a place in a file, and the names in it; return its new number, 0 without one."""
         if not 1 <= number <= len(self._places):
             return 0
         place = self._places[number - 1]
         files, functions = self._names
-        return _number(
-            self._locations,
-            (
-                _take_name(self._files, files, place.file_name_id),
-                _take_name(self._functions, functions, place.function_name_id),
-                *(place.line, place.end_line, place.column, place.end_column),
-            ),
-        )
+        file = _take_name(self._files, files, place.file_name_id)
+        function = _take_name(self._functions, functions, place.function_name_id)
+        lines = (place.line, place.end_line, place.column, place.end_column)
+        return _number(self._locations, (file, function, *lines))
 
     def lines(self) -> Iterator[str]:
         """Yield the text of the tables, nothing where no instruction names a frame.
@@ -87,10 +80,9 @@ class FrameTables:
         """
         if not self._frames:
             return
-        yield "\n\nFileNames\n"
-        yield from (f'{number} "{escape_text(name)}"\n' for name, number in self._files.items())
-        yield "\nFunctionNames\n"
-        yield from (f'{number} "{escape_text(name)}"\n' for name, number in self._functions.items())
+        for title, names in (("\nFileNames", self._files), ("FunctionNames", self._functions)):
+            yield f"\n{title}\n"
+            yield from (f'{number} "{escape_text(name)}"\n' for name, number in names.items())
         yield "\nFileLocations\n"
         for (file, function, *place), number in self._locations.items():
             yield (
@@ -112,25 +104,15 @@ def _number(taken: dict[_Key, int], key: _Key) -> int:
     return taken.setdefault(key, len(taken) + 1)
 
 
+# XLA's sugar: where an asynchronous operation runs one instruction, that one is written in its
+# place, `all-gather-start` for an async-start of an all-gather.
 _ASYNC_SUFFIXES: Final = {
     "async-start": "-start",
     "async-update": "-update",
     "async-done": "-done",
 }
-_WITH_TO_APPLY: Final = frozenset(
-    {
-        "all-reduce",
-        "all-reduce-start",
-        "call",
-        "map",
-        "reduce",
-        "reduce-scatter",
-        "reduce-window",
-        "scan",
-        "scatter",
-        "sort",
-    }
-)
+_REDUCERS: Final = {"all-reduce", "all-reduce-start", "reduce", "reduce-scatter", "reduce-window"}
+_APPLY: Final = _REDUCERS | {"call", "map", "scan", "scatter", "sort"}
 _PRED: Final = 1
 _MANY: Final = 100
 
@@ -148,11 +130,10 @@ class Surroundings(Struct, eq=False):
     def describe_origin(self, metadata: OpMetadata) -> str:
         """Return the metadata of an instruction; each different one is printed once."""
         key = metadata.SerializeToString()
-        text = self.origins.get(key)
-        if text is None:
+        if key not in self.origins:
             frame = self.frames.numbers.get(metadata.stack_frame_id, 0)
-            text = self.origins[key] = render_metadata(metadata, frame, self.payloads)
-        return text
+            self.origins[key] = render_metadata(metadata, frame, self.payloads)
+        return self.origins[key]
 
     def spend(self, count: int) -> None:
         """Count characters; raise InputError for more than there may be."""
@@ -184,10 +165,8 @@ def render_instruction(node: Node, around: Surroundings) -> str:
     ]
     if proto.HasField("original_value"):
         parts.append(f"origin={{{render_original_value(proto.original_value)}}}")
-    if proto.HasField("metadata"):
-        metadata = around.describe_origin(proto.metadata)
-        if metadata:
-            parts.append(f"metadata={{{metadata}}}")
+    if proto.HasField("metadata") and (metadata := around.describe_origin(proto.metadata)):
+        parts.append(f"metadata={{{metadata}}}")
     config = proto.backend_config
     if not config and proto.HasField("backend_config_payload"):
         config = find_payload(proto.backend_config_payload, around.payloads)
@@ -210,7 +189,14 @@ def _render_operands(node: Node, around: Surroundings) -> str:
 def _list_attributes(node: Node, around: Surroundings) -> list[str]:
     """Return what `PrintExtraAttributes` writes, in its order."""
     proto = node.proto
-    parts = _list_own(node, around)
+    parts = list_own_attributes(node, around.shapes)
+    if node.opcode == "async-start":
+        thread, block = proto.async_execution_thread, node.wrapped
+        if thread not in {"", "main"}:
+            parts.append(f'async_execution_thread="{escape_text(thread)}"')
+        # All attributes of the instruction that is written in its place.
+        if block and block.is_single and block.root:
+            parts += _list_attributes(block.root, around)
     if node.callees:
         parts += _list_callees(node, around)
     if proto.HasField("sharding"):
@@ -221,36 +207,13 @@ def _list_attributes(node: Node, around: Surroundings) -> list[str]:
     if node.predecessors:
         names = ", ".join(around.list_names(node.predecessors))
         parts.append(f"control-predecessors={{{names}}}")
-    if proto.HasField("statistics_viz") and proto.statistics_viz.statistics:
-        parts.append(f"statistics={render_statistics(proto.statistics_viz)}")
+    shown = proto.statistics_viz
+    if shown.statistics:
+        figures = (f"{each.stat_name}={each.stat_val:g}" for each in shown.statistics)
+        both = (f"visualizing_index={shown.stat_index_to_visualize}", *figures)
+        parts.append(f"statistics={{{','.join(both)}}}")
     if proto.HasField("result_accuracy") and (accuracy := render_accuracy(proto.result_accuracy)):
         parts.append(f"result_accuracy={accuracy}")
-    return parts
-
-
-def _list_own(node: Node, around: Surroundings) -> list[str]:
-    """Return the attributes that belong to the opcode."""
-    opcode = node.opcode
-    if (list_attributes := ATTRIBUTES.get(opcode)) is not None:
-        return list_attributes(node, around.shapes)
-    if (list_collective := COLLECTIVES.get(opcode)) is not None:
-        return list_collective(node.proto)
-    if opcode == "custom-call":
-        return list_custom_call(node.proto, around.shapes)
-    if opcode == "async-start":
-        return _list_async(node, around)
-    return []
-
-
-def _list_async(node: Node, around: Surroundings) -> list[str]:
-    """Return the thread, and all attributes of the instruction that is written in its place."""
-    thread = node.proto.async_execution_thread
-    parts = (
-        [f'async_execution_thread="{escape_text(thread)}"'] if thread not in {"", "main"} else []
-    )
-    block = node.wrapped
-    if block and block.is_single and block.root:
-        parts += _list_attributes(block.root, around)
     return parts
 
 
@@ -259,7 +222,7 @@ def _list_callees(node: Node, around: Surroundings) -> list[str]:
     opcode, names = node.opcode, around.list_names(node.callees)
     if opcode == "fusion":
         return [f"calls={names[0]}"]
-    if opcode in _WITH_TO_APPLY:
+    if opcode in _APPLY:
         is_composite = opcode == "call" and node.proto.is_composite
         return [f"to_apply={names[0]}", *["is_composite=true"] * is_composite]
     if opcode == "conditional":
@@ -273,12 +236,9 @@ def _list_callees(node: Node, around: Surroundings) -> list[str]:
     if opcode == "custom-call":
         return [f"called_computations={{{', '.join(names)}}}"]
     if opcode in _ASYNC_SUFFIXES:
-        return [] if opcode != "async-start" or _is_sugar(node.wrapped) else [f"calls={names[0]}"]
+        is_sugar = node.wrapped is not None and node.wrapped.is_single
+        return [f"calls={names[0]}"] * (opcode == "async-start" and not is_sugar)
     return [f"calls={', '.join(names)}"]
-
-
-def _is_sugar(block: Block | None) -> bool:
-    return block is not None and block.is_single
 
 
 def _pair(first: str, second: str, names: Sequence[str]) -> list[str]:

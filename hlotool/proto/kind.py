@@ -1,8 +1,8 @@
-"""Which fields lie where in the bytes of a message? Only tags and lengths are read.
+"""What is told of a proto from its bytes alone: its message, its fields, whether it is a profile.
 
-Which message of XLA is this file? Told from its bytes; nothing is decoded.
-
-Is this file a profile? Told from its first bytes; nothing is decoded.
+Nothing here needs the package protobuf: only tags and lengths are read, and the few fields of
+a memory-usage report (MemoryUsageReportProto of xla/service/memory_usage_report.proto: spaces, in
+them allocations, each with the table of the text form).
 """
 
 from __future__ import annotations
@@ -10,15 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import Final
 
 from msgspec import Struct
 
+from hlotool.errors import InputError
+
 VARINT: Final = 0
 LENGTH_DELIMITED: Final = 2
 FIXED_BYTES: Final = {1: 8, 5: 4}
-_CONTINUED: Final = 0x80
-_MOST_BITS: Final = 70
+_CONTINUED: Final = 0x80  # a digit after which the number goes on
+_MOST_BITS: Final = 70  # ten digits of seven bits hold any number of 64
+
+
+def is_proto_readable() -> bool:
+    """Whether the package protobuf is installed."""
+    try:
+        return find_spec("google.protobuf") is not None
+    except ModuleNotFoundError:  # nothing of google's is
+        return False
 
 
 class Field(Struct, frozen=True):
@@ -55,19 +66,16 @@ def list_fields(data: bytes, begin: int, end: int) -> Iterator[Field]:
         elif wire_type == LENGTH_DELIMITED:
             length, after = read_varint(data, after, end)
             if length > end - after:
-                left = f"{end - after:,} are left"
-                raise BrokenFieldError(
-                    position, f"a field says it is {length:,} bytes long; {left}"
-                )
+                why = f"a field says it is {length:,} bytes long; {end - after:,} are left"
+                raise BrokenFieldError(position, why)
             stop = after + length
         elif wire_type in FIXED_BYTES:
             stop = after + FIXED_BYTES[wire_type]
         else:
             raise BrokenFieldError(position, f"no field is stored in way {wire_type}")
         if number == 0 or stop > end:
-            raise BrokenFieldError(
-                position, "a field ends too early" if number else "no field is 0"
-            )
+            why = "a field ends too early" if number else "no field is 0"
+            raise BrokenFieldError(position, why)
         yield Field(number, wire_type, position, after, stop)
         position = stop
 
@@ -99,6 +107,15 @@ def read_varint(data: bytes, position: int, end: int) -> tuple[int, int]:
     raise BrokenFieldError(start, "a number has too many digits")
 
 
+def _read_tagged(data: bytes, position: int, tag: bytes) -> tuple[int, int]:
+    """Read the number behind a tag; raise BrokenFieldError where another field stands."""
+    if data[position : position + 1] != tag:
+        raise BrokenFieldError(position, "another field stands here")
+    return read_varint(data, position + 1, len(data))
+
+
+# No message says what it is. The first field of a module is its name, and the next one is there in
+# every file of XLA: what looks so is a module, however deep it stands.
 _MODULE_NAME: Final = re.compile(rb"[\w.\-<>()\[\] ]{1,1024}")
 _FIRST: Final = b"\x0a"  # the tag of field 1, of some length
 _AFTER_NAME: Final = (b"\x12", b"\x1a")  # fields 2 and 3 of HloModuleProto
@@ -169,11 +186,12 @@ def choose_message(data: bytes, head: ProtoHead) -> str:
     return "HloProto"
 
 
-def find_assignment(data: bytes, head: ProtoHead) -> bool:
-    """Say whether a buffer assignment stands beside the module: field 3 of HloProto, not empty."""
-    begin, end = head.begin, len(data) if head.end is None else min(head.end, len(data))
-    if head.depth == 0 or choose_message(data, head) not in {"HloProto", "HloSnapshot"}:
+def holds_assignment(data: bytes) -> bool:
+    """Whether a buffer assignment stands beside the module: field 3 of HloProto, not empty."""
+    head = find_proto_head(data)
+    if head is None or choose_message(data, head) not in {"HloProto", "HloSnapshot"}:
         return False
+    begin, end = head.begin, len(data) if head.end is None else min(head.end, len(data))
     if head.depth == _DEEPEST:
         first = next(iter(_list_whole(data, begin, end)), None)
         begin, end = (first.begin, first.end) if first else (end, end)
@@ -191,11 +209,10 @@ def _list_whole(data: bytes, begin: int, end: int) -> list[Field]:
     return found
 
 
-ENDING: Final = ".xplane.pb"
+PROFILE_ENDING: Final = ".xplane.pb"
 PROTO_ENDING: Final = ".hlo_proto.pb"  # of a program beside it
-_PLANES: Final = 1 << 3 | LENGTH_DELIMITED
-_ID: Final = 1 << 3 | VARINT
-_NAME: Final = 2 << 3 | LENGTH_DELIMITED
+_ID: Final = b"\x08"  # tags of an XPlane
+_NAME: Final = b"\x12"
 _PLANE_NAME: Final = re.compile(rb"(?:/(?:host|device):|Task Environment|#Chip)[ -~]{0,200}")
 
 
@@ -205,16 +222,71 @@ def is_profile(data: bytes) -> bool:
     file  := 0x0A length plane …
     plane := [ 0x08 id ] 0x12 length name …       "/host:…", "/device:…", "Task Environment"
     """
-    if data[:1] != bytes([_PLANES]):
-        return False
-    end = len(data)
     try:
-        _, position = read_varint(data, 1, end)
-        if data[position : position + 1] == bytes([_ID]):
-            _, position = read_varint(data, position + 1, end)
-        if data[position : position + 1] != bytes([_NAME]):
-            return False
-        length, position = read_varint(data, position + 1, end)
+        _, position = _read_tagged(data, 0, _FIRST)
+        if data[position : position + 1] == _ID:
+            _, position = _read_tagged(data, position, _ID)
+        length, position = _read_tagged(data, position, _NAME)
     except BrokenFieldError:
         return False
     return _PLANE_NAME.fullmatch(data[position : position + min(length, 256)]) is not None
+
+
+_SPACE, _ENTRY, _TABLE = 1, 3, 6  # the fields that hold messages, and the text of a table
+_TOTAL, _COLOR = 1, 2
+_ALLOCATION, _SIZE = 1, 2
+_TOTAL_TAG: Final = b"\x08"
+_COLOR_TAG: Final = b"\x10"
+_ENTRY_TAG: Final = b"\x1a"
+
+
+def is_usage_report(data: bytes) -> bool:
+    """Whether bytes begin as a report does: a space with its total, color and an allocation."""
+    try:
+        length, begin = _read_tagged(data, 0, _FIRST)
+        _, begin = _read_tagged(data, begin, _TOTAL_TAG)
+        if data[begin : begin + 1] == _COLOR_TAG:
+            _, begin = _read_tagged(data, begin, _COLOR_TAG)
+        _, begin = _read_tagged(data, begin, _ENTRY_TAG)
+    except BrokenFieldError:
+        return False
+    return length > 0 and data[begin : begin + 1] in {_TOTAL_TAG, _COLOR_TAG}
+
+
+def print_usage_report(data: bytes, name: str) -> str:
+    """Return the text form of a report, with exact sizes; raise InputError if it is broken."""
+    try:
+        return "".join(_list_usage(data))
+    except BrokenFieldError as error:
+        raise InputError(
+            f"{name}: the memory-usage report is damaged at byte {error.offset:,}: {error.why}."
+        ) from error
+
+
+def _list_usage(data: bytes) -> Iterator[str]:
+    for space in list_fields(data, 0, len(data)):
+        if space.number != _SPACE:
+            continue
+        fields = list(list_fields(data, space.begin, space.end))
+        total, color = _read_number(data, fields, _TOTAL), _read_number(data, fields, _COLOR)
+        yield f"Memory Space: (color={color})\nTotal bytes: {total}\n"
+        for entry in fields:
+            if entry.number == _ENTRY:
+                inner = list(list_fields(data, entry.begin, entry.end))
+                number, size = (
+                    _read_number(data, inner, _ALLOCATION),
+                    _read_number(data, inner, _SIZE),
+                )
+                yield f"allocation {number}: size {size}:\n"
+                for table in inner:
+                    if table.number == _TABLE:
+                        yield data[table.begin : table.end].decode("utf-8", "replace")
+        yield "\n"
+
+
+def _read_number(data: bytes, fields: list[Field], number: int) -> int:
+    """Return the number that a field holds, 0 where it is left out."""
+    for field in fields:
+        if field.number == number and field.wire_type == VARINT:
+            return read_varint(data, field.begin, field.end)[0]
+    return 0

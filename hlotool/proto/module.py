@@ -1,17 +1,10 @@
-"""How many replicas and partitions does a module run on, as far as its proto proves it?
+"""A module as XLA writes it: the header, the tables of stack frames, and the computations.
 
-A configuration and a device assignment say it. Else shardings do, whose tiles are all partitions,
-and the groups of collectives, which name each id of a kind once: of replicas, of partitions, or of
-both together. What contradicts itself proves nothing.
-
-In which order does XLA print computations, and the instructions of one?
-
-Follows `MakeComputationPostOrder`, `MakeEmbeddedComputationsList` and
-`ForEachInstructionPostOrderImpl` in xla/hlo/ir/hlo_module.cc and hlo_computation.cc.
-
-How does XLA write a module? The header, the tables of stack frames, and the computations.
-
-Follows xla/hlo/ir/hlo_module.cc (`HloModule::Print`) and hlo_computation.cc.
+Follows xla/hlo/ir/hlo_module.cc (`HloModule::Print`) and hlo_computation.cc. On how many devices a
+module runs, its header says only as far as the proto proves it. A configuration and a device
+assignment say it. Else shardings do, whose tiles are all partitions, and the groups of collectives,
+which name each id of a kind once: of replicas, of partitions, or of both together. What contradicts
+itself proves nothing.
 """
 
 from __future__ import annotations
@@ -29,13 +22,12 @@ from hlotool.proto.messages import (
     MeshProto,
     OpSharding,
     OriginalValueRecoveryTableProto,
-    ProgramShapeProto,
     ReplicaGroup,
     enum_names,
 )
-from hlotool.proto.nodes import Block, Node, find_scheduled, link_module
-from hlotool.proto.origins import render_frontend_attributes, render_original_array
+from hlotool.proto.nodes import Block, Node, link_module, list_scheduled, order_blocks, order_nodes
 from hlotool.proto.shapes import ShapeTexts, escape_text, join_annotated, join_numbers
+from hlotool.proto.sharding import render_frontend_attributes, render_original_array
 from hlotool.text import DeviceCounts
 
 _OTHER: Final = next(n for n, name in enum_names("OpSharding.Type").items() if name == "OTHER")
@@ -60,31 +52,22 @@ def prove_counts(module: HloModuleProto, config: HloModuleConfigProto | None) ->
     if (said := find_counts(module, config)) is not None:
         return said
     found: dict[_Kind, set[int]] = {"replicas": set(), "partitions": set(), "devices": set()}
-    for kind, count in _list_evidence(module):
-        found[kind].add(count)
-    replicas, partitions, devices = (_only(found[kind]) for kind in found)
+    for sharding in (module.spmd_output_sharding, *module.spmd_parameters_shardings):
+        found["partitions"].update(_list_tiles(sharding))
+    for computation in module.computations:
+        for instruction in computation.instructions:
+            if instruction.HasField("sharding"):
+                found["partitions"].update(_list_tiles(instruction.sharding))
+            opcode = instruction.opcode.removesuffix("-start")
+            if opcode in _COVERING and (count := _count_ids(instruction)):
+                found[_choose_kind(opcode, instruction)].add(count)
+    only = [next(iter(each)) if len(each) == 1 else None for each in found.values()]
+    replicas, partitions, devices = only
     if devices is not None and replicas is None and partitions and devices % partitions == 0:
         replicas = devices // partitions
     if devices is not None and partitions is None and replicas and devices % replicas == 0:
         partitions = devices // replicas
     return DeviceCounts(replicas, partitions)
-
-
-def _only(counts: set[int]) -> int | None:
-    return next(iter(counts)) if len(counts) == 1 else None
-
-
-def _list_evidence(module: HloModuleProto) -> Iterator[tuple[_Kind, int]]:
-    """Yield each count that something in a module names."""
-    for sharding in (module.spmd_output_sharding, *module.spmd_parameters_shardings):
-        yield from (("partitions", count) for count in _list_tiles(sharding))
-    for computation in module.computations:
-        for instruction in computation.instructions:
-            if instruction.HasField("sharding"):
-                yield from (("partitions", count) for count in _list_tiles(instruction.sharding))
-            opcode = instruction.opcode.removesuffix("-start")
-            if opcode in _COVERING and (count := _count_ids(instruction)):
-                yield _find_kind(opcode, instruction), count
 
 
 def _list_tiles(sharding: OpSharding) -> Iterator[int]:
@@ -115,73 +98,13 @@ def _count_ids(instruction: HloInstructionProto) -> int:
     return sum(len(each.replica_ids) for each in groups)
 
 
-def _find_kind(opcode: str, instruction: HloInstructionProto) -> _Kind:
+def _choose_kind(opcode: str, instruction: HloInstructionProto) -> _Kind:
     """Return what the ids in a collective's groups count."""
     if instruction.channel_id <= 0:
         return "replicas"
     if opcode not in _REDUCING:
         return "partitions"
     return "devices" if instruction.use_global_device_ids else "replicas"
-
-
-def order_blocks(blocks: Sequence[Block]) -> list[Block]:
-    """Return callees before callers: for each computation that nothing calls, what it calls."""
-    ordered: dict[int, Block] = {}
-    for block in blocks:
-        if not block.is_called:
-            for callee in _list_callees(block):
-                ordered.setdefault(callee.number, callee)
-            ordered[block.number] = block
-    return list(ordered.values())
-
-
-def _list_callees(block: Block) -> list[Block]:
-    """Return all computations below one, each behind those it calls."""
-    seen: set[int] = set()
-    ordered: list[Block] = []
-    stack: list[tuple[Block, Iterator[Node]]] = []
-    for node in block.nodes:
-        _push_callees(node, seen, stack)
-        while stack:
-            callee, rest = stack[-1]
-            inner = next(rest, None)
-            if inner is None:
-                stack.pop()
-                ordered.append(callee)
-            else:
-                _push_callees(inner, seen, stack)
-    return ordered
-
-
-def _push_callees(node: Node, seen: set[int], stack: list[tuple[Block, Iterator[Node]]]) -> None:
-    """Put the computations that an instruction calls on the stack, the first on top."""
-    for callee in reversed(node.callees):
-        if callee.number not in seen:
-            seen.add(callee.number)
-            stack.append((callee, iter(callee.nodes)))
-
-
-def order_nodes(block: Block) -> list[Node]:
-    """Return operands before users, from each instruction that nobody uses.
-
-    Control predecessors come before operands.
-    """
-    ordered: list[Node] = []
-    is_done = bytearray(len(block.nodes))  # 1 while what it needs is visited, 2 behind that
-    for start in block.nodes:
-        stack = [] if start.is_used else [start]
-        while stack:
-            node = stack[-1]
-            if is_done[node.place]:
-                stack.pop()
-                if is_done[node.place] == 1:
-                    is_done[node.place] = 2
-                    ordered.append(node)
-                continue
-            is_done[node.place] = 1
-            stack += [each for each in reversed(node.operands) if not is_done[each.place]]
-            stack += [each for each in node.predecessors if not is_done[each.place]]
-    return ordered
 
 
 _INDENT: Final = "  "
@@ -216,18 +139,23 @@ def render_module(
     frames = FrameTables(module.stack_frame_index, blocks)
     around = Surroundings(shapes, module.payloads, frames, name, limit)
     tab = _INDENT * depth
-    header = f"{tab}{render_head(module, config)}"
-    parts = [header, *_list_tables(module, around, depth), "\n\n"]
+    parts = [f"{tab}{render_head(module, config)}"]
+    if module.original_value_recovery_table.entries:
+        recovered = _list_recovery(module.original_value_recovery_table, around, depth + 1)
+        parts += [", origin_recovery_table={\n", *recovered, "}\n"]
+    parts += [*frames.lines(), "\n\n"]
     schedule = module.schedule.sequences if module.HasField("schedule") else {}
     for block in order_blocks(blocks):
         if block.is_wrapped and block.is_single:
             continue
         is_entry = block.number == module.entry_computation_id
         ids = schedule[block.number].instruction_ids if block.number in schedule else ()
-        lines = _list_lines(block, ids, around)
+        nodes = list_scheduled(block, ids, name) if ids else order_nodes(block)
         parts.append(f"{tab}{_render_signature(block, shapes, is_entry=is_entry)} {{\n")
-        parts += [f"{tab}  {line}\n" for line in lines]
-        parts.append(f"{tab}}}{_render_thread(block)}\n\n")
+        parts += [f"{tab}  {line}\n" for line in _list_lines(block, nodes, around)]
+        thread = block.proto.execution_thread
+        mark = f', execution_thread="{escape_text(thread)}"' if thread not in {"", "main"} else ""
+        parts.append(f"{tab}}}{mark}\n\n")
     return "".join(parts)
 
 
@@ -238,7 +166,14 @@ def _list_header(
     if module.HasField("schedule"):
         yield "is_scheduled=true"
     if module.input_output_alias.entries:
-        yield f"input_output_alias={{ {_render_aliases(module)} }}"
+        outputs = sorted(module.input_output_alias.entries, key=lambda e: [*e.output_shape_index])
+        aliases = ", ".join(
+            f"{join_numbers(each.output_shape_index)}: ({each.parameter_number}, "
+            f"{join_numbers(each.parameter_shape_index)}, "
+            f"{'must-alias' if each.kind == _MUST_ALIAS else 'may-alias'})"
+            for each in outputs
+        )
+        yield f"input_output_alias={{ {aliases} }}"
     if module.buffer_donor.entries:
         donors = sorted(
             (each.parameter_number, tuple(each.parameter_shape_index))
@@ -251,29 +186,18 @@ def _list_header(
     program = module.host_program_shape
     if config is not None and config.HasField("entry_computation_layout"):
         program = config.entry_computation_layout
-    yield f"entry_computation_layout={{{_render_program(program, shapes)}}}"
+    parameters = join_annotated(list(map(shapes.long, program.parameters)))
+    yield f"entry_computation_layout={{({parameters})->{shapes.long(program.result)}}}"
     if config is not None:
         yield from _list_propagation(config)
-    yield from _list_counts(module, config)
+    counts = find_counts(module, config)
+    if counts is not None and counts.replica_count != 1:
+        yield f"replica_count={counts.replica_count}"
+    if counts is not None and counts.num_partitions != 1:
+        yield f"num_partitions={counts.num_partitions}"
     if module.frontend_attributes.map:
         attributes = render_frontend_attributes(module.frontend_attributes.map)
         yield f"frontend_attributes={attributes}"
-
-
-def _render_aliases(module: HloModuleProto) -> str:
-    """Return which output lies in which parameter's memory, sorted by output."""
-    entries = sorted(module.input_output_alias.entries, key=lambda e: list(e.output_shape_index))
-    return ", ".join(
-        f"{join_numbers(each.output_shape_index)}: ({each.parameter_number}, "
-        f"{join_numbers(each.parameter_shape_index)}, "
-        f"{'must-alias' if each.kind == _MUST_ALIAS else 'may-alias'})"
-        for each in entries
-    )
-
-
-def _render_program(program: ProgramShapeProto, shapes: ShapeTexts) -> str:
-    parameters = join_annotated(list(map(shapes.long, program.parameters)))
-    return f"({parameters})->{shapes.long(program.result)}"
 
 
 def _list_propagation(config: HloModuleConfigProto) -> Iterator[str]:
@@ -285,24 +209,6 @@ def _list_propagation(config: HloModuleConfigProto) -> Iterator[str]:
         if flags and list(flags) != [False]:
             words = ",".join("true" if each else "false" for each in flags)
             yield f"allow_spmd_sharding_propagation_to_{key}={{{words}}}"
-
-
-def _list_counts(module: HloModuleProto, config: HloModuleConfigProto | None) -> Iterator[str]:
-    """Yield how many replicas and partitions there are, where that is not one."""
-    counts = find_counts(module, config)
-    if counts is not None and counts.replica_count != 1:
-        yield f"replica_count={counts.replica_count}"
-    if counts is not None and counts.num_partitions != 1:
-        yield f"num_partitions={counts.num_partitions}"
-
-
-def _list_tables(module: HloModuleProto, around: Surroundings, depth: int) -> Iterator[str]:
-    """Yield what follows the header: modules that recover values, and the tables of frames."""
-    if module.original_value_recovery_table.entries:
-        yield ", origin_recovery_table={\n"
-        yield from _list_recovery(module.original_value_recovery_table, around, depth + 1)
-        yield "}\n"
-    yield from around.frames.lines()
 
 
 def _list_recovery(
@@ -332,15 +238,8 @@ def _render_signature(block: Block, shapes: ShapeTexts, *, is_entry: bool) -> st
     return f"{'ENTRY ' * is_entry}%{block.name} ({parameters}) -> {result}"
 
 
-def _list_lines(block: Block, ids: Sequence[int], around: Surroundings) -> Iterator[str]:
-    """Yield the instructions in the order of the schedule, or in that of what they need."""
-    nodes = find_scheduled(block, ids, around.name) if ids else order_nodes(block)
+def _list_lines(block: Block, nodes: Sequence[Node], around: Surroundings) -> Iterator[str]:
     for node in nodes:
         line = render_instruction(node, around)
         around.spend(len(line))
         yield f"ROOT {line}" if node is block.root else line
-
-
-def _render_thread(block: Block) -> str:
-    thread = block.proto.execution_thread
-    return f', execution_thread="{escape_text(thread)}"' if thread not in {"", "main"} else ""

@@ -1,14 +1,16 @@
-"""What do the ids in a module point to? Each is followed once; one that points nowhere is refused.
+"""A module with its ids followed to what they name, and the orders in which XLA prints.
 
 As XLA does, only the low 32 bits of an instruction's id count, and they count within its
 computation. Operands stand before their users, callees before their callers: so nothing in a
-module that this returns goes in a circle.
+module that this returns goes in a circle. An id that points nowhere is refused. The orders follow
+`MakeComputationPostOrder`, `MakeEmbeddedComputationsList` and `ForEachInstructionPostOrderImpl` in
+xla/hlo/ir/hlo_module.cc and hlo_computation.cc.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -67,6 +69,16 @@ def link_module(module: HloModuleProto, name: str) -> list[Block]:
 def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
     """Fill a computation with its instructions."""
     by_id = block.by_id
+
+    def find(number: int, proto: HloInstructionProto) -> Node:
+        node = by_id.get(number & _LOCAL)
+        if node is None:
+            raise InputError(
+                f"{name}: {proto.name!r} in {block.name!r} names an instruction by the id "
+                f"{number & _LOCAL}; none before it has that."
+            )
+        return node
+
     for proto in block.proto.instructions:
         opcode = proto.opcode
         if not _is_opcode(opcode):
@@ -74,21 +86,21 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
         key = proto.id & _LOCAL
         if key in by_id:
             raise InputError(f"{name}: two instructions of {block.name!r} have the id {key}.")
-        operands = [_find(by_id, one, proto, block, name) for one in proto.operand_ids]
-        callees = [_find_callee(blocks, one, proto, name) for one in proto.called_computation_ids]
+        operands = [find(one, proto) for one in proto.operand_ids]
+        callees = [_get_callee(blocks, one, proto, name) for one in proto.called_computation_ids]
         node = Node(
             proto,
             _check_name(proto.name, name),
             opcode,
             operands,
-            [_find(by_id, one, proto, block, name) for one in proto.control_predecessor_ids],
+            [find(one, proto) for one in proto.control_predecessor_ids],
             callees,
             0,
             _find_wrapped(opcode, operands, callees),
         )
-        for operand in node.operands:
+        for operand in operands:
             operand.is_used = True
-        for callee in node.callees:
+        for callee in callees:
             callee.is_called = True
             callee.is_wrapped = callee.is_wrapped or opcode == _ASYNC_START
         by_id[key] = node
@@ -114,20 +126,7 @@ def _find_wrapped(opcode: str, operands: list[Node], callees: list[Block]) -> Bl
     return operands[0].wrapped if opcode in _LATER_ASYNC and operands else None
 
 
-def _find(
-    by_id: dict[int, Node], number: int, proto: HloInstructionProto, block: Block, name: str
-) -> Node:
-    """Return the instruction of an id; it stands before the one that names it."""
-    node = by_id.get(number & _LOCAL)
-    if node is None:
-        raise InputError(
-            f"{name}: {proto.name!r} in {block.name!r} names an instruction by the id "
-            f"{number & _LOCAL}; none before it has that."
-        )
-    return node
-
-
-def _find_callee(
+def _get_callee(
     blocks: dict[int, Block], number: int, proto: HloInstructionProto, name: str
 ) -> Block:
     """Return the computation of an id; it stands before the one that calls it."""
@@ -147,7 +146,7 @@ def _check_name(text: str, name: str) -> str:
     return text
 
 
-def find_scheduled(block: Block, ids: Iterable[int], name: str) -> list[Node]:
+def list_scheduled(block: Block, ids: Iterable[int], name: str) -> list[Node]:
     """Return the instructions that a schedule lists by their ids."""
     nodes = [block.by_id.get(number & _LOCAL) for number in ids]
     found = [node for node in nodes if node is not None]
@@ -157,3 +156,64 @@ def find_scheduled(block: Block, ids: Iterable[int], name: str) -> list[Node]:
             f"{len(block.nodes)} it has {len({id(node) for node in found})}."
         )
     return found
+
+
+def order_blocks(blocks: Sequence[Block]) -> list[Block]:
+    """Return callees before callers: for each computation that nothing calls, what it calls."""
+    ordered: dict[int, Block] = {}
+    for block in blocks:
+        if not block.is_called:
+            for callee in _list_callees(block):
+                ordered.setdefault(callee.number, callee)
+            ordered[block.number] = block
+    return list(ordered.values())
+
+
+def _list_callees(block: Block) -> list[Block]:
+    """Return all computations below one, each behind those it calls."""
+    seen: set[int] = set()
+    ordered: list[Block] = []
+    stack: list[tuple[Block, Iterator[Node]]] = []
+    for node in block.nodes:
+        _push_callees(node, seen, stack)
+        while stack:
+            callee, rest = stack[-1]
+            inner = next(rest, None)
+            if inner is None:
+                stack.pop()
+                ordered.append(callee)
+            else:
+                _push_callees(inner, seen, stack)
+    return ordered
+
+
+def _push_callees(node: Node, seen: set[int], stack: list[tuple[Block, Iterator[Node]]]) -> None:
+    """Put the computations that an instruction calls on the stack, the first on top."""
+    for callee in reversed(node.callees):
+        if callee.number not in seen:
+            seen.add(callee.number)
+            stack.append((callee, iter(callee.nodes)))
+
+
+def order_nodes(block: Block) -> list[Node]:
+    """Return operands before users, from each instruction that nobody uses.
+
+    Control predecessors come before operands.
+    """
+    ordered: list[Node] = []
+    is_done = bytearray(len(block.nodes))  # 1 while what it needs is visited, 2 behind that
+    # By hand and not by calls: a chain of instructions may be longer than Python's stack.
+    for start in block.nodes:
+        stack = [] if start.is_used else [start]
+        while stack:
+            node = stack[-1]
+            if is_done[node.place]:
+                stack.pop()
+                if is_done[node.place] == 1:
+                    is_done[node.place] = 2
+                    ordered.append(node)
+                continue
+            is_done[node.place] = 1
+            stack += [each for each in reversed(node.operands) if not is_done[each.place]]
+            stack += [each for each in node.predecessors if not is_done[each.place]]
+    return ordered

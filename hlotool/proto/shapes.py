@@ -1,12 +1,6 @@
-"""How does XLA write the type of a value, with its layout and without?
+"""The type of a value as XLA writes it, lists, and foreign text, escaped between quotes.
 
 Follows xla/shape_util.cc (`PrintHumanString`) and xla/layout.cc (`Layout::Print`).
-
-How does XLA write windows, paddings, and which dimension of an operand is for what?
-
-Follows xla/window_util.cc, xla/hlo/ir/hlo_instruction.cc and hlo_instructions.cc.
-
-How does XLA write foreign text: as it stands, or escaped between quotes?
 """
 
 from __future__ import annotations
@@ -16,26 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
-from hlotool.proto.messages import (
-    ConvolutionDimensionNumbers,
-    DotDimensionNumbers,
-    GatherDimensionNumbers,
-    LayoutProto,
-    PaddingConfig,
-    RaggedDotDimensionNumbers,
-    ScatterDimensionNumbers,
-    ShapeProto,
-    Window,
-    WindowDimension,
-    enum_names,
-)
+from hlotool.proto.messages import LayoutProto, ShapeProto, enum_names
 
-UNBOUNDED: Final = -(1 << 63)  # a dimension without a bound; in a tile: combine with the next
+_UNBOUNDED: Final = -(1 << 63)  # a dimension without a bound; in a tile: combine with the next
 _NAMES: Final = {number: name.lower() for number, name in enum_names("PrimitiveType").items()}
 _NUMBERS: Final = {name: number for number, name in enum_names("PrimitiveType").items()}
 TUPLE: Final = _NUMBERS["TUPLE"]
 _OPAQUE: Final = _NUMBERS["OPAQUE_TYPE"]
-TOKEN: Final = _NUMBERS["TOKEN"]
+_TOKEN: Final = _NUMBERS["TOKEN"]
 _BUFFER: Final = _NUMBERS["BUFFER"]
 _INTEGRAL: Final = frozenset(number for name, number in _NUMBERS.items() if name[0] in "SU")
 _ANNOTATED_EVERY: Final = 5  # elements of a list, and operands, between two index comments
@@ -45,24 +27,23 @@ class ShapeTexts:
     """The texts of the shapes of a module; each different shape is printed once."""
 
     def __init__(self) -> None:
+        # By the bytes of the message: a module has many instructions and few different shapes.
         self._long: dict[bytes, str] = {}
         self._short: dict[bytes, str] = {}
 
     def long(self, shape: ShapeProto) -> str:
         """Return a shape with layouts: `f32[64,8]{1,0:T(8,128)}`."""
         key = shape.SerializeToString()
-        text = self._long.get(key)
-        if text is None:
-            text = self._long[key] = _render(shape, self.long, has_layout=True)
-        return text
+        if key not in self._long:
+            self._long[key] = _render(shape, self.long, has_layout=True)
+        return self._long[key]
 
     def short(self, shape: ShapeProto) -> str:
         """Return a shape without layouts: `f32[64,8]`."""
         key = shape.SerializeToString()
-        text = self._short.get(key)
-        if text is None:
-            text = self._short[key] = _render(shape, self.short, has_layout=False)
-        return text
+        if key not in self._short:
+            self._short[key] = _render(shape, self.short, has_layout=False)
+        return self._short[key]
 
 
 def primitive_name(element_type: int) -> str:
@@ -89,39 +70,31 @@ def _render(
         return f"({join_annotated([render_part(each) for each in shape.tuple_shapes])})"
     if element_type == _BUFFER:
         return f"b({', '.join(render_part(each) for each in shape.tuple_shapes)})"
-    if element_type in {_OPAQUE, TOKEN}:
+    if element_type in {_OPAQUE, _TOKEN}:
         return "opaque[]" if element_type == _OPAQUE else "token[]"
-    dimensions = shape.dimensions
-    text = f"{primitive_name(element_type)}[{_render_dimensions(shape)}]"
+    dimensions, dynamic = shape.dimensions, shape.is_dynamic_dimension
+    sizes = list(map(str, dimensions))
+    if any(dynamic):
+        sizes = [
+            "?" if size == _UNBOUNDED else f"<={size}" if is_dynamic else str(size)
+            for size, is_dynamic in zip(dimensions, [*dynamic, *dimensions], strict=False)
+        ]
+    text = f"{primitive_name(element_type)}[{','.join(sizes)}]"
     if not has_layout or not shape.HasField("layout"):
         return text
-    layout = render_layout(shape.layout)
-    return text if layout == "{}" and not dimensions else text + layout
-
-
-def _render_dimensions(shape: ShapeProto) -> str:
-    dimensions, dynamic = shape.dimensions, shape.is_dynamic_dimension
-    if not any(dynamic):
-        return ",".join(map(str, dimensions))
-    parts = [
-        "?" if size == UNBOUNDED else f"<={size}" if is_dynamic else str(size)
-        for size, is_dynamic in zip(dimensions, [*dynamic, *dimensions], strict=False)
-    ]
-    return ",".join(parts)
-
-
-def render_layout(layout: LayoutProto) -> str:
-    """Return a layout in braces: the order of dimensions, and after a colon what else it has."""
-    order = ",".join(map(str, layout.minor_to_major))
-    more = "".join(_layout_parts(layout))
-    return f"{{{order}:{more}}}" if more else f"{{{order}}}"
+    order = ",".join(map(str, shape.layout.minor_to_major))
+    more = "".join(_layout_parts(shape.layout))
+    if not order and not more and not dimensions:
+        return text
+    return f"{text}{{{order}:{more}}}" if more else f"{text}{{{order}}}"
 
 
 def _layout_parts(layout: LayoutProto) -> list[str]:
+    """Return what a layout has besides the order of dimensions; it stands behind a colon."""
     parts: list[str] = []
     if layout.tiles:
         tiles = (
-            ",".join("*" if n == UNBOUNDED else str(n) for n in tile.dimensions)
+            ",".join("*" if n == _UNBOUNDED else str(n) for n in tile.dimensions)
             for tile in layout.tiles
         )
         parts.append("T" + "".join(f"({each})" for each in tiles))
@@ -151,133 +124,9 @@ def _render_whole(shape: ShapeProto) -> str:
     return _render(shape, _render_whole, has_layout=True)
 
 
-_MOST_DIMENSIONS: Final = 1000
-
-
 def join_numbers(numbers: Iterable[int]) -> str:
     """Return numbers in braces: `{0,2}`."""
     return f"{{{','.join(map(str, numbers))}}}"
-
-
-def render_window(window: Window) -> str:
-    """Return a window in braces; what is the same as without it is left out, but for its size."""
-    dimensions = window.dimensions
-    fields: list[tuple[str, Callable[[WindowDimension], str], bool]] = [
-        ("size", lambda each: str(each.size), bool(dimensions)),
-        ("stride", lambda each: str(each.stride), any(each.stride != 1 for each in dimensions)),
-        (
-            "pad",
-            lambda each: f"{each.padding_low}_{each.padding_high}",
-            any(each.padding_low or each.padding_high for each in dimensions),
-        ),
-        (
-            "lhs_dilate",
-            lambda each: str(each.base_dilation),
-            any(each.base_dilation != 1 for each in dimensions),
-        ),
-        (
-            "rhs_dilate",
-            lambda each: str(each.window_dilation),
-            any(each.window_dilation != 1 for each in dimensions),
-        ),
-        (
-            "rhs_reversal",
-            lambda each: str(int(each.window_reversal)),
-            any(each.window_reversal for each in dimensions),
-        ),
-    ]
-    parts = [f"{key}={'x'.join(map(get, dimensions))}" for key, get, is_shown in fields if is_shown]
-    return f"{{{' '.join(parts)}}}"
-
-
-def render_padding(padding: PaddingConfig) -> str:
-    """Return what is added at the edges, and between elements: `1_0_1x1_1_0`."""
-    has_interior = any(each.interior_padding for each in padding.dimensions)
-    return "x".join(
-        f"{each.edge_padding_low}_{each.edge_padding_high}"
-        + (f"_{each.interior_padding}" if has_interior else "")
-        for each in padding.dimensions
-    )
-
-
-def render_labels(numbers: ConvolutionDimensionNumbers) -> str:
-    """Return the letter of each dimension of a convolution: `b01f_01io->b01f`."""
-    inputs = _label(
-        ("b", numbers.input_batch_dimension),
-        ("f", numbers.input_feature_dimension),
-        numbers.input_spatial_dimensions,
-    )
-    kernel = _label(
-        ("i", numbers.kernel_input_feature_dimension),
-        ("o", numbers.kernel_output_feature_dimension),
-        numbers.kernel_spatial_dimensions,
-    )
-    output = _label(
-        ("b", numbers.output_batch_dimension),
-        ("f", numbers.output_feature_dimension),
-        numbers.output_spatial_dimensions,
-    )
-    return f"{inputs}_{kernel}->{output}"
-
-
-def _label(first: tuple[str, int], second: tuple[str, int], spatial: Sequence[int]) -> str:
-    """Return the letters in the order of the dimensions; `?` for one without."""
-    places = [first, second, *((str(number), place) for number, place in enumerate(spatial))]
-    size = max(place for _, place in places) + 1
-    letters = ["?"] * min(size, _MOST_DIMENSIONS)
-    for letter, place in places:
-        if 0 <= place < len(letters):
-            letters[place] = letter
-    return "".join(letters)
-
-
-def list_dot(numbers: DotDimensionNumbers) -> list[str]:
-    """Return the dimensions of a dot as attributes."""
-    parts = []
-    if numbers.lhs_batch_dimensions:
-        parts.append(f"lhs_batch_dims={join_numbers(numbers.lhs_batch_dimensions)}")
-    parts.append(f"lhs_contracting_dims={join_numbers(numbers.lhs_contracting_dimensions)}")
-    if numbers.rhs_batch_dimensions:
-        parts.append(f"rhs_batch_dims={join_numbers(numbers.rhs_batch_dimensions)}")
-    parts.append(f"rhs_contracting_dims={join_numbers(numbers.rhs_contracting_dimensions)}")
-    return parts
-
-
-def list_ragged_dot(numbers: RaggedDotDimensionNumbers) -> list[str]:
-    """Return the dimensions of a ragged dot as attributes."""
-    parts = list_dot(numbers.dot_dimension_numbers)
-    parts.append(f"lhs_ragged_dims={join_numbers(numbers.lhs_ragged_dimensions)}")
-    if numbers.rhs_group_dimensions:
-        parts.append(f"rhs_group_dims={join_numbers(numbers.rhs_group_dimensions)}")
-    return parts
-
-
-def list_gather(numbers: GatherDimensionNumbers) -> list[str]:
-    """Return the dimensions of a gather as attributes."""
-    return [
-        f"offset_dims={join_numbers(numbers.offset_dims)}",
-        f"collapsed_slice_dims={join_numbers(numbers.collapsed_slice_dims)}",
-        f"start_index_map={join_numbers(numbers.start_index_map)}",
-        *_list_if("operand_batching_dims", numbers.operand_batching_dims),
-        *_list_if("start_indices_batching_dims", numbers.start_indices_batching_dims),
-        f"index_vector_dim={numbers.index_vector_dim}",
-    ]
-
-
-def list_scatter(numbers: ScatterDimensionNumbers) -> list[str]:
-    """Return the dimensions of a scatter as attributes."""
-    return [
-        f"update_window_dims={join_numbers(numbers.update_window_dims)}",
-        f"inserted_window_dims={join_numbers(numbers.inserted_window_dims)}",
-        f"scatter_dims_to_operand_dims={join_numbers(numbers.scatter_dims_to_operand_dims)}",
-        *_list_if("input_batching_dims", numbers.input_batching_dims),
-        *_list_if("scatter_indices_batching_dims", numbers.scatter_indices_batching_dims),
-        f"index_vector_dim={numbers.index_vector_dim}",
-    ]
-
-
-def _list_if(key: str, numbers: Sequence[int]) -> list[str]:
-    return [f"{key}={join_numbers(numbers)}"] if numbers else []
 
 
 _PLAIN: Final = re.compile(r"[ !#-&(-\[\]-~]*+")  # printable, but no quote and no backslash

@@ -48,7 +48,7 @@ def answer_text(
     `given` says which options are given that ask about a program.
     """
     file = request.find_other(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT)
-    if file is not None and TextKind.MEMORY_REPORT in file.kinds:
+    if file is not None and file.kind is TextKind.MEMORY_REPORT:
         _refuse_without_dump(given, "a memory-usage report")
         print_document(describe_usage(file, request, "spaces", "allocations", "rows"), options)
         return None

@@ -28,8 +28,8 @@ from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
 from hlotool.dump.files import StageChoice
 from hlotool.dump.read import STDIN
-from hlotool.dump.remote import is_address
 from hlotool.dump.siblings import NamedFiles
+from hlotool.dump.stores import is_address
 from hlotool.errors import UsageError
 from hlotool.hlo import Module
 from hlotool.program.program import Assumptions

@@ -8,7 +8,8 @@ from hlotool.analysis.memory_text import USAGE_FIGURES, USAGE_REPORT, compare_to
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
 from hlotool.dump.files import DumpFile
-from hlotool.dump.siblings import find_usage_report
+from hlotool.dump.siblings import find_sibling
+from hlotool.dump.text_kind import TextKind
 from hlotool.errors import HlotoolError
 from hlotool.oom.usage_report import parse_usage_report
 from hlotool.program.program import Program
@@ -44,7 +45,7 @@ def describe_usage(file: DumpFile, request: Request, *shown: str) -> Document:
 def check_usage(program: Program) -> None:
     """Say on stderr where the report beside a dump has other totals than its allocations."""
     path = program.paths.buffers_path
-    file = find_usage_report(path) if path and program.assignment else None
+    file = find_sibling(path, TextKind.MEMORY_REPORT) if path and program.assignment else None
     if file is None or program.assignment is None:
         return
     try:
