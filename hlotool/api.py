@@ -28,7 +28,7 @@ from hlotool.analysis.outline.report import OutlineRow
 from hlotool.analysis.show.report import ShowReport
 from hlotool.analysis.summary.report import ProgramRow, Summary
 from hlotool.dump.files import Input, Inputs, StageChoice
-from hlotool.dump.find import Compiled, find_inputs, find_inputs_in_compiled, find_inputs_in_text
+from hlotool.dump.find import Compiled, resolve_compiled, resolve_inputs, resolve_text
 from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.hlo import Module
@@ -186,15 +186,15 @@ def _find(
 ) -> tuple[str, Inputs]:
     """Return what a path or a text leads to, and what to call it."""
     if isinstance(dump, Compiled):
-        return _TEXT, find_inputs_in_compiled(dump, stage, module)
+        return _TEXT, resolve_compiled(dump, stage, module)
     _refuse_jitted(dump)
     path = os.fspath(dump)
     if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
         # A file's name may hold a line break too.
         if os.path.exists(dump):  # noqa: PTH110  (paths stay strings)
-            return path, find_inputs(path, stage, module, named)
-        return _TEXT, find_inputs_in_text(dump, stage, module)
-    return path, find_inputs(path, stage, module, named)
+            return path, resolve_inputs(path, stage, module, named)
+        return _TEXT, resolve_text(dump, stage, module)
+    return path, resolve_inputs(path, stage, module, named)
 
 
 def _refuse_jitted(asked: object) -> None:

@@ -1,7 +1,7 @@
-"""Which texts does a regular expression of the user's find, in time linear in the text?
+"""Regular expressions of the user's, searched in time linear in the text.
 
-RE2 finds them; on `(a+)+$` and `a.*a.*a.*b` Python's own engine may take years. This is the one
-place that knows google-re2.
+RE2 does it; on `(a+)+$` and `a.*a.*a.*b` Python's own engine may take years. This is the one place
+that knows google-re2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How does the process start and end, whatever interrupts it?
+"""The start and the end of the process, whatever interrupts it.
 
 Ctrl-C ends it with 130 and without a traceback: from the first line here on, so that the
 imports that take most of a short run are in it. Before it are Python's own.

@@ -1,14 +1,13 @@
-r"""How does foreign text stay text? Names, paths, options and expressions may hold anything.
+r"""Text of others: a dump with its name, and how any words of theirs are written.
 
-A terminal acts on control characters, a reader is misled by marks that turn the direction of
-writing, and a CI system takes some lines for commands. Whoever writes an answer or a message
-escapes the text of others here: a line break becomes `\\n`, ESC `\\x1b`, U+202E `\\u202e`, and a
-byte of a file name that is no UTF-8 `\\xff`. What is escaped already is left as it is.
+Names, paths, options and expressions may hold anything. A terminal acts on control characters, a
+reader is misled by marks that turn the direction of writing, and a CI system takes some lines for
+commands. Whoever writes an answer or a message escapes the text of others here: a line break
+becomes `\\n`, ESC `\\x1b`, U+202E `\\u202e`, and a byte of a file name that is no UTF-8 `\\xff`.
+What is escaped already is left as it is.
 
-Text with a name: everything downstream speaks in offsets into it.
-
-Lines and columns are worked out only when somebody asks, which is when an error is
-printed; no reader counts newlines.
+Everything downstream of a `Source` speaks in offsets into it. Lines and columns are worked out only
+when somebody asks, which is when an error is printed; no reader counts newlines.
 """
 
 from __future__ import annotations

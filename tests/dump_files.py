@@ -62,7 +62,7 @@ def find_texts(folder: Path) -> list[Path]:
     return [path for path in found if path]
 
 
-def find_modules(*roots: Path) -> list[Path]:
+def split_modules(*roots: Path) -> list[Path]:
     """Find every HLO text below some folders, cases too; large ones in pairs are left out."""
     left_out = {ODD, PAIRS}
     found = {path for root in roots for path in root.rglob("*.txt*")}

@@ -10,7 +10,7 @@ from dump_files import TESTDATA
 from tables import TableCase, find_cases
 
 from hlotool.dump.files import DumpedProgram, DumpFile, Input
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.siblings import NamedFiles
 
 INPUTS = TESTDATA / "inputs"
@@ -33,7 +33,7 @@ SIBLINGS = {
 
 def only_input(path: object, **named: str) -> Input:
     """Find the one input that a path leads to."""
-    (found,) = find_inputs(str(path), named=NamedFiles(**named)).inputs
+    (found,) = resolve_inputs(str(path), named=NamedFiles(**named)).inputs
     return found
 
 

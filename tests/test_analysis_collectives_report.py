@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from collective_cases import CASES, analyze, read_options, read_rows, read_totals, write
-from dump_files import PRINTED, SEEDS, SHARED, TESTDATA, find_modules, needs_shared, read_text
+from dump_files import PRINTED, SEEDS, SHARED, TESTDATA, needs_shared, read_text, split_modules
 from each import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,7 +53,7 @@ def expect_rows(
 DEFAULTS = [path for path in PRINTED if ".default." in path.name]
 DUMPS = [
     path
-    for path in find_modules(TESTDATA / "dumps", TESTDATA / "packed", SHARED / "dumps", SEEDS)
+    for path in split_modules(TESTDATA / "dumps", TESTDATA / "packed", SHARED / "dumps", SEEDS)
     # test_printing_style_changes_nothing has those printed; a pasted fragment may be no module
     if path.parent.name not in {"printed", "pasted"}
 ]

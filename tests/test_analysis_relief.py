@@ -26,7 +26,7 @@ from hlotool.analysis.memory.reduction_plan import (
 )
 from hlotool.analysis.memory.report import MemoryReport, measure_headroom
 from hlotool.analysis.memory.savings import Tenures
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
 from hlotool.table.sums import join_rows
@@ -40,7 +40,7 @@ CHANGES = measure_changes(with_shared=False)
 @cache
 def load(folder: Path) -> Program:
     path = str(folder)
-    return load_program(find_inputs(path, "after", None).inputs[0], path, with_buffers=True)
+    return load_program(resolve_inputs(path, "after", None).inputs[0], path, with_buffers=True)
 
 
 def report_of(folder: Path) -> MemoryReport:

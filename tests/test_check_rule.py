@@ -13,7 +13,7 @@ from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.run import plan_run, run_plan
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.program.program import Program
 from hlotool.table.expression.grammar import parse_expression
 from hlotool.table.expression.tree import Expression
@@ -66,7 +66,7 @@ def test_every_text_is_parsed_once(budget: Budget, count: int, parsed: list[str]
 def test_modules_share_their_rules(parsed: list[str]) -> None:
     rules = [compile_rule(budget) for budget, _ in BUDGETS.values()]
     count = len(parsed)
-    plan = plan_run(rules, find_inputs(str(DUMPS / "cpu")), ())
+    plan = plan_run(rules, resolve_inputs(str(DUMPS / "cpu")), ())
     assert len(plan.tasks) > 1
     assert run_plan(plan, lambda _: None).results
     assert len(parsed) == count

@@ -15,7 +15,7 @@ from test_summarize import write_dumps
 
 import hlotool
 from hlotool.cli import run
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.workers import Failure, connect_cluster, map_inputs
 from hlotool.program.fleet import Measured, Member, measure_member
 
@@ -57,7 +57,7 @@ class Deadly:
 
 def members_of(folder: Path) -> list[Member]:
     """Return the programs of a folder."""
-    return [Member(one, str(folder)) for one in find_inputs(str(folder)).inputs]
+    return [Member(one, str(folder)) for one in resolve_inputs(str(folder)).inputs]
 
 
 def test_the_command_reads_with_it(

@@ -14,7 +14,7 @@ import pytest
 from dump_files import TESTDATA
 
 import hlotool
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.errors import HlotoolError, UsageError
 from hlotool.proto.messages import BufferAssignmentProto, HloProto
 
@@ -79,7 +79,7 @@ def test_there_are_protos_of_all_backends() -> None:
 @pytest.mark.parametrize("path", PROTOS, ids=lambda path: f"{path.parent.name}/{path.name[:30]}")
 def test_the_text_is_that_of_xla(path: Path, tmp_path: Path) -> None:
     """But for phis, the shape of an output, and TPU's pages, which no proto has."""
-    buffers = find_inputs(str(copy_alone(path, tmp_path / "alone"))).inputs[0].buffers
+    buffers = resolve_inputs(str(copy_alone(path, tmp_path / "alone"))).inputs[0].buffers
     assert buffers is not None
     ending = ".hlo.pb.gz" if path.suffix == ".gz" else ".hlo.pb"
     beside = path.with_name(path.name.removesuffix(ending) + TEXT + path.suffix.replace(".pb", ""))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hlotool.cli import run
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import InputError
 
@@ -70,7 +70,7 @@ def test_the_nearest_text_is_used(
     typed, content, beside, used = case
     write(tmp_path, *beside)
     (tmp_path / typed).write_bytes(content)
-    found = find_inputs(str(tmp_path / typed))
+    found = resolve_inputs(str(tmp_path / typed))
     assert [each.path for each in found.inputs] == [str(tmp_path / used)]
     assert found.notes[0].startswith(f"{tmp_path / typed}: ")
     assert found.notes[0].endswith(f"This is about {tmp_path / used}, beside it.")
@@ -84,7 +84,7 @@ def test_the_same_file_compressed_is_used_whatever_it_is_called(tmp_path: Path) 
     (tmp_path / "step.txt").write_bytes(b"HloModule f\n\xff\xfe")
     (tmp_path / "step.txt.gz").write_bytes(gzip.compress(TEXT.format(name="f").encode()))
     (tmp_path / "other.txt").write_text(TEXT.format(name="g"), encoding="utf-8")
-    found = find_inputs(str(tmp_path / "step.txt"))
+    found = resolve_inputs(str(tmp_path / "step.txt"))
     assert [each.path for each in found.inputs] == [str(tmp_path / "step.txt.gz")]
 
 
@@ -93,20 +93,20 @@ def test_what_is_refused_too_is_passed_over(tmp_path: Path) -> None:
     cut = gzip.compress(TEXT.format(name="f").encode())[:-9]
     (tmp_path / "module_0001.f.cpu_after_optimizations.txt.gz").write_bytes(cut)
     (tmp_path / "module_0001.f.ir-no-opt.ll").write_text(LLVM, encoding="utf-8")
-    found = find_inputs(str(tmp_path / "module_0001.f.ir-no-opt.ll"))
+    found = resolve_inputs(str(tmp_path / "module_0001.f.ir-no-opt.ll"))
     assert found.inputs[0].path.endswith("before_optimizations.txt")
 
 
 def test_what_is_missing_or_alone_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "module_0001.f.before_optimizations.txt")
     with pytest.raises(InputError, match="there is no such file"):
-        find_inputs(str(tmp_path / "module_0001.f.cpu_after_optimizations.txt"))
+        resolve_inputs(str(tmp_path / "module_0001.f.cpu_after_optimizations.txt"))
     (tmp_path / "module_0002.f.ir-no-opt.ll").write_text(LLVM, encoding="utf-8")
     with pytest.raises(InputError, match="this is LLVM IR"):
-        find_inputs(str(tmp_path / "module_0002.f.ir-no-opt.ll"))
+        resolve_inputs(str(tmp_path / "module_0002.f.ir-no-opt.ll"))
     named = NamedFiles(module_text=str(tmp_path / "none.txt"))
     with pytest.raises(InputError, match="this is LLVM IR"):
-        find_inputs(str(tmp_path / "module_0002.f.ir-no-opt.ll"), named=named)
+        resolve_inputs(str(tmp_path / "module_0002.f.ir-no-opt.ll"), named=named)
 
 
 def test_a_text_cut_short_gives_way_to_its_twin_alone(

@@ -11,9 +11,9 @@ import pytest
 from dump_files import SEEDS, SHARED, TESTDATA, find_folders, find_texts, needs_shared
 from input_cases import DIRECTORIES, Directory, format_programs, write_directory
 
-from hlotool.dump.directory import find_programs
+from hlotool.dump.directory import collect_programs
 from hlotool.dump.files import DumpedProgram, DumpFile, Inputs
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.modules import HEAD_BYTES
 from hlotool.dump.names import Stage, short_path
 from hlotool.dump.siblings import NamedFiles
@@ -25,14 +25,14 @@ HEADER = "HloModule jit_f, is_scheduled=true\n"
 @pytest.mark.parametrize("case", DIRECTORIES.values(), ids=DIRECTORIES)
 def test_programs_of_a_directory(case: Directory, tmp_path: Path) -> None:
     write_directory(case, tmp_path, padding="x" * HEAD_BYTES)
-    programs, notes = find_programs(str(tmp_path))
+    programs, notes = collect_programs(str(tmp_path))
     assert format_programs(programs, str(tmp_path), notes) == case.expected
 
 
 @pytest.mark.parametrize("case", DIRECTORIES.values(), ids=DIRECTORIES)
 def test_no_file_is_in_two_programs(case: Directory, tmp_path: Path) -> None:
     write_directory(case, tmp_path)
-    found = [file.path for each in find_programs(str(tmp_path))[0] for file in _files(each)]
+    found = [file.path for each in collect_programs(str(tmp_path))[0] for file in _files(each)]
     assert found
     assert len(found) == len(set(found))
 
@@ -49,7 +49,7 @@ def test_compressed_files_make_no_difference(case: Directory, tmp_path: Path) ->
     for each in list(tmp_path.rglob("*.txt")):
         each.with_name(f"{each.name}.gz").write_bytes(gzip.compress(each.read_bytes()))
         each.unlink()
-    programs, notes = find_programs(str(tmp_path))
+    programs, notes = collect_programs(str(tmp_path))
     found = format_programs(programs, str(tmp_path), notes).replace(".txt.gz", ".txt")
     assert found == case.expected
 
@@ -65,7 +65,7 @@ def test_a_copy_with_a_prefix_gives_the_same_programs(separator: str, tmp_path: 
         for name, text in case.files.items():
             copy = tmp_path / f"{case.name}{separator}{name}"
             copy.write_text(text.replace("@PADDING@", ""), encoding="utf-8")
-    programs, _ = find_programs(str(tmp_path))
+    programs, _ = collect_programs(str(tmp_path))
     assert count > 10
     assert len(programs) == count
 
@@ -75,12 +75,12 @@ def test_stage_chooses(tmp_path: Path) -> None:
     (tmp_path / "own.hlo").write_text("ENTRY e { ROOT p = f32[] parameter(0) }", encoding="utf-8")
 
     def stages(choice: str) -> list[Stage | None]:
-        return [each.stage for each in find_inputs(str(tmp_path), choice).inputs]  # type: ignore[arg-type]
+        return [each.stage for each in resolve_inputs(str(tmp_path), choice).inputs]  # type: ignore[arg-type]
 
     assert stages("before") == [None, Stage.BEFORE]
     assert stages("after") == [None, Stage.AFTER]
     assert stages("all") == [None, Stage.BEFORE, Stage.AFTER]
-    before = find_inputs(str(tmp_path), "before").inputs[1]
+    before = resolve_inputs(str(tmp_path), "before").inputs[1]
     assert (before.buffers, before.values, before.live_range) == (None, None, None)
 
 
@@ -89,34 +89,34 @@ def test_the_default_stage_says_what_there_is_instead(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"no program has text from after .* 1 of 1 .*--stage before"
     ):
-        find_inputs(str(tmp_path))
+        resolve_inputs(str(tmp_path))
 
 
 def test_module_pattern(tmp_path: Path) -> None:
     for name in ("jit_f", "jit_g"):
         text = f"HloModule {name}, is_scheduled=true\n"
         (tmp_path / f"module_0000.{name}.after_optimizations.txt").write_text(text)
-    found = find_inputs(str(tmp_path), module_pattern="_g$")
+    found = resolve_inputs(str(tmp_path), module_pattern="_g$")
     assert [each.name for each in found.inputs] == ["jit_g"]
     with pytest.raises(
         NothingCheckedError, match=r"'x' matches no module; there are: jit_f, jit_g\."
     ):
-        find_inputs(str(tmp_path), module_pattern="x")
+        resolve_inputs(str(tmp_path), module_pattern="x")
     with pytest.raises(UsageError, match="not a regular expression"):
-        find_inputs(str(tmp_path), module_pattern="(")
+        resolve_inputs(str(tmp_path), module_pattern="(")
 
 
 def test_files_named_by_hand_do_not_go_with_a_directory(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--buffers, --live-range and --module-text"):
-        find_inputs(str(tmp_path), named=NamedFiles(buffers="x"))
+        resolve_inputs(str(tmp_path), named=NamedFiles(buffers="x"))
 
 
 def test_directories_without_programs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the directory is empty"):
-        find_inputs(str(tmp_path))
+        resolve_inputs(str(tmp_path))
     (tmp_path / "a.txt").write_text("hello")
     with pytest.raises(InputError, match="the only file in this directory is not"):
-        find_inputs(str(tmp_path))
+        resolve_inputs(str(tmp_path))
 
 
 def test_links_are_followed_once(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     (dump / "self").symlink_to("self")
     (dump / "gone").symlink_to("nowhere")
     os.mkfifo(dump / "module_0002.jit_f.after_optimizations.txt")
-    assert [each.path for each in find_inputs(str(dump)).inputs] == [
+    assert [each.path for each in resolve_inputs(str(dump)).inputs] == [
         str(dump / "module_0000.jit_f.after_optimizations.txt"),
         str(dump / "linked" / "module_0001.jit_g.after_optimizations.txt"),
     ]
@@ -147,7 +147,7 @@ def test_programs_of_one_name_are_chosen_by_place(tmp_path: Path) -> None:
             path.write_text(HEADER)
 
     def chosen(module: str) -> list[str]:
-        found = find_inputs(str(tmp_path), module_pattern=module)
+        found = resolve_inputs(str(tmp_path), module_pattern=module)
         return [short_path(each.path, str(tmp_path)) for each in found.inputs]
 
     assert chosen("old #1") == ["old #1"]
@@ -166,8 +166,8 @@ def test_depth_is_bounded(tmp_path: Path) -> None:
         deep.mkdir()
     (deep / "module_0000.jit_f.after_optimizations.txt").write_text(HEADER)
     with pytest.raises(InputError, match="the directory is empty"):
-        find_inputs(str(tmp_path))
-    assert find_inputs(str(deep)).inputs
+        resolve_inputs(str(tmp_path))
+    assert resolve_inputs(str(deep)).inputs
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,20 +175,20 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for number in range(4):
         (tmp_path / f"{number}").touch()
     with pytest.raises(InputError, match="more than 3 files"):
-        find_inputs(str(tmp_path))
+        resolve_inputs(str(tmp_path))
 
 
 def test_a_plain_file_wins_over_its_compressed_copy(tmp_path: Path) -> None:
     text = tmp_path / "module_0000.jit_f.after_optimizations.txt"
     text.write_text(HEADER)
     Path(f"{text}.gz").write_bytes(gzip.compress(HEADER.encode()))
-    assert [each.path for each in find_inputs(str(tmp_path)).inputs] == [str(text)]
+    assert [each.path for each in resolve_inputs(str(tmp_path)).inputs] == [str(text)]
 
 
 def test_the_file_read_is_checked_again(tmp_path: Path) -> None:
     """A text in the place of a module is an error of its row, not of the directory."""
     write_directory(DIRECTORIES["broken_text"], tmp_path)
-    first, second = find_inputs(str(tmp_path)).inputs
+    first, second = resolve_inputs(str(tmp_path)).inputs
     assert first.module
     assert second.module
     with pytest.raises(InputError, match="expected the text of an HLO module, but this is MLIR"):
@@ -213,7 +213,7 @@ OWN, OTHERS = TESTDATA / "folders", SHARED / "dumps" / "folders"
     ],
 )
 def test_whole_directories_of_xla(folder: Path, passes: int, others: int) -> None:
-    (program,), notes = find_programs(str(folder))
+    (program,), notes = collect_programs(str(folder))
     assert not notes
     name = "jit_affine" if folder.parent == OWN else "jit_train_step"
     assert (program.name, len(program.passes), len(program.others)) == (name, passes, others)
@@ -226,7 +226,7 @@ def test_whole_directories_of_xla(folder: Path, passes: int, others: int) -> Non
 
 
 def test_a_directory_of_several_programs() -> None:
-    programs, notes = find_programs(str(OWN / "cpu.several"))
+    programs, notes = collect_programs(str(OWN / "cpu.several"))
     assert [one.name for one in programs] == ["jit_init", "jit_train_step", "jit_evaluate"]
     assert not notes
 
@@ -241,7 +241,7 @@ def test_dumps_flattened(separator: str, tmp_path: Path) -> None:
             root = "shared" if folder.is_relative_to(SHARED) else "own"
             name = separator.join([root, folder.parent.name, folder.name, path.name])
             shutil.copy(path, tmp_path / name)
-    found = find_inputs(str(tmp_path), "all").inputs
+    found = resolve_inputs(str(tmp_path), "all").inputs
     assert len(found) == count > 50
     for each in found:
         prefix = Path(each.path).name.split("module_")[0]
@@ -259,14 +259,14 @@ def test_names_that_say_nothing(tmp_path: Path) -> None:
         shutil.copy(assignment, tmp_path / f"00{number + 1}_c3d4.txt")
     other = tmp_path / "000_a1b2.txt"
     other.write_text(other.read_text("utf-8").replace("f32[512,10]", "f32[256,10]"), "utf-8")
-    found = find_inputs(str(tmp_path))
+    found = resolve_inputs(str(tmp_path))
     assert name_pairs(found) == [("000", None), (None, "001"), ("002", "003")]
     assert len(found.notes) == 1
 
 
 @needs_shared
 def test_dumps_of_users() -> None:
-    found = find_inputs(str(SEEDS))
+    found = resolve_inputs(str(SEEDS))
     assert name_pairs(found) == [("000", None), (None, "001"), ("002", None), ("003", "004")]
     assert len(found.notes) == 1
 

@@ -19,8 +19,8 @@ from tables import TableCase, find_cases, format_json, rewrite
 
 import hlotool
 from hlotool.dump.files import Input
-from hlotool.dump.find import find_inputs
-from hlotool.dump.modules import find_modules
+from hlotool.dump.find import resolve_inputs
+from hlotool.dump.modules import split_modules
 from hlotool.dump.siblings import NamedFiles
 from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import HlotoolError, InputError, NothingCheckedError, ParseError, UsageError
@@ -51,7 +51,7 @@ def describe(one: Input) -> dict[str, object]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_modules(case: TableCase, request: pytest.FixtureRequest) -> None:
-    found = find_inputs(str(case.path), "all")
+    found = resolve_inputs(str(case.path), "all")
     notes = [note.removeprefix(f"{case.path}: ") for note in found.notes]
     described = {"notes": notes, "modules": [describe(one) for one in found.inputs]}
     if request.config.getoption("--update-golden"):
@@ -64,7 +64,7 @@ def test_modules(case: TableCase, request: pytest.FixtureRequest) -> None:
 def test_places_are_those_of_the_file(path: Path) -> None:
     """Every instruction stands where its place says, column and all."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    for one in find_inputs(str(path), "all").inputs:
+    for one in resolve_inputs(str(path), "all").inputs:
         assert one.module
         source = one.module.read()
         for each in parse_module(source).instructions():
@@ -82,14 +82,14 @@ def test_a_mistake_has_its_place(path: Path) -> None:
     garbled = text[:at] + "?" + text[at:]
     source = Source(garbled, "a")
     with pytest.raises(ParseError) as raised:
-        parse_module(find_modules(source, detect_kind(garbled)).modules[-1])
+        parse_module(split_modules(source, detect_kind(garbled)).modules[-1])
     line, column = source.location(at)
     assert str(raised.value).startswith(f"a:{line}:{column}: ")
 
 
 def test_a_dump_comes_back_as_it_is() -> None:
     source = Source(ONE, "a")
-    found = find_modules(source, detect_kind(ONE))
+    found = split_modules(source, detect_kind(ONE))
     assert found.modules[0] is source
     assert found.notes() == ()
 
@@ -100,31 +100,31 @@ def test_a_dump_comes_back_as_it_is() -> None:
 def test_a_pattern_chooses(pattern: str, lines: list[int], tmp_path: Path) -> None:
     path = tmp_path / "two.txt"
     path.write_text(ONE + OTHER, encoding="utf-8")
-    found = find_inputs(str(path), module_pattern=pattern).inputs
+    found = resolve_inputs(str(path), module_pattern=pattern).inputs
     assert [one.module.read().first_line for one in found if one.module] == lines
 
 
 def test_a_number_chooses_among_equal_names(tmp_path: Path) -> None:
     path = tmp_path / "two.txt"
     path.write_text(ONE * 12, encoding="utf-8")
-    (found,) = find_inputs(str(path), module_pattern="m#2$").inputs
+    (found,) = resolve_inputs(str(path), module_pattern="m#2$").inputs
     assert found.path == f"{path}#2"
     assert found.module
     assert found.module.read() == Source(ONE, str(path), first_line=5)
     with pytest.raises(NothingCheckedError, match=r"--module 'm#13' matches no module"):
-        find_inputs(str(path), module_pattern="m#13")
+        resolve_inputs(str(path), module_pattern="m#13")
 
 
 def test_stages(tmp_path: Path) -> None:
     path = tmp_path / "two.txt"
     path.write_text(ONE + OTHER, encoding="utf-8")
-    assert [one.name for one in find_inputs(str(path), "after").inputs] == ["m", "n"]
-    assert [one.name for one in find_inputs(str(path), "before").inputs] == ["n"]
+    assert [one.name for one in resolve_inputs(str(path), "after").inputs] == ["m", "n"]
+    assert [one.name for one in resolve_inputs(str(path), "before").inputs] == ["n"]
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((ONE + OTHER).encode())))
-    found = find_inputs("-")
+    found = resolve_inputs("-")
     assert [one.path for one in found.inputs] == ["<stdin>#1", "<stdin>#2"]
     assert [describe(one)["instructions"] for one in found.inputs] == [["p"], ["p", "q"]]
 
@@ -132,7 +132,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_in_a_directory(tmp_path: Path) -> None:
     (tmp_path / "a.hlo").write_text(ONE + OTHER, encoding="utf-8")
     (tmp_path / "b.hlo").write_text(f"a log\n{ONE}", encoding="utf-8")
-    found = find_inputs(str(tmp_path))
+    found = resolve_inputs(str(tmp_path))
     places = [one.path.removeprefix(f"{tmp_path}/") for one in found.inputs]
     assert places == ["b.hlo", "a.hlo#1", "a.hlo#2"]
     assert found.notes == (f"{tmp_path}/b.hlo: 1 line before the HLO are passed over.",)
@@ -142,14 +142,14 @@ def test_files_beside_several_modules_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "two.txt"
     path.write_text(ONE + OTHER, encoding="utf-8")
     with pytest.raises(UsageError, match="holds whole programs"):
-        find_inputs(str(path), named=NamedFiles(buffers="x"))
+        resolve_inputs(str(path), named=NamedFiles(buffers="x"))
 
 
 def test_several_modules_under_a_name_of_xla(tmp_path: Path) -> None:
     """XLA writes one module into a file; such a text is an error of its row."""
     path = tmp_path / "module_0001.jit_f.cpu_after_optimizations.txt"
     path.write_text(ONE + OTHER, encoding="utf-8")
-    (found,) = find_inputs(str(tmp_path)).inputs
+    (found,) = resolve_inputs(str(tmp_path)).inputs
     assert found.module
     with pytest.raises(InputError, match="expected the text of an HLO module, but this holds 2"):
         found.module.read()
@@ -177,7 +177,7 @@ TAILS = {
 def test_what_looks_like_hlo_is_not_passed_over(tail: str, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(ONE.rstrip("\n") + tail, encoding="utf-8")
-    (found,) = find_inputs(str(path)).inputs
+    (found,) = resolve_inputs(str(path)).inputs
     assert found.module
     with pytest.raises(ParseError):
         parse_module(found.module.read())
@@ -186,7 +186,7 @@ def test_what_looks_like_hlo_is_not_passed_over(tail: str, tmp_path: Path) -> No
 def test_a_section_that_does_not_read_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(f"{ONE}// -----\nbroken\nENTRY e {{\n  p = f32[2] parameter(0)\n}}\n", "utf-8")
-    first, second = find_inputs(str(path)).inputs
+    first, second = resolve_inputs(str(path)).inputs
     assert describe(first)["instructions"] == ["p"]
     assert second.module
     with pytest.raises(HlotoolError):
@@ -214,7 +214,7 @@ def test_any_mixture_has_an_answer(pieces: list[str]) -> None:
     detection = detect_kind(text)
     if detection.kind is not TextKind.MODULE:
         return
-    found = find_modules(Source(text), detection)
+    found = split_modules(Source(text), detection)
     assert found.modules
     lines = text.splitlines()
     for module in found.modules:
@@ -233,4 +233,4 @@ def test_any_mixture_has_an_answer(pieces: list[str]) -> None:
 def test_adversarial_texts_take_linear_time(piece: str) -> None:
     """Quadratic behaviour would not end here within the hour."""
     text = ONE + piece * (2_000_000 // len(piece))
-    assert find_modules(Source(text), detect_kind(text)).modules
+    assert split_modules(Source(text), detect_kind(text)).modules

@@ -14,7 +14,7 @@ from each import for_each
 from input_cases import BUFFERS, SIBLINGS, STEM, TEXT, file_names, only_input
 from tables import find_cases
 
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.names import Stage
 from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import InputError, NothingCheckedError, UsageError
@@ -123,7 +123,7 @@ def test_files_named_by_hand_win(dump: Path, tmp_path: Path) -> None:
 )
 def test_a_part_named_twice_is_refused(typed: str, named: NamedFiles, dump: Path) -> None:
     with pytest.raises(UsageError, match=r"^PATH .* already; --[a-z-]+ names another\.$"):
-        find_inputs(str(dump / typed), named=named)
+        resolve_inputs(str(dump / typed), named=named)
 
 
 def test_a_saved_document(tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_a_saved_document(tmp_path: Path) -> None:
 
 def test_module_pattern_on_one_file(dump: Path) -> None:
     path = str(dump / f"{STEM}.txt")
-    assert find_inputs(path, module_pattern="^jit_f$").inputs
+    assert resolve_inputs(path, module_pattern="^jit_f$").inputs
     with pytest.raises(NothingCheckedError, match=r"called 'jit_f', which --module 'g' does not"):
-        find_inputs(path, module_pattern="g")
+        resolve_inputs(path, module_pattern="g")
 
 
 @for_each(find_folders())
@@ -161,4 +161,4 @@ def test_every_form_of_hlo_is_one_program(tmp_path: Path) -> None:
     path = tmp_path / "form.txt"
     for case in FORMS:
         path.write_text(case.text, encoding="utf-8", newline="")
-        assert len(find_inputs(str(path)).inputs) == 1, case.name
+        assert len(resolve_inputs(str(path)).inputs) == 1, case.name

@@ -12,7 +12,7 @@ import pytest
 from dump_files import TESTDATA
 
 from hlotool.cli import run
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.read import read_source
 from hlotool.errors import InputError, MissingPackageError
 from hlotool.hlo.parser import parse_module
@@ -79,17 +79,17 @@ def test_texts_are_no_protos(text: bytes) -> None:
 def test_companions_of_a_proto(tmp_path: Path) -> None:
     (tmp_path / f"{STEM}.hlo.pb").write_bytes(DATA)
     (tmp_path / f"{STEM}-buffer-assignment.txt").write_text("BufferAssignment:\n")
-    (found,) = find_inputs(str(tmp_path / f"{STEM}.hlo.pb")).inputs
+    (found,) = resolve_inputs(str(tmp_path / f"{STEM}.hlo.pb")).inputs
     assert found.buffers is not None
     assert found.name == "jit_train_step"
-    (beside,) = find_inputs(str(tmp_path / f"{STEM}-buffer-assignment.txt")).inputs
+    (beside,) = resolve_inputs(str(tmp_path / f"{STEM}-buffer-assignment.txt")).inputs
     assert beside.module is not None
     assert beside.module.read().text == TEXT
 
 
 def test_a_directory_of_protos(tmp_path: Path) -> None:
     (tmp_path / f"{STEM}.hlo.pb").write_bytes(DATA)
-    (found,) = find_inputs(str(tmp_path)).inputs
+    (found,) = resolve_inputs(str(tmp_path)).inputs
     assert found.module is not None
     assert found.module.read().text == TEXT
 
@@ -97,7 +97,7 @@ def test_a_directory_of_protos(tmp_path: Path) -> None:
 def test_a_text_wins_over_its_proto(tmp_path: Path) -> None:
     (tmp_path / f"{STEM}.hlo.pb").write_bytes(b"nonsense")
     (tmp_path / f"{STEM}.txt").write_text(TEXT)
-    (found,) = find_inputs(str(tmp_path)).inputs
+    (found,) = resolve_inputs(str(tmp_path)).inputs
     assert found.module is not None
     assert found.module.path.endswith(".txt")
 
@@ -105,9 +105,9 @@ def test_a_text_wins_over_its_proto(tmp_path: Path) -> None:
 def test_a_broken_proto_does_not_break_a_directory(tmp_path: Path) -> None:
     (tmp_path / f"{STEM}.hlo.pb").write_bytes(DATA[:-9])
     (tmp_path / "module_0004.jit_g.after_optimizations.txt").write_text("HloModule jit_g\n")
-    assert len(find_inputs(str(tmp_path)).inputs) == 2
+    assert len(resolve_inputs(str(tmp_path)).inputs) == 2
     with pytest.raises(InputError, match="the protobuf is broken at byte"):
-        find_inputs(str(tmp_path / f"{STEM}.hlo.pb"))
+        resolve_inputs(str(tmp_path / f"{STEM}.hlo.pb"))
 
 
 def test_without_the_package(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_counts_are_proven_or_unknown(
 def test_unknown_counts_are_not_one(tmp_path: Path) -> None:
     path = tmp_path / f"{STEM}.hlo.pb"
     path.write_bytes(DATA)
-    (found,) = find_inputs(str(path)).inputs
+    (found,) = resolve_inputs(str(path)).inputs
     assert found.module is not None
     header = parse_module(found.module.read()).header
     assert (header.replica_count, header.num_partitions, header.device_count) == (None, None, None)
@@ -198,14 +198,14 @@ def test_counts_of_the_text_beside(tmp_path: Path) -> None:
     before = tmp_path / "module_0003.jit_train_step.before_optimizations.txt"
     before.write_text(TEXT.replace(", is_scheduled=true", ", num_partitions=4", 1))
     for place in (path, tmp_path):
-        (found,) = find_inputs(str(place)).inputs
+        (found,) = resolve_inputs(str(place)).inputs
         assert found.module is not None
         assert found.module.raw_path == str(path)
         header = parse_module(found.module.read()).header
         assert (header.replica_count, header.num_partitions) == (1, 4)
     before.write_text(before.read_text().replace("jit_train_step", "jit_other", 1))
     for place in (path, tmp_path):
-        (found,) = find_inputs(str(place)).inputs
+        (found,) = resolve_inputs(str(place)).inputs
         assert found.module is not None
         assert parse_module(found.module.read()).header.num_partitions is None
     shutil.rmtree(tmp_path)

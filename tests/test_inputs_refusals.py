@@ -12,7 +12,7 @@ from dump_files import ROOT, TESTDATA
 from input_cases import KINDS
 from tables import TableCase, find_cases
 
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.read import read_source
 from hlotool.errors import HlotoolError, InputError
 
@@ -36,7 +36,7 @@ def test_message(case: TableCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     Path(case.name).write_bytes(read_content(case))
     with pytest.raises(InputError) as raised:
-        find_inputs(case.name)
+        resolve_inputs(case.name)
     assert f"{raised.value}\n" == case.parts["message"]
 
 
@@ -70,14 +70,14 @@ def test_paths_that_lead_nowhere(
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "gone").symlink_to("nowhere")
     with pytest.raises(InputError) as raised:
-        find_inputs(path)
+        resolve_inputs(path)
     assert str(raised.value) == message
     assert raised.value.exit_code == 3
 
 
 def test_dev_null_is_empty() -> None:
     with pytest.raises(InputError, match="/dev/null: the file is empty"):
-        find_inputs("/dev/null")
+        resolve_inputs("/dev/null")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -85,7 +85,7 @@ def test_unreadable_file(tmp_path: Path) -> None:
     path = tmp_path / "dump.txt"
     path.touch(mode=0)
     with pytest.raises(InputError, match="permission denied"):
-        find_inputs(str(path))
+        resolve_inputs(str(path))
 
 
 def test_denied_permission_has_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_denied_permission_has_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_p
         read_source(str(tmp_path / "a"))
     monkeypatch.setattr("os.scandir", refuse)
     with pytest.raises(InputError, match=r"the directory cannot be read \(Permission denied\)\."):
-        find_inputs(str(tmp_path))
+        resolve_inputs(str(tmp_path))
 
 
 def test_names_that_are_no_unicode(tmp_path: Path) -> None:
@@ -106,12 +106,12 @@ def test_names_that_are_no_unicode(tmp_path: Path) -> None:
     path = os.fsdecode(os.fsencode(str(tmp_path)) + b"/\xff.txt")
     Path(path).write_text("hello", encoding="utf-8")
     with pytest.raises(InputError) as raised:
-        find_inputs(path)
+        resolve_inputs(path)
     assert (
         str(raised.value).encode("utf-8").startswith(os.fsencode(str(tmp_path)) + rb"/\xff.txt: ")
     )
     Path(path).write_text("HloModule m\n", encoding="utf-8")
-    (found,) = find_inputs(path).inputs
+    (found,) = resolve_inputs(path).inputs
     assert found.module
     assert found.module.path == path
     assert found.module.read().text == "HloModule m\n"
@@ -122,8 +122,8 @@ def test_without_the_zstandard_package(tmp_path: Path) -> None:
     path.write_bytes(b"\x28\xb5\x2f\xfd")
     script = (
         "import sys; sys.modules['zstandard'] = None\n"
-        "from hlotool.dump.find import find_inputs\n"
-        "try: find_inputs(sys.argv[1])\n"
+        "from hlotool.dump.find import resolve_inputs\n"
+        "try: resolve_inputs(sys.argv[1])\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )
     command = [sys.executable, "-c", script, str(path)]
@@ -140,7 +140,7 @@ def test_a_broken_file_does_not_break_a_directory(case: TableCase, tmp_path: Pat
     (tmp_path / "module_0000.jit_f.after_optimizations.txt").write_bytes(read_content(case))
     (tmp_path / "module_0002.jit_g.after_optimizations.txt").write_text("HloModule jit_g\n")
     (tmp_path / "neighbour").write_bytes(read_content(case))
-    inputs = find_inputs(str(tmp_path)).inputs
+    inputs = resolve_inputs(str(tmp_path)).inputs
     modules = {each.module.path: each.module for each in inputs if each.module}
     broken = modules[str(tmp_path / "module_0000.jit_f.after_optimizations.txt")]
     with pytest.raises(HlotoolError):

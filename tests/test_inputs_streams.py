@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from input_cases import SIBLINGS, STEM, TEXT, file_names
 
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.names import Stage
 
 
@@ -22,12 +22,12 @@ def test_a_stream_of_one_program_counts_as_a_file(tmp_path: Path) -> None:
     path.write_text(
         "noise\n" + "more noise\n".join(_section(each, SIBLINGS[each]) for each in names)
     )
-    found = find_inputs(str(path))
+    found = resolve_inputs(str(path))
     assert not found.is_directory
     assert file_names(found.inputs[0]) == [*(f"out.txt[{each}]" for each in names[:4]), None]
     for file, name in zip(found.inputs[0].files, names, strict=False):
         assert file.read().text == SIBLINGS[name]
-    both = find_inputs(str(path), "all")
+    both = resolve_inputs(str(path), "all")
     assert [each.stage for each in both.inputs] == [Stage.BEFORE, Stage.AFTER]
     assert not both.is_directory
 
@@ -41,7 +41,7 @@ def test_a_stream_of_several_programs_counts_as_a_directory(
     stream = _section(names[0], TEXT) + _section(names[1], other) + _section(names[0], TEXT)
     data = f"{stream}*** Begin {names[1]} ***\n{other}".encode()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-    found = find_inputs("-")
+    found = resolve_inputs("-")
     assert found.is_directory
     assert [each.name for each in found.inputs] == ["jit_f", "jit_g"] * 2
     assert found.inputs[0].path == f"<stdin>[{names[0]}]"

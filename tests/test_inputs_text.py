@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from input_cases import TEXT, only_input
 
 from hlotool.dump.compression import decompress
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.read import decode_text
 from hlotool.errors import InputError
 from hlotool.text import Source
@@ -57,7 +57,7 @@ def test_every_form_gives_the_same_text(form: str, name: str, tmp_path: Path) ->
     path.write_bytes(FORMS[form])
     assert _read(path) == TEXT
     assert only_input(path).name == "jit_f"
-    (found,) = find_inputs(str(tmp_path)).inputs  # looked at as one file of a directory
+    (found,) = resolve_inputs(str(tmp_path)).inputs  # looked at as one file of a directory
     assert found.module
     assert (found.name, found.module.read().text) == ("jit_f", TEXT)
 
@@ -88,7 +88,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     data = gzip.compress(text.encode())
     writer = threading.Thread(target=path.write_bytes, args=(data,))
     writer.start()
-    found = find_inputs(str(path))
+    found = resolve_inputs(str(path))
     writer.join()
     assert found.inputs[0].module
     assert found.inputs[0].module.read().text == text
@@ -106,7 +106,7 @@ def test_standard_input(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_empty_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     with pytest.raises(InputError, match="<stdin>: the file is empty"):
-        find_inputs("-")
+        resolve_inputs("-")
 
 
 @pytest.mark.hard

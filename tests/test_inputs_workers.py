@@ -38,7 +38,7 @@ from worker_tasks import (
 )
 
 from hlotool.dump import workers
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.workers import Failure, Report, Result, choose_context, map_inputs
 
 ITEMS = [Item(number, (7 * number) % 5 * 100) for number in range(20)]
@@ -298,7 +298,7 @@ def test_inputs_of_a_directory_can_be_sent(tmp_path: Path) -> None:
     for number in range(4):
         text = f"HloModule m{number}, is_scheduled=true\n"
         (tmp_path / f"module_000{number}.m{number}.after_optimizations.txt").write_text(text)
-    inputs = find_inputs(str(tmp_path)).inputs
+    inputs = resolve_inputs(str(tmp_path)).inputs
     assert map_in_processes(first_line, inputs, 2, _report) == [
         f"HloModule m{number}, is_scheduled=true" for number in range(4)
     ]

@@ -18,7 +18,7 @@ from linear import assert_linear
 from tables import TableCase, find_cases, format_json, rewrite
 
 from hlotool.cli import run
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import InputError
 from hlotool.oom.message import parse_out_of_memory
@@ -134,9 +134,9 @@ def test_a_log_with_a_module_is_both(
     for text in (f"start\n{MODULE}{HEAD}", f"{HEAD}{MODULE}", f"{MODULE}{HEAD}"):
         log.write_text(text, encoding="utf-8")
         assert answer(capsys, str(log))["requested_bytes"] == 1024
-        assert find_inputs(str(log)).inputs[0].name == "m"
+        assert resolve_inputs(str(log)).inputs[0].name == "m"
     log.write_text(f"start\n{MODULE}", encoding="utf-8")
-    assert find_inputs(str(log), also=(TextKind.OUT_OF_MEMORY,)).inputs[0].other is None
+    assert resolve_inputs(str(log), also=(TextKind.OUT_OF_MEMORY,)).inputs[0].other is None
     stdin = io.TextIOWrapper(io.BytesIO(HEAD.encode()))
     monkeypatch.setattr(sys, "stdin", stdin)
     assert answer(capsys, "-")["requested_bytes"] == 1024

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_files import TESTDATA, find_modules, read_text
+from dump_files import TESTDATA, read_text, split_modules
 from each import for_each
 from parsed import read_module
 
@@ -34,7 +34,7 @@ WRONG = {
 
 
 def find_dumps() -> list[Path]:
-    made = [path for path in find_modules(TESTDATA) if LEFT_OUT.isdisjoint(path.parts)]
+    made = [path for path in split_modules(TESTDATA) if LEFT_OUT.isdisjoint(path.parts)]
     return list({read_text(path): path for path in made}.values())
 
 

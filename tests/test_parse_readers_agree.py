@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_files import SEEDS, SHARED, TESTDATA, find_modules, read_text
+from dump_files import SEEDS, SHARED, TESTDATA, read_text, split_modules
 from each import for_each
 
 from hlotool.errors import HlotoolError
@@ -26,7 +26,7 @@ parse_module_slowly = partial(read_module, is_slow=True)
 
 def find_dumps() -> list[Path]:
     """Find every HLO text there is, in the project and beside it, each once."""
-    found = find_modules(TESTDATA, SHARED / "dumps", SEEDS)
+    found = split_modules(TESTDATA, SHARED / "dumps", SEEDS)
     different = {read_text(path): path for path in found if path.parent.name != "inputs"}
     return list(different.values())
 

@@ -13,7 +13,7 @@ from profile_builder import GPU, TPU, Event, Plane, Stat, metadata
 import hlotool
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.fusions.rows import FusionRow
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.errors import HlotoolError, MissingPackageError
 from hlotool.hlo.measurement import Measurement
 from hlotool.profile.measure import Spans, measure_alone
@@ -247,7 +247,7 @@ def test_two_hosts_are_one_run(tmp_path: Path) -> None:
     for host in "ab":
         write(folder / f"{host}.xplane.pb", metadata((LABEL, TPU)), tpu(0).to_bytes())
     for path in (folder, tmp_path):
-        assert len(find_inputs(str(path)).inputs) == 1
+        assert len(resolve_inputs(str(path)).inputs) == 1
     found = measured(tmp_path)
     assert found.device_count == 2
     assert measured(folder / "a.xplane.pb").device_count == 1
@@ -334,9 +334,9 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr("hlotool.dump.directory.is_proto_readable", lambda: False)
     shutil.copy(FILE, tmp_path)
     with pytest.raises(MissingPackageError, match=r"hlotool\[pb\]"):
-        find_inputs(str(FILE))
+        resolve_inputs(str(FILE))
     with pytest.raises(HlotoolError, match=r"hlotool\[pb\]"):
-        find_inputs(str(tmp_path))
+        resolve_inputs(str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from profile_builder import GPU, TPU, Event, Plane, Stat, metadata, number, text
 from test_profiles import FILE, LABEL, stream, tpu
 
 import hlotool
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.errors import HlotoolError, InputError
 from hlotool.proto.kind import is_profile, list_fields, write_field
 
@@ -25,7 +25,7 @@ def refuse(tmp_path: Path, data: bytes) -> str:
     path = tmp_path / "h.xplane.pb"
     path.write_bytes(data)
     with pytest.raises(InputError) as error:
-        find_inputs(str(path if is_profile(data) else tmp_path))
+        resolve_inputs(str(path if is_profile(data) else tmp_path))
     assert str(error.value).startswith(str(path))
     return str(error.value).removeprefix(f"{path}: ")
 
@@ -69,7 +69,7 @@ def test_programs_without_times_are_read(tmp_path: Path) -> None:
     path = tmp_path / "h.xplane.pb"
     path.write_bytes(metadata(("jit_loop(7)", GPU)) + Plane("/host:CPU").to_bytes())
     for given in (path, tmp_path):
-        (note,) = find_inputs(str(given)).notes
+        (note,) = resolve_inputs(str(given)).notes
         assert "there are no planes of devices, and nothing is measured" in note
     dump = hlotool.load(path)
     assert dump.program.measured is None
@@ -80,12 +80,12 @@ def test_a_broken_profile_costs_its_run_alone(tmp_path: Path) -> None:
     for name, data in (("a", DATA), ("b", DATA[:-9])):
         (tmp_path / name).mkdir()
         (tmp_path / name / "h.xplane.pb").write_bytes(data)
-    found = find_inputs(str(tmp_path))
+    found = resolve_inputs(str(tmp_path))
     assert len(found.inputs) == 1
     assert any("b/h.xplane.pb: the profile is broken" in note for note in found.notes)
     (tmp_path / "a/h.xplane.pb").unlink()
     with pytest.raises(InputError, match="broken at byte"):
-        find_inputs(str(tmp_path))
+        resolve_inputs(str(tmp_path))
 
 
 def test_a_broken_program_costs_itself_alone(tmp_path: Path) -> None:
@@ -152,10 +152,10 @@ def test_mutants_are_read_or_refused() -> None:
 
 
 def try_to_read(data: bytes) -> None:
-    from hlotool.dump.directory import find_in_profile  # noqa: PLC0415
+    from hlotool.dump.directory import list_in_profile  # noqa: PLC0415
 
     try:
-        find_in_profile("a.xplane.pb", data)
+        list_in_profile("a.xplane.pb", data)
     except HlotoolError as error:
         assert str(error).startswith("a.xplane.pb")  # noqa: PT017
 
@@ -182,7 +182,7 @@ def test_large_profiles_take_linear_time_and_little_memory(tmp_path: Path) -> No
         return tmp_path / f"{count}.xplane.pb"
 
     def ask(count: int) -> None:
-        measured = find_inputs(str(path(count))).inputs[0].measured
+        measured = resolve_inputs(str(path(count))).inputs[0].measured
         assert measured is not None
         assert measured.times["fusion.13"].count == count
 

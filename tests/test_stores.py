@@ -25,8 +25,8 @@ from linear import assert_linear
 from hlotool.cli import run
 from hlotool.dump import read, stores
 from hlotool.dump.archives import ArchiveStore, Member
-from hlotool.dump.find import find_inputs
-from hlotool.dump.read import find_store, relative_path
+from hlotool.dump.find import resolve_inputs
+from hlotool.dump.read import choose_store, relative_path
 from hlotool.errors import HlotoolError, InputError, MissingPackageError
 
 DUMP = Path(__file__).parent.parent / "testdata" / "folders" / "cpu.several"
@@ -94,7 +94,7 @@ def test_an_archive_is_its_directory(
     assert answer(capsys, str(path), "--module", "init") == answer(
         capsys, str(DUMP), "--module", "init"
     )
-    found = find_inputs(one).inputs[0]
+    found = resolve_inputs(one).inputs[0]
     assert found.buffers is not None
     assert found.buffers.path.startswith(f"{path}!/module_0000")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -126,14 +126,14 @@ def test_names_are_only_names(kind: str, tmp_path: Path) -> None:
         data = gzip.compress(data) if kind == "tar.gz" else data
     path = tmp_path / "x"
     path.write_bytes(data)
-    found = find_inputs(str(path))
+    found = resolve_inputs(str(path))
     assert sorted(each.path for each in found.inputs) == [
         f"{path}!/b.txt",
         f"{path}!/c/d/c.txt",
         f"{path}!/etc/a.txt",
     ]
     assert all(each.module and each.module.read().text == TEXT.decode() for each in found.inputs)
-    assert find_store(f"{path}!/../../../etc/passwd").find_size(f"{path}!/../etc/passwd") is None
+    assert choose_store(f"{path}!/../../../etc/passwd").find_size(f"{path}!/../etc/passwd") is None
 
 
 def test_a_member_that_is_an_archive_is_none_of_the_directory(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_member_that_is_an_archive_is_none_of_the_directory(tmp_path: Path) ->
     (inner / "again.zip").write_bytes(pack_zip(DUMP))
     path = tmp_path / "x.tar.gz"
     path.write_bytes(gzip.compress(pack_tar(inner)))
-    found = find_inputs(str(path))
+    found = resolve_inputs(str(path))
     assert [each.path for each in found.inputs] == [f"{path}!/m.txt.gz"]
 
 
@@ -155,21 +155,21 @@ def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         archive.writestr("a.txt", zeros)
         archive.writestr("b.txt", TEXT)
     member = f"{path}!/a.txt"
-    assert len(find_store(member).read(member)) <= 1 << 12
-    assert [each.name for each in find_inputs(str(path)).inputs] == ["m"]
+    assert len(choose_store(member).read(member)) <= 1 << 12
+    assert [each.name for each in resolve_inputs(str(path)).inputs] == ["m"]
 
     path.write_bytes(gzip.compress(tar_of([(tarfile.TarInfo("a"), zeros)])))
-    assert len(find_store(f"{path}!/a").read(f"{path}!/a")) <= 1 << 12
+    assert len(choose_store(f"{path}!/a").read(f"{path}!/a")) <= 1 << 12
 
     monkeypatch.setattr("hlotool.dump.archives.MAX_UNPACKED_BYTES", 1 << 20)
     path = path.rename(tmp_path / "y")  # not the archive that is open
     with pytest.raises(InputError, match="the archive holds more than"):
-        find_inputs(str(path))
+        resolve_inputs(str(path))
     monkeypatch.undo()
     monkeypatch.setattr("hlotool.dump.archives.MAX_KEPT_BYTES", 100)
     path.write_bytes(gzip.compress(tar_of([(tarfile.TarInfo(name), TEXT) for name in "abc"])))
     with pytest.raises(InputError, match="the archive holds more than"):
-        find_inputs(str(path))
+        resolve_inputs(str(path))
     monkeypatch.undo()
 
     long = tarfile.TarInfo("a")
@@ -179,7 +179,7 @@ def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         tar.addfile(long, io.BytesIO(b""))
     path.write_bytes(gzip.compress(made.getvalue()))
     with pytest.raises(InputError, match="what describes a member is too long"):
-        find_inputs(str(path))
+        resolve_inputs(str(path))
 
     members = (Member(f"{number}", 0, io.BytesIO) for number in range(200_001))
     with pytest.raises(OSError, match="200,000 members"):
@@ -202,7 +202,7 @@ def test_damaged_archives_are_sentences(kind: str, tmp_path: Path) -> None:
                 broken[chance.randrange(len(data))] = chance.randrange(256)
         path.write_bytes(broken)
         try:
-            for each in find_inputs(str(path)).inputs:
+            for each in resolve_inputs(str(path)).inputs:
                 if each.module:
                     each.module.read()
         except HlotoolError as error:
@@ -219,7 +219,7 @@ def test_encrypted_members_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     path.write_bytes(data)
     with pytest.raises(InputError, match="the member is encrypted"):
-        find_inputs(f"{path}!/{INIT}")
+        resolve_inputs(f"{path}!/{INIT}")
 
 
 @pytest.mark.hard
@@ -233,7 +233,7 @@ def test_time_is_linear(tmp_path: Path) -> None:
 
     def ask(count: int) -> None:
         with pytest.raises(InputError, match="none of the"):
-            find_inputs(str(tmp_path / f"{count}.zip"))
+            resolve_inputs(str(tmp_path / f"{count}.zip"))
 
     assert_linear(ask, size)
 
@@ -283,7 +283,7 @@ def test_web_servers(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     texts = {path: count for path, count in Counting.asked.items() if path.endswith(".txt")}
     assert texts
     assert set(texts.values()) == {1}  # each is read once
-    found = find_inputs(f"{address}/cpu.several/{INIT}").inputs[0]
+    found = resolve_inputs(f"{address}/cpu.several/{INIT}").inputs[0]
     assert found.buffers is not None
     assert found.buffers.path.startswith(f"{address}/cpu.several/module_0000")
     assert run(["summary", f"{address}/cpu.several/none.txt"]) == 3
@@ -304,7 +304,7 @@ def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
         assert answer(capsys, "memory://bucket/dump") == expected
         assert answer(capsys, "memory://bucket/dump/").replace('DUMP/"', 'DUMP"') == expected
         assert answer(capsys, "memory://bucket/dump.tar.gz") == expected
-        one = find_inputs(f"memory://bucket/dump/{INIT}").inputs[0]
+        one = resolve_inputs(f"memory://bucket/dump/{INIT}").inputs[0]
         assert one.live_range is not None
         assert one.live_range.read().text
         assert run(["summary", "memory://bucket/none.txt"]) == 3
@@ -338,8 +338,8 @@ def test_buckets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HlotoolError, match="nosuch"):
-        find_inputs("nosuch://a/b")
+        resolve_inputs("nosuch://a/b")
     monkeypatch.setitem(sys.modules, "fsspec", None)
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'hlotool\[remote\]'"):
-        find_inputs("gs://bucket/dump")
+        resolve_inputs("gs://bucket/dump")

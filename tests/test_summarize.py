@@ -23,7 +23,7 @@ from msgspec import to_builtins
 
 import hlotool
 from hlotool.cli import run
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.workers import choose_context
 from hlotool.program import fleet, row_cache
 from hlotool.program.fleet import Member, PathToRead, find_members, measure_member
@@ -132,7 +132,7 @@ def test_what_an_executor_gives_up_is_a_row(error: Exception, tmp_path: Path) ->
 
 def test_a_worker_with_another_version_is_refused(tmp_path: Path) -> None:
     write_dumps(tmp_path, 1)
-    (chosen,) = find_inputs(str(tmp_path)).inputs
+    (chosen,) = resolve_inputs(str(tmp_path)).inputs
     with pytest.raises(hlotool.HlotoolError, match="the worker that was to read this has hlotool"):
         measure_member(Member(chosen, ""), version="0.0.1")
 

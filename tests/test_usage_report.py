@@ -12,7 +12,7 @@ from each import for_each
 
 from hlotool.analysis.memory_text import compare_totals
 from hlotool.cli import run
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.read import read_source
 from hlotool.errors import HlotoolError, InputError, ParseError
 from hlotool.hlo.assignment.parser import parse_buffer_assignment
@@ -93,7 +93,7 @@ def test_alone_it_is_no_dump(capsys: pytest.CaptureFixture[str]) -> None:
     made = json.loads(capsys.readouterr().out)
     assert made["schema"] == "hlotool/memory-usage-report/v1"
     with pytest.raises(InputError, match="buffers and summary show it"):
-        find_inputs(path)
+        resolve_inputs(path)
     assert run(["fusions", path]) == 3
     assert run(["buffers", path, "--timeline"]) == 2
     assert "this is a memory-usage report" in capsys.readouterr().err

@@ -23,9 +23,9 @@ from hlotool.dump.saved import (
     PLACE_MARK,
     BaselineDocument,
     SavedSummary,
-    find_schema,
     make_summary,
     read_saved,
+    read_schema,
 )
 from hlotool.errors import UsageError
 from hlotool.program.program import Program
@@ -120,7 +120,7 @@ def read_modules(path: str) -> dict[str, object]:
     if not place.is_dir() and not (place.is_file() and place.stat().st_size):
         return {}
     try:
-        schema = find_schema(place.read_text(encoding="utf-8"))
+        schema = read_schema(place.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         schema = ""
     if schema != BASELINE_SCHEMA:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from hlotool.compare.answer import SideFacts
 from hlotool.compare.saved import SavedFigures
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.find import find_inputs, parse_module_pattern
+from hlotool.dump.find import parse_module_pattern, resolve_inputs
 from hlotool.dump.names import folder_below, short_path
 from hlotool.dump.read import relative_path
 from hlotool.dump.saved import SavedModule, make_key, read_saved
@@ -208,9 +208,9 @@ def find_candidates(
 def _find(path: str, stage: StageChoice, module: str | None) -> Inputs:
     """Find the inputs of a side; the modules of a saved document have their names inside."""
     try:
-        return find_inputs(path, stage, module)
+        return resolve_inputs(path, stage, module)
     except NothingCheckedError:
-        found = find_inputs(path, stage)
+        found = resolve_inputs(path, stage)
         if any(one.document is None for one in found.inputs):
             raise
         return found

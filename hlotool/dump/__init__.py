@@ -1,6 +1,6 @@
 """From the PATH a user types to texts of known kind, and to the programs of a directory.
 
-`find.find_inputs` is the way in, `find_inputs_in_text` and `find_inputs_in_compiled` for what is no
+`find.resolve_inputs` is the way in, `resolve_text` and `resolve_compiled` for what is no
 file: they return frozen records (`files`) that say which files belong together; `DumpFile.read`
 gives the text. Nothing of HLO is parsed here beyond telling kinds apart, and where a module begins
 and ends. What a file holds is one word everywhere, a `TextKind`; when in the compilation it was

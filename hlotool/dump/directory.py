@@ -17,13 +17,13 @@ from msgspec.structs import replace
 
 from hlotool.dump.files import DumpedProgram, DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.groups import FileGroup, adopt_buffers, group_files, make_member, pair_programs
-from hlotool.dump.modules import FoundModules, find_modules, read_module_head, split_stream
+from hlotool.dump.modules import FoundModules, read_module_head, split_modules, split_stream
 from hlotool.dump.names import Stage, short_path, split_file_name, strip_compression
 from hlotool.dump.read import (
     STDIN,
+    choose_store,
     display_name,
     find_root,
-    find_store,
     read_source,
     read_unpacked,
 )
@@ -124,7 +124,7 @@ def tell_apart(directory: str, inputs: Sequence[Input]) -> tuple[Input, ...]:
     )
 
 
-def find_programs(directory: str, root: str = "") -> Found:
+def collect_programs(directory: str, root: str = "") -> Found:
     """Return the programs of a dump directory and everything below it, and notes.
 
     Sorted by directory, number and name, the modules of texts that hold several last. `root` is
@@ -157,7 +157,7 @@ def find_programs(directory: str, root: str = "") -> Found:
     raise InputError(f"{name}: {what}.", HOW_TO_DUMP)
 
 
-def find_in_stream(source: Source) -> Found:
+def list_in_stream(source: Source) -> Found:
     """Return the programs of a stream; a second copy of a file counts as another directory."""
     members = []
     for section in split_stream(source):
@@ -211,7 +211,7 @@ def _take_parts(
             detection = detect_kind(source.text)
             if detection.kind is not TextKind.MODULE:
                 continue
-            found = find_modules(source, detection)
+            found = split_modules(source, detection)
             notes += found.notes()
             if len(found.modules) > 1:
                 programs += make_parts(text.file.raw_path, found)
@@ -219,7 +219,7 @@ def _take_parts(
     return [each for each in groups if each.texts or each.companions], tuple(programs), tuple(notes)
 
 
-def find_in_profile(path: str, data: bytes) -> Found:
+def list_in_profile(path: str, data: bytes) -> Found:
     """Return the programs of one profile, and notes.
 
     Raises InputError if it is broken, or has no program.
@@ -233,7 +233,9 @@ def find_in_profile(path: str, data: bytes) -> Found:
     directory = os.path.dirname(path)
     if path != STDIN:
         try:
-            names = sorted(each.name for each in find_store(path).list_directory(directory or "."))
+            names = sorted(
+                each.name for each in choose_store(path).list_directory(directory or ".")
+            )
         except OSError:
             names = []
         found = (each for each in names if strip_compression(each).endswith(PROTO_ENDING))
@@ -328,7 +330,7 @@ def _walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
     while pending or links:
         directory, depth = pending.pop() if pending else links.popleft()
         try:
-            identity = find_store(directory).identify(directory)
+            identity = choose_store(directory).identify(directory)
             if identity in met:
                 continue
             met.add(identity)
@@ -355,7 +357,7 @@ def _walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
 def _list_directory(directory: str, found: list[FoundFile]) -> tuple[list[str], list[str]]:
     """Add the files of one directory to `found`; return its subdirectories, and links to others."""
     inner, links = [], []
-    for entry in find_store(directory).list_directory(directory):
+    for entry in choose_store(directory).list_directory(directory):
         path = os.path.join(directory, entry.name)
         if entry.name.startswith("."):
             continue

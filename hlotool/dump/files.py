@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.dump.modules import find_modules
+from hlotool.dump.modules import split_modules
 from hlotool.dump.names import DumpFileName, Stage
 from hlotool.dump.read import (
     display_name,
@@ -92,7 +92,7 @@ class DumpFile(Struct, frozen=True):
             raise refuse_kind(detection.kind, f"{source.name}: expected {wanted}, but ")
         if self.kind is not TextKind.MODULE:
             return source
-        modules = find_modules(source, detection).modules
+        modules = split_modules(source, detection).modules
         if len(modules) > 1:
             raise InputError(
                 f"{source.name}: expected {TextKind.MODULE.value}, but this holds "

@@ -21,20 +21,20 @@ from hlotool.dump.compression import decompress
 from hlotool.dump.directory import (
     Found,
     choose_inputs,
-    find_in_profile,
-    find_in_stream,
-    find_programs,
+    collect_programs,
+    list_in_profile,
+    list_in_stream,
     make_parts,
 )
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.groups import read_header_line
-from hlotool.dump.modules import find_modules, read_module_head
+from hlotool.dump.modules import read_module_head, split_modules
 from hlotool.dump.read import (
     STDIN,
+    choose_store,
     display_name,
     find_root,
     find_root_in,
-    find_store,
     is_read_once,
     make_source,
     read_bytes,
@@ -78,7 +78,7 @@ class _Wanted(Struct, frozen=True):
             )
 
 
-def find_inputs(
+def resolve_inputs(
     path: str,
     stage: StageChoice = "after",
     module_pattern: str | None = None,
@@ -100,19 +100,19 @@ def find_inputs(
     root = find_root(path) if content is None else find_root_in(content, display_name(path))
     if root is not None:
         wanted.refuse_named(path)
-        return wanted.choose(path, find_programs(path, root), is_directory=True)
+        return wanted.choose(path, collect_programs(path, root), is_directory=True)
     try:
         data = read_unpacked(path) if content is None else decompress(content, display_name(path))
         if is_profile(data):
             wanted.refuse_named(path)
-            return wanted.choose(path, find_in_profile(path, data))
+            return wanted.choose(path, list_in_profile(path, data))
         source = _make_source(path, data)
         other = _find_other_kind(path, source, also)
         if other is None:
             return _find_in_source(path, source, wanted)
     except (InputError, MissingPackageError) as error:
         # A file that is not there was not refused.
-        if content is not None or find_store(path).find_size(path) is None:
+        if content is not None or choose_store(path).find_size(path) is None:
             raise
         found = _find_beside(path, error, wanted)
         if found is None:
@@ -129,7 +129,7 @@ def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> T
     if TextKind.OUT_OF_MEMORY in also:
         may_be = detection.kind in _LOGS
         if detection.kind is TextKind.MODULE:  # a dump holds nothing else and is not looked through
-            found = find_modules(source, detection)
+            found = split_modules(source, detection)
             may_be = bool(found.before_count or found.behind_count)
         if may_be and holds_message(source.text):
             return TextKind.OUT_OF_MEMORY
@@ -156,10 +156,10 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
     detection = detect_kind(source.text)
     if detection.kind is TextKind.STREAM:
         wanted.refuse_named(path)
-        return wanted.choose(path, find_in_stream(source))
+        return wanted.choose(path, list_in_stream(source))
     notes: tuple[str, ...] = ()
     if detection.kind is TextKind.MODULE:
-        modules = find_modules(source, detection)
+        modules = split_modules(source, detection)
         notes = modules.notes()
         if len(modules.modules) > 1:
             wanted.refuse_named(path)
@@ -202,7 +202,7 @@ def _make_source(path: str, data: bytes) -> Source:
     return replace(source, counts=DeviceCounts(head.replica_count, head.num_partitions))
 
 
-def find_inputs_in_text(
+def resolve_text(
     text: str, stage: StageChoice = "after", module_pattern: str | None = None
 ) -> Inputs:
     """Return what a text holds, as if it stood in a file."""
@@ -225,19 +225,19 @@ class Compiled(Protocol):
         """Return the module as HLO text."""
 
 
-def find_inputs_in_compiled(
+def resolve_compiled(
     compiled: Compiled, stage: StageChoice = "after", module_pattern: str | None = None
 ) -> Inputs:
     """Return what a compiled function holds: its text, and its buffer assignment if it has one.
 
-    Raises UsageError for what is lowered and not compiled yet, and as `find_inputs` does.
+    Raises UsageError for what is lowered and not compiled yet, and as `resolve_inputs` does.
     """
     if hasattr(compiled, "compile") and hasattr(compiled, "compiler_ir"):
         raise UsageError(
             "this function is lowered, and not compiled: there is no optimized program yet; "
             "call .compile(), and load what that returns."
         )
-    found = find_inputs_in_text(compiled.as_text(), stage, module_pattern)
+    found = resolve_text(compiled.as_text(), stage, module_pattern)
     data = _take_assignment(compiled) if len(found.inputs) == 1 else None
     if data is None:
         return found

@@ -62,7 +62,7 @@ class FoundModules(Struct, frozen=True):
         return (f"{self.modules[0].name}: {'; '.join(parts)}.",) if parts else ()
 
 
-def find_modules(source: Source, detection: Detection) -> FoundModules:
+def split_modules(source: Source, detection: Detection) -> FoundModules:
     """Return the modules of a text that is said to hold one; a dump comes back as it is.
 
     text   := module { "// -----" NL module } | { other | prefix "HloModule" … }

@@ -131,7 +131,7 @@ def read_bytes(path: str) -> bytes:
             if sys.stdin is None:
                 raise InputError(f"{name}: standard input is closed.")
             return sys.stdin.buffer.read()
-        return find_store(path).read(path)
+        return choose_store(path).read(path)
     except OSError as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
     except MemoryError as error:
@@ -147,7 +147,7 @@ def read_head(path: str, limit_bytes: int) -> str:
     """
     name = display_name(path)
     try:
-        with find_store(path).open(path) as file:
+        with choose_store(path).open(path) as file:
             data = read_decompressed(file, limit_bytes, name)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
@@ -209,7 +209,7 @@ _REMOTE: Final = RemoteStore()
 _READ_ONCE: Final[dict[str, ArchiveStore]] = {}
 
 
-def find_store(path: str) -> Store:
+def choose_store(path: str) -> Store:
     """Return the store of a path; one that exists here as it stands is local."""
     if _MARK in path and not os.path.lexists(path):
         archive = _find_archive(f"{path}/")
@@ -223,7 +223,7 @@ def find_root(path: str) -> str | None:
 
     Raises InputError for an archive that is damaged, or too large.
     """
-    store = find_store(path)
+    store = choose_store(path)
     try:
         if store.is_directory(path):
             return path.rstrip("/") if _is_remote(path) else path
@@ -272,7 +272,7 @@ def _find_archive(path: str) -> ArchiveStore | None:
 
 def _open_archive_at(path: str) -> ArchiveStore | None:
     """Return the archive at a path, None if there is none."""
-    if find_store(path).find_size(path) is None and not _is_remote(path):
+    if choose_store(path).find_size(path) is None and not _is_remote(path):
         return None  # a directory, a pipe, or nothing
     try:
         status = os.stat(path)
@@ -286,7 +286,7 @@ def _open_archive_at(path: str) -> ArchiveStore | None:
 def _open_known_archive(path: str, _signature: tuple[int, int] | None) -> ArchiveStore | None:
     """Open what may be an archive; a file of the same time and size again is the same archive."""
     try:
-        with find_store(path).open(path) as file:
+        with choose_store(path).open(path) as file:
             if not _may_be_archive(file.read(_HEAD_BYTES)):
                 return None
     except (OSError, ValueError):
@@ -341,7 +341,7 @@ class _Mapped(mmap.mmap):
 
 def _map(path: str) -> BinaryIO:
     """Return a file of which only what is read comes into memory."""
-    store = find_store(path)
+    store = choose_store(path)
     if store is not _LOCAL and store is not _REMOTE:
         return io.BytesIO(store.read(path))
     copy = _REMOTE.fetch(path) if store is _REMOTE else path

@@ -180,7 +180,7 @@ def make_key(name: str, place: str) -> str:
     return f"{name}{PLACE_MARK}{place}" if place else name
 
 
-def find_schema(text: str) -> str:
+def read_schema(text: str) -> str:
     """Return what a JSON document says it is, '' for any other text."""
     try:
         return _parse(Source(text))[0]

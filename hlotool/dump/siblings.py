@@ -25,7 +25,7 @@ from hlotool.dump.names import (
     split_file_name,
     strip_compression,
 )
-from hlotool.dump.read import STDIN, display_name, find_store, is_assignment_in
+from hlotool.dump.read import STDIN, choose_store, display_name, is_assignment_in
 from hlotool.dump.text_kind import Detection, TextKind, refuse_kind
 from hlotool.errors import UsageError
 from hlotool.proto.kind import is_proto_readable
@@ -209,7 +209,7 @@ def list_beside(path: str, *, with_protos: bool = False) -> list[str]:
     own = split_file_name(filename)
     found = []
     try:
-        others = [each.name for each in find_store(directory).list_directory(directory)]
+        others = [each.name for each in choose_store(directory).list_directory(directory)]
     except OSError:
         return []
     for other in others:
@@ -230,7 +230,7 @@ def list_twins(path: str) -> tuple[DumpFile, ...]:
     """Return the same text in other files beside one: compressed, or as a proto."""
     stem = split_file_name(os.path.basename(path)).stem
     return tuple(
-        DumpFile(each, size_bytes=find_store(each).find_size(each) or 0)
+        DumpFile(each, size_bytes=choose_store(each).find_size(each) or 0)
         for each in list_beside(path, with_protos=is_proto_readable())
         if split_file_name(os.path.basename(each)).stem == stem
     )
@@ -253,7 +253,7 @@ def _list_endings() -> tuple[str, ...]:
 def _find_first(paths: list[str], kind: TextKind = TextKind.MODULE) -> DumpFile | None:
     """Return the first of some paths that is a file, plain or compressed."""
     for path in (each + ending for each in paths for ending in ("", *COMPRESSIONS)):
-        size = find_store(path).find_size(path)
+        size = choose_store(path).find_size(path)
         if size is not None:
             return DumpFile(path, kind, size)
     return None

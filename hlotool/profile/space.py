@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hlotool.errors import InputError
 from hlotool.hlo.opcodes import COLLECTIVES
-from hlotool.proto.decode import decode_module, find_damage
+from hlotool.proto.decode import decode_module, locate_damage
 from hlotool.proto.kind import (
     LENGTH_DELIMITED,
     BrokenFieldError,
@@ -107,7 +107,7 @@ class Space:
             found: _Message = message.FromString(self.data[begin:end])
         except DecodeError as error:
             name = message.DESCRIPTOR.name
-            raise self._refuse(find_damage(self.data, begin, end, name)) from error
+            raise self._refuse(locate_damage(self.data, begin, end, name)) from error
         return found
 
     def _parts(self, begin: int, end: int, number: int) -> Iterator[Field]:

@@ -20,7 +20,7 @@ from hlotool import __version__
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.summary.report import ProgramRow, ProgramStage
 from hlotool.dump.files import DumpFile, Input, StageChoice
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.names import Stage, short_path, split_file_name
 from hlotool.dump.read import display_name
 from hlotool.dump.workers import Failure, map_inputs
@@ -246,7 +246,7 @@ def _size_of(path: str) -> int:
 
 def find_members(place: PathToRead, stage: StageChoice) -> tuple[Member, ...]:
     """Return the programs of a file or a directory, without the texts where a file has them."""
-    found = find_inputs(place.path, stage)
+    found = resolve_inputs(place.path, stage)
     directory = found.path if found.is_directory else os.path.dirname(found.path)  # noqa: PTH120
     return tuple(Member(_forget_text(one), directory) for one in found.inputs)
 

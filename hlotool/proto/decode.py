@@ -24,8 +24,8 @@ from hlotool.proto.messages import (
     HloProto,
     HloSnapshot,
     HloUnoptimizedSnapshot,
-    find_message,
     list_submessages,
+    message_class,
 )
 from hlotool.proto.module import find_counts, prove_counts, render_head, render_module
 
@@ -60,7 +60,7 @@ def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
     try:
         return _take(message, whole, len(data))
     except DecodeError as error:
-        damage = find_damage(whole, 0, len(whole), message)
+        damage = locate_damage(whole, 0, len(whole), message)
         raise _refuse(name, head.begin + damage.offset, damage.why, len(data)) from error
     except MemoryError as error:
         raise InputError(f"{name}: the module does not fit into memory.") from error
@@ -90,7 +90,7 @@ def _refuse(name: str, offset: int, why: str, size_bytes: int) -> InputError:
     )
 
 
-def find_damage(data: bytes, begin: int, end: int, message: str) -> BrokenFieldError:
+def locate_damage(data: bytes, begin: int, end: int, message: str) -> BrokenFieldError:
     """Return where the message at [begin, end) is broken, and how.
 
     Each field that is a message is decoded alone; the first that cannot be is looked into.
@@ -112,7 +112,7 @@ def find_damage(data: bytes, begin: int, end: int, message: str) -> BrokenFieldE
 
 def _decodes(message: str, data: bytes) -> bool:
     try:
-        find_message(message).FromString(data)
+        message_class(message).FromString(data)
     except DecodeError:
         return False
     return True

@@ -27,7 +27,7 @@ def _pool() -> descriptor_pool.DescriptorPool:
 
 
 @cache
-def find_message(name: str) -> type:
+def message_class(name: str) -> type:
     """Return the class of a message by its name: `HloModuleProto`, `HloInstructionProto.X`."""
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
@@ -54,6 +54,6 @@ def enum_names(name: str) -> Mapping[int, str]:
 def __getattr__(name: str) -> type:
     """Return the class of a message, as an attribute of this module."""
     try:
-        return find_message(name)
+        return message_class(name)
     except KeyError as error:
         raise AttributeError(name) from error

@@ -18,7 +18,7 @@ from dump_files import ROOT, SHARED
 
 from hlotool.analysis.memory.reduction_plan import PartKind, Reserved, divide_memory
 from hlotool.analysis.memory.savings import SpacePeak
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
 
@@ -151,4 +151,4 @@ def _measure(name: str, change: str, program: Program, after: tuple[int, int]) -
 
 def _load(folder: Path) -> Program:
     path = str(folder)
-    return load_program(find_inputs(path, "after", None).inputs[0], path, with_buffers=True)
+    return load_program(resolve_inputs(path, "after", None).inputs[0], path, with_buffers=True)

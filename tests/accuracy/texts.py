@@ -19,7 +19,7 @@ from described import describe_module
 from dump_files import SHARED, TESTDATA, find_table_cases, read_text
 from tables import is_case
 
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.read import read_source
 from hlotool.errors import HlotoolError, InputError
 from hlotool.program.load import load_program
@@ -98,7 +98,7 @@ def is_read(path: Path) -> bool:
             copy.write_text(read_text(path), encoding="utf-8", newline="")
             return is_read(copy)
     try:
-        for found in find_inputs(str(path)).inputs:
+        for found in resolve_inputs(str(path)).inputs:
             program = load_program(found, str(path), with_buffers=True)
             if program.module is not None:
                 describe_module(program.module)

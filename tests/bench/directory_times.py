@@ -16,13 +16,13 @@ from statistics import median
 from unittest.mock import patch
 
 from hlotool.dump import workers
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.program.fleet import FleetContext, Member, measure_members
 
 
 def measure(directory: str, rounds: int) -> list[object]:
     """Return how many modules there are, and the medians for one process and for two."""
-    members = [Member(one, directory) for one in find_inputs(directory).inputs]
+    members = [Member(one, directory) for one in resolve_inputs(directory).inputs]
     taken: dict[int, list[tuple[float, float]]] = {1: [], 2: []}
     for _ in range(rounds):
         for processes, times in taken.items():

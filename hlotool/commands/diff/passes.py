@@ -35,7 +35,7 @@ from hlotool.compare.passes import (
     read_snapshot,
 )
 from hlotool.compare.trace import DIFF_TRACE, TraceFacts, Tracer
-from hlotool.dump.directory import choose_programs, find_programs
+from hlotool.dump.directory import choose_programs, collect_programs
 from hlotool.dump.files import DumpedProgram
 from hlotool.dump.find import parse_module_pattern
 from hlotool.errors import InputError, NothingCheckedError, UsageError
@@ -82,7 +82,7 @@ def print_passes(
 
 def choose_compilation(directory: str, module: str | None) -> DumpedProgram:
     """Return the one compilation of a directory whose passes were dumped."""
-    programs, _ = find_programs(directory)
+    programs, _ = collect_programs(directory)
     pattern = parse_module_pattern(module)
     matching = choose_programs(directory, programs, pattern) if pattern else programs
     found = [one for one in matching if one.passes]

@@ -65,12 +65,12 @@ def complete_module(
 ) -> list[CompletionItem]:
     """Complete --module: the modules of the directory that PATH, or one of several, names."""
     del param
-    from hlotool.dump.find import find_inputs  # noqa: PLC0415  start-up time
+    from hlotool.dump.find import resolve_inputs  # noqa: PLC0415  start-up time
 
     names: list[tuple[str, str]] = []
     for path in ctx.args:  # click gives arguments their names only once every option has its value
         try:
-            names += [(one.name, path) for one in find_inputs(path.rpartition("=")[2]).inputs]
+            names += [(one.name, path) for one in resolve_inputs(path.rpartition("=")[2]).inputs]
         except HlotoolError:
             continue
     return match_words(dict(names).items(), incomplete)

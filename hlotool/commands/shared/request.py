@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from hlotool.check.config import Config
 from hlotool.commands.shared.messages import say, say_all
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.find import find_inputs
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.names import short_path
 from hlotool.dump.siblings import NamedFiles, list_twins
 from hlotool.dump.text_kind import TextKind
@@ -145,7 +145,7 @@ class Request(Struct, eq=False):
     def find(self, also: tuple[TextKind, ...] = ()) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
         if self.found is None:
-            self.found = find_inputs(self.path, self.stage, self.module, self.named, also=also)
+            self.found = resolve_inputs(self.path, self.stage, self.module, self.named, also=also)
             self.tell(self.found.notes)
         return self.found
 
