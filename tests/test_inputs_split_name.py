@@ -59,8 +59,14 @@ def test_the_table_has_every_stage_and_role() -> None:
     found = [name for name in map(find_dump_file_name, [row[0] for row in TABLE]) if name]
     assert {name.stage for name in found} == {None, *Stage}
     assert {_role(name) for name in found} == {
-        *("MODULE", "PROTO", "BUFFERS", "VALUES", "LIVE_RANGE"),
-        *("MEMORY_REPORT", "DEBUG_OPTIONS", "OTHER"),
+        "MODULE",
+        "PROTO",
+        "BUFFERS",
+        "VALUES",
+        "LIVE_RANGE",
+        "MEMORY_REPORT",
+        "DEBUG_OPTIONS",
+        "OTHER",
     }
 
 
