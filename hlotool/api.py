@@ -33,10 +33,9 @@ from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
-from hlotool.program.fleet import FleetContext, measure_paths
+from hlotool.program.fleet import FleetContext, RowCache, measure_paths
 from hlotool.program.load import load_program
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
-from hlotool.program.row_cache import RowCache
 from hlotool.table import InputPaths
 
 if TYPE_CHECKING:
@@ -217,10 +216,8 @@ def _read_assumptions(config: str | os.PathLike[str] | None, chip: str | None) -
     if config is None:
         given = find_machine(chip, needs_link=False)
         return Assumptions(machine=replace(given, must_fit=True)) if given else NO_ASSUMPTIONS
-    from hlotool.check.config import (  # noqa: PLC0415
-        compile_call_costs,
-        read_config,
-    )
+    from hlotool.check.config import read_config  # noqa: PLC0415  start-up time
+    from hlotool.check.rule import compile_call_costs  # noqa: PLC0415  the same
 
     settings = read_config(os.fspath(config))
     machine = find_machine(chip or settings.chip or None, needs_link=False)

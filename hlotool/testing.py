@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from hlotool.api import load
-from hlotool.check.budget import Budget
+from hlotool.check.config import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.results import write_sentence
 from hlotool.check.rule import compile_rule, expect_budget_words, list_unknown_values
@@ -28,7 +28,6 @@ from hlotool.hlo import Module
 from hlotool.program.metrics import ROW_LISTS
 from hlotool.program.program import Program
 from hlotool.table.expression.where import compile_where, expect_row_words
-from hlotool.table.units import format_field
 from hlotool.text import escape
 
 Dumped: TypeAlias = "str | os.PathLike[str] | Compiled"
@@ -56,7 +55,7 @@ def assert_budget(compiled: Dumped, *budgets: str, module: str | None = None) ->
     for rule in rules:
         expect_budget_words(rule, [list_unknown_values(rule, program)])
     results = [judge_rule(rule, program) for rule in rules]
-    failed = [write_sentence(one, format_field) for one in results if one.status != "pass"]
+    failed = [write_sentence(one) for one in results if one.status != "pass"]
     if failed:
         raise AssertionError("\n".join(map(escape, failed)))
 

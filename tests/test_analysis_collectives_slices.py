@@ -14,7 +14,7 @@ from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.transfers import wire_share
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.check.budget import Budget
+from hlotool.check.config import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.compare.changes.collectives import compare_collectives

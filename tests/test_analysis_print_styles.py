@@ -36,7 +36,7 @@ def analysed(path: Path) -> tuple[CostReport, FusionTotals, str]:
     return (
         program.cost,
         program.fusions.totals,
-        program.prints.of(module.entry),
+        program.fingerprints.of(module.entry),
     )
 
 

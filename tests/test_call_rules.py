@@ -16,7 +16,8 @@ from msgspec.json import encode
 from tables import TableCase, find_cases, read_case
 
 from hlotool.api import load
-from hlotool.check.config import compile_call_costs, read_config
+from hlotool.check.config import read_config
+from hlotool.check.rule import compile_call_costs
 from hlotool.cli import run
 from hlotool.commands import COMMANDS as COMMAND_NAMES
 from hlotool.errors import HlotoolError, QueryError, UsageError

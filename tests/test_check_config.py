@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 from tables import TableCase, find_cases
 
-from hlotool.check.budget import Budget, TableLines
-from hlotool.check.config import Config, compile_call_costs, find_config, read_config
-from hlotool.check.rule import compile_rule
+from hlotool.check.config import (
+    Budget,
+    Config,
+    TableLines,
+    find_config,
+    read_config,
+)
+from hlotool.check.rule import compile_call_costs, compile_rule
 from hlotool.errors import QueryError, UsageError
 
 BAD = find_cases(Path(__file__).parents[1] / "testdata" / "check" / "bad.cases")
@@ -132,7 +137,7 @@ flops = "one"
     path.write_text(text, encoding="utf-8")
     found = read_config(str(path))
     first, second = found.budgets
-    assert (first.line, second.line) == (2, 9)
+    assert (first.lines.line, second.lines.line) == (2, 9)
     with pytest.raises(QueryError, match=r"^x\.toml:7: metric: there is no metric"):
         compile_rule(first, "x.toml")
     with pytest.raises(QueryError, match=r"^x\.toml:12: max: expected"):

@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 
 from hlotool.api import load
-from hlotool.check.budget import Budget
+from hlotool.check.config import Budget
 from hlotool.check.history import (
     HISTORY_SCHEMA,
     HistoryLine,
+    TrendRow,
+    list_exceeded,
+    list_trends,
+    list_verdicts,
     measure_line,
     parse_time,
     read_lines,
@@ -24,7 +28,6 @@ from hlotool.check.history import (
 )
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
-from hlotool.check.trend import TrendRow, find_exceeded, find_trends, find_verdicts
 from hlotool.errors import InputError, UsageError
 from hlotool.program.program import Program
 from hlotool.table.curve import draw_sparkline, fit_encoding
@@ -45,7 +48,7 @@ def trend(*values: object) -> TrendRow:
         number: line(value, commit=f"c{number}", time=None)
         for number, value in enumerate(values, 1)
     }
-    (row,) = find_trends(lines)
+    (row,) = list_trends(lines)
     return row
 
 
@@ -90,7 +93,7 @@ def test_since_when_a_module_passes() -> None:
     }
     lines[9] = line(1, module="g", verdict="fail", exceeded=("a",))
     lines[10] = line(1, module="h")
-    first, second = find_verdicts(lines)
+    first, second = list_verdicts(lines)
     assert (first.module, first.verdict, first.exceeded) == ("g", "fail", ("a",))
     assert (second.verdict, second.since_line, second.since_commit) == ("pass", 4, "c4")
     assert (second.fail_count, second.line_count) == (1, 4)
@@ -104,13 +107,13 @@ def test_since_when_each_budget_is_exceeded() -> None:
     }
     lines[6] = line(1, module="g", verdict="warning", exceeded=("a",), commit="c", time="t")
     lines[7] = line(1)
-    other, later, earlier = find_exceeded(lines)
+    other, later, earlier = list_exceeded(lines)
     assert (other.module, other.since_line, other.since_commit, other.since_time) == (
         ("g", 6, "c", "t")
     )
     assert (later.name, later.module, later.since_line, later.exceeded_count) == ("a", "f", 4, 3)
     assert (earlier.name, earlier.since_line, earlier.exceeded_count) == ("b", 1, 4)
-    assert find_exceeded({1: lines[1], 2: line(1, verdict="pass")}) == ()
+    assert list_exceeded({1: lines[1], 2: line(1, verdict="pass")}) == ()
 
 
 def test_lines_of_other_versions_are_read() -> None:
@@ -186,14 +189,14 @@ def test_since_when(
 
 def test_modules_are_followed_each_for_itself() -> None:
     lines = {1: line(1), 2: line(9, module="g"), 4: line(2), 5: line(8, module="g"), 6: line(2)}
-    rows = find_trends(lines)
+    rows = list_trends(lines)
     assert [(row.module, row.since_line) for row in rows] == [("g", 5), ("f", 4)]
     assert [row.values for row in rows] == [(9, 8), (1, 2, 2)]
 
 
 def test_a_metric_of_another_name_is_another() -> None:
     lines = {1: line(1), 2: line(1, "buffers.later_bytes"), 3: line(2, "buffers.later_bytes")}
-    later, temp = find_trends(lines)
+    later, temp = list_trends(lines)
     assert (temp.metric, temp.values, temp.last) == (TEMP, (1, None, None), None)
     assert (later.metric, later.values, later.first) == ("buffers.later_bytes", (None, 1, 2), None)
 
@@ -204,17 +207,17 @@ def test_times_of_another_machine_are_unknown() -> None:
         number: line(value, path, machine=machine)
         for number, (value, machine) in enumerate([(1.0, "a"), (5.0, "b"), (2.0, "a")], 1)
     }
-    (row,) = find_trends(lines)
+    (row,) = list_trends(lines)
     assert (row.values, row.since_line) == ((1.0, None, 2.0), 3)
 
 
 def test_bounds_stay_bounds() -> None:
     lines = {1: line(1), 2: line(3, lower_bounds=(TEMP,)), 3: line(4)}
-    (row,) = find_trends(lines)
+    (row,) = list_trends(lines)
     assert not row.is_last_lower_bound
     assert not row.is_delta_lower_bound
     assert (row.is_step_lower_bound, row.is_step_upper_bound) == (False, True)
-    (row,) = find_trends({1: lines[1], 2: lines[2]})
+    (row,) = list_trends({1: lines[1], 2: lines[2]})
     assert (row.is_last_lower_bound, row.is_delta_lower_bound) == (True, True)
     assert (row.is_step_lower_bound, row.is_step_upper_bound) == (True, False)
 

@@ -10,7 +10,7 @@ from each import for_each
 from msgspec import convert
 
 from hlotool.api import load
-from hlotool.check.budget import Budget
+from hlotool.check.config import Budget
 from hlotool.check.judge import judge_rule, unmatched
 from hlotool.check.results import RULES, RuleResult, write_sentence
 from hlotool.check.rule import VOCABULARY, compile_rule
@@ -236,9 +236,9 @@ def test_a_failure_names_the_limits_that_are_broken() -> None:
 
 def test_a_sentence_says_how_many_rows_are_needed() -> None:
     text = 'fusions: name == "none"'
-    said = write_sentence(judge("require", text), format_field)
+    said = write_sentence(judge("require", text))
     assert said == f"require {text}: found 0, at least 1 is needed, no row matches."
-    said = write_sentence(judge("require", "fusions"), format_field)
+    said = write_sentence(judge("require", "fusions"))
     assert re.fullmatch(r"require fusions: found \d+, at least 1 is needed\.", said)
 
 
@@ -288,7 +288,7 @@ def test_mistakes(
     lines = {"line": 3, "keys": {}}
     with pytest.raises(error, match=message) as caught:
         compile_rule(
-            convert({kind: text, "lines": lines, **limits}, Budget),
+            convert({kind: text, "[lines]": lines, **limits}, Budget),
             "hlotool.toml",
         )
     assert "hlotool.toml:3" in str(caught.value)

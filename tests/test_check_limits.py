@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.check.limits import Limits, compare_margin, find_margin
+from hlotool.check.judge import compare_margin, measure_margin
 from hlotool.check.results import RuleResult, count_results
+from hlotool.check.rule import Limits
 
 SIZES = st.integers(0, 2**60)
 SHARES = st.fractions(0, 2)
@@ -41,7 +42,7 @@ def test_margins_of_limits(  # noqa: PLR0917  a table
     limit: int | None,
     margin: int | None,
 ) -> None:
-    found = find_margin(actual, limits, baseline)
+    found = measure_margin(actual, limits, baseline)
     assert (found.holds, found.limit, found.left) == (holds, limit, margin)
 
 
@@ -49,9 +50,9 @@ def test_margins_of_limits(  # noqa: PLR0917  a table
 def test_an_increase_is_exact_and_the_looser_counts(
     actual: int, baseline: int, share: Fraction, amount: int
 ) -> None:
-    by_share = find_margin(actual, Limits(max_increase=share), baseline)
-    by_amount = find_margin(actual, Limits(max_increase_abs=amount), baseline)
-    both = find_margin(actual, Limits(max_increase=share, max_increase_abs=amount), baseline)
+    by_share = measure_margin(actual, Limits(max_increase=share), baseline)
+    by_amount = measure_margin(actual, Limits(max_increase_abs=amount), baseline)
+    both = measure_margin(actual, Limits(max_increase=share, max_increase_abs=amount), baseline)
     assert by_share.holds == (actual - baseline <= baseline * share)
     assert both.holds == (by_share.holds or by_amount.holds)
 

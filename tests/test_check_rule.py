@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hlotool.api import load
-from hlotool.check.budget import Budget
+from hlotool.check.baseline import Earlier
+from hlotool.check.config import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.run import plan_run, run_plan
@@ -66,7 +67,7 @@ def test_every_text_is_parsed_once(budget: Budget, count: int, parsed: list[str]
 def test_modules_share_their_rules(parsed: list[str]) -> None:
     rules = [compile_rule(budget) for budget, _ in BUDGETS.values()]
     count = len(parsed)
-    plan = plan_run(rules, resolve_inputs(str(DUMPS / "cpu")), ())
+    plan = plan_run(rules, resolve_inputs(str(DUMPS / "cpu")), Earlier())
     assert len(plan.tasks) > 1
     assert run_plan(plan, lambda _: None).results
     assert len(parsed) == count

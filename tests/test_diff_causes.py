@@ -10,7 +10,8 @@ import pytest
 from diff_cases import BASE
 from dump_files import ROOT, SHARED, needs_shared
 
-from hlotool.commands.diff.text import write_cause, write_triage
+from hlotool.commands.diff.cause_text import write_cause
+from hlotool.commands.diff.text import write_triage
 from hlotool.compare.causes.cause import Cause, InputPair
 from hlotool.compare.inputs import Argument, DiffSide, find_candidates, read_side
 from hlotool.compare.report import DiffReport, compare_programs

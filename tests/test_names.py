@@ -28,7 +28,7 @@ from hlotool.analysis.fusions.report import expand_fusion, expect_fusion
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.rows import all_rows
 from hlotool.analysis.memory.timeline import choose_peaks, find_position, timeline
-from hlotool.check.budget import Budget
+from hlotool.check.config import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.compare.changes.text import write_texts

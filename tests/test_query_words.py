@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.check.budget import Budget
+from hlotool.check.config import Budget
 from hlotool.check.rule import compile_rule, expect_budget_words, list_unknown_values
 from hlotool.cli import run
 from hlotool.errors import QueryError

@@ -25,7 +25,7 @@ import hlotool
 from hlotool.cli import run
 from hlotool.dump.find import resolve_inputs
 from hlotool.dump.workers import choose_context
-from hlotool.program import fleet, row_cache
+from hlotool.program import fleet
 from hlotool.program.fleet import Member, PathToRead, find_members, measure_member
 from hlotool.program.load import load_program
 
@@ -202,7 +202,7 @@ def test_what_the_user_says_of_custom_calls_counts(tmp_path: Path) -> None:
 def test_another_version_reads_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (path,) = write_dumps(tmp_path, 1)
     hlotool.summarize(path, cache=tmp_path / "rows")
-    monkeypatch.setattr(row_cache, "__version__", "9.9.9")
+    monkeypatch.setattr(fleet, "__version__", "9.9.9")
     hlotool.summarize(path, cache=tmp_path / "rows")
     assert len((tmp_path / "rows").read_text().splitlines()) == 2
 
@@ -317,12 +317,12 @@ def test_a_full_disk_loses_the_cache_alone(tmp_path: Path) -> None:
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     paths = write_dumps(tmp_path / "dump", 30)
     script = (
-        "import os, signal, hlotool; from hlotool.program import row_cache; "
-        "add = row_cache.RowCache.add; left = [10]\n"
+        "import os, signal, hlotool; from hlotool.program import fleet; "
+        "add = fleet.RowCache.add; left = [10]\n"
         "def end(*arguments):\n"
         "    add(*arguments); left[0] -= 1\n"
         "    if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "row_cache.RowCache.add = end\n"
+        "fleet.RowCache.add = end\n"
         f"hlotool.summarize({str(tmp_path / 'dump')!r}, cache={str(tmp_path / 'rows')!r})\n"
     )
     made = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False, timeout=60)

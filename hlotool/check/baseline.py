@@ -1,6 +1,8 @@
-"""Which module of a baseline is a module's own? The one of its name, and of its place.
+"""The figures that later checks compare with: how they are written, and found again.
 
-The figures that later checks compare with: what `hlotool check --update-baseline` writes.
+`hlotool check --update-baseline` writes the figures of every module, sorted and without those that
+are unknown, so that the file is fit for review. A check finds a module again by its name, and by
+its place in the dump where several have that name.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from typing import Any, Final
 from msgspec import Struct, to_builtins
 
 from hlotool import __version__
-from hlotool.check.judge import NO_BASELINE
 from hlotool.compare.changes.figures import DIFFED
 from hlotool.compare.inputs import Candidate
 from hlotool.dump.read import display_name, read_source
@@ -31,6 +32,7 @@ from hlotool.errors import UsageError
 from hlotool.program.program import Program
 from hlotool.table.words import list_some
 
+NO_BASELINE: Final = "there is no baseline; give --baseline, or write one with --update-baseline"
 _LISTED: Final = 3  # modules named where none is the one asked for
 
 
@@ -41,14 +43,15 @@ class Earlier(Struct, frozen=True):
     missing: str = NO_BASELINE
 
 
-def find_entry(
-    module: Candidate, earlier: Sequence[Candidate], *, is_alone: bool
-) -> Candidate | str:
+def choose_entry(module: Candidate, baseline: Earlier, *, is_alone: bool) -> Candidate | str:
     """Return a module's own in a baseline, or say why there is none.
 
     Where a name stands for several on either side, the places tell them apart. The only module
     of a dump is compared with the only one of another dump, or summary, whatever their names.
     """
+    earlier = baseline.modules
+    if not earlier:
+        return baseline.missing
     if is_alone and len(earlier) == 1 and earlier[0].schema != BASELINE_SCHEMA:
         return earlier[0]
     same = [one for one in earlier if one.name == module.name]

@@ -1,139 +1,186 @@
-"""What does a table of a configuration say, and what is wrong with it?
+"""What a project says to hlotool, as it is written: budgets, costs of custom calls, and defaults.
 
-What a project keeps in `hlotool.toml`, or in `[tool.hlotool]` of `pyproject.toml`.
+It stands in `hlotool.toml`, or in `[tool.hlotool]` of `pyproject.toml`:
 
-baseline = "hlotool-baseline.json"
-chip = "h100"
-devices_per_node = 8
+    baseline = "hlotool-baseline.json"
+    chip = "h100"
+    devices_per_node = 8
 
-[[budget]]
-name = "temp memory"
-module = "train_step"
-metric = "buffers.temp_bytes"
-max = "8GiB"
-max_increase = "2%"
-message = "Did a remat policy change?"
+    [[budget]]
+    name = "temp memory"
+    module = "train_step"
+    metric = "buffers.temp_bytes"
+    max = "8GiB"
+    max_increase = "2%"
+    message = "Did a remat policy change?"
 
-[[custom_call]]
-target = "^my_kernel$"
-flops = "2 * operand0_elements * operand1_dim1"
-bytes = "operand_bytes + result_bytes"
+    [[custom_call]]
+    target = "^my_kernel$"
+    flops = "2 * operand0_elements * operand1_dim1"
+    bytes = "operand_bytes + result_bytes"
 
-From the `[[custom_call]]` of a configuration to rules: each expression is parsed once.
+Expressions are texts here, which `rule` compiles: every command reads the configuration, and few
+need the expression language.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Annotated, Final, TypeVar, get_args
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar, get_args
 
-from msgspec import Meta, Struct, ValidationError, convert
-from msgspec.structs import asdict, fields, replace
+from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec.structs import fields, replace
 
-from hlotool.analysis.cost.custom_calls import CALL_FIGURES
-from hlotool.check.budget import (
-    NO_LINES,
-    Budget,
-    BudgetTable,
-    Count,
-    CustomCallTable,
-    TableLines,
-    WrittenCall,
-    expect_pattern,
-    find_tables,
-)
 from hlotool.dump.files import StageChoice
 from hlotool.dump.read import display_name, read_bytes
 from hlotool.errors import UsageError
-from hlotool.program.call_rules import CallRule
-from hlotool.table.expression.check import Vocabulary, parse_number
-from hlotool.table.expression.tree import Expression
+from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.table.names import suggest
 from hlotool.table.words import join_words
 
-TABLES: Final = {"budget": "budgets", "custom_call": "custom calls"}  # of which there are many
-_OF: Final = {BudgetTable: " of a budget", CustomCallTable: " of a custom_call"}
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
-_NO_CHOICE: Final = "Invalid enum value "
-
-Record = TypeVar("Record", bound=Struct)
-
-
-def convert_table(
-    table: dict[str, object], record: type[Record], name: str, lines: TableLines
-) -> Record:
-    """Read a table; raise UsageError with its place, where it does not fit."""
-    try:
-        return convert(table, record)
-    except ValidationError as error:
-        key, message = _explain(str(error), record)
-        place = lines.place(name, key)
-        raise UsageError(f"{place}: {message}{'' if message.endswith('?') else '.'}") from error
-
-
-def _explain(error: str, record: type[Struct]) -> tuple[str, str]:
-    """Put what msgspec found into the words of a configuration; name the key, '' for none."""
-    keys = {each.name: each.type for each in fields(record)}
-    unknown = _UNKNOWN.match(error)
-    if unknown:
-        of = _OF.get(record, "")
-        return unknown[1], f"there is no key {unknown[1]!r}{of}; {suggest(unknown[1], keys)}"
-    what, _, place = error.replace(" | null`", "`").partition(" - at `$.")
-    key = place.rstrip("`").partition("[")[0]
-    if key in TABLES:
-        return "", f"{TABLES[key]} are written as [[{key}]], each a table of its own"
-    if what.startswith(_NO_CHOICE):
-        choices = [word for part in (keys[key], *get_args(keys[key])) for word in get_args(part)]
-        words = [word for word in choices if isinstance(word, str)]
-        return key, f"{key} is {join_words(words, 'or')}, not {what.removeprefix(_NO_CHOICE)}"
-    return key, f"{key}: {what[:1].lower()}{what[1:]}" if key else what
-
-
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
-_TABLE_LINE: Final = re.compile(r"\[\[\s*(?:tool\.hlotool\.)?(budget|custom_call)\s*\]\]")
-_OWN_LINE: Final = re.compile(r"\[\s*tool\.hlotool\s*\]")
+KINDS: Final = ("expression", "metric", "forbid", "require")
+LIMITS: Final = ("max", "min", "max_increase", "max_increase_abs")
 
-_Record = TypeVar("_Record", bound=Struct)
+Severity: TypeAlias = Literal["error", "warning"]
+Number: TypeAlias = int | float
+Limit: TypeAlias = str | int | float | None  # a number, or a text such as "8GiB" or "2%"
+Count: TypeAlias = str | int | float | None  # an expression, or a number as it stands
 
 
-class Config(Struct, frozen=True):
-    """What a configuration file says; `path` is '' where there is none.
+class TableLines(Struct, frozen=True):
+    """Where a table begins, 0 for the keys before any, and where each of its keys stands."""
 
-    `baseline` is as written in the file, and relative to the directory it lies in.
+    line: int
+    keys: Mapping[str, int]
+
+    def place(self, config: str, key: str) -> str:
+        """Return `hlotool.toml:4`, or the file alone where no line is known."""
+        line = self.keys.get(key, self.line)
+        return f"{config}:{line}" if line else config
+
+
+NO_LINES: Final = TableLines(0, {})
+
+
+class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of many tables of a kind; None where a key is not given.
+
+    `lines` says where it stands, none where that is not known. TOML's reader does not tell: it is
+    set later, and its name in the file is one that nobody writes.
     """
 
-    path: str = ""
-    baseline: str = ""
+    lines: TableLines = field(default=NO_LINES, name="[lines]")
+
+
+class Budget(_Table, frozen=True, kw_only=True):
+    """A `[[budget]]`, or an expression of `--budget`."""
+
+    expression: str | None = None
+    metric: str | None = None
+    forbid: str | None = None
+    require: str | None = None
+    name: str = ""
     module: str = ""
-    stage: StageChoice | None = None
-    budgets: tuple[Budget, ...] = ()
-    custom_calls: tuple[WrittenCall, ...] = ()
-    chip: str = ""
-    devices_per_node: int | None = None
+    message: str = ""
+    severity: Severity = "error"
+    max: Limit = None
+    min: Limit = None
+    max_increase: Limit = None
+    max_increase_abs: Limit = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for keys that do not go together, and for a limit that is no number."""
+        kinds = [key for key in KINDS if getattr(self, key) is not None]
+        limits = [key for key in LIMITS if getattr(self, key) is not None]
+        for key in limits:
+            limit = getattr(self, key)
+            if isinstance(limit, float) and not math.isfinite(limit):
+                raise ValueError(f"{key} must be a number, not {limit}")
+        if len(kinds) != 1:
+            found = " and ".join(kinds) or "none"
+            raise ValueError(
+                f"a budget needs exactly one of {', '.join(KINDS)}; this one has {found}"
+            )
+        if kinds == ["metric"] and not limits:
+            raise ValueError(f"a metric needs a limit: one of {', '.join(LIMITS)}")
+        if kinds != ["metric"] and limits:
+            raise ValueError(f"{limits[0]} goes with metric, not with {kinds[0]}")
 
     @property
-    def baseline_path(self) -> str:
-        """Where the baseline lies; '' where none is given."""
-        return os.path.join(os.path.dirname(self.path), self.baseline) if self.baseline else ""  # noqa: PTH118,PTH120  (paths stay strings as typed)
+    def kind(self) -> str:
+        """The one of KINDS that it has."""
+        return next(key for key in KINDS if getattr(self, key) is not None)
+
+    @property
+    def text(self) -> str:
+        """What it says: the expression, the metric, or `rows: condition`."""
+        return str(getattr(self, self.kind))
+
+    @property
+    def title(self) -> str:
+        """Its name, else what it says."""
+        said = f"{self.kind} {self.text}" if self.kind in {"forbid", "require"} else self.text
+        return self.name or said
+
+    def place(self, config: str, key: str) -> str:
+        """Return where a key of it stands, `hlotool.toml:4`; without a file, the option."""
+        return self.lines.place(config, key) or "--budget"
 
 
-class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of a file, its tables not yet read."""
+class WrittenCall(_Table, frozen=True, kw_only=True):
+    """A `[[custom_call]]`: what calls to some targets compute and move."""
+
+    target: str = ""
+    flops: Count = None
+    bytes: Count = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for one that is about no call, or says nothing."""
+        if not self.target:
+            raise ValueError("a custom_call needs a target")
+        if self.flops is None and self.bytes is None:
+            raise ValueError("a custom_call needs flops, bytes or both")
+
+
+class _OwnKeys(Struct, frozen=True, kw_only=True):
+    """The keys of a file that stand in no table of their own."""
 
     baseline: str = ""
     module: str = ""
     stage: StageChoice | None = None
     chip: str = ""
     devices_per_node: Annotated[int, Meta(ge=1)] | None = None
+
+
+class _File(_OwnKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All keys of a file, its tables not yet read: each is read with its own lines."""
+
     budget: tuple[dict[str, object], ...] = ()
     custom_call: tuple[dict[str, object], ...] = ()
+
+
+class Config(_OwnKeys, frozen=True, kw_only=True):
+    """What a configuration file says; `path` is '' where there is none.
+
+    `baseline` is as written in the file, and relative to the directory it lies in.
+    """
+
+    path: str = ""
+    budgets: tuple[Budget, ...] = ()
+    custom_calls: tuple[WrittenCall, ...] = ()
+
+    @property
+    def baseline_path(self) -> str:
+        """Where the baseline lies; '' where none is given."""
+        return os.path.join(os.path.dirname(self.path), self.baseline) if self.baseline else ""  # noqa: PTH118,PTH120  (paths stay strings as typed)
 
 
 def find_config(directory: str = ".") -> Config:
@@ -171,6 +218,7 @@ def read_config(path: str) -> Config:
 def _read(path: str) -> Config | None:
     """Read a file; None for a pyproject.toml without a table for hlotool."""
     name = display_name(path)
+    is_pyproject = os.path.basename(path) == PYPROJECT_NAME  # noqa: PTH119
     try:
         text = read_bytes(path).decode("utf-8-sig")
         table: object = tomllib.loads(text)
@@ -182,61 +230,48 @@ def _read(path: str) -> Config | None:
         raise UsageError(f"{name}: a number in it is too large.") from error
     except RecursionError as error:
         raise UsageError(f"{name}: the tables are nested too deeply.") from error
-    if os.path.basename(path) == PYPROJECT_NAME:  # noqa: PTH119
+    if is_pyproject:
         tool = table.get("tool") if isinstance(table, dict) else None
         table = tool.get("hlotool") if isinstance(tool, dict) else None
         if table is None:
             return None
-    return _make_config(table, path, text)
-
-
-def _make_config(table: object, path: str, text: str) -> Config:
-    """Read the table of a file, and each of the tables in it with its line."""
-    name = display_name(path)
     if not isinstance(table, dict):
         raise UsageError(f"{name}: [tool.hlotool] must be a table.")
     tables = tuple(find_tables(text))
-    said = convert_table(table, _File, name, _find_own(tables, name))
-    budgets = [
-        Budget(**asdict(read), lines=lines)
-        for read, lines in _read_tables(said.budget, BudgetTable, "budget", tables, name)
-    ]
-    calls = _read_tables(said.custom_call, CustomCallTable, "custom_call", tables, name)
-    custom_calls = tuple(WrittenCall(**asdict(read), lines=lines) for read, lines in calls)
+    # The keys of hlotool.toml stand before any header, those of pyproject.toml behind one.
+    own = (lines for header, lines in tables if not is_pyproject or _OWN_LINE.match(header))
+    said = _convert(table, _File, name, next(own, NO_LINES))
     return Config(
-        path,
-        said.baseline,
-        said.module,
-        said.stage,
-        _told_apart(budgets),
-        custom_calls,
-        said.chip,
-        said.devices_per_node,
+        path=path,
+        budgets=_number_names(_read_tables(said.budget, Budget, "budget", tables, name)),
+        custom_calls=tuple(
+            _read_tables(said.custom_call, WrittenCall, "custom_call", tables, name)
+        ),
+        **{key: getattr(said, key) for key in _OwnKeys.__struct_fields__},
     )
 
 
-def _find_own(tables: Iterable[tuple[str, TableLines]], name: str) -> TableLines:
-    """Return the lines of the keys that stand in no table of their own."""
-    if os.path.basename(name) != PYPROJECT_NAME:  # noqa: PTH119
-        return next((lines for _, lines in tables), NO_LINES)
-    return next((lines for header, lines in tables if _OWN_LINE.match(header)), NO_LINES)
+_Record = TypeVar("_Record", bound=Struct)
+_Written = TypeVar("_Written", bound=_Table)
+_TABLE_LINE: Final = re.compile(r"\[\[\s*(?:tool\.hlotool\.)?(budget|custom_call)\s*\]\]")
+_OWN_LINE: Final = re.compile(r"\[\s*tool\.hlotool\s*\]")
 
 
 def _read_tables(
     tables: Sequence[dict[str, object]],
-    record: type[_Record],
+    record: type[_Written],
     key: str,
     lines: Iterable[tuple[str, TableLines]],
     name: str,
-) -> Iterator[tuple[_Record, TableLines]]:
+) -> Iterator[_Written]:
     """Read the tables written as `[[key]]`, each with its lines; none for those in an array."""
     found = ((one, _TABLE_LINE.match(header)) for header, one in lines)
     own = (one for one, match in found if match and match[1] == key)
     for table, place in zip(tables, chain(own, repeat(NO_LINES)), strict=False):
-        yield convert_table(table, record, name, place), place
+        yield replace(_convert(table, record, name, place), lines=place)
 
 
-def _told_apart(budgets: Iterable[Budget]) -> tuple[Budget, ...]:
+def _number_names(budgets: Iterable[Budget]) -> tuple[Budget, ...]:
     """Name every budget, and add numbers to equal names, so that reports tell them apart."""
     seen: Counter[str] = Counter()
     found = []
@@ -247,27 +282,79 @@ def _told_apart(budgets: Iterable[Budget]) -> tuple[Budget, ...]:
     return tuple(found)
 
 
-_VOCABULARY: Final = Vocabulary(CALL_FIGURES)
+# What msgspec says is wrong with a table, in the words of a configuration.
+
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_NO_CHOICE: Final = "Invalid enum value "
+_OF: Final[Mapping[type[Struct], str]] = {Budget: " of a budget", WrittenCall: " of a custom_call"}
+_MANY: Final = {"budget": "budgets", "custom_call": "custom calls"}
 
 
-def compile_call_costs(config: Config) -> tuple[CallRule, ...]:
-    """Check what a configuration says of custom calls, and parse it.
+def _convert(
+    table: dict[str, object], record: type[_Record], name: str, lines: TableLines
+) -> _Record:
+    """Read a table; raise UsageError with its place, where it does not fit."""
+    try:
+        return convert(table, record)
+    except ValidationError as error:
+        key, message = _explain(str(error), record)
+        place = lines.place(name, key)
+        raise UsageError(f"{place}: {message}{'' if message.endswith('?') else '.'}") from error
 
-    Raises QueryError where an expression does not parse or names what no call has, UsageError
-    for a target that is no regular expression.
+
+def _explain(error: str, record: type[Struct]) -> tuple[str, str]:
+    """Return the key that is wrong, '' for none, and what is."""
+    keys = {each.name: each.type for each in fields(record) if each.name == each.encode_name}
+    unknown = _UNKNOWN.match(error)
+    if unknown:
+        of = _OF.get(record, "")
+        return unknown[1], f"there is no key {unknown[1]!r}{of}; {suggest(unknown[1], keys)}"
+    what, _, place = error.replace(" | null`", "`").partition(" - at `$.")
+    key = place.rstrip("`").partition("[")[0]
+    if key in _MANY:
+        return "", f"{_MANY[key]} are written as [[{key}]], each a table of its own"
+    if what.startswith(_NO_CHOICE):
+        choices = [word for part in (keys[key], *get_args(keys[key])) for word in get_args(part)]
+        words = [word for word in choices if isinstance(word, str)]
+        return key, f"{key} is {join_words(words, 'or')}, not {what.removeprefix(_NO_CHOICE)}"
+    return key, f"{key}: {what[:1].lower()}{what[1:]}" if key else what
+
+
+def expect_pattern(text: str, key: str, place: str) -> Pattern:
+    """Read the pattern of a key; raise UsageError, which names both, if it is none."""
+    try:
+        return parse_pattern(text)
+    except PatternError as error:
+        raise UsageError(
+            f"{place}: {key} {text!r} is not a regular expression: {error}."
+        ) from error
+
+
+# On which line a key stands.
+
+_HEADER: Final = re.compile(r"[ \t]*(\[.*)")
+_KEY: Final = re.compile(r"[ \t]*([\"']?)([A-Za-z0-9_-]+)\1[ \t]*=")
+_LONG_QUOTES: Final = re.compile(r'"""|\'\'\'')
+
+
+def find_tables(text: str) -> Iterator[tuple[str, TableLines]]:
+    """Yield the headers of a file in order, with their tables; what stands before any is first.
+
+        line = [ blanks ] ( "[" … "]" | key [ blanks ] "=" … ) | anything else
+
+    Keys are told by their first line; what stands inside a text of several lines is none.
     """
-    name = display_name(config.path)
-    return tuple(_compile(one, name) for one in config.custom_calls)
-
-
-def _compile(written: WrittenCall, name: str) -> CallRule:
-    place = partial(written.lines.place, name)
-    return CallRule(
-        expect_pattern(written.target, "target", place("target")),
-        _parse(written.flops, f"{place('flops')}: flops"),
-        _parse(written.bytes, f"{place('bytes')}: bytes"),
-    )
-
-
-def _parse(count: Count, place: str) -> Expression | None:
-    return None if count is None else parse_number(str(count), _VOCABULARY, place)
+    header, begin, keys = "", 0, dict[str, int]()
+    quotes = ""  # that a text of several lines will end with
+    for number, line in enumerate(text.splitlines(), 1):
+        is_inside = bool(quotes)
+        for found in _LONG_QUOTES.finditer(line):
+            quotes = found[0] if not quotes else "" if quotes == found[0] else quotes
+        if is_inside:
+            continue
+        if match := _HEADER.match(line):
+            yield header, TableLines(begin, keys)
+            header, begin, keys = match[1], number, {}
+        elif key := _KEY.match(line):
+            keys.setdefault(key[2], number)
+    yield header, TableLines(begin, keys)

@@ -1,8 +1,8 @@
-"""Which parts of a condition do not hold, and what do they come to?
+"""One budget over one program: what was measured, whether that is within it, and where to look.
 
-Which rows a finding is about, and the line of the user's program that weighs most.
-
-What a budget comes to in one program.
+`judge_rule` is asked. A condition that does not hold is explained by its parts (`explain_broken`),
+a list of rows by the names of the first of them; the source line of a result is that of the row
+which weighs most in what the budget measures.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.analysis.findings.finding import Finding
-from hlotool.check.estimates import find_measured, find_unestimated
-from hlotool.check.limits import Limits, Number, compare_margin, find_margin, tidy
+from hlotool.check.baseline import NO_BASELINE
+from hlotool.check.config import Number
 from hlotool.check.results import RuleResult, Status
-from hlotool.check.rule import Rule
+from hlotool.check.rule import Limits, Rule, find_measured, find_unestimated, tidy
 from hlotool.compare.saved import SavedFigures
 from hlotool.program.load import note_chip
 from hlotool.program.metrics import ROW_LISTS
@@ -36,175 +38,12 @@ from hlotool.table.expression.tree import (
 from hlotool.table.quantity import to_base_unit
 from hlotool.table.words import list_some
 
-_OPPOSITES: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
-_BASE_UNITS: Final = {Unit.BYTES: "B", Unit.SECONDS: "s"}
-_FROM_LARGE: Final = 1000
-# How a figure is written, until it stands to its limit as it does in fact.
-_SMALL: Final = (".3g", ".6g", ".17g")
-_LARGE: Final = (",.0f", ",.3f", ",.9f")
-
-
-def find_bounds(tree: Expression, program: Program, found: Measured) -> tuple[bool, bool]:
-    """Say whether what was measured is a lower and an upper bound."""
-    names = (one.path for one in find_reads(tree) if isinstance(one, Name))
-    metrics = [program.bounds(path) for path in names if path not in ROW_LISTS]
-    return (
-        found.is_lower_bound or any(is_lower for is_lower, _ in metrics),
-        found.is_upper_bound or any(is_upper for _, is_upper in metrics),
-    )
-
-
-def explain_broken(rule: Rule, program: Program) -> str:
-    """Name the parts of `and`, `or` and `not` that make them false; '' for a single comparison.
-
-    Of an `or` that does not hold these are all parts, each as often as it is written.
-    """
-    if not isinstance(rule.tree, And | Or | Not):
-        return ""
-    return "; ".join(_list_broken(rule, rule.tree, program, is_wanted=True))
-
-
-def _list_broken(
-    rule: Rule, tree: Expression, program: Program, *, is_wanted: bool
-) -> Iterator[str]:
-    """Describe what keeps a condition from being true, or from being false inside `not`."""
-    found = measure(tree, program)
-    if (found.value is True) is is_wanted:
-        return
-    match tree:
-        case Not():
-            yield from _list_broken(rule, tree.operand, program, is_wanted=not is_wanted)
-        case And() | Or():
-            for operand in tree.operands:
-                yield from _list_broken(rule, operand, program, is_wanted=is_wanted)
-        case Relation():
-            yield _describe(rule, tree, program, is_wanted=is_wanted)
-        case _:
-            yield f"{_cut(rule, tree)} {'does not hold' if is_wanted else 'holds'}"
-
-
-def _describe(rule: Rule, tree: Relation, program: Program, *, is_wanted: bool) -> str:
-    """Write a comparison with what it compares: `buffers.peak_bytes is 2.1 GiB, not <= 1GiB`."""
-    faced = face_limit(tree)
-    found = measure(faced, program)
-    if found.left is None or found.right is None:
-        return f"{_cut(rule, tree)} {'does not hold' if is_wanted else 'holds'}"
-    suffix = faced.right.suffix if isinstance(faced.right, Literal) else ""
-    suffix = suffix or _BASE_UNITS.get(faced.type.unit, "")
-    is_lower, is_upper = find_bounds(faced, program, found)
-    mark = "at least " * is_lower + "at most " * is_upper
-    operator = faced.operator if is_wanted else _OPPOSITES[faced.operator]
-    limit = _cut(rule, faced.right)
-    if any(find_reads(faced.right)):
-        limit += f", {_write(found.right, found.left, suffix)}"
-    figure = _write(found.left, found.right, suffix)
-    return f"{_cut(rule, faced.left)} is {mark}{figure}, not {operator} {limit}"
-
-
-def _write(value: Number, other: Number, suffix: str) -> str:
-    """Write a figure in a unit of expressions, with the digits that its limit asks for."""
-    scale = to_base_unit(1, suffix) if suffix else 1
-    known, beside = value / scale, other / scale
-    forms = _LARGE if abs(known) >= _FROM_LARGE else _SMALL
-    texts = [format(known, ",.0f" if known.is_integer() else form) for form in forms]
-    read = [float(text.replace(",", "")) for text in texts]
-    kept = (
-        text
-        for text, shown in zip(texts, read, strict=True)
-        if (shown > beside, shown < beside) == (known > beside, known < beside)
-    )
-    text = next(kept, texts[-1])
-    return f"{text} {suffix}".rstrip()
-
-
-def _cut(rule: Rule, tree: Expression) -> str:
-    """Return how a part was written, on one line, with the brackets that its ends stand in."""
-    text, start, end = rule.source.text, tree.start, tree.end
-    while (part := text[start:end]).count("(") < part.count(")") and start > 0:
-        start = max(text.rfind("(", 0, start), 0)
-    while (part := text[start:end]).count(")") < part.count("(") and end < len(text):
-        end = text.find(")", end) + 1 or len(text)
-    return " ".join(part.split())
-
-
-_NAMED: Final = 3  # rows named in what a rule found
-
-# The field by which the row that a finding points at is the largest.
-_WEIGHTS: Final = {
-    "buffers": "occupied_bytes",
-    "collectives": "known_wire_bytes_per_run",
-    "fusions": "known_memory_bytes_per_run",
-    "cost": "known_flops_per_run",
-}
-_ROWS_OF: Final = {"cost": "fusions"}
-_NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype", "code")
-
-
-def name_rows(counted: Aggregate, program: Program) -> str:
-    """Name the first few of the rows that are counted, those of one name once.
-
-    Of findings of one kind the first says what it is about: `large-copy ×2 (copy.3, …)`.
-    """
-    rows = _find_rows(counted, program)
-    alike: dict[str, list[object]] = {}
-    for row in rows:
-        alike.setdefault(_name_of(row), []).append(row)
-    named = [(name, of) for name, of in alike.items() if name][:_NAMED]
-    count = len(rows) - sum(len(of) for _, of in named)
-    more = f" and {count} more" if count and named else ""
-    return ", ".join(_name_alike(name, of) for name, of in named) + more
-
-
-def find_place(rule: Rule, program: Program) -> tuple[str | None, int | None]:
-    """Return file and line of what weighs most in what the budget measures, None if unknown."""
-    if rule.counted:
-        rows = _find_rows(rule.counted, program)
-        block = rule.counted.rows.partition(".")[0]
-    else:
-        block = min(rule.paths, default="").partition(".")[0]
-        path = _ROWS_OF.get(block, block)
-        rows = program.rows(path) if path in ROW_LISTS else ()
-    weight = _WEIGHTS.get(block, "")
-    for row in sorted(rows, key=lambda row: -(getattr(row, weight, 0) or 0)):
-        file, line = getattr(row, "source_file", None), getattr(row, "source_line", None)
-        if isinstance(file, str) and isinstance(line, int):
-            return file, line
-    return None, None
-
-
-def _find_rows(counted: Aggregate, program: Program) -> Sequence[object]:
-    rows = program.rows(counted.rows)
-    if counted.where is None:
-        return rows
-    keeps = compile_condition(counted.where)
-    return [row for row in rows if keeps(row)]
-
-
-def _name_alike(name: str, rows: Sequence[object]) -> str:
-    """Name rows of one name, and what the first of them is about."""
-    text = f"{name} ×{len(rows)}" if len(rows) > 1 else name
-    if not isinstance(rows[0], Finding):
-        return text
-    subject = rows[0].instruction or rows[0].parameter
-    return f"{text} ({subject}{', …' if len(rows) > 1 else ''})" if subject else text
-
-
-def _name_of(row: object) -> str:
-    found = (getattr(row, name, None) for name in _NAMES)
-    return next((name for name in found if isinstance(name, str) and name), "")
-
-
-_LISTED: Final = 3  # modules named where none is the one asked for
+_LISTED: Final = 3  # modules named where none is the one asked for, and rows that a rule found
 _NOTHING_MEASURED: Final = "no row matches, nothing was measured"
-NO_BASELINE: Final = "there is no baseline; give --baseline, or write one with --update-baseline"
-_NO_SAVED_ROWS: Final = "a saved baseline holds metrics, no rows; give a dump as --baseline"
 
 
 def judge_rule(
-    rule: Rule,
-    program: Program,
-    baseline: NamedFigures | None = None,
-    missing: str = NO_BASELINE,
+    rule: Rule, program: Program, baseline: NamedFigures | None = None, missing: str = NO_BASELINE
 ) -> RuleResult:
     """Evaluate one budget over one program, and over its baseline where a limit needs it.
 
@@ -212,14 +51,28 @@ def judge_rule(
     been checked: `no-match`. `missing` says why there is no baseline. Raises what the
     analyses raise.
     """
-    unknown = _find_unknown(rule, program)
+    unknown = _explain_unknown(rule, program)
     if unknown:
         return _result(rule, program, "no-match", reason=unknown)
     found = measure(rule.tree, program)
-    if rule.limits is None:
-        return _judge_condition(rule, program, found)
-    earlier = _measure_baseline(rule, baseline, missing)
-    return _judge_figure(rule, rule.limits, program, found, earlier)
+    if rule.limits is not None:
+        before, missing = _measure_baseline(rule, baseline, missing)
+        return _judge_figure(rule, program, found, before, missing)
+    reads = find_reads(rule.tree)
+    needs_rows = any(isinstance(one, Aggregate) and one.value is not None for one in reads)
+    if needs_rows and not found.matched_count:  # a sum, or an extreme, of nothing
+        return _result(rule, program, "no-match", reason=_NOTHING_MEASURED)
+    operator = rule.tree.operator if isinstance(rule.tree, Relation) else ""
+    return _result(
+        rule,
+        program,
+        "pass" if found.value is True else "fail",
+        found,
+        actual=found.left,
+        limit=found.right,
+        margin=compare_margin(operator, found.left, found.right),
+        reason="" if found.value is True else explain_broken(rule, program),
+    )
 
 
 def unmatched(rule: Rule, names: Sequence[str]) -> RuleResult:
@@ -244,97 +97,6 @@ def not_judged(rule: Rule, module: str | None, status: Status, reason: str) -> R
     )
 
 
-def _find_unknown(rule: Rule, program: Program) -> str:
-    """Say what the dump does not tell, '' if it tells all that is asked."""
-    measured = find_measured(rule.tree) if program.measured is None else ""
-    if measured:
-        return f"{measured} is not known, as no profile was given"
-    estimated, _ = find_unestimated(rule.tree, program.machine)
-    if estimated:
-        note = note_chip(program).removesuffix(".")
-        return f"{estimated} is not known" + (f", as {note}" if note else "")
-    for path in sorted(rule.paths):
-        if path in ROW_LISTS:
-            if not program.knows_rows(path):
-                return f"this dump does not tell of {path}"
-        elif program.metric(path) is None:
-            is_estimated = path.startswith("buffers.") and program.assignment is None
-            hint = "; it has no buffer assignment, only buffers.estimated is known"
-            return f"{path} is not known from this dump{hint if is_estimated else ''}"
-    return ""
-
-
-def _judge_condition(rule: Rule, program: Program, found: Measured) -> RuleResult:
-    if rule.needs_rows() and not found.matched_count:
-        return _result(rule, program, "no-match", reason=_NOTHING_MEASURED)
-    operator = rule.tree.operator if isinstance(rule.tree, Relation) else ""
-    return _result(
-        rule,
-        program,
-        "pass" if found.value is True else "fail",
-        found,
-        actual=found.left,
-        limit=found.right,
-        margin=compare_margin(operator, found.left, found.right),
-        reason="" if found.value is True else explain_broken(rule, program),
-    )
-
-
-def _judge_figure(
-    rule: Rule,
-    limits: Limits,
-    program: Program,
-    found: Measured,
-    earlier: tuple[Number | None, str],
-) -> RuleResult:
-    """Hold a figure against its limits; those that need no baseline hold without it, too."""
-    before, missing = earlier
-    actual = as_number(found.value)
-    if actual is None:
-        return _result(rule, program, "no-match", reason=_NOTHING_MEASURED)
-    margin = find_margin(actual, limits, before)
-    kept: Status = "no-match" if missing else "pass"
-    return _result(
-        rule,
-        program,
-        kept if margin.holds else "fail",
-        found,
-        actual=actual,
-        limit=margin.limit,
-        margin=margin.left,
-        baseline=before,
-        reason=_explain(rule, program, limits.list_broken(actual, before), missing),
-    )
-
-
-def _explain(rule: Rule, program: Program, broken: Sequence[str], missing: str) -> str:
-    """Say which limits are broken, or which rows were counted; and why one was not held."""
-    if rule.counted:
-        if rule.budget.kind == "forbid":
-            return name_rows(rule.counted, program)
-        return "no row matches" if broken else ""
-    if not broken:
-        return missing
-    said = " and ".join(f"{name} {getattr(rule.budget, name)}" for name in broken)
-    return f"beyond {said}" + (f"; no increase was checked, as {missing}" if missing else "")
-
-
-def _measure_baseline(
-    rule: Rule, baseline: NamedFigures | None, missing: str
-) -> tuple[Number | None, str]:
-    """Return the figure of the baseline, or why there is none; nothing where none is needed."""
-    if not rule.needs_baseline:
-        return None, ""
-    if baseline is None:
-        return None, missing
-    for path in sorted(rule.paths):
-        if path in ROW_LISTS and not baseline.knows_rows(path):
-            is_saved = isinstance(baseline, SavedFigures)
-            return None, _NO_SAVED_ROWS if is_saved else f"the baseline does not tell of {path}"
-    found = as_number(measure(rule.tree, baseline).value)
-    return found, "" if found is not None else f"the baseline does not tell of {rule.budget.text}"
-
-
 def _result(
     rule: Rule,
     program: Program,
@@ -349,7 +111,7 @@ def _result(
 ) -> RuleResult:
     """Put a result together; `found` is what was measured, None where that does not count."""
     file, line = find_place(rule, program) if status == "fail" else (None, None)
-    is_lower, is_upper = find_bounds(rule.tree, program, found) if found else (False, False)
+    is_lower, is_upper = _bounds(rule.tree, program, found) if found else (False, False)
     if status == "fail" and rule.budget.severity == "warning":
         reason = f"only a warning; {reason}" if reason else "only a warning"
     is_unsure = status == "pass" and is_lower and margin is not None
@@ -375,3 +137,267 @@ def _result(
         unit=rule.unit,
         digits=rule.digits,
     )
+
+
+def _bounds(tree: Expression, program: Program, found: Measured) -> tuple[bool, bool]:
+    """Say whether what was measured is a lower and an upper bound."""
+    names = (one.path for one in find_reads(tree) if isinstance(one, Name))
+    metrics = [program.bounds(path) for path in names if path not in ROW_LISTS]
+    return (
+        found.is_lower_bound or any(is_lower for is_lower, _ in metrics),
+        found.is_upper_bound or any(is_upper for _, is_upper in metrics),
+    )
+
+
+def _explain_unknown(rule: Rule, program: Program) -> str:
+    """Say what the dump does not tell, '' if it tells all that is asked."""
+    measured = find_measured(rule.tree) if program.measured is None else ""
+    if measured:
+        return f"{measured} is not known, as no profile was given"
+    estimated, _ = find_unestimated(rule.tree, program.machine)
+    if estimated:
+        note = note_chip(program).removesuffix(".")
+        return f"{estimated} is not known" + (f", as {note}" if note else "")
+    for path in sorted(rule.paths):
+        if path in ROW_LISTS:
+            if not program.knows_rows(path):
+                return f"this dump does not tell of {path}"
+        elif program.metric(path) is None:
+            is_estimated = path.startswith("buffers.") and program.assignment is None
+            hint = "; it has no buffer assignment, only buffers.estimated is known"
+            return f"{path} is not known from this dump{hint if is_estimated else ''}"
+    return ""
+
+
+# A figure and its limits.
+
+
+def _judge_figure(
+    rule: Rule, program: Program, found: Measured, before: Number | None, missing: str
+) -> RuleResult:
+    """Hold a figure against its limits; those that need no baseline hold without it, too."""
+    limits = rule.limits or Limits()
+    actual = as_number(found.value)
+    if actual is None:
+        return _result(rule, program, "no-match", reason=_NOTHING_MEASURED)
+    margin = measure_margin(actual, limits, before)
+    broken = limits.list_broken(actual, before)
+    if rule.counted and rule.budget.kind == "forbid":
+        reason = name_rows(rule.counted, program)
+    elif rule.counted:
+        reason = "no row matches" if broken else ""
+    elif broken:
+        said = " and ".join(f"{name} {getattr(rule.budget, name)}" for name in broken)
+        reason = f"beyond {said}" + (f"; no increase was checked, as {missing}" if missing else "")
+    else:
+        reason = missing
+    kept: Status = "no-match" if missing else "pass"
+    return _result(
+        rule,
+        program,
+        kept if margin.holds else "fail",
+        found,
+        actual=actual,
+        limit=margin.limit,
+        margin=margin.left,
+        baseline=before,
+        reason=reason,
+    )
+
+
+def _measure_baseline(
+    rule: Rule, baseline: NamedFigures | None, missing: str
+) -> tuple[Number | None, str]:
+    """Return the figure of the baseline, or why there is none; nothing where none is needed."""
+    if not rule.needs_baseline:
+        return None, ""
+    if baseline is None:
+        return None, missing
+    for path in sorted(rule.paths):
+        if path in ROW_LISTS and not baseline.knows_rows(path):
+            if isinstance(baseline, SavedFigures):
+                return None, "a saved baseline holds metrics, no rows; give a dump as --baseline"
+            return None, f"the baseline does not tell of {path}"
+    found = as_number(measure(rule.tree, baseline).value)
+    return found, "" if found is not None else f"the baseline does not tell of {rule.budget.text}"
+
+
+class Margin(Struct, frozen=True):
+    """What is left until the nearest limit, negative beyond it; None where there is no limit."""
+
+    limit: Number | None
+    left: Number | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure keeps its limits."""
+        return self.left is None or self.left >= 0
+
+
+def measure_margin(actual: Number, limits: Limits, baseline: Number | None) -> Margin:
+    """Hold a figure against its limits; the tightest of them is the one reported."""
+    upper = limits.upper(baseline)
+    found = []
+    if upper is not None:
+        found.append((upper - actual, upper))
+    if limits.min is not None:
+        found.append((actual - limits.min, limits.min))
+    left, limit = min(found, default=(None, None))
+    return Margin(limit, left)
+
+
+def compare_margin(operator: str, actual: Number | None, limit: Number | None) -> Number | None:
+    """Return what is left until a comparison turns; None for one that has no such measure."""
+    if actual is None or limit is None:
+        return None
+    if operator in {"<", "<="}:
+        return limit - actual
+    if operator in {">", ">="}:
+        return actual - limit
+    return -abs(actual - limit) if operator == "==" else None
+
+
+# Which parts of a condition do not hold.
+
+_OPPOSITES: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+_BASE_UNITS: Final = {Unit.BYTES: "B", Unit.SECONDS: "s"}
+_FROM_LARGE: Final = 1000
+# How a figure is written, until it stands to its limit as it does in fact.
+_SMALL: Final = (".3g", ".6g", ".17g")
+_LARGE: Final = (",.0f", ",.3f", ",.9f")
+
+
+def explain_broken(rule: Rule, program: Program) -> str:
+    """Name the parts of `and`, `or` and `not` that make them false; '' for a single comparison.
+
+    Of an `or` that does not hold these are all parts, each as often as it is written.
+    """
+    if not isinstance(rule.tree, And | Or | Not):
+        return ""
+    return "; ".join(_list_broken(rule, rule.tree, program, is_wanted=True))
+
+
+def _list_broken(
+    rule: Rule, tree: Expression, program: Program, *, is_wanted: bool
+) -> Iterator[str]:
+    """Describe what keeps a condition from being true, or from being false inside `not`."""
+    found = measure(tree, program)
+    if (found.value is True) is is_wanted:
+        return
+    match tree:
+        case Not():
+            yield from _list_broken(rule, tree.operand, program, is_wanted=not is_wanted)
+        case And() | Or():
+            for operand in tree.operands:
+                yield from _list_broken(rule, operand, program, is_wanted=is_wanted)
+        case _:
+            described = isinstance(tree, Relation) and _describe(rule, tree, program, is_wanted)
+            yield described or f"{_cut(rule, tree)} {'does not hold' if is_wanted else 'holds'}"
+
+
+def _describe(rule: Rule, tree: Relation, program: Program, is_wanted: bool) -> str:
+    """Write a comparison with what it compares: `buffers.peak_bytes is 2.1 GiB, not <= 1GiB`.
+
+    '' where a side of it is unknown, or is no number.
+    """
+    faced = face_limit(tree)
+    found = measure(faced, program)
+    if found.left is None or found.right is None:
+        return ""
+    suffix = faced.right.suffix if isinstance(faced.right, Literal) else ""
+    suffix = suffix or _BASE_UNITS.get(faced.type.unit, "")
+    is_lower, is_upper = _bounds(faced, program, found)
+    mark = "at least " * is_lower + "at most " * is_upper
+    operator = faced.operator if is_wanted else _OPPOSITES[faced.operator]
+    limit = _cut(rule, faced.right)
+    if any(find_reads(faced.right)):
+        limit += f", {_write(found.right, found.left, suffix)}"
+    figure = _write(found.left, found.right, suffix)
+    return f"{_cut(rule, faced.left)} is {mark}{figure}, not {operator} {limit}"
+
+
+def _write(value: Number, other: Number, suffix: str) -> str:
+    """Write a figure in a unit of expressions, with the digits that its limit asks for.
+
+    With three digits 1.0004 beside a limit of 1 would read as if it were kept: the next form with
+    which the text stands to the limit as the figure does is taken.
+    """
+    scale = to_base_unit(1, suffix) if suffix else 1
+    known, beside = value / scale, other / scale
+    forms = _LARGE if abs(known) >= _FROM_LARGE else _SMALL
+    text = ""
+    for form in forms:
+        text = format(known, ",.0f" if known.is_integer() else form)
+        shown = float(text.replace(",", ""))
+        if (shown > beside, shown < beside) == (known > beside, known < beside):
+            break
+    return f"{text} {suffix}".rstrip()
+
+
+def _cut(rule: Rule, tree: Expression) -> str:
+    """Return how a part was written, on one line, with the brackets that its ends stand in."""
+    text, start, end = rule.source.text, tree.start, tree.end
+    while (part := text[start:end]).count("(") < part.count(")") and start > 0:
+        start = max(text.rfind("(", 0, start), 0)
+    while (part := text[start:end]).count(")") < part.count("(") and end < len(text):
+        end = text.find(")", end) + 1 or len(text)
+    return " ".join(part.split())
+
+
+# Which rows a result is about, and the line of the user's program that weighs most.
+
+# The field by which the row that a finding points at is the largest.
+_WEIGHTS: Final = {
+    "buffers": "occupied_bytes",
+    "collectives": "known_wire_bytes_per_run",
+    "fusions": "known_memory_bytes_per_run",
+    "cost": "known_flops_per_run",
+}
+_NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype", "code")
+
+
+def name_rows(counted: Aggregate, program: Program) -> str:
+    """Name the first few of the rows that are counted, those of one name once.
+
+    Of findings of one kind the first says what it is about: `large-copy ×2 (copy.3, …)`.
+    """
+    rows = _choose_rows(counted, program)
+    groups: dict[str, list[object]] = {}
+    for row in rows:
+        named = (getattr(row, name, None) for name in _NAMES)
+        name = next((each for each in named if isinstance(each, str) and each), "")
+        groups.setdefault(name, []).append(row)
+    shown = [(name, of) for name, of in groups.items() if name][:_LISTED]
+    count = len(rows) - sum(len(of) for _, of in shown)
+    more = f" and {count} more" if count and shown else ""
+    texts = []
+    for name, of in shown:
+        text = f"{name} ×{len(of)}" if len(of) > 1 else name
+        subject = (of[0].instruction or of[0].parameter) if isinstance(of[0], Finding) else None
+        texts.append(f"{text} ({subject}{', …' if len(of) > 1 else ''})" if subject else text)
+    return ", ".join(texts) + more
+
+
+def find_place(rule: Rule, program: Program) -> tuple[str | None, int | None]:
+    """Return file and line of what weighs most in what the budget measures, None if unknown."""
+    if rule.counted:
+        rows = _choose_rows(rule.counted, program)
+        block = rule.counted.rows.partition(".")[0]
+    else:
+        block = min(rule.paths, default="").partition(".")[0]
+        path = "fusions" if block == "cost" else block
+        rows = program.rows(path) if path in ROW_LISTS else ()
+    weight = _WEIGHTS.get(block, "")
+    for row in sorted(rows, key=lambda row: -(getattr(row, weight, 0) or 0)):
+        file, line = getattr(row, "source_file", None), getattr(row, "source_line", None)
+        if isinstance(file, str) and isinstance(line, int):
+            return file, line
+    return None, None
+
+
+def _choose_rows(counted: Aggregate, program: Program) -> Sequence[object]:
+    rows = program.rows(counted.rows)
+    if counted.where is None:
+        return rows
+    keeps = compile_condition(counted.where)
+    return [row for row in rows if keeps(row)]

@@ -1,18 +1,17 @@
 """What a check answers: one row a budget and module, and how many came to what.
 
-What a budget came to, in a sentence.
+`write_sentence` says one row as a sentence, for what has no tables: stderr, CI systems and tests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.check.budget import Severity
-from hlotool.check.limits import Number
+from hlotool.check.config import Number, Severity
 from hlotool.dump.saved import make_key
 from hlotool.table import (
     COUNT,
@@ -20,20 +19,19 @@ from hlotool.table import (
     NUMBER,
     Block,
     DocumentSpec,
-    Field,
     RowList,
     Shown,
     Unit,
     column,
     figure,
 )
+from hlotool.table.units import format_field
 
 Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
 
 Verdict: TypeAlias = Literal["fail", "no-match", "warning", "pass"]  # the worst first
 
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
-_BASELINE: Final = "the earlier figure, where an increase is limited"
 
 
 def _show_actual(row: RuleResult) -> object:
@@ -109,7 +107,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     baseline: Annotated[
         Number | None,
         figure(
-            _BASELINE, MEASURE,
+            "the earlier figure, where an increase is limited", MEASURE,
             null_text="", shown=_show_baseline,
         ),
     ] = None  # fmt: skip
@@ -135,11 +133,6 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
     digits: int = 0  # how many more than usual the limit was written with
-
-    @property
-    def is_required(self) -> bool:
-        """Whether the limit is the number of rows that there must be; no metric has such a name."""
-        return self.expression.startswith("require ")
 
     @property
     def key(self) -> str:
@@ -168,10 +161,7 @@ RULES: Final = RowList(
 )
 FACTS: Final = Block("facts", CheckFacts, "all budgets together")
 CHECK: Final = DocumentSpec(
-    "check",
-    "a dump against its budgets",
-    scalars=FACTS,
-    row_lists=(RULES,),
+    "check", "a dump against its budgets", scalars=FACTS, row_lists=(RULES,)
 )
 
 
@@ -181,10 +171,21 @@ def choose_check_columns(results: Iterable[RuleResult]) -> DocumentSpec:
     return replace(CHECK, row_lists=(RULES.showing(RULES.shown() - hidden),))
 
 
-def find_verdict(results: Iterable[RuleResult]) -> Verdict | None:
+def choose_verdict(results: Iterable[RuleResult]) -> Verdict | None:
     """Return the worst of what the budgets of a module came to, None where there was none."""
     found = set(map(_weigh, results))
     return next((one for one in VERDICTS if one in found), None)
+
+
+def count_results(results: Iterable[RuleResult]) -> CheckFacts:
+    """Count the results by what they came to; only a budget that is an error fails a run."""
+    found = [_weigh(one) for one in results]
+    passes, fails, warnings, unmatched, broken = map(
+        found.count, ("pass", "fail", "warning", "no-match", "error")
+    )
+    return CheckFacts(
+        not (fails or unmatched or broken), passes, fails, warnings, unmatched, broken
+    )
 
 
 def _weigh(result: RuleResult) -> str:
@@ -193,35 +194,19 @@ def _weigh(result: RuleResult) -> str:
     return "warning" if is_warning else result.status
 
 
-def count_results(results: Iterable[RuleResult]) -> CheckFacts:
-    """Count the results by what they came to; only a budget that is an error fails a run."""
-    found = [_weigh(one) for one in results]
-    fails, unmatched, broken = map(found.count, ("fail", "no-match", "error"))
-    return CheckFacts(
-        ok=not (fails or unmatched or broken),
-        pass_count=found.count("pass"),
-        fail_count=fails,
-        warning_count=found.count("warning"),
-        no_match_count=unmatched,
-        error_count=broken,
-    )
-
-
-Write = Callable[[Field, RuleResult], str]
-
-
-def write_sentence(result: RuleResult, write: Write) -> str:
-    """Write actual, limit and margin of a result; `write` writes a figure in its unit."""
+def write_sentence(result: RuleResult) -> str:
+    """Write actual, limit and margin of a result, and the reason."""
 
     def tell(name: str) -> str:
-        return write(RULES.field(name), result)
+        return format_field(RULES.field(name), result)
 
     parts = []
     if result.actual is not None:
         verb = "found" if result.unit is Unit.COUNT else "is"
         mark = "at least " * result.is_lower_bound + "at most " * result.is_upper_bound
         parts.append(f"{verb} {mark}{tell('actual')}")
-        if result.is_required and result.limit is not None:
+        # A limit of `require` is the number of rows that there must be; no metric is so called.
+        if result.expression.startswith("require ") and result.limit is not None:
             parts.append(f"at least {tell('limit')} is needed")
         elif result.limit is not None and result.margin is not None:
             side = f"{tell('margin')[1:]} {'beyond' if result.margin < 0 else 'within'}"

@@ -1,26 +1,31 @@
-"""One budget, compiled: what it measures, what it allows, where it applies.
+"""Budgets and costs of custom calls, compiled: each text is parsed once, and mistakes are told.
 
-Does a budget name a word that no module can ever hold? It would be met for ever.
+A `Rule` is a budget that makes sense: the figure that it measures, the limits of it, and the
+modules that it is about. `compile_rule` refuses what could never be held against a program: a name
+that nothing has, a time where no machine is known that gives it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.collectives.machine import Machine
-from hlotool.check.budget import LIMITS, Budget, Limit, expect_pattern
-from hlotool.check.estimates import expect_machine
-from hlotool.check.limits import Limits, Number, tidy
+from hlotool.analysis.cost.custom_calls import CALL_FIGURES
+from hlotool.check.config import Budget, Config, Count, Limit, Number, expect_pattern
+from hlotool.dump.read import display_name
 from hlotool.errors import QueryError, UsageError
 from hlotool.pattern import Pattern
+from hlotool.program.call_rules import CallRule
 from hlotool.program.metrics import METRICS, ROW_LISTS
 from hlotool.program.program import Program
-from hlotool.table import Unit
+from hlotool.table import Field, Unit
 from hlotool.table.expression.check import (
     Vocabulary,
     expect_unit,
@@ -30,20 +35,59 @@ from hlotool.table.expression.check import (
     parse_number,
 )
 from hlotool.table.expression.compile import compile_value, read_row
-from hlotool.table.expression.tree import Aggregate, Expression, Relation, find_reads
+from hlotool.table.expression.tree import Aggregate, Expression, Name, Relation, find_reads
 from hlotool.table.expression.where import UnknownValue, find_unknown_values, refuse_value
 from hlotool.table.names import suggest
 from hlotool.table.quantity import find_share
 from hlotool.text import Source
 
 VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS)
+_CALL_VOCABULARY: Final = Vocabulary(CALL_FIGURES)
 
 _ROWS: Final = re.compile(
     r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*(?::(?P<condition>.*))?", re.DOTALL
 )
 _PERCENTAGE: Final = re.compile(r"\s*[0-9]+(?:\.(?P<decimals>[0-9]+))?\s*%\s*")
-_NO_ROW: Final = Limits(max=0)
-_ANY_ROW: Final = Limits(min=1)
+
+
+class Limits(Struct, frozen=True):
+    """The bounds of a figure; an increase is of the baseline, as a part of it or absolute.
+
+    Where both kinds of increase are given, the looser counts: a part of little is noise,
+    and a fixed amount of much is nothing.
+    """
+
+    max: Number | None = None
+    min: Number | None = None
+    max_increase: Fraction | None = None
+    max_increase_abs: Number | None = None
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether an increase is limited."""
+        return self.max_increase is not None or self.max_increase_abs is not None
+
+    def upper(self, baseline: Number | None) -> Number | None:
+        """Return the largest figure that passes, None for any."""
+        bounds = [] if self.max is None else [self.max]
+        if self.needs_baseline and baseline is not None:
+            part = Fraction(baseline) * (self.max_increase or 0)
+            is_whole = isinstance(baseline, int)
+            share = part.numerator // part.denominator if is_whole else float(part)
+            bounds.append(baseline + max(share, self.max_increase_abs or 0))
+        return min(bounds, default=None)
+
+    def list_broken(self, actual: Number, baseline: Number | None) -> tuple[str, ...]:
+        """Name the limits that a figure breaks; both increases, as the looser of them counts."""
+        increases = ("max_increase", "max_increase_abs")
+        grown = replace(self, max=None).upper(baseline)
+        broken = (
+            (("max",), self.max is not None and actual > self.max),
+            (("min",), self.min is not None and actual < self.min),
+            (increases, grown is not None and actual > grown),
+        )
+        named = (name for names, is_broken in broken if is_broken for name in names)
+        return tuple(name for name in named if getattr(self, name) is not None)
 
 
 class Rule(Struct, frozen=True):
@@ -78,12 +122,6 @@ class Rule(Struct, frozen=True):
         """Say whether the budget is about a module of that name."""
         return self.module is None or self.module.is_found(module)
 
-    def needs_rows(self) -> bool:
-        """Say whether it means nothing without a row: it sums, or takes an extreme."""
-        return any(
-            isinstance(one, Aggregate) and one.value is not None for one in find_reads(self.tree)
-        )
-
 
 def compile_rule(budget: Budget, config: str = "", machine: Machine | None = None) -> Rule:
     """Check a budget and make it ready to be evaluated; `config` is the file it stands in.
@@ -92,34 +130,42 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     what does not exist, and UsageError for a bad pattern or limit, and for a budget on times
     that no `machine` is known for.
     """
-    place = budget.place(config, budget.kind)
+    kind, place = budget.kind, budget.place(config, budget.kind)
     where = budget.place(config, "module")
     module = expect_pattern(budget.module, "module", where) if budget.module else None
     limits: Limits | None = None
     says, source = budget.text, Source(budget.text, place)
-    if budget.kind == "expression":
+    if kind == "expression":
         tree = parse_condition(budget.text, VOCABULARY, place)
         tree = face_limit(tree) if isinstance(tree, Relation) else tree
-    elif budget.kind == "metric":
+    elif kind == "metric":
         source = Source(budget.text, f"{place}: metric")
         tree = parse_number(budget.text, VOCABULARY, source.name)
         limits = _read_limits(budget, config, tree)
         says = _describe_limits(budget)
     else:
-        rows, condition = _split_rows(budget.text, f"{place}: {budget.kind}")
-        source = Source(condition, f"{place}: {budget.kind}")
-        tree = _count_rows(rows, source)
-        limits = _NO_ROW if budget.kind == "forbid" else _ANY_ROW
-        says = f"{budget.kind} {rows}" + (f": {condition}" if condition else "")
-    expect_machine(tree, machine, place)
+        rows, condition = _split_rows(budget.text, f"{place}: {kind}")
+        source = Source(condition, f"{place}: {kind}")
+        names = Vocabulary.of_row(ROW_LISTS[rows].fields)
+        chosen = parse_condition(condition, names, source.name) if condition else None
+        tree = make_count(rows, ROW_LISTS[rows], chosen)
+        limits = Limits(max=0) if kind == "forbid" else Limits(min=1)
+        says = f"{kind} {rows}" + (f": {condition}" if condition else "")
+    name, block = find_unestimated(tree, machine)
+    if name:
+        options = "--chip" if block in _OF_CHIPS else "--chip or --bandwidth"
+        raise UsageError(
+            f"{place}: {name} is an estimate for a machine; name it with {options}, or with "
+            "chip in hlotool.toml."
+        )
     paths = frozenset(
         one.rows if isinstance(one, Aggregate) else one.path for one in find_reads(tree)
     )
-    unit, digits = _find_unit(budget, tree)
+    unit, digits = _choose_unit(budget, tree)
     return Rule(budget, says, tree, limits, unit, digits, module, paths, source)
 
 
-def _find_unit(budget: Budget, tree: Expression) -> tuple[Unit, int]:
+def _choose_unit(budget: Budget, tree: Expression) -> tuple[Unit, int]:
     """Return the unit of what is measured, and how many more digits than usual its limit has.
 
     A ratio is in percent where a limit is.
@@ -145,47 +191,29 @@ def _split_rows(text: str, place: str) -> tuple[str, str]:
     return rows, (match["condition"] or "").strip()
 
 
-def _count_rows(rows: str, condition: Source) -> Aggregate:
-    """Return the figure that says how many rows fulfil a condition, '' for any."""
-    fields = Vocabulary.of_row(ROW_LISTS[rows].fields)
-    where = parse_condition(condition.text, fields, condition.name) if condition.text else None
-    return make_count(rows, ROW_LISTS[rows], where)
-
-
 def _read_limits(budget: Budget, config: str, metric: Expression) -> Limits:
-    places = {key: f"{budget.place(config, key)}: {key}" for key in LIMITS}
+    """Read numbers, sizes, times or calculations, as the metric has them; they may name nothing."""
 
-    def read(key: str, limit: Limit) -> Number | None:
-        return None if limit is None else _read_limit(str(limit), places[key], budget, metric)
+    def read(limit: Limit, key: str) -> Number | None:
+        if limit is None:
+            return None
+        text, place = str(limit), f"{budget.place(config, key)}: {key}"
+        tree = parse_number(text, VOCABULARY, place)
+        found = None if any(find_reads(tree)) else compile_value(tree, read_row)(None)
+        if found is None:
+            raise UsageError(f"{place}: expected a number, a size or a time, found {text!r}.")
+        expect_unit(metric, tree, budget.text, Source(text, place))
+        return tidy(found)
 
-    return Limits(
-        max=read("max", budget.max),
-        min=read("min", budget.min),
-        max_increase=_read_share(budget.max_increase, places["max_increase"]),
-        max_increase_abs=read("max_increase_abs", budget.max_increase_abs),
-    )
-
-
-def _read_limit(limit: str, place: str, budget: Budget, metric: Expression) -> Number | None:
-    """Read a number, a size, a time or a calculation, as the metric has it; it may name nothing."""
-    tree = parse_number(limit, VOCABULARY, place)
-    found: Number | None = None
-    if not any(find_reads(tree)):
-        found = compile_value(tree, read_row)(None)
-    if found is None:
-        raise UsageError(f"{place}: expected a number, a size or a time, found {limit!r}.")
-    expect_unit(metric, tree, budget.text, Source(limit, place))
-    return tidy(found)
-
-
-def _read_share(limit: Limit, place: str) -> Fraction | None:
-    """Read `2%`; a bare number would leave open whether it is a part or an amount."""
-    if limit is None:
-        return None
-    share = find_share(str(limit))
-    if share is None:
-        raise UsageError(f"{place}: expected a percentage such as 2%, found {str(limit)!r}.")
-    return share
+    upper, lower = read(budget.max, "max"), read(budget.min, "min")
+    share = None
+    if budget.max_increase is not None:
+        text = str(budget.max_increase)
+        share = find_share(text)
+        if share is None:  # a bare number would leave open whether it is a part or an amount
+            place = f"{budget.place(config, 'max_increase')}: max_increase"
+            raise UsageError(f"{place}: expected a percentage such as 2%, found {text!r}.")
+    return Limits(upper, lower, share, read(budget.max_increase_abs, "max_increase_abs"))
 
 
 def _describe_limits(budget: Budget) -> str:
@@ -197,6 +225,57 @@ def _describe_limits(budget: Budget) -> str:
     if given:
         parts.append(f"{budget.text} <= baseline + {' or '.join(given)}")
     return " and ".join(parts)
+
+
+def tidy(value: Number | None) -> Number | None:
+    """Return a whole number as an integer: 300e6 bytes are 300000000."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# Which figures no dump tells: times, which a machine gives, and what a profile has measured.
+
+_OF_CHIPS: Final = frozenset(("fusions", "run_time"))  # times that need one; others need a link
+_MEASURED: Final = "measured"  # how the names of measured figures, and their block, begin
+
+
+def find_unestimated(tree: Expression, machine: Machine | None) -> tuple[str, str]:
+    """Return the first time that a machine does not give, and its block; '' for none."""
+    for name, block, field, is_measured in _list_figures(tree):
+        is_known = machine is not None and (
+            machine.chip if block in _OF_CHIPS else machine.link or machine.between
+        )
+        if field.unit is Unit.SECONDS and not is_measured and not is_known:
+            return name, block
+    return "", ""
+
+
+def find_measured(tree: Expression) -> str:
+    """Return the first figure of a profile that a budget reads, as users call it; '' for none."""
+    return next((name for name, _, _, is_measured in _list_figures(tree) if is_measured), "")
+
+
+def _list_figures(tree: Expression) -> Iterator[tuple[str, str, Field, bool]]:
+    """Yield each figure that is read, of programs and rows: what users call it, and its block.
+
+    Then how it is declared, and whether it is from a profile.
+    """
+    for one in find_reads(tree):
+        parts: list[Expression | None] = [one]
+        if isinstance(one, Aggregate):
+            parts = [one.value, one.where]
+        for read in (read for part in parts if part for read in find_reads(part)):
+            if not isinstance(read, Name):
+                continue
+            is_measured = any(part.startswith(_MEASURED) for part in read.path.split("."))
+            if isinstance(one, Name):
+                yield read.path, read.path.partition(".")[0], METRICS[read.path], is_measured
+            else:
+                field = ROW_LISTS[one.rows].field(read.path)
+                name = f"{read.path} of {one.rows}"
+                yield name, one.rows.partition(".")[0], field, is_measured
+
+
+# A word that no module can ever hold: a budget that forbids it would be met for ever.
 
 
 def list_unknown_values(rule: Rule, program: Program) -> tuple[UnknownValue, ...]:
@@ -219,3 +298,22 @@ def expect_budget_words(rule: Rule, found: Iterable[Sequence[UnknownValue]]) -> 
         places = [{each.start for each in unknown} for unknown in others]
         if all(one.start in starts for starts in places):
             raise refuse_value(one, rule.source)
+
+
+def compile_call_costs(config: Config) -> tuple[CallRule, ...]:
+    """Check what a configuration says of custom calls, and parse it.
+
+    Raises QueryError where an expression does not parse or names what no call has, UsageError
+    for a target that is no regular expression.
+    """
+
+    def parse(count: Count, place: str) -> Expression | None:
+        return None if count is None else parse_number(str(count), _CALL_VOCABULARY, place)
+
+    rules = []
+    for one in config.custom_calls:
+        place = partial(one.lines.place, display_name(config.path))
+        target = expect_pattern(one.target, "target", place("target"))
+        flops = parse(one.flops, f"{place('flops')}: flops")
+        rules.append(CallRule(target, flops, parse(one.bytes, f"{place('bytes')}: bytes")))
+    return tuple(rules)

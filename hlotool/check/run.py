@@ -9,9 +9,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.check.baseline import find_entry
+from hlotool.check.baseline import NO_BASELINE, Earlier, choose_entry
 from hlotool.check.history import HistoryLine, measure_line
-from hlotool.check.judge import NO_BASELINE, judge_rule, not_judged, unmatched
+from hlotool.check.judge import judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule, expect_budget_words, list_unknown_values
 from hlotool.compare.inputs import Candidate, read_side
@@ -100,17 +100,16 @@ class _Checked(Struct, frozen=True):
 def plan_run(
     rules: Sequence[Rule],
     found: Inputs,
-    earlier: Sequence[Candidate],
+    earlier: Earlier,
     assumptions: Assumptions = NO_ASSUMPTIONS,
     *,
-    missing: str = NO_BASELINE,
     is_recorded: bool = False,
 ) -> Plan:
     """Choose the modules that a budget is about, each with its own of the baseline.
 
-    `missing` says why `earlier` holds none. `assumptions` hold for the modules and their
-    baselines. The only module there is may have another name in its text. What is recorded for
-    a history holds every module. Raises InputError for a saved document.
+    `assumptions` hold for the modules and their baselines. The only module there is may have
+    another name in its text. What is recorded for a history holds every module. Raises InputError
+    for a saved document.
     """
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
@@ -120,16 +119,12 @@ def plan_run(
         for one in modules
         if is_recorded or len(modules) == 1 or any(rule.applies_to(one.name) for rule in rules)
     ]
-    is_alone = len(wanted) == 1
-    entries = [
-        find_entry(one, earlier, is_alone=is_alone) if earlier else missing for one in wanted
-    ]
-    tasks = tuple(
-        Task(one, missing=entry) if isinstance(entry, str) else Task(one, entry)
-        for one, entry in zip(wanted, entries, strict=True)
-    )
+    tasks = []
+    for one in wanted:
+        entry = choose_entry(one, earlier, is_alone=len(wanted) == 1)
+        tasks.append(Task(one, missing=entry) if isinstance(entry, str) else Task(one, entry))
     passed_over = tuple(one.name for one in modules if one not in wanted)
-    return Plan(found.path, tuple(rules), tasks, passed_over, assumptions, is_recorded)
+    return Plan(found.path, tuple(rules), tuple(tasks), passed_over, assumptions, is_recorded)
 
 
 def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
@@ -139,18 +134,17 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     be read is an error of every budget about it. `progress` is called with the bytes that were
     just read. Raises QueryError for a budget whose words no module can hold.
     """
-    check = partial(
-        _check,
-        rules=plan.rules,
-        assumptions=plan.assumptions,
-        is_recorded=plan.is_recorded,
-    )
+    check = partial(_check, plan=replace(plan, tasks=()))  # goes to each process
     outcomes = map_inputs(check, plan.tasks, progress=progress)
     checked = [
         _broken(task.module, outcome, plan.rules) if isinstance(outcome, Failure) else outcome
         for task, outcome in zip(plan.tasks, outcomes, strict=True)
     ]
-    _expect_words(plan.rules, checked)
+    for number, rule in enumerate(plan.rules):
+        about = [one for one in checked if rule.applies_to(one.name)]
+        # Where a module could not be read, nobody knows which words it holds.
+        if all(one.unknown_values for one in about):
+            expect_budget_words(rule, (one.unknown_values[number] or () for one in about))
     names = [one.name for one in checked]
     idle = [rule for rule in plan.rules if not any(rule.applies_to(name) for name in names)]
     results = [result for one in checked for result in one.results]
@@ -163,34 +157,23 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     return Run(paths, tuple(results), count_results(results), failures, notes, lines)
 
 
-def _expect_words(rules: Sequence[Rule], checked: Sequence[_Checked]) -> None:
-    """Raise QueryError for a word of a budget that is unknown to all modules.
-
-    Where one could not be read, nobody knows what it holds.
-    """
-    for number, rule in enumerate(rules):
-        about = [one for one in checked if rule.applies_to(one.name)]
-        if all(one.unknown_values for one in about):
-            expect_budget_words(rule, (one.unknown_values[number] or () for one in about))
-
-
-def _check(
-    task: Task, *, rules: tuple[Rule, ...], assumptions: Assumptions, is_recorded: bool
-) -> _Checked:
+def _check(task: Task, *, plan: Plan) -> _Checked:
     """Evaluate the budgets of one module; runs in a process of its own."""
     if task.module.input is None:
         raise ValueError("a module is read from an input")
     program = load_program(
-        task.module.input, task.module.path, with_buffers=True, assumptions=assumptions
+        task.module.input, task.module.path, with_buffers=True, assumptions=plan.assumptions
     )
     earlier: NamedFigures | None = None
     if task.baseline is not None:
-        earlier = read_side(task.baseline, "baseline", assumptions)[0].figures
-    about = [rule for rule in rules if rule.applies_to(program.name)]
+        earlier = read_side(task.baseline, "baseline", plan.assumptions)[0].figures
+    about = [rule for rule in plan.rules if rule.applies_to(program.name)]
     judged = (judge_rule(rule, program, earlier, task.missing) for rule in about)
     results = tuple(replace(one, place=task.module.place or None) for one in judged)
-    unknown = tuple(list_unknown_values(rule, program) if rule in about else None for rule in rules)
-    line = measure_line(program, task.module.key, results) if is_recorded else None
+    unknown = tuple(
+        list_unknown_values(rule, program) if rule in about else None for rule in plan.rules
+    )
+    line = measure_line(program, task.module.key, results) if plan.is_recorded else None
     return _Checked(program.name, results, note_files(program), program.paths, line, unknown)
 
 

@@ -1,12 +1,11 @@
-"""One file a subcommand: its options, and what it asks of a program.
+"""One module a subcommand: its options, what it asks of a program, and what it says.
 
-Long prose is in `prose`, a file a command. An answer of another kind has a file of its own: the
-table of a directory, formats of other tools. Those of `buffers`, `diff`, `check` and `report` have
-rooms: `holding`, `diffing`, `checking`, `pages`; so have the words of `explain`: `explaining`. What
-all share is in `shared`.
+Where its sentences need room a command is a package: `command` has the options and the answer,
+`text` the sentences, which stand nowhere else. No figure is computed here. What all share is in
+`shared`.
 
 `COMMANDS` is what `hlotool --help` shows without importing any of them; the module of a
-command has its name and holds a click command of that name.
+command has its name and holds a click command of that name, and its documents.
 """
 
 from typing import Final

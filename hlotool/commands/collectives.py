@@ -1,6 +1,7 @@
-"""What `hlotool collectives` says in sentences, above its tables and below them.
+"""`hlotool collectives`: what crosses the interconnect, per run.
 
-`hlotool collectives`: what crosses the interconnect, per run.
+The sentences above the tables say what there is, and what is not hidden; those below them, what the
+figures rest on, and where the dump does not answer.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import (
     MACHINE_AND_LATENCY,
     RowOptions,
+    add_options,
     dump_options,
     explain_missing_stacks,
-    machine_options,
     show_stacks,
     stack_option,
 )
@@ -39,9 +40,76 @@ from hlotool.table import Document, Line
 from hlotool.table.words import count_noun, list_some
 
 _NAMES_SHOWN: Final = 3
+_EXAMPLE = """\
+hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
+hlotool collectives dump/ --where 'exposed_wire_bytes_per_run > 64MiB'
+hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 
 
-def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
+@document_command("collectives", COLLECTIVES, example=_EXAMPLE, renamed={"--expand": "--operands"})
+@dump_options
+@click.option(
+    "--mesh", metavar="AXIS=N,…", help="Name the axes of the device mesh, slowest-varying first."
+)
+@click.option(
+    "--operands", "has_operands", is_flag=True, help="List the operands of combined collectives."
+)
+@stack_option
+@add_options(MACHINE_AND_LATENCY)
+def collectives(
+    request: Request, *, mesh: str | None, has_operands: bool, has_stacks: bool, options: RowOptions
+) -> None:
+    """List what crosses the interconnect in a run: logical collectives, bytes, overlap."""
+    wanted = CollectiveOptions(
+        mesh=parse_mesh_axes(mesh) if mesh is not None else None,
+        with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
+        with_operands=has_operands,
+    )
+    program = load_one(request)
+    report = program.analyze_collectives(wanted)
+    rows = report.rows
+    module, spec = program.expect_module(), choose_collective_columns(rows)
+    is_default = not options.by and options.columns[:1] in {"", "+", "-"}
+    with_axes = is_default or options.names("axes")  # whether a column of the answer has them
+    notes = _note(report, wanted, program.machine, with_axes=with_axes)
+    if has_stacks:
+        rows, spec = add_stacks(rows, module), show_stacks(spec)
+        notes += explain_missing_stacks(module)
+    lists: dict[str, Sequence[object]] = {
+        "rows": rows,
+        "by_kind": report.totals.by_kind,
+        "by_network": report.totals.by_network,
+        "host_transfers": report.host.rows,
+    }
+    if has_operands:
+        lists["operands"] = report.operands
+    document = Document(
+        spec=spec,
+        input=program.paths,
+        find_words=program.find_words,
+        blocks={"totals": report.totals, "host": report.host.totals},
+        rows=lists,
+        lines=_describe(module, report),
+        notes=notes,
+        shown=_choose_tables(lists),
+    )
+    print_document(document, options)
+
+
+def _choose_tables(lists: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
+    """Leave out tables that would say nothing, or the same as the totals."""
+    names = [name for name in ("by_kind", "by_network") if len(lists[name]) > 1]
+    if "operands" in lists:
+        names.insert(0, "operands")
+    if lists["rows"] or not lists["host_transfers"]:
+        names.insert(0, "rows")
+    return (*names, "host_transfers") if lists["host_transfers"] else tuple(names)
+
+
+# Sentences.
+
+
+def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     """Say what there is, what it sends, and what is not hidden."""
     partitions, replicas = module.header.num_partitions, module.header.replica_count
     devices = f"{count_noun(partitions, 'partition')} × {count_noun(replicas, 'replica')}"
@@ -49,19 +117,14 @@ def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     if not report.rows:
         return (Line(f"{module.name}: no collectives; {devices}"), *host)
     totals = report.totals
+    runs = "{count:collective} ({textual_count:instruction} in the text) run {executions:time}"
+    sends = (
+        "a device sends {wire_bytes_per_run} in one run, for payloads of {payload_bytes_per_run}"
+    )
     lines = [
         Line(f"{module.name}: {devices}"),
-        Line(
-            "{count:collective} ({textual_count:instruction} in the text) run {executions:time}",
-            COLLECTIVE_TOTALS,
-            totals,
-        ),
-        Line(
-            "a device sends {wire_bytes_per_run} in one run, for payloads of "
-            "{payload_bytes_per_run}",
-            COLLECTIVE_TOTALS,
-            totals,
-        ),
+        Line(runs, COLLECTIVE_TOTALS, totals),
+        Line(sends, COLLECTIVE_TOTALS, totals),
     ]
     slices = totals.between_slices()
     if slices is not None:
@@ -94,7 +157,7 @@ def _say_basis(totals: CollectiveTotals) -> str:
     )
 
 
-def find_notes(
+def _note(
     report: CollectiveReport,
     options: CollectiveOptions,
     machine: Machine | None,
@@ -140,8 +203,10 @@ def _say_of_mesh(rows: Sequence[CollectiveRow], mesh: Mesh | None) -> Iterator[s
     """Name the collectives whose groups lie along no axes of the user's mesh."""
     if mesh is None:
         return
-    stray = [row for row in rows if row.axes is None and row.kind != "send"]
-    stray = [row for row in stray if row.network != "dcn"]  # of which no device is known
+    # Of what crosses the data center network no device is known.
+    stray = [
+        row for row in rows if row.axes is None and row.kind != "send" and row.network != "dcn"
+    ]
     if stray:
         text = ",".join(f"{axis.name}={axis.size}" for axis in mesh.axes)
         yield f"no axes of {text} form the groups of {_name(stray)}"
@@ -196,90 +261,6 @@ def _say_of_links(report: CollectiveReport, machine: Machine | None) -> Iterator
 def _name(rows: Sequence[CollectiveRow]) -> str:
     """Name the first few."""
     return list_some([row.name for row in rows], _NAMES_SHOWN, " and {:,} more")
-
-
-_EXAMPLE = """\
-hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
-hlotool collectives dump/ --where 'exposed_wire_bytes_per_run > 64MiB'
-hlotool collectives dump/ --chip h100 --devices-per-node 8"""
-
-
-@document_command("collectives", COLLECTIVES, example=_EXAMPLE, renamed={"--expand": "--operands"})
-@dump_options
-@click.option(
-    "--mesh", metavar="AXIS=N,…", help="Name the axes of the device mesh, slowest-varying first."
-)
-@click.option(
-    "--operands",
-    "has_operands",
-    is_flag=True,
-    help="List the operands of combined collectives.",
-)
-@stack_option
-@machine_options(MACHINE_AND_LATENCY)
-def collectives(
-    request: Request,
-    *,
-    mesh: str | None,
-    has_operands: bool,
-    has_stacks: bool,
-    options: RowOptions,
-) -> None:
-    """List what crosses the interconnect in a run: logical collectives, bytes, overlap."""
-    wanted = CollectiveOptions(
-        mesh=parse_mesh_axes(mesh) if mesh is not None else None,
-        with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
-        with_operands=has_operands,
-    )
-    program = load_one(request)
-    report = program.analyze_collectives(wanted)
-    rows = report.rows
-    spec, notes = (
-        choose_collective_columns(rows),
-        find_notes(report, wanted, program.machine, with_axes=_shows_axes(options)),
-    )
-    if has_stacks:
-        module = program.expect_module()
-        rows, spec = add_stacks(rows, module), show_stacks(spec)
-        notes += explain_missing_stacks(module)
-    lists: dict[str, Sequence[object]] = {
-        "rows": rows,
-        "by_kind": report.totals.by_kind,
-        "by_network": report.totals.by_network,
-        "host_transfers": report.host.rows,
-    }
-    if has_operands:
-        lists["operands"] = report.operands
-    document = Document(
-        spec=spec,
-        input=program.paths,
-        find_words=program.find_words,
-        blocks={
-            "totals": report.totals,
-            "host": report.host.totals,
-        },
-        rows=lists,
-        lines=describe(program.expect_module(), report),
-        notes=notes,
-        shown=_choose_tables(lists),
-    )
-    print_document(document, options)
-
-
-def _choose_tables(lists: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
-    """Leave out tables that would say nothing, or the same as the totals."""
-    names = [name for name in ("by_kind", "by_network") if len(lists[name]) > 1]
-    if "operands" in lists:
-        names.insert(0, "operands")
-    if lists["rows"] or not lists["host_transfers"]:
-        names.insert(0, "rows")
-    return (*names, "host_transfers") if lists["host_transfers"] else tuple(names)
-
-
-def _shows_axes(options: RowOptions) -> bool:
-    """Whether a column of the answer has axes."""
-    is_default = not options.by and options.columns[:1] in {"", "+", "-"}
-    return is_default or options.names("axes")
 
 
 DOCUMENTS = (COLLECTIVES,)

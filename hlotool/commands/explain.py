@@ -1,12 +1,8 @@
-"""Which forms does an answer have, and who reads each?
+"""`hlotool explain`: what a number, a column, a word, an exit code, a mark or an option means.
 
-What do the words and marks of a table mean that are no field's?
-
-Which terms can be explained, and what is said of each? All of it is declared elsewhere.
-
-A term that means the same in several places has one meaning that names them all.
-
-`hlotool explain`: what a number, a column, a word, an exit code or an option means.
+Nothing is declared here but what no field, option or list says of itself: the forms of answers, and
+the marks of tables. All else is collected from where it is declared; a term that means the same in
+several places has one meaning that names them all.
 """
 
 from __future__ import annotations
@@ -16,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import click
-from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from hlotool.analysis.cost.chips import list_chips
@@ -24,12 +19,12 @@ from hlotool.analysis.findings.finding import ADVICE, FINDING_MEANINGS
 from hlotool.check.history import HistoryLine
 from hlotool.commands import COMMANDS
 from hlotool.commands.shared.command import HelpfulCommand, documents_of, load_command
-from hlotool.commands.shared.complete import match_words
+from hlotool.commands.shared.options import completing
 from hlotool.commands.shared.output import find_width, write_text
 from hlotool.errors import EXIT_CODES, UsageError
 from hlotool.hlo.buffers import CLASS_MEANINGS
 from hlotool.program.metrics import METRICS
-from hlotool.table import VARIOUS, Block, DocumentSpec, Field, RowList
+from hlotool.table import VARIOUS, Block, DocumentSpec, Field
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
 from hlotool.table.names import suggest
 from hlotool.table.schema import KEY_MEANINGS, describe_line
@@ -108,7 +103,7 @@ class _Found(Struct, frozen=True):
 def collect_meanings() -> dict[str, tuple[Meaning, ...]]:
     """Return all meanings by the terms that have them, in lower case."""
     places: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for one in _find_all():
+    for one in _list_all():
         places.setdefault((one.term, one.kind, one.says), []).append(one.place)
     meanings: dict[str, list[Meaning]] = {}
     for (term, kind, says), where in places.items():
@@ -118,31 +113,34 @@ def collect_meanings() -> dict[str, tuple[Meaning, ...]]:
     return {term: tuple(found) for term, found in meanings.items()}
 
 
-def _find_all() -> Iterator[_Found]:
-    yield from _find_words("word of tables", LEGEND)
-    yield from _find_words("key of JSON", KEY_MEANINGS)
-    yield from _find_words("key of a line of a history", describe_line(HistoryLine))
+def _list_all() -> Iterator[_Found]:
+    yield from _list_words("word of tables", LEGEND)
+    yield from _list_words("key of JSON", KEY_MEANINGS)
+    yield from _list_words("key of a line of a history", describe_line(HistoryLine))
     for name, says in COMMANDS.items():
         yield _Found(name, "command", (says, f"hlotool {name} --help has its options."))
-        yield from _find_options(name)
+        yield from _list_options(name)
         for spec in documents_of(name):
-            yield from _find_in_document(spec)
-    yield from _find_words("exit code", {str(code): says for code, says in EXIT_CODES.items()})
+            yield from _list_in_document(spec)
+    yield from _list_words("exit code", {str(code): says for code, says in EXIT_CODES.items()})
     for code, says in FINDING_MEANINGS.items():
         yield _Found(code, "finding", (f"{says}.", f"Try: {ADVICE[code]}."))
-    yield from _find_words("class of memory", dict(CLASS_MEANINGS.items()))
-    yield from _find_words("chip", list_chips())
+    yield from _list_words("class of memory", dict(CLASS_MEANINGS.items()))
+    yield from _list_words("chip", list_chips())
     for path, field in METRICS.items():
         yield _Found(path, "metric of budgets", tuple(_describe(field)))
 
 
-def _find_words(kind: str, meanings: Mapping[str, str]) -> Iterator[_Found]:
+def _list_words(kind: str, meanings: Mapping[str, str]) -> Iterator[_Found]:
     for term, says in meanings.items():
         yield _Found(term, kind, (f"{says}.",))
 
 
-def _find_options(name: str) -> Iterator[_Found]:
-    """Find the options of a command, under each of their names, with and without dashes."""
+def _list_options(name: str) -> Iterator[_Found]:
+    """Yield the options of a command, under each of their names, with and without dashes.
+
+    Then what an option can be, and what each of the forms of an answer is for.
+    """
     command = load_command(name)
     context = click.Context(command, info_name=name)
     for one in command.params:
@@ -151,44 +149,37 @@ def _find_options(name: str) -> Iterator[_Found]:
             value = "" if one.is_flag else f" {one.make_metavar(context)}"
             for opt in (*one.opts, *(each.lstrip("-") for each in one.opts if each[:2] == "--")):
                 yield _Found(opt, f"option {written}{value}", (one.help or "",), name)
-            if isinstance(one.type, click.Choice):
-                yield from _find_choices(written, one.type.choices, one.help or "", name)
+            for word in one.type.choices if isinstance(one.type, click.Choice) else ():
+                is_form = written == "--format"
+                says = f"{FORMAT_MEANINGS[word]}." if is_form else one.help or ""
+                yield _Found(word, f"value of option {written}", (says,), name)
 
 
-def _find_choices(written: str, choices: Iterable[str], says: str, name: str) -> Iterator[_Found]:
-    """Find what an option can be, and what each of the forms of an answer is for."""
-    for word in choices:
-        meaning = f"{FORMAT_MEANINGS[word]}." if written == "--format" else says
-        yield _Found(word, f"value of option {written}", (meaning,), name)
-
-
-def _find_in_document(spec: DocumentSpec) -> Iterator[_Found]:
+def _list_in_document(spec: DocumentSpec) -> Iterator[_Found]:
     if spec.scalars:
-        yield from _find_fields(spec.scalars.fields, spec.name)
-    yield from _find_in_blocks(spec.blocks, spec.name)
+        yield from _list_fields(spec.scalars.fields, spec.name)
+    yield from _list_in_blocks(spec.blocks, spec.name)
     for rows in spec.row_lists:
-        yield from _find_in_list(rows, f"{spec.name} --rows {rows.name}")
+        place = f"{spec.name} --rows {rows.name}"
+        yield from _list_fields(rows.fields, place, adds_up=rows.has_total)
         added = (f"{rows.option} adds it.",) if rows.option else ()
         yield _Found(rows.name, "row list", (f"{rows.meaning}.", *added), spec.name)
 
 
-def _find_in_list(rows: RowList, place: str) -> Iterator[_Found]:
-    yield from _find_fields(rows.fields, place, adds_up=rows.has_total)
-
-
-def _find_in_blocks(blocks: Iterable[Block], place: str) -> Iterator[_Found]:
+def _list_in_blocks(blocks: Iterable[Block], place: str) -> Iterator[_Found]:
     for block in blocks:
         inside = f"{place} {block.name}"
         yield _Found(block.name, "part", (f"{block.meaning}.",), place)
-        yield from _find_fields(block.fields, inside)
-        yield from _find_in_blocks(block.blocks, inside)
+        yield from _list_fields(block.fields, inside)
+        yield from _list_in_blocks(block.blocks, inside)
         for rows in block.row_lists:
-            yield from _find_in_list(rows, f"{inside} {rows.name}")
+            listed = f"{inside} {rows.name}"
+            yield from _list_fields(rows.fields, listed, adds_up=rows.has_total)
             yield _Found(rows.name, "list", (f"{rows.meaning}.",), inside)
 
 
-def _find_fields(fields: Iterable[Field], place: str, *, adds_up: bool = False) -> Iterator[_Found]:
-    """Find fields by name and, where that is another, by heading, and the words they can be."""
+def _list_fields(fields: Iterable[Field], place: str, *, adds_up: bool = False) -> Iterator[_Found]:
+    """Yield fields by name and, where that is another, by heading, and the words they can be."""
     for field in fields:
         says = tuple(_describe(field, adds_up=adds_up))
         yield _Found(field.name, "field", says, place)
@@ -196,11 +187,11 @@ def _find_fields(fields: Iterable[Field], place: str, *, adds_up: bool = False) 
             yield _Found(field.title, f"heading of {field.name}, field", says, place)
         elif field.title != field.name:
             yield _Found(field.title, "field", says, place)
-        yield from _find_values(field, place)
+        yield from _list_values(field, place)
 
 
-def _find_values(field: Field, place: str) -> Iterator[_Found]:
-    """Find the words that a field can be, but those that are explained for themselves."""
+def _list_values(field: Field, place: str) -> Iterator[_Found]:
+    """Yield the words that a field can be, but those that are explained for themselves."""
     meanings = dict(field.word_meanings)
     for word in dict.fromkeys((*field.values, *meanings)):
         if word not in FINDING_MEANINGS and word not in CLASS_MEANINGS:
@@ -242,13 +233,8 @@ _INDENT = "    "
 _MOST_MENTIONS: Final = 4
 
 
-def complete_term(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Complete what can be explained."""
-    del ctx, param
-    named = ((term, found[0].what) for term, found in collect_meanings().items())
-    return match_words(named, incomplete)
+def _list_terms(_: click.Context) -> Iterator[tuple[str, str]]:
+    yield from ((term, found[0].what) for term, found in collect_meanings().items())
 
 
 @click.command(
@@ -257,7 +243,9 @@ def complete_term(
     examples=_EXAMPLES,
     context_settings={"ignore_unknown_options": True},
 )
-@click.argument("term", metavar="TERM", nargs=-1, required=True, shell_complete=complete_term)
+@click.argument(
+    "term", metavar="TERM", nargs=-1, required=True, shell_complete=completing(_list_terms)
+)
 def explain(term: Sequence[str]) -> None:
     """Say what TERM means, in each command that has it, and how it is counted.
 

@@ -1,4 +1,7 @@
-"""`hlotool fields`: which fields a command's answer has, with units and meanings."""
+"""`hlotool fields`: which fields a command's answer has, with units and meanings.
+
+As a table only the fields of rows, which the row options take; else all, each a row itself.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ from collections.abc import Iterator
 from typing import Annotated, Final
 
 import click
-from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from hlotool.commands import COMMANDS
-from hlotool.commands.shared.command import document_command, documents_of, expect_command
-from hlotool.commands.shared.complete import match_words
-from hlotool.commands.shared.options import RowOptions
+from hlotool.commands.shared.command import document_command, documents_of
+from hlotool.commands.shared.options import RowOptions, completing
 from hlotool.commands.shared.output import print_document, write_text
+from hlotool.errors import UsageError
 from hlotool.table import Block, Document, DocumentSpec, Field, RowList, column, figure
+from hlotool.table.names import suggest
 
 _EXAMPLE: Final = """\
 hlotool fields collectives
@@ -47,22 +50,17 @@ FIELDS_DOCUMENT: Final = DocumentSpec(
 )
 
 
-def complete_command(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Complete the name of a command."""
-    del ctx, param
-    return match_words(COMMANDS.items(), incomplete)
-
-
 @document_command("fields", FIELDS_DOCUMENT, example=_EXAMPLE)
-@click.argument("command", metavar="COMMAND", shell_complete=complete_command)
+@click.argument("command", metavar="COMMAND", shell_complete=completing(lambda _: COMMANDS.items()))
 def fields(command: str, options: RowOptions) -> None:
     """List the fields of a command's answer: name, unit, meaning.
 
     A table lists those of rows, which --where, --sort, --by and --columns take; JSON has all.
     """
-    documents = documents_of(expect_command(command))
+    if command not in COMMANDS or not documents_of(command):
+        known = [one for one in COMMANDS if documents_of(one)]
+        raise UsageError(f"no command {command!r} has fields; {suggest(command, known)}")
+    documents = documents_of(command)
     if options.format == "table" and not options.chooses_rows:
         write_text(_write_lists(documents), options.output)
         return

@@ -1,8 +1,8 @@
-"""`hlotool fusions`: what each fusion costs."""
+"""`hlotool fusions`: what each fusion costs; and custom calls, missed fusions, and one body."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -26,16 +26,16 @@ from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import (
     CHIP_ALONE,
     RowOptions,
+    add_options,
     dump_options,
     explain_missing_stacks,
-    machine_options,
     show_stacks,
     stack_option,
 )
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.errors import UsageError
-from hlotool.hlo import Instruction, Module
+from hlotool.hlo import Instruction
 from hlotool.table import Document, Line, quote_braces
 from hlotool.table.quantity import parse_size
 from hlotool.table.words import count_noun
@@ -63,7 +63,7 @@ _SHARE: Final = "{flops_share} of all known flops"
     "--recompute", is_flag=True, help="List expensive operations that several fusions repeat."
 )
 @stack_option
-@machine_options(CHIP_ALONE)
+@add_options(CHIP_ALONE)
 def fusions(
     request: Request,
     *,
@@ -85,11 +85,11 @@ def fusions(
     report = program.fusions
     calls = program.custom_call_totals
     shows_calls = options.rows == CUSTOM_CALLS.name
-    lines = _describe_calls(calls) if shows_calls else _header(report, calls, chip)
+    lines = _describe_calls(calls) if shows_calls else _headline(report, calls, chip)
     lists: dict[str, Sequence[Struct]] = {}
     if body:
         lists["body"] = expand_fusion(body, program.expect_module(), program.costs)
-        lines = _describe(report, body, expect_fusion(body, program.expect_module()))
+        lines = _describe_body(report, body, expect_fusion(body, program.expect_module()))
     if missed:
         lists["missed"] = program.find_missed(least_bytes)
     if recompute:
@@ -117,24 +117,18 @@ def fusions(
         find_words=program.find_words,
     )
     if has_stacks:
-        document = _with_stacks(document, answer, program.expect_module())
+        module = program.expect_module()
+        stacked = {name: add_stacks(found, module) for name, found in answer.items()}
+        document = replace(
+            document,
+            spec=show_stacks(document.spec),
+            rows={**document.rows, **stacked},
+            notes=(*document.notes, *explain_missing_stacks(module)),
+        )
     print_document(document, options)
 
 
-def _with_stacks(
-    document: Document, lists: Mapping[str, Sequence[Struct]], module: Module
-) -> Document:
-    """Add stacks to the rows of some lists, and a note where the text has none."""
-    rows = {name: add_stacks(found, module) for name, found in lists.items()}
-    return replace(
-        document,
-        spec=show_stacks(document.spec),
-        rows={**document.rows, **rows},
-        notes=(*document.notes, *explain_missing_stacks(module)),
-    )
-
-
-def _header(report: FusionReport, calls: CustomCallTotals, chip: Chip | None) -> tuple[Line, ...]:
+def _headline(report: FusionReport, calls: CustomCallTotals, chip: Chip | None) -> tuple[Line, ...]:
     totals = Line(
         "{fusion_count:fusion}, {distinct_count} distinct: {memory_bytes_per_run} of memory "
         "traffic and {flops_per_run} flops in one run; {saved_bytes_per_run} never reach memory",
@@ -194,7 +188,7 @@ def _describe_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
     return (Line(f"{text}; unknown: {left_out}" if left_out else text, CALL_TOTALS, calls),)
 
 
-def _describe(report: FusionReport, name: str, fusion: Instruction) -> tuple[Line, ...]:
+def _describe_body(report: FusionReport, name: str, fusion: Instruction) -> tuple[Line, ...]:
     """Say what the fusion is whose body is shown; nothing of one inside another fusion."""
     wanted, holder = name.removeprefix("%"), fusion.computation.name
     for row in report.rows:

@@ -1,7 +1,4 @@
-"""`hlotool outline` for other tools: a trace for Perfetto, a graph for Model Explorer.
-
-`hlotool outline`: a program as it runs.
-"""
+"""`hlotool outline`: a program as it runs; for other tools a trace, or a graph of what runs."""
 
 from __future__ import annotations
 
@@ -18,8 +15,8 @@ from hlotool.commands.shared.options import (
     FORMATS,
     MACHINE_AND_LATENCY,
     RowOptions,
+    add_options,
     dump_options,
-    machine_options,
 )
 from hlotool.commands.shared.output import print_document, write_bytes, write_text
 from hlotool.commands.shared.request import Request, load_one
@@ -32,70 +29,6 @@ from hlotool.program.program import Program
 from hlotool.table import Document, Line, Unit
 from hlotool.table.names import suggest
 from hlotool.table.units import format_value
-
-
-def write_trace(program: Program, rows: Sequence[OutlineRow]) -> bytes:
-    """Return the modelled clock as tracks: loops, work, transfers, and memory in use."""
-    if not program.pricing.is_timed:
-        raise UsageError("--format perfetto needs --chip: without one there are no times.")
-    holding = {row.parent for row in rows}
-    parts = {
-        "loops": [row for row in rows if row.kind in {"loop", "call", "repeat"}],
-        "work": [
-            row for row in rows if row.kind in {"compute", "memory"} and row.number not in holding
-        ],
-        "transfers": [row for row in rows if row.kind == "collective"],
-    }
-    tracks = [Track(name, tuple(map(_slice, found))) for name, found in parts.items() if found]
-    levels = list_levels(program, rows)
-    memory = [Track("memory in use", levels=levels)] if levels else []
-    return render_perfetto(program.expect_module().name, [*tracks, *memory])
-
-
-def write_graph(program: Program) -> str:
-    """Return the instructions that run as a graph, by scope."""
-    return render_model_explorer(program.expect_module().name, _nodes(program))
-
-
-def _slice(row: OutlineRow) -> Slice:
-    notes = {
-        "scope": row.scope or "",
-        "instructions": ", ".join(row.names[:8]),
-        "flops in one run": str(row.flops_per_run or ""),
-        "bytes of memory in one run": str(row.memory_bytes_per_run or ""),
-        "bytes sent in one run": str(row.wire_bytes_per_run or ""),
-    }
-    return Slice(
-        row.step,
-        row.begins_seconds or 0.0,
-        row.ends_seconds or 0.0,
-        tuple((name, said) for name, said in notes.items() if said),
-    )
-
-
-def _nodes(program: Program) -> Iterator[ExplorerNode]:
-    """Yield the instructions of the computations that run, callers first.
-
-    What has no scope stands in its computation. Costs are those of one execution.
-    """
-    for computation in program.executions.executed:
-        for one in computation.instructions:
-            origin, cost = read_origin(one), program.costs.of(one)
-            told = {
-                "name": one.full_name,
-                "shape": str(one.shape),
-                "source": write_short_source(origin.source_file, origin.source_line) or "",
-                "flops": str(cost.total_flops),
-                "memory_bytes": str(cost.memory_bytes),
-            }
-            yield ExplorerNode(
-                one.full_name,
-                one.opcode,
-                origin.scope or computation.name,
-                tuple(dict.fromkeys(each.full_name for each in one.operands)),
-                tuple((key, said) for key, said in told.items() if said),
-            )
-
 
 _KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
 _FORMATS: Final = ("perfetto", "model-explorer")
@@ -131,14 +64,9 @@ hlotool outline dump/ --nesting 1 --chip h100"""
     is_flag=True,
     help="With --chip: when each step begins and ends on a modelled clock.",
 )
-@machine_options(MACHINE_AND_LATENCY)
+@add_options(MACHINE_AND_LATENCY)
 def outline(
-    request: Request,
-    *,
-    only: str,
-    nesting: int | None,
-    has_clock: bool,
-    options: RowOptions,
+    request: Request, *, only: str, nesting: int | None, has_clock: bool, options: RowOptions
 ) -> None:
     """Show a program as it runs: loops, collectives and the work between them, in order."""
     kinds = _parse_kinds(only)
@@ -147,23 +75,21 @@ def outline(
         raise UsageError("--clock needs --chip: without one there are ratios, and no times.")
     rows = program.outline(kinds, nesting)
     if options.format == "perfetto":
-        write_bytes(write_trace(program, rows), options.output)
+        write_bytes(_render_trace(program, rows), options.output)
         return
     if options.format == "model-explorer":
-        write_text((write_graph(program),), options.output)
+        graph = render_model_explorer(program.expect_module().name, _make_nodes(program))
+        write_text((graph,), options.output)
         return
     spec = OUTLINE if program.pricing.is_rated else UNPRICED
-    lines = (_describe(program, rows), *((Line(_ON_CLOCK),) if has_clock else ()))
-    print_document(
-        Document(
-            ON_CLOCK if has_clock else spec,
-            program.paths,
-            rows={"steps": rows},
-            lines=lines,
-            notes=_write_notes(program, rows, options) if rows and not options.columns else (),
-        ),
-        options,
+    document = Document(
+        ON_CLOCK if has_clock else spec,
+        program.paths,
+        rows={"steps": rows},
+        lines=(_describe(program, rows), *((Line(_ON_CLOCK),) if has_clock else ())),
+        notes=_write_notes(program, rows, options) if rows and not options.columns else (),
     )
+    print_document(document, options)
 
 
 def _parse_kinds(text: str) -> tuple[StepKind, ...]:
@@ -184,7 +110,11 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
     if not pricing.is_timed:
         rates = f"shares of work are estimates at the ratios of {pricing.chip.name}"
         return Line(f"{module.name}, {order}; {rates}; --chip gives times")
-    run = format_value(_find_end(program, rows), Unit.SECONDS)
+    # The clock stops, or of a text that is no schedule the last row ends.
+    end = max((row.ends_seconds or 0.0 for row in rows), default=0.0)
+    if program.run_time is not None:
+        end = program.run_time.duration.total
+    run = format_value(end, Unit.SECONDS)
     reason = "no kernel reaches them"
     if program.cost.is_total_lower_bound or program.cost.is_memory_lower_bound:
         reason += f", and {say_why_unknown(program.cost)}; shares are of what is known"
@@ -192,13 +122,6 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
         f"{module.name}, {order}; at the peaks of {pricing.chip.name} one run takes an estimated "
         f"{run}: a lower bound, as {reason}"
     )
-
-
-def _find_end(program: Program, rows: Sequence[OutlineRow]) -> float:
-    """Return when the clock stops; of a text that is no schedule, when the last row ends."""
-    if program.run_time is not None:
-        return program.run_time.duration.total
-    return max((row.ends_seconds or 0.0 for row in rows), default=0.0)
 
 
 def _write_notes(
@@ -215,6 +138,67 @@ def _write_notes(
         *((Line(_WORK_ALONE),) if is_less else ()),
         *(() if options.by else (Line(_NAMES),)),
     )
+
+
+# Other tools.
+
+
+def _render_trace(program: Program, rows: Sequence[OutlineRow]) -> bytes:
+    """Return the modelled clock as tracks: loops, work, transfers, and memory in use."""
+    if not program.pricing.is_timed:
+        raise UsageError("--format perfetto needs --chip: without one there are no times.")
+    holding = {row.parent for row in rows}
+    parts = {
+        "loops": [row for row in rows if row.kind in {"loop", "call", "repeat"}],
+        "work": [
+            row for row in rows if row.kind in {"compute", "memory"} and row.number not in holding
+        ],
+        "transfers": [row for row in rows if row.kind == "collective"],
+    }
+    tracks = [Track(name, tuple(map(_make_slice, found))) for name, found in parts.items() if found]
+    levels = list_levels(program, rows)
+    memory = [Track("memory in use", levels=levels)] if levels else []
+    return render_perfetto(program.expect_module().name, [*tracks, *memory])
+
+
+def _make_slice(row: OutlineRow) -> Slice:
+    notes = {
+        "scope": row.scope or "",
+        "instructions": ", ".join(row.names[:8]),
+        "flops in one run": str(row.flops_per_run or ""),
+        "bytes of memory in one run": str(row.memory_bytes_per_run or ""),
+        "bytes sent in one run": str(row.wire_bytes_per_run or ""),
+    }
+    return Slice(
+        row.step,
+        row.begins_seconds or 0.0,
+        row.ends_seconds or 0.0,
+        tuple((name, said) for name, said in notes.items() if said),
+    )
+
+
+def _make_nodes(program: Program) -> Iterator[ExplorerNode]:
+    """Yield the instructions of the computations that run, callers first.
+
+    What has no scope stands in its computation. Costs are those of one execution.
+    """
+    for computation in program.executions.executed:
+        for one in computation.instructions:
+            origin, cost = read_origin(one), program.costs.of(one)
+            told = {
+                "name": one.full_name,
+                "shape": str(one.shape),
+                "source": write_short_source(origin.source_file, origin.source_line) or "",
+                "flops": str(cost.total_flops),
+                "memory_bytes": str(cost.memory_bytes),
+            }
+            yield ExplorerNode(
+                one.full_name,
+                one.opcode,
+                origin.scope or computation.name,
+                tuple(dict.fromkeys(each.full_name for each in one.operands)),
+                tuple((key, said) for key, said in told.items() if said),
+            )
 
 
 DOCUMENTS = (OUTLINE,)

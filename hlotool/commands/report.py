@@ -1,8 +1,7 @@
-"""The tables of `hlotool report`: the lists of the commands, and what a click in a row tells.
+"""`hlotool report`: a program as one page of HTML, or two side by side.
 
-`hlotool report OLD NEW`: two programs side by side, as one page.
-
-`hlotool report`: a program as one page of HTML.
+The page has the sentences and the lists of other commands; what is drawn, and what a click in a row
+tells, is made by `page`.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.findings.finding import Finding, choose_finding_columns
 from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
-from hlotool.commands.diff.programs import count_changes, say_difference
+from hlotool.commands.diff.answers import describe_report
+from hlotool.commands.diff.text import count_changes, say_difference
 from hlotool.commands.shared.command import HelpfulCommand
-from hlotool.commands.shared.headroom import say_headroom
+from hlotool.commands.shared.memory_text import say_headroom
 from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import MACHINE, dump_options, machine_options
+from hlotool.commands.shared.options import MACHINE, add_options, dump_options
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary.text import (
@@ -36,7 +36,7 @@ from hlotool.commands.summary.text import (
 from hlotool.compare.answer import name_columns
 from hlotool.compare.changes.fusions import FusionChange
 from hlotool.compare.changes.instructions import InstructionChange
-from hlotool.compare.changes.memory import MemoryChange, SpaceChange, list_spaces
+from hlotool.compare.changes.memory import MemoryChange, list_spaces
 from hlotool.compare.inputs import (
     Candidate,
     DiffSide,
@@ -69,6 +69,21 @@ from hlotool.table.quantity import parse_size
 from hlotool.table.select import Query, select_rows
 from hlotool.table.units import format_value
 
+_Sides = tuple[DiffSide, DiffSide]
+_Labels = tuple[str, str]
+_EXAMPLES: Final = (
+    "hlotool report dump/ -o report.html",
+    "hlotool report dump/ --chip h100 --hbm 80GiB -o report.html",
+    "hlotool report before/ after/ -o change.html",
+)
+
+_MOST_FINDINGS: Final = 5  # on the first screen
+
+
+def _no_link(record: object) -> Link | None:  # noqa: ARG001  as the others
+    """Link nothing."""
+    return None
+
 
 class Listed(Struct, frozen=True):
     """A list that is a table of the page, if it has rows."""
@@ -77,10 +92,10 @@ class Listed(Struct, frozen=True):
     title: str
     row_list: RowList
     rows: Sequence[object]
-    find_link: FindLink
+    find_link: FindLink = _no_link
 
 
-def list_tables(*lists: Listed) -> tuple[PageTable, ...]:
+def _list_tables(*lists: Listed) -> tuple[PageTable, ...]:
     """Write lists as tables, the largest rows first, and leave out those without a row."""
     return tuple(
         make_table(
@@ -94,7 +109,7 @@ def list_tables(*lists: Listed) -> tuple[PageTable, ...]:
     )
 
 
-def link_by(name: str, text: str = "") -> FindLink:
+def _link_by(name: str, text: str = "") -> FindLink:
     """Return what finds the instruction that a row names, and the cell that shows it."""
 
     def find(record: object) -> Link | None:
@@ -104,16 +119,93 @@ def link_by(name: str, text: str = "") -> FindLink:
     return find
 
 
-def no_link(record: object) -> Link | None:  # noqa: ARG001  as the others
-    """Link nothing."""
-    return None
+@click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
+@dump_options
+@click.argument("new", metavar="[NEW]", required=False)
+@click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
+@click.option("-o", "--output", metavar="FILE", required=True, help="Write the page to FILE.")
+@add_options(MACHINE)
+def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
+    """Write a program as one page of HTML that opens anywhere, without a network.
+
+    It has the verdict, memory over time, where every value lies, who holds the peak, what runs and
+    what is sent, and all tables behind them. With NEW, what changed from PATH to it: what is new
+    at the peak, figures side by side, and memory of both over time.
+    """
+    limit = None if hbm is None else parse_size(hbm, "--hbm")
+    expect_templates()  # a missing extra is told before anything is read
+    expect_chart_script()
+    if new is None:
+        page, inputs = _write_one(request, limit)
+    else:
+        page, inputs = _write_pair(request, new, limit)
+    if output in {request.path, new, *inputs}:
+        raise UsageError(f"--output {output} is the input itself; it was not overwritten.")
+    write_text((page,), output)
 
 
-_Sides = tuple[DiffSide, DiffSide]
-_Labels = tuple[str, str]
+def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]]:
+    """Return the page about a program, and the paths of what it was made from."""
+    program = load_one(request, with_buffers=True)
+    if limit_bytes is None and program.machine and program.machine.chip:
+        limit_bytes = program.machine.chip.hbm_bytes
+    made_from = tuple(_list_paths(program.paths))
+    text = PageText(
+        program.expect_module().name,
+        tuple(_say_all(program, limit_bytes)),
+        made_from,
+        __version__,
+        findings=tuple(_make_finding(one) for one in program.findings[:_MOST_FINDINGS]),
+        more="More findings are below." if len(program.findings) > _MOST_FINDINGS else "",
+    )
+    page = make_page(program, limit_bytes)
+    return render_page(text, _list_page_tables(program), page), {*made_from}
 
 
-def write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[str, set[str]]:
+def _list_paths(found: InputPaths) -> Iterator[str]:
+    """Yield the files that a page is made from: a text, and a buffer assignment."""
+    yield found.module_path or found.path
+    if found.buffers_path:
+        yield found.buffers_path
+
+
+def _say_all(program: Program, limit_bytes: int | None) -> Iterator[Line]:
+    """Say whether it fits, then what `summary` says, and last what the program is."""
+    found = program.summarize(limit_bytes=limit_bytes)
+    if found.headroom is not None:
+        yield say_headroom(found.headroom)
+    yield say_memory(found)[0]
+    for write in (say_work, say_collectives, say_measured, say_what):
+        yield from write(found)
+
+
+def _make_finding(one: Finding) -> PageFinding:
+    """Write a finding as it stands in the table below, shorter."""
+    size = f"{format_value(one.bytes, Unit.BYTES)}: " if one.bytes is not None else ""
+    place = f" ({one.source.rpartition('/')[2]})" if one.source else ""
+    advice = f" Try: {one.advice}." if one.advice else ""
+    return PageFinding(f"{size}{one.message}{place}{advice}", one.severity, one.instruction or "")
+
+
+def _list_page_tables(program: Program) -> PageTables:
+    findings, columns = program.findings, choose_finding_columns(program.findings)
+    buffers, calls = program.peak_rows, program.custom_calls
+    fusions, collectives = program.fusions.rows, program.collectives.rows
+    by_name = _link_by("name")
+    tables = _list_tables(
+        Listed("findings", "Findings", columns, findings, _link_by("instruction")),
+        Listed("buffers", "Values at the peak", ROWS, buffers, _link_by("instruction", "value")),
+        Listed("fusions", "Fusions", FUSION_ROWS, fusions, by_name),
+        Listed("collectives", "Collectives", COLLECTIVE_ROWS, collectives, by_name),
+        Listed("calls", "Custom calls", CUSTOM_CALLS, calls),
+    )
+    return PageTables((), tables)
+
+
+# Two programs.
+
+
+def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[str, set[str]]:
     """Return the page about two programs, and the paths of what it was made from."""
     if request.named != NamedFiles():
         raise UsageError("--buffers, --live-range and --module-text go with one program.")
@@ -124,7 +216,7 @@ def write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[str
     if labels[0] == labels[1]:
         raise UsageError(f"both sides are called {labels[0]!r}.")
     found = [find_candidates(one, request.stage, request.module) for one in arguments]
-    pair = _choose(pair_candidates(found[0][0], found[1][0]))
+    pair = _choose_pair(pair_candidates(found[0][0], found[1][0]))
     sides, facts = read_pair(pair, labels, request.assumptions)
     request.tell((*found[0][1], *found[1][1], *sides[0].notes(), *sides[1].notes()))
     report = compare_programs(*sides)
@@ -132,24 +224,25 @@ def write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[str
     if limit_bytes is None and machine and machine.chip:
         limit_bytes = machine.chip.hbm_bytes
     said = tuple(say_difference(report, "auto"))
-    paths = tuple(path for one in facts for path in _list_paths(one.input))
+    read = (one.input for one in facts)
+    paths = tuple(path for one in read for path in _list_paths(one))
     text = PageText(
         " → ".join(dict.fromkeys(one.name for one in pair)),
         (
             *said[:1],
             *_fit(sides, labels, limit_bytes),
             *said[1:],
-            *count_changes(report, labels),
+            *count_changes(describe_report(report), report, labels),
         ),
         paths,
         __version__,
         labels,
     )
     page = make_pair_page(sides, report, labels, limit_bytes)
-    return render_page(text, _list_tables(report, sides, labels), page), {*paths}
+    return render_page(text, _list_changes(report, sides, labels), page), {*paths}
 
 
-def _choose(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
+def _choose_pair(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
     """Choose the programs with most to read, and say so where there are others."""
     whole = [(one.left, one.right) for one in pairs if one.left and one.right]
     if not whole:
@@ -158,12 +251,6 @@ def _choose(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
     if len(whole) > 1:
         say(f"{len(whole)} modules match; this shows {chosen[1].name}. Choose with --module.")
     return chosen
-
-
-def _list_paths(found: InputPaths) -> Iterator[str]:
-    yield found.module_path or found.path
-    if found.buffers_path:
-        yield found.buffers_path
 
 
 def _fit(sides: _Sides, labels: _Labels, limit_bytes: int | None) -> Iterator[Line]:
@@ -176,43 +263,39 @@ def _fit(sides: _Sides, labels: _Labels, limit_bytes: int | None) -> Iterator[Li
                 yield replace(line, template=f"{quote_braces(label)}: {line.template}")
 
 
-def _list_tables(report: DiffReport, sides: _Sides, labels: _Labels) -> PageTables:
+def _list_changes(report: DiffReport, sides: _Sides, labels: _Labels) -> PageTables:
     """List what is new at the peak and the figures first, then all that changed."""
     lists = {one.name: one for one in name_columns(*labels, report.collectives).row_lists}
     memory = lists["memory"]
     added = [row for row in report.memory if row.change == "added"]
     others = [row for row in report.memory if row.change != "added"]
-    to_memory, to_fusion, to_instruction = _links(labels)
-    spaces = _list_spaces(sides)
+    to_memory, to_fusion, to_instruction = _link_changes(labels)
+    left, right = (one.program.memory if one.program else None for one in level_sides(sides))
+    spaces = list_spaces(left.figures, right.figures) if left and right else ()
+    shown = spaces if len(spaces) > 1 else ()
+
+    def list_all(name: str, title: str, find_link: FindLink = _no_link, anchor: str = "") -> Listed:
+        return Listed(anchor or name, title, lists[name], getattr(report, name), find_link)
+
     return PageTables(
-        list_tables(
+        _list_tables(
             Listed("new", "New at the peak", memory, added, to_memory),
-            Listed("figures", "Figures", lists["metrics"], report.metrics, no_link),
-            Listed("spaces", "Memory spaces", lists["spaces"], spaces, no_link),
+            list_all("metrics", "Figures", anchor="figures"),
+            Listed("spaces", "Memory spaces", lists["spaces"], shown),
         ),
-        list_tables(
-            Listed("why", "Why", lists["causes"], report.causes, no_link),
+        _list_tables(
+            list_all("causes", "Why", anchor="why"),
             Listed("gone", "Gone from the peak, or of another size", memory, others, to_memory),
-            Listed("collectives", "Collectives", lists["collectives"], report.collectives, no_link),
-            Listed("fusions", "Fusions", lists["fusions"], report.fusions, to_fusion),
-            Listed(
-                *("instructions", "Instructions", lists["instructions"], report.instructions),
-                to_instruction,
-            ),
-            Listed("header", "Header", lists["header"], report.header, no_link),
-            Listed("flags", "Flags", lists["flags"], report.flags, no_link),
+            list_all("collectives", "Collectives"),
+            list_all("fusions", "Fusions", to_fusion),
+            list_all("instructions", "Instructions", to_instruction),
+            list_all("header", "Header"),
+            list_all("flags", "Flags"),
         ),
     )
 
 
-def _list_spaces(sides: _Sides) -> tuple[SpaceChange, ...]:
-    """List all memory spaces, where there are several."""
-    left, right = (one.program.memory if one.program else None for one in level_sides(sides))
-    spaces = list_spaces(left.figures, right.figures) if left and right else ()
-    return spaces if len(spaces) > 1 else ()
-
-
-def _links(labels: _Labels) -> tuple[FindLink, FindLink, FindLink]:
+def _link_changes(labels: _Labels) -> tuple[FindLink, FindLink, FindLink]:
     """Return what a click tells of: the new instruction, of what is gone the old one."""
 
     def memory(row: object) -> Link | None:
@@ -233,101 +316,6 @@ def _links(labels: _Labels) -> tuple[FindLink, FindLink, FindLink]:
         return Link(row.name, name, labels[bool(row.right_name)]) if name else None
 
     return memory, fusion, instruction
-
-
-_EXAMPLES: Final = (
-    "hlotool report dump/ -o report.html",
-    "hlotool report dump/ --chip h100 --hbm 80GiB -o report.html",
-    "hlotool report before/ after/ -o change.html",
-)
-
-_MOST_FINDINGS: Final = 5  # on the first screen
-
-
-@click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
-@dump_options
-@click.argument("new", metavar="[NEW]", required=False)
-@click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
-@click.option("-o", "--output", metavar="FILE", required=True, help="Write the page to FILE.")
-@machine_options(MACHINE)
-def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
-    """Write a program as one page of HTML that opens anywhere, without a network.
-
-    It has the verdict, memory over time, where every value lies, who holds the peak, what runs and
-    what is sent, and all tables behind them. With NEW, what changed from PATH to it: what is new
-    at the peak, figures side by side, and memory of both over time.
-    """
-    limit = None if hbm is None else parse_size(hbm, "--hbm")
-    expect_templates()  # a missing extra is told before anything is read
-    expect_chart_script()
-    if new is None:
-        page, inputs = _write_one(request, limit)
-    else:
-        page, inputs = write_pair(request, new, limit)
-    if output in {request.path, new, *inputs}:
-        raise UsageError(f"--output {output} is the input itself; it was not overwritten.")
-    write_text((page,), output)
-
-
-def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]]:
-    """Return the page about a program, and the paths of what it was made from."""
-    program = load_one(request, with_buffers=True)
-    if limit_bytes is None and program.machine and program.machine.chip:
-        limit_bytes = program.machine.chip.hbm_bytes
-    paths = program.paths
-    made_from = tuple(filter(None, (paths.module_path or paths.path, paths.buffers_path)))
-    text = PageText(
-        program.expect_module().name,
-        tuple(_list_lines(program, limit_bytes)),
-        made_from,
-        __version__,
-        findings=tuple(_tell(one) for one in program.findings[:_MOST_FINDINGS]),
-        more="More findings are below." if len(program.findings) > _MOST_FINDINGS else "",
-    )
-    return render_page(text, _list_page_tables(program), make_page(program, limit_bytes)), {
-        *made_from
-    }
-
-
-def _list_lines(program: Program, limit_bytes: int | None) -> Iterator[Line]:
-    """Say whether it fits, then what `summary` says, and last what the program is."""
-    found = program.summarize(limit_bytes=limit_bytes)
-    if found.headroom is not None:
-        yield say_headroom(found.headroom)
-    yield say_memory(found)[0]
-    for write in (say_work, say_collectives, say_measured, say_what):
-        yield from write(found)
-
-
-def _tell(one: Finding) -> PageFinding:
-    """Write a finding as it stands in the table below, shorter."""
-    size = f"{format_value(one.bytes, Unit.BYTES)}: " if one.bytes is not None else ""
-    place = f" ({one.source.rpartition('/')[2]})" if one.source else ""
-    advice = f" Try: {one.advice}." if one.advice else ""
-    return PageFinding(f"{size}{one.message}{place}{advice}", one.severity, one.instruction or "")
-
-
-def _list_page_tables(program: Program) -> PageTables:
-    buffers = link_by("instruction", "value")
-    return PageTables(
-        (),
-        list_tables(
-            Listed(
-                "findings",
-                "Findings",
-                choose_finding_columns(program.findings),
-                program.findings,
-                link_by("instruction"),
-            ),
-            Listed("buffers", "Values at the peak", ROWS, program.peak_rows, buffers),
-            Listed("fusions", "Fusions", FUSION_ROWS, program.fusions.rows, link_by("name")),
-            Listed(
-                *("collectives", "Collectives", COLLECTIVE_ROWS, program.collectives.rows),
-                link_by("name"),
-            ),
-            Listed("calls", "Custom calls", CUSTOM_CALLS, program.custom_calls, no_link),
-        ),
-    )
 
 
 DOCUMENTS = ()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import click
-from click.shell_completion import CompletionItem
 
 from hlotool.check.history import HISTORY_SCHEMA, HistoryLine
 from hlotool.commands.shared.command import HelpfulCommand, all_documents
-from hlotool.commands.shared.complete import match_words
 from hlotool.commands.shared.messages import say
+from hlotool.commands.shared.options import completing
 from hlotool.commands.shared.output import write_text
 from hlotool.errors import UsageError
 from hlotool.table.names import suggest
@@ -23,17 +23,8 @@ _EXAMPLES = (
 )
 
 
-def complete_document(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Complete the name of a document that has a schema."""
-    del ctx, param
-    named = ((name, str(one["description"])) for name, one in all_schemas().items())
-    return match_words(named, incomplete)
-
-
 @click.command("schema", cls=HelpfulCommand, examples=_EXAMPLES)
-@click.argument("name", metavar="COMMAND", shell_complete=complete_document)
+@click.argument("name", metavar="COMMAND", shell_complete=completing(lambda _: _list_documents()))
 @click.option("-o", "--output", metavar="FILE", default="", help="Write to FILE instead of stdout.")
 def schema(name: str, output: str) -> None:
     """Print the JSON Schema of what COMMAND --json prints.
@@ -53,6 +44,10 @@ def all_schemas() -> dict[str, Json]:
     """Return every schema by the name of its document; a line of a history has one, too."""
     line = make_line_schema(HistoryLine, HISTORY_SCHEMA, "a line of a history of checks")
     return {spec.name: make_schema(spec) for spec in all_documents()} | {"check-history": line}
+
+
+def _list_documents() -> Iterator[tuple[str, str]]:
+    yield from ((name, str(one["description"])) for name, one in all_schemas().items())
 
 
 DOCUMENTS = ()

@@ -1,6 +1,7 @@
-"""The lines above the tables of `hlotool show`, where one thing was named.
+"""`hlotool show`: all there is about one instruction, computation, parameter or source line.
 
-`hlotool show`: all there is about one instruction, computation, parameter or source line.
+Where one thing is named, sentences say what it is, and tables what is beside it; where several are,
+each is a row. For graph formats the answer is what gives to a thing, and what takes from it.
 """
 
 from __future__ import annotations
@@ -28,81 +29,13 @@ from hlotool.commands.shared.output import print_document, write_text
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.export.graph import GRAPH_FORMATS, GraphEdge, GraphNode
 from hlotool.program.program import Program
-from hlotool.table import Document, Line, quote_braces
+from hlotool.table import Document, Line, Unit, quote_braces
+from hlotool.table.units import format_value
 
 _MOST_FRAMES: Final = 6  # of a stack; JSON has them all
 _LONGEST: Final = 240  # of a definition: operands, or a literal; JSON has all
 _LONGEST_SHAPE: Final = 100  # of a tuple; JSON has all
 _MOST_STEPS: Final = 7  # of a way from the entry
-_LEAST_SHARE: Final = 0.0005  # that is not shown as 0.0 %
-
-
-def describe_one(row: SubjectRow) -> Iterator[Line]:
-    """Say what something is, where it runs, where it comes from and what it costs."""
-    first, *attributes = row.definition
-    first = first.replace(row.shape, _shorten(row.shape), 1)
-    yield Line(first if len(first) <= _LONGEST else f"{first[: _LONGEST - 1]}…")
-    yield from (Line(f"    {each}", is_cuttable=True) for each in attributes)
-    yield Line(_write_way(row))
-    yield from _write_origin(row)
-    yield _write_cost(row)
-    yield from _write_time(row)
-
-
-def _write_time(row: SubjectRow) -> Iterator[Line]:
-    """Return what a profile says of it; nothing where it did not run there."""
-    if row.measured_count is not None:
-        seconds = "{measured_seconds} in one run, " if row.measured_seconds is not None else ""
-        yield Line(f"measured: {seconds}{{measured_count:event}} in all", SUBJECT, row)
-
-
-def _shorten(shape: str) -> str:
-    """Name the first parts of a long tuple, and how many more there are."""
-    if len(shape) <= _LONGEST_SHAPE:
-        return shape
-    head, comma, _ = shape[:_LONGEST_SHAPE].rpartition(", ")
-    more = shape.count(", ", len(head))
-    return f"{head}, … and {more:,} more)" if comma else shape
-
-
-def _write_way(row: SubjectRow) -> str:
-    steps = row.call_path
-    if len(steps) > _MOST_STEPS:
-        half = _MOST_STEPS // 2
-        steps = (*steps[:half], "…", *steps[-half:])
-    more = f", and {row.caller_count - 1:,} more calls" if row.caller_count > 1 else ""
-    return f"in {' > '.join(steps)}{more}"
-
-
-def _write_origin(row: SubjectRow) -> Iterator[Line]:
-    place = write_short_source(row.source_file, row.source_line)
-    said = [each for each in (row.scope or row.op_name, place) if each]
-    if said:
-        yield Line(f"from {', '.join(said)}")
-    frames = tuple(dict.fromkeys(row.stack or ()))[1:_MOST_FRAMES]
-    yield from (Line(f"    called from {each}") for each in frames)
-
-
-def _write_cost(row: SubjectRow) -> Line:
-    """Return runs, flops and traffic, with shares where there is something to have a share of."""
-    flops = "{flops_per_run} flops"
-    if row.flops_share and row.flops_share >= _LEAST_SHARE:
-        flops += " ({flops_share} of all)"
-    traffic = "{memory_bytes_per_run} of memory traffic"
-    if row.memory_share and row.memory_share >= _LEAST_SHARE:
-        traffic += " ({memory_share} of all)"
-    inside = ", {instruction_count} instructions inside" if row.instruction_count else ""
-    times = {0: "never", 1: "once"}.get(row.known_executions, "{executions} times")
-    most = "at most " if row.is_conditional and row.known_executions else ""
-    whole = ", with its other parts" if row.name.endswith("}") else ""
-    return Line(
-        f"runs {most}{times} in one run{whole}: {flops} and {traffic}; "
-        f"result {{size_bytes}}{inside}",
-        SUBJECT,
-        row,
-    )
-
-
 _EXAMPLE: Final = """\
 hlotool show dump/ fusion.123
 hlotool show dump/ model.py:120 --rows neighbours
@@ -134,15 +67,7 @@ def show(request: Request, *, names: tuple[str, ...], hops: int, options: RowOpt
 
 
 def _document(program: Program, report: ShowReport) -> Document:
-    rows = {
-        "subjects": report.subjects,
-        "memory": report.memory,
-        "sharing": report.sharing,
-        "neighbours": report.neighbours,
-        "body": report.body,
-        "collectives": report.collectives,
-        "findings": report.findings,
-    }
+    rows = {rows.name: getattr(report, rows.name) for rows in SHOW.row_lists}
     if len(report.subjects) > 1:
         return Document(
             choose_several_columns(report.subjects),
@@ -199,6 +124,74 @@ def _edges(report: ShowReport) -> Iterator[GraphEdge]:
         for row in report.neighbours
     }
     yield from sorted(found)
+
+
+# The lines above the tables, where one thing was named.
+
+
+def describe_one(row: SubjectRow) -> Iterator[Line]:
+    """Say what something is, where it runs, where it comes from and what it costs."""
+    first, *attributes = row.definition
+    first = first.replace(row.shape, _shorten(row.shape), 1)
+    yield Line(first if len(first) <= _LONGEST else f"{first[: _LONGEST - 1]}…")
+    yield from (Line(f"    {each}", is_cuttable=True) for each in attributes)
+    yield Line(_write_way(row))
+    yield from _write_origin(row)
+    yield _write_cost(row)
+    if row.measured_count is not None:  # it ran in the profile
+        seconds = "{measured_seconds} in one run, " if row.measured_seconds is not None else ""
+        yield Line(f"measured: {seconds}{{measured_count:event}} in all", SUBJECT, row)
+
+
+def _shorten(shape: str) -> str:
+    """Name the first parts of a long tuple, and how many more there are."""
+    if len(shape) <= _LONGEST_SHAPE:
+        return shape
+    head, comma, _ = shape[:_LONGEST_SHAPE].rpartition(", ")
+    more = shape.count(", ", len(head))
+    return f"{head}, … and {more:,} more)" if comma else shape
+
+
+def _write_way(row: SubjectRow) -> str:
+    steps = row.call_path
+    if len(steps) > _MOST_STEPS:
+        half = _MOST_STEPS // 2
+        steps = (*steps[:half], "…", *steps[-half:])
+    more = f", and {row.caller_count - 1:,} more calls" if row.caller_count > 1 else ""
+    return f"in {' > '.join(steps)}{more}"
+
+
+def _write_origin(row: SubjectRow) -> Iterator[Line]:
+    place = write_short_source(row.source_file, row.source_line)
+    said = [each for each in (row.scope or row.op_name, place) if each]
+    if said:
+        yield Line(f"from {', '.join(said)}")
+    frames = tuple(dict.fromkeys(row.stack or ()))[1:_MOST_FRAMES]
+    yield from (Line(f"    called from {each}") for each in frames)
+
+
+def _write_cost(row: SubjectRow) -> Line:
+    """Return runs, flops and traffic, with shares where there is something to have a share of."""
+    flops = "{flops_per_run} flops"
+    flops += " ({flops_share} of all)" * _is_seen(row.flops_share)
+    traffic = "{memory_bytes_per_run} of memory traffic"
+    traffic += " ({memory_share} of all)" * _is_seen(row.memory_share)
+    inside = ", {instruction_count} instructions inside" if row.instruction_count else ""
+    times = {0: "never", 1: "once"}.get(row.known_executions, "{executions} times")
+    most = "at most " if row.is_conditional and row.known_executions else ""
+    whole = ", with its other parts" if row.name.endswith("}") else ""
+    return Line(
+        f"runs {most}{times} in one run{whole}: {flops} and {traffic}; "
+        f"result {{size_bytes}}{inside}",
+        SUBJECT,
+        row,
+    )
+
+
+def _is_seen(share: float | None) -> bool:
+    """Say whether a share is known, and is not shown as none at all."""
+    shown = format_value(share, Unit.PERCENT)
+    return share is not None and shown != format_value(0.0, Unit.PERCENT)
 
 
 DOCUMENTS = (SHOW,)

@@ -11,7 +11,7 @@ from hlotool.commands.shared.request import Request
 from hlotool.dump.read import display_name
 from hlotool.dump.text_kind import detect_kind
 from hlotool.errors import InputError, UsageError
-from hlotool.hlo.header_parser import ComputationExtent, list_computations
+from hlotool.hlo.header_parser import list_computations
 from hlotool.table.names import suggest
 from hlotool.text import Source
 
@@ -55,14 +55,11 @@ def _cut(source: Source, name: str) -> str:
     for each in computations:
         if each.name == wanted:
             return source.text[each.start : each.end]
+    known = [each.name for each in computations if each.name]
     raise UsageError(
         f"--computation: {display_name(source.name)} has no computation {wanted!r}; "
-        f"{suggest(wanted, _list_names(computations))}"
+        f"{suggest(wanted, known)}"
     )
-
-
-def _list_names(computations: tuple[ComputationExtent, ...]) -> list[str]:
-    return [each.name for each in computations if each.name]
 
 
 DOCUMENTS = ()

@@ -7,31 +7,34 @@ a file holds is found out where it will be read, so that no text stays in this p
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+import stat
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from hlotool import __version__
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.summary.report import ProgramRow, ProgramStage
-from hlotool.dump.files import DumpFile, Input, StageChoice
+from hlotool.dump.files import Input, StageChoice
 from hlotool.dump.find import resolve_inputs
 from hlotool.dump.names import Stage, short_path, split_file_name
-from hlotool.dump.read import display_name
+from hlotool.dump.read import display_name, read_bytes
 from hlotool.dump.workers import Failure, map_inputs
-from hlotool.errors import InputError
+from hlotool.errors import InputError, UsageError
 from hlotool.program.load import load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
+from hlotool.table import fields_of
+from hlotool.table.words import count_noun
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-    from hlotool.program.row_cache import CachedRow, RowCache
 
 _STAGES: Final[dict[Stage | None, ProgramStage]] = {Stage.BEFORE: "before", Stage.AFTER: "after"}
 
@@ -80,9 +83,40 @@ def measure_members(members: Sequence[Member], context: FleetContext) -> list[Me
     if context.progress is not None:
         context.progress(sum(each.size_bytes for each in members if each.key in known))
     measured = iter(_measure([each for each in members if each.key not in known], context))
-    return [
-        _recall(each, known[each.key]) if each.key in known else next(measured) for each in members
+    rows = []
+    for each in members:
+        found = known.get(each.key)
+        if found is None:
+            rows.append(next(measured))
+        else:  # it may lie elsewhere now
+            row = replace(found.row, path=each.chosen.path, place=each.place)
+            rows.append(Measured(row, found.notes))
+    return rows
+
+
+def _look_up(
+    members: Sequence[Member], context: FleetContext, cache: RowCache
+) -> tuple[list[Member], dict[str, CachedRow]]:
+    """Return the programs with their keys, and what the cache knows of them.
+
+    What cannot be read has no key: it fails again where it is measured.
+    """
+    find = partial(_key_of, assumptions=context.assumptions)
+    keys = map_inputs(find, members, executor=context.executor)
+    keyed = [
+        member if isinstance(key, Failure) else replace(member, key=key)
+        for member, key in zip(members, keys, strict=True)
     ]
+    known = cache.take({each.key for each in keyed if each.key})
+    # Notes name the files; at another place they would be wrong.
+    at_home = {(each.key, each.chosen.path) for each in keyed}
+    return keyed, {
+        key: row for key, row in known.items() if not row.notes or (key, row.row.path) in at_home
+    }
+
+
+def _key_of(member: Member, assumptions: Assumptions) -> str:
+    return make_key(member.chosen, assumptions)
 
 
 def _measure(members: Sequence[Member], context: FleetContext) -> list[Measured]:
@@ -99,10 +133,16 @@ def _measure(members: Sequence[Member], context: FleetContext) -> list[Measured]
         progress=context.progress,
         keep=keep,
     )
-    return [
-        _fail(member, result) if isinstance(result, Failure) else result
-        for member, result in zip(members, results, strict=True)
-    ]
+    rows = []
+    for member, result in zip(members, results, strict=True):
+        if isinstance(result, Failure):
+            chosen, error = member.chosen, result.message.partition("\n")[0]
+            stage = _STAGES.get(chosen.stage)
+            row = ProgramRow(chosen.name, chosen.path, member.place, stage=stage, error=error)
+            rows.append(Measured(row, exit_code=result.exit_code))
+        else:
+            rows.append(result)
+    return rows
 
 
 def measure_member(
@@ -117,7 +157,7 @@ def measure_member(
     chosen = member.chosen
     program = load_program(chosen, chosen.path, with_buffers=True, assumptions=assumptions)
     row = measure_program(program, chosen.path, member.place, _STAGES.get(chosen.stage))
-    is_settled = not member.key or member.key == _find_key(member, assumptions)
+    is_settled = not member.key or member.key == make_key(chosen, assumptions)
     return Measured(row, note_files(program), is_settled=is_settled)
 
 
@@ -129,7 +169,19 @@ def measure_program(
     Memory is that of space 0; an estimate, which the row says, where there is no buffer
     assignment. Raises what the analyses raise.
     """
-    row = _add_memory(ProgramRow(program.name, path, place, None, stage), program)
+    row = ProgramRow(program.name, path, place, None, stage)
+    if program.memory is not None:
+        figures = program.memory.figures
+        found = figures.estimated or figures.totals
+        row = replace(
+            row,
+            backend=figures.backend,
+            allocated_bytes=found.allocated_bytes,
+            peak_bytes=found.peak_bytes,
+            temp_bytes=None if figures.estimated else figures.totals.temp_bytes,
+            is_estimate=figures.estimated is not None,
+            is_memory_lower_bound=bool(figures.estimated and figures.estimated.is_lower_bound),
+        )
     runs = program.measured_runs
     if runs is not None:
         row = replace(row, measured_count=runs.run_count, measured_seconds=runs.run_seconds)
@@ -152,65 +204,14 @@ def measure_program(
     )
 
 
-def _add_memory(row: ProgramRow, program: Program) -> ProgramRow:
-    if program.memory is None:
-        return row
-    figures = program.memory.figures
-    row = replace(row, backend=figures.backend)
-    if figures.estimated:
-        return replace(
-            row,
-            allocated_bytes=figures.estimated.allocated_bytes,
-            peak_bytes=figures.estimated.peak_bytes,
-            is_estimate=True,
-            is_memory_lower_bound=figures.estimated.is_lower_bound,
-        )
-    return replace(
-        row,
-        allocated_bytes=figures.totals.allocated_bytes,
-        temp_bytes=figures.totals.temp_bytes,
-        peak_bytes=figures.totals.peak_bytes,
-    )
+# Paths of which nobody has looked yet what they are.
 
 
-def _fail(member: Member, failure: Failure) -> Measured:
-    """Return the row of a program that could not be read."""
-    chosen, message = member.chosen, failure.message.partition("\n")[0]
-    stage = _STAGES.get(chosen.stage)
-    row = ProgramRow(chosen.name, chosen.path, member.place, stage=stage, error=message)
-    return Measured(row, exit_code=failure.exit_code)
+class PathToRead(Struct, frozen=True):
+    """A path, and how much there is to read to find out what it is."""
 
-
-def _look_up(
-    members: Sequence[Member], context: FleetContext, cache: RowCache
-) -> tuple[list[Member], dict[str, CachedRow]]:
-    """Return the programs with their keys, and what the cache knows of them.
-
-    What cannot be read has no key: it fails again where it is measured.
-    """
-    find = partial(_find_key, assumptions=context.assumptions)
-    keys = map_inputs(find, members, executor=context.executor)
-    keyed = [
-        member if isinstance(key, Failure) else replace(member, key=key)
-        for member, key in zip(members, keys, strict=True)
-    ]
-    known = cache.take({each.key for each in keyed if each.key})
-    # Notes name the files; at another place they would be wrong.
-    at_home = {(each.key, each.chosen.path) for each in keyed}
-    return keyed, {
-        key: row for key, row in known.items() if not row.notes or (key, row.row.path) in at_home
-    }
-
-
-def _find_key(member: Member, assumptions: Assumptions) -> str:
-    from hlotool.program.row_cache import find_key  # noqa: PLC0415  only a cache needs it
-
-    return find_key(member.chosen, assumptions)
-
-
-def _recall(member: Member, known: CachedRow) -> Measured:
-    """Return a row of the cache for a program, which may lie elsewhere now."""
-    return Measured(replace(known.row, path=member.chosen.path, place=member.place), known.notes)
+    path: str
+    size_bytes: int
 
 
 def measure_paths(
@@ -224,17 +225,13 @@ def measure_paths(
     rows: list[ProgramRow] = []
     for place, each in zip(places, found, strict=True):
         if isinstance(each, Failure):
-            rows.append(_describe_failed(place.path, each))
+            folder, filename = os.path.split(place.path)
+            shown, error = display_name(place.path), each.message.partition("\n")[0]
+            name = split_file_name(filename).name
+            rows.append(ProgramRow(name, shown, short_path(shown, folder), error=error))
         else:
             rows += (one.row for one in islice(measured, len(each)))
     return rows
-
-
-class PathToRead(Struct, frozen=True):
-    """A path, and how much there is to read to find out what it is."""
-
-    path: str
-    size_bytes: int
 
 
 def _size_of(path: str) -> int:
@@ -252,25 +249,121 @@ def find_members(place: PathToRead, stage: StageChoice) -> tuple[Member, ...]:
 
 
 def _forget_text(chosen: Input) -> Input:
-    """Return an input that reads its files when asked."""
+    """Return an input that reads its whole files when asked, and no part of one.
+
+    What cannot be read again stays.
+    """
     files = {name: getattr(chosen, name) for name in ("module", "buffers", "values")}
-    return replace(chosen, **{name: file and _forget(file) for name, file in files.items()})
+    for name, file in files.items():
+        if file and file.source and not file.part and os.path.isfile(file.raw_path):  # noqa: PTH113
+            chosen = replace(chosen, **{name: replace(file, source=None, is_settled=False)})
+    return chosen
 
 
-def _forget(file: DumpFile) -> DumpFile:
-    """Drop the text of a whole file; a part of one stays, and so does what cannot be read again."""
-    if file.source is None or file.part or not os.path.isfile(file.raw_path):  # noqa: PTH113
-        return file
-    return replace(file, source=None, is_settled=False)
+# What is known from an earlier run.
+
+ROW_SCHEMA: Final = "hlotool/summary-cache/v1"
+_START: Final = json.dumps({"schema": ROW_SCHEMA})[:-1].encode()  # of every line
 
 
-def _describe_failed(path: str, failure: Failure) -> ProgramRow:
-    """Return the row of a path that leads to no program."""
-    folder, filename = os.path.split(path)
-    shown = display_name(path)
-    return ProgramRow(
-        split_file_name(filename).name,
-        shown,
-        short_path(shown, folder),
-        error=failure.message.partition("\n")[0],
-    )
+class CachedRow(Struct, frozen=True, tag_field="schema", tag=ROW_SCHEMA):
+    """A row, and what of its files was not understood; its path is where it was read."""
+
+    key: str
+    row: ProgramRow
+    notes: tuple[str, ...] = ()
+
+
+class RowCache:
+    """The rows that are known from an earlier run, as JSON Lines.
+
+    There is a row for each content of a program's files, written as it comes, so that a run that
+    was ended goes on where it stopped. Lines are added only; the last of a key counts. Where the
+    file cannot be written, `notes` say so, and the work goes on.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raise UsageError for a file that is no cache, and for one that cannot be opened."""
+        self.notes: list[str] = []
+        self.path = display_name(path)
+        try:
+            if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH110,PTH116
+                raise UsageError(f"--cache {self.path}: this is no file.")
+            self._file = open(path, "a+b", buffering=0)  # noqa: PTH123,SIM115  lives as long
+            self._file.seek(0)
+            self._data = self._file.read(len(_START))
+            if _START.startswith(self._data):
+                self._data += self._file.read()
+        except OSError as error:
+            raise UsageError(f"--cache {self.path}: {error.strerror}.") from error
+        except ValueError as error:  # a path that no system has
+            raise UsageError(f"--cache {self.path}: {error}.") from error
+        if not self._data.startswith(_START[: len(self._data)]):
+            self._file.close()
+            raise UsageError(f"--cache {self.path}: this file is no cache; it was left as it is.")
+
+    def take(self, wanted: Collection[str]) -> dict[str, CachedRow]:
+        """Return the rows of the wanted keys that there are, and forget the others."""
+        found: dict[str, CachedRow] = {}
+        broken = 0
+        lines, self._data = self._data.split(b"\n"), b""
+        if lines[-1]:  # it was being written when its process ended
+            self._write(b"\n")
+        for line in filter(None, lines):
+            try:
+                row = convert(json.loads(line), CachedRow)
+            except (ValueError, RecursionError):
+                broken += 1
+                continue
+            if row.key in wanted:
+                found[row.key] = row
+        if broken:
+            what = count_noun(broken, "line is", "lines are")
+            self.notes.append(f"--cache {self.path}: {what} broken, and passed over.")
+        return found
+
+    def add(self, key: str, row: ProgramRow, notes: tuple[str, ...]) -> None:
+        """Add a row to the end of the file."""
+        line = to_builtins(CachedRow(key, row, notes))
+        self._write(json.dumps(line).encode() + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        try:
+            self._file.write(line)
+        except OSError as error:
+            note = f"--cache {self.path}: {error.strerror}; not all rows were kept."
+            self.notes += [note] * (note not in self.notes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._file.close()
+
+
+def make_key(chosen: Input, assumptions: Assumptions) -> str:
+    """Return what a row depends on in short: files, version of hlotool, and what the user says.
+
+    Raises InputError where a file cannot be read.
+    """
+    rules = [
+        (each.target.text, repr(each.flops), repr(each.bytes)) for each in assumptions.call_rules
+    ]
+    names = [field.name for field in fields_of(ProgramRow)]
+    said = [__version__, names, rules, chosen.name, chosen.stage and chosen.stage.value]
+    said.append(repr(assumptions.machine))  # by which findings are ranked
+    digest = blake2b(json.dumps(said).encode(), digest_size=20)
+    if chosen.measured is not None:
+        digest.update(repr((chosen.measured.run_count, chosen.measured.run_seconds)).encode())
+    for file in (chosen.module, chosen.buffers, chosen.values, chosen.live_range):
+        if file is None:
+            data = b""
+        elif file.data is not None:
+            data = file.data
+        elif file.source is not None:  # what was cut out of a file of several
+            data = file.source.text.encode("utf-8", "surrogatepass")
+        else:
+            data = read_bytes(file.raw_path)
+        digest.update(b"%d %d\n" % (file is not None, len(data)))
+        digest.update(data)
+    return digest.hexdigest()

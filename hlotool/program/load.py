@@ -1,14 +1,13 @@
 """From inputs to programs: a module, and a buffer assignment beside it.
 
-Knows files and parsers and nothing of the command line, so that the commands and the Python API
-read dumps alike.
+Commands and the Python API read dumps by it alike: nothing here knows of the command line. What of
+the files was not understood, or may be missing, is said in `note_files`.
 """
 
 from __future__ import annotations
 
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.dump.files import DumpFile, Input, Inputs
-from hlotool.dump.workers import Failure, map_inputs
+from hlotool.dump.files import Input, Inputs
 from hlotool.errors import InputError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
@@ -17,7 +16,6 @@ from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.program.siblings import SiblingMesh, read_flags
 from hlotool.table import InputPaths
 from hlotool.table.words import count_noun
-from hlotool.text import Source
 
 
 def load_program(
@@ -66,19 +64,11 @@ def read_assignment(chosen: Input) -> BufferAssignment | None:
     """Read the buffer assignment with its companions, None where there is none."""
     if chosen.buffers is None:
         return None
-    return _parse_buffers(chosen.buffers.read(), _read(chosen.values), _read(chosen.live_range))
-
-
-def _read(file: DumpFile | None) -> Source | None:
-    return file.read() if file else None
-
-
-def _parse_buffers(
-    text: Source, values: Source | None = None, live_range: Source | None = None
-) -> BufferAssignment:
     from hlotool.hlo.assignment.parser import parse_buffer_assignment  # noqa: PLC0415  most have none
 
-    return parse_buffer_assignment(text, values, live_range)
+    companions = (chosen.values, chosen.live_range)
+    values, live_range = (file.read() if file else None for file in companions)
+    return parse_buffer_assignment(chosen.buffers.read(), values, live_range)
 
 
 def find_largest(found: Inputs) -> tuple[Input, int | None]:
@@ -86,6 +76,8 @@ def find_largest(found: Inputs) -> tuple[Input, int | None]:
 
     The first of them where no input has a readable buffer assignment: None then.
     """
+    from hlotool.dump.workers import Failure, map_inputs  # noqa: PLC0415  several programs
+
     sizes = [
         None if isinstance(size, Failure) else size
         for size in map_inputs(allocated_bytes, found.inputs)
@@ -101,17 +93,29 @@ def allocated_bytes(chosen: Input) -> int | None:
         return None
     from hlotool.analysis.memory.memory_map import MemoryMap  # noqa: PLC0415  several programs
     from hlotool.analysis.memory.report import add_up_space  # noqa: PLC0415  the same
+    from hlotool.hlo.assignment.parser import parse_buffer_assignment  # noqa: PLC0415  the same
 
-    assignment = _parse_buffers(chosen.buffers.read())
+    assignment = parse_buffer_assignment(chosen.buffers.read())
     return add_up_space(MemoryMap(assignment, None), 0).allocated_bytes
 
 
 def note_files(program: Program) -> tuple[str, ...]:
     """Say in sentences what of a program's files was not understood, or may be missing."""
     module, assignment = program.module, program.assignment
-    notes = [_note_entry(module) if module else ""]
-    if assignment is not None:
-        notes += [_note_unknown_lines(assignment), _note_open_end(module, assignment)]
+    notes = []
+    if module and not module.entry.is_entry:
+        notes.append(
+            f"{module.source.name}: no computation is marked ENTRY, so {module.entry.name!r}, the "
+            "last, is taken for it; whether the text is whole cannot be checked."
+        )
+    if assignment and assignment.unknown_line_count:
+        lines = count_noun(assignment.unknown_line_count, "line is", "lines are")
+        notes.append(
+            f"{assignment.source.name}: {lines} of a kind not known here, and passed over; the "
+            "rest of the buffer assignment adds up."
+        )
+    if assignment:
+        notes.append(_note_open_end(module, assignment))
     notes.append(note_chip(program))
     return tuple(filter(None, notes))
 
@@ -129,26 +133,6 @@ def note_chip(program: Program) -> str:
         for one in (chip.backend, find_backend(program.expect_module()))
     )
     return f"{chip.name} is a chip for {chip_for}: programs for {program_for} have no times on it."
-
-
-def _note_entry(module: Module) -> str:
-    entry = module.entry
-    if entry.is_entry:
-        return ""
-    return (
-        f"{module.source.name}: no computation is marked ENTRY, so {entry.name!r}, the last, is "
-        "taken for it; whether the text is whole cannot be checked."
-    )
-
-
-def _note_unknown_lines(assignment: BufferAssignment) -> str:
-    count = assignment.unknown_line_count
-    if not count:
-        return ""
-    lines = count_noun(count, "line is", "lines are")
-    kind = "of a kind not known here, and passed over"
-    rest = "the rest of the buffer assignment adds up"
-    return f"{assignment.source.name}: {lines} {kind}; {rest}."
 
 
 def _note_open_end(module: Module | None, assignment: BufferAssignment) -> str:

@@ -2,18 +2,20 @@
 
 It is found by its name, where the message has that: said outright, or as the outermost call of its
 op_names. Else it is the program in which most of the listed buffers stand. What was asked decides
-among several. Where the message tells neither, the user must say.
+among several: by it a program can also be none that the message is about, or would have fitted.
+Where the message tells neither, the user must say.
 """
 
 from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
 from hlotool.analysis.memory.memory_map import MemoryMap
+from hlotool.analysis.memory.report import add_up_space
 from hlotool.analysis.memory_text import find_instruction, strip_layout
 from hlotool.dump.files import Input, Inputs
 from hlotool.dump.names import short_path
@@ -21,17 +23,26 @@ from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError
 from hlotool.hlo.assignment.parser import parse_buffer_assignment
 from hlotool.oom.records import ListedBuffer, OutOfMemory
-from hlotool.program.oom_need import ProgramNeed, is_far_smaller, measure_distance, measure_need
+from hlotool.table import BYTES, Block, figure
 from hlotool.table.words import list_some
 
 # What XLA calls a module that JAX compiles: `jit(train_step)/…` is of `jit_train_step`.
 _OUTERMOST: Final = re.compile(r"(?P<how>[a-z]++)\((?P<name>[\w.<>\-]++)\)/")
-
-
 _MOST_LISTED: Final = 6  # programs named in a refusal
+# What a message may count and a dump does not hold: the program's code, and what is rounded up.
+_UNSEEN_BYTES: Final = 64 << 20
+_LEAST_SHARE: Final = 0.75  # of what is asked; a program that needs less is another
 
 
-class Blamed(Struct, frozen=True):
+class ProgramNeed(Struct, frozen=True):
+    """What a program reserves in the default space: in all, for temporaries, and piece by piece."""
+
+    allocated_bytes: int
+    temp_bytes: int
+    allocations_bytes: frozenset[int]
+
+
+class MatchedProgram(Struct, frozen=True):
     """The program, how many of the listed buffers stand in it, and how it was found."""
 
     chosen: Input
@@ -48,21 +59,19 @@ class Blamed(Struct, frozen=True):
 
 
 class _Candidate(Struct, frozen=True):
-    """A program, and what speaks for it."""
+    """A program, and what speaks for it; the least `rank` is chosen.
+
+    That is whether it is too small, less the buffers that stand in it, and how far it is from what
+    was asked.
+    """
 
     one: Input
     matched_count: int
     need: ProgramNeed | None
-    is_too_small: bool
-    distance_bytes: float  # from what was asked
-
-    @property
-    def rank(self) -> tuple[bool, int, float]:
-        """What chooses, the least first."""
-        return self.is_too_small, -self.matched_count, self.distance_bytes
+    rank: tuple[bool, int, float]
 
 
-def find_blamed(message: OutOfMemory, found: Inputs) -> Blamed:
+def find_program(message: OutOfMemory, found: Inputs) -> MatchedProgram:
     """Return the program of a dump that a message is about; raise InputError if none fits.
 
     A buffer stands in a program whose text has its op_name and shape, or else an instruction of
@@ -87,7 +96,7 @@ def find_blamed(message: OutOfMemory, found: Inputs) -> Blamed:
     candidates = _weigh(message, [pair for pair in counted if named or pair[1] or not most])
     best = min(candidates, key=lambda each: each.rank)
     beaten = [each for each in candidates if each.rank > best.rank]
-    return Blamed(
+    return MatchedProgram(
         best.one,
         best.matched_count,
         bool(named),
@@ -134,15 +143,9 @@ def _weigh(message: OutOfMemory, counted: list[tuple[Input, int]]) -> list[_Cand
     for (one, count), found in zip(counted, needs, strict=True):
         need = None if isinstance(found, Failure) else found
         distance = measure_distance(message, need)
-        made.append(
-            _Candidate(
-                one,
-                count,
-                need,
-                is_far_smaller(message, need),
-                float("inf") if distance is None else distance,
-            )
-        )
+        from_asked = float("inf") if distance is None else distance
+        rank = is_far_smaller(message, need), -count, from_asked
+        made.append(_Candidate(one, count, need, rank))
     return made
 
 
@@ -150,7 +153,10 @@ def _read_need(chosen: Input) -> ProgramNeed | None:
     """Return what a program reserves in the default space; None where nothing tells."""
     if chosen.buffers is None:
         return None
-    return measure_need(MemoryMap(parse_buffer_assignment(chosen.buffers.read()), None))
+    memory = MemoryMap(parse_buffer_assignment(chosen.buffers.read()), None)
+    sums = add_up_space(memory, 0)
+    sizes = frozenset(one.size_bytes for one in memory.placed(0))
+    return ProgramNeed(sums.allocated_bytes, sums.temp_bytes, sizes)
 
 
 def _list_names(message: OutOfMemory) -> set[str]:
@@ -177,3 +183,74 @@ def _stands_in(text: str, one: ListedBuffer) -> bool:
     if name:
         return f"{name} = {shape}" in text
     return bool(shape) and shape in text
+
+
+# What a program needs, beside what was asked.
+
+
+class Suspicion(Struct, frozen=True):
+    """A message beside the program that it may be about; None where the message does not say."""
+
+    requested_bytes: Annotated[int | None, figure("what was asked", BYTES, extra_digits=1)]
+    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, extra_digits=1)]
+    needed_bytes: Annotated[int, figure("what the program reserves in all", BYTES, extra_digits=1)]
+    temp_bytes: Annotated[int, figure("what of it is for temporaries", BYTES, extra_digits=1)]
+    is_excluded: bool  # the program is far smaller than what was asked
+    is_doubtful: bool  # the compiler was not of this size, and nothing else excludes it
+    fits: bool | None  # None where that depends on what of it was there already
+
+
+SUSPICION: Final = Block("suspicion", Suspicion, "a message beside a program")
+
+
+def asks_for_main_memory(message: OutOfMemory) -> bool:
+    """Say whether a message is about the memory that the default space is, not vmem or the host."""
+    return message.space in {None, "hbm"}
+
+
+def measure_distance(message: OutOfMemory, need: ProgramNeed | None) -> int | None:
+    """Return how far a program is from what was asked; None where nothing tells.
+
+    A compiler asks for all or, where arguments are apart, for the temporaries; who runs a program
+    asks for one allocation of it.
+    """
+    if need is None or message.requested is None or not asks_for_main_memory(message):
+        return None
+    sizes = {need.allocated_bytes, need.temp_bytes}
+    if message.when == "run":
+        sizes |= need.allocations_bytes
+    return min(abs(size - message.requested.bytes) for size in sizes)
+
+
+def is_far_smaller(message: OutOfMemory, need: ProgramNeed | None) -> bool:
+    """Say whether a program, its code included, needs far less than what was asked."""
+    if need is None or message.requested is None or not asks_for_main_memory(message):
+        return False
+    return need.allocated_bytes + _UNSEEN_BYTES < _LEAST_SHARE * message.requested.bytes
+
+
+def suspect(message: OutOfMemory, need: ProgramNeed | None) -> Suspicion | None:
+    """Return what speaks for and against a program; None where its size tells nothing."""
+    if need is None or not asks_for_main_memory(message):
+        return None
+    requested, available = message.requested, message.available
+    is_excluded = is_far_smaller(message, need)
+    distance = measure_distance(message, need)
+    is_other = distance is not None and requested is not None and (
+        distance > _UNSEEN_BYTES + (1 - _LEAST_SHARE) * requested.bytes
+    )  # fmt: skip
+    fits: bool | None = None
+    if available is not None and need.allocated_bytes <= available.bytes:
+        fits = True
+    # Its arguments may be there before it is loaded or run: then its temporaries are to fit.
+    elif available is not None and (message.when == "compile" or need.temp_bytes > available.bytes):
+        fits = False
+    return Suspicion(
+        requested.bytes if requested else None,
+        available.bytes if available else None,
+        need.allocated_bytes,
+        need.temp_bytes,
+        is_excluded,
+        is_other and message.when == "compile" and not is_excluded,
+        fits,
+    )

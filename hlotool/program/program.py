@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from hlotool.program.call_rules import CallRule
     from hlotool.program.siblings import SiblingMesh
 
+_Held = TypeVar("_Held")
 _TEXT: Final = InputPaths("<text>")
 
 
@@ -197,14 +198,14 @@ class Program:
     def metric(self, path: str) -> object:
         """Return a metric such as `buffers.temp_bytes`, None where the dump does not tell."""
         block, _, name = path.rpartition(".")
-        record = self._find_block(block)
+        record = self._read(_BLOCKS, block, None)
         return None if record is None else getattr(record, name)
 
     def bounds(self, path: str) -> tuple[bool, bool]:
         """Say whether a metric is a lower and an upper bound."""
         from hlotool.program.metrics import METRICS
 
-        record = self._find_block(path.rpartition(".")[0])
+        record = self._read(_BLOCKS, path.rpartition(".")[0], None)
         is_lower = bool(getattr(record, METRICS[path].lower_flag, False))
         return is_lower, bool(getattr(record, "is_upper_bound", False))
 
@@ -214,15 +215,15 @@ class Program:
 
     def rows(self, path: str) -> Sequence[object]:
         """Return the rows of a list such as `collectives`; none where the dump does not tell."""
-        find = _LISTS[path]
-        is_told = self.module is not None or path in _NEED_NO_MODULE
-        return find(self) if is_told else ()
+        return self._read(_LISTS, path, ())
 
-    def _find_block(self, path: str) -> object:
-        """Return the record that holds metrics, None where nothing tells."""
-        find = _BLOCKS[path]
+    def _read(
+        self, where: Mapping[str, Callable[[Program], _Held]], path: str, unknown: _Held
+    ) -> _Held:
+        """Return the record that holds metrics, or a list; `unknown` where nothing tells."""
+        find = where[path]
         is_told = self.module is not None or path in _NEED_NO_MODULE
-        return find(self) if is_told else None
+        return find(self) if is_told else unknown
 
     # What runs in it, and what that costs.
 
@@ -234,7 +235,7 @@ class Program:
         return read_call_graph(self.expect_module())
 
     @cached_property
-    def prints(self) -> Fingerprints:
+    def fingerprints(self) -> Fingerprints:
         """Which computations are the same."""
         from hlotool.analysis.graph.equality import Fingerprints
 
@@ -252,12 +253,12 @@ class Program:
         """The cost of every instruction."""
         from hlotool.analysis.cost.model import CostModel
 
-        if not self.assumptions.call_rules:
-            return CostModel(self.expect_module(), self.graph)
+        module, rules = self.expect_module(), self.assumptions.call_rules
+        if not rules:
+            return CostModel(module, self.graph)
         from hlotool.program.call_rules import compile_call_rules
 
-        find_stated = compile_call_rules(self.assumptions.call_rules)
-        return CostModel(self.expect_module(), self.graph, find_stated)
+        return CostModel(module, self.graph, compile_call_rules(rules))
 
     @cached_property
     def cost(self) -> CostReport:
@@ -316,20 +317,18 @@ class Program:
         return self._find_fusions(tells_places=True).rows
 
     def _find_fusions(self, *, tells_places: bool) -> FusionReport:
-        from hlotool.analysis.fusions.report import list_fusions
+        from hlotool.analysis.fusions.report import (
+            add_measured_times,
+            estimate_fusions,
+            list_fusions,
+        )
 
         found = list_fusions(
-            self.graph, self.prints, self.executions, self.costs, tells_places=tells_places
+            self.graph, self.fingerprints, self.executions, self.costs, tells_places=tells_places
         )
         if self.measured is not None:
-            from hlotool.analysis.fusions.report import add_measured_times
-
             found = replace(found, rows=add_measured_times(found.rows, self.measured))
-        if self._chip is None:
-            return found
-        from hlotool.analysis.fusions.report import estimate_fusions
-
-        return estimate_fusions(found, self._chip)
+        return estimate_fusions(found, self._chip) if self._chip else found
 
     @cached_property
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
@@ -343,19 +342,14 @@ class Program:
 
     def _count_custom_calls(self, *, tells_places: bool) -> tuple[CustomCallRow, ...]:
         from hlotool.analysis.fusions.calls import count_custom_calls
+        from hlotool.analysis.fusions.report import add_measured_times, estimate_call_times
 
         found = count_custom_calls(
             self.graph, self.executions, self.costs, tells_places=tells_places
         )
         if self.measured is not None:
-            from hlotool.analysis.fusions.report import add_measured_times
-
             found = add_measured_times(found, self.measured)
-        if self._chip is None:
-            return found
-        from hlotool.analysis.fusions.report import estimate_call_times
-
-        return estimate_call_times(found, self._chip)
+        return estimate_call_times(found, self._chip) if self._chip else found
 
     @cached_property
     def custom_call_totals(self) -> CustomCallTotals:
@@ -382,7 +376,7 @@ class Program:
         """Which expensive operations are made several times."""
         from hlotool.analysis.fusions.missed import list_recomputed
 
-        return list_recomputed(self.graph, self.prints, self.executions, self.costs)
+        return list_recomputed(self.graph, self.fingerprints, self.executions, self.costs)
 
     # Memory.
 
@@ -448,7 +442,11 @@ class Program:
 
     def analyze_collectives(self, options: CollectiveOptions | None = None) -> CollectiveReport:
         """Return what crosses the interconnect, as the user's options have it."""
-        from hlotool.analysis.collectives.report import NO_OPTIONS, analyze_collectives
+        from hlotool.analysis.collectives.report import (
+            NO_OPTIONS,
+            analyze_collectives,
+            measure_collectives,
+        )
 
         options = options or NO_OPTIONS
         if options.machine is None and self.machine is not None:
@@ -461,11 +459,7 @@ class Program:
             options,
             sibling_mesh=self._find_mesh,
         )
-        if self.measured is None:
-            return found
-        from hlotool.analysis.collectives.report import measure_collectives
-
-        return measure_collectives(found, self.measured)
+        return found if self.measured is None else measure_collectives(found, self.measured)
 
     @cached_property
     def collective_totals(self) -> CollectiveTotals:

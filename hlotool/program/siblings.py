@@ -1,9 +1,8 @@
-"""The `.debug_options` of a dump: which XLA flags the program was compiled under.
+"""What the files beside a program's text tell: flags and build of the compiler, and the mesh.
 
-What the files beside a program's text tell: flags and build of the compiler, and the mesh.
-
-The mesh stands in the text before optimization alone; of that text the header line is read, and
-only when axes need it.
+Flags are those that XLA prints to `.debug_options`, and those of `tpu_comp_env.txt`. The mesh
+stands in the text before optimization alone; of that text the header line is read, and only when
+axes need it.
 """
 
 from __future__ import annotations

@@ -1,37 +1,82 @@
-"""`hlotool buffers`: who holds memory at the true peak."""
+"""`hlotool buffers`: who holds memory at the true peak; and what an out-of-memory message says.
+
+PATH is a dump, or a text about memory without one: an out-of-memory message, a memory-usage report.
+Of a message the dump of its program may be named beside it, which is then answered as any other,
+with what the message says above it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.memory.answer import BUFFERS
-from hlotool.analysis.memory_text import OUT_OF_MEMORY, USAGE_REPORT
-from hlotool.commands.buffers.answer import (
-    Asked,
-    answer_program,
-    compile_without,
-    expect_words,
-    list_given,
-    names_chip,
-    refuse_contradictions,
+from hlotool.analysis.graph.backend import SPACE_NAMES
+from hlotool.analysis.memory.answer import BUFFERS, ROWS, choose_buffer_columns
+from hlotool.analysis.memory.reduction_plan import (
+    ReliefRow,
+    choose_tenures,
+    measure_without,
+    plan_relief,
+    take_away,
 )
-from hlotool.commands.buffers.message import answer_text
+from hlotool.analysis.memory.report import MemoryReport, measure_headroom
+from hlotool.analysis.memory.rows import BufferRow, all_rows, allocation_rows, rows_at
+from hlotool.analysis.memory.timeline import (
+    choose_peaks,
+    find_position,
+    instant_at,
+    list_moments,
+    stack_moments,
+    timeline,
+)
+from hlotool.analysis.memory_text import (
+    OUT_OF_MEMORY,
+    USAGE_REPORT,
+    choose_message_columns,
+    report_out_of_memory,
+)
+from hlotool.analysis.origin import add_stacks
+from hlotool.commands.buffers.text import (
+    describe_message,
+    describe_program,
+    name_program,
+    note_message,
+    note_program,
+    say_donation,
+    say_fit,
+    say_relief,
+)
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.complete import complete_space
+from hlotool.commands.shared.memory_text import check_usage, describe_usage, explain_headroom
+from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import (
     CHIP_MEMORY,
     RowOptions,
+    add_options,
+    completing,
     dump_options,
-    machine_options,
+    explain_missing_stacks,
+    show_stacks,
     stack_option,
 )
-from hlotool.commands.shared.output import print_document
+from hlotool.commands.shared.output import make_look, print_document
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.shared.usage_report import check_usage
+from hlotool.dump.text_kind import TextKind
+from hlotool.errors import UsageError
+from hlotool.oom.records import OutOfMemory
+from hlotool.program.oom_match import asks_for_main_memory, find_program
+from hlotool.program.program import Program
+from hlotool.table import Document, InputPaths, Line
+from hlotool.table.curve import MOST_GROUPS, count_columns, draw_curve, draw_stack
 from hlotool.table.quantity import parse_size
+from hlotool.table.sums import read_folded
+from hlotool.table.words import plural
+
+_PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
 
 _EXAMPLE: Final = """\
 hlotool buffers dump/ --by class,scope
@@ -54,7 +99,7 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
     "--space",
     default="0",
     help="Memory space: a number, a name such as vmem, or all.",
-    shell_complete=complete_space,
+    shell_complete=completing(lambda _: ((name, "") for name in (*sorted(SPACE_NAMES), "all"))),
 )
 @click.option(
     "--peaks",
@@ -72,20 +117,16 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
 )
 @stack_option
 @click.option(
-    "--without",
-    metavar="EXPR",
-    help="Show the program without the values for which EXPR holds.",
+    "--without", metavar="EXPR", help="Show the program without the values for which EXPR holds."
 )
 @click.option(
     "--hbm",
     metavar="SIZE",
     help="Show what is left of this much memory, such as 80GiB; if nothing, what would help.",
 )
-@machine_options(CHIP_MEMORY)
+@add_options(CHIP_MEMORY)
 @click.option(
-    "--dump",
-    metavar="DIR",
-    help="Of an out-of-memory message: the dump that holds its program.",
+    "--dump", metavar="DIR", help="Of an out-of-memory message: the dump that holds its program."
 )
 def buffers(
     request: Request,
@@ -99,27 +140,291 @@ def buffers(
 ) -> None:
     """Show who holds memory at the peak, how much, and which line made it."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
-    asked = Asked(
-        **values,
-        peak_count=peaks,
-        limit_bytes=limit,
-        without=None if without is None else compile_without(without),
-    )
-    refuse_contradictions(asked, request)
-    text = answer_text(request, dump, list_given(asked, request), options)
-    if text is None:
-        return
-    if limit is None and asked.without is None and not names_chip(request):
-        asked = replace(asked, limit_bytes=text.limit_bytes)
-    program = load_one(text.request, with_buffers=True)
+    left_out = None
     if without is not None:
-        expect_words(without, program)
+        from hlotool.table.expression.where import compile_where  # noqa: PLC0415  pyparsing is slow to import
+
+        left_out = compile_where(without, ROWS.fields, "--without")
+    asked = Asked(**values, peak_count=peaks, limit_bytes=limit, without=left_out)
+    machine = request.assumptions.machine
+    names_chip = machine is not None and machine.chip is not None and machine.must_fit
+    _refuse_contradictions(asked, names_chip=names_chip)
+    given = asked.list_given() | {"--chip": names_chip, "--budget": bool(request.budgets)}
+    about = _answer_text(
+        request, dump, [name for name, is_given in given.items() if is_given], options
+    )
+    if about is None:
+        return
+    if limit is None and left_out is None and not names_chip:
+        asked = replace(asked, limit_bytes=about.limit_bytes)
+    program = load_one(about.request, with_buffers=True)
+    if without is not None:
+        from hlotool.table.expression.where import expect_row_words  # noqa: PLC0415  the same
+
+        expect_row_words(without, ROWS.fields, (), program.find_words, "--without")
     check_usage(program)
     chip = program.machine.chip if program.machine else None
-    if asked.limit_bytes is None and asked.without is None and chip:
+    if asked.limit_bytes is None and left_out is None and chip:
         asked = replace(asked, limit_bytes=chip.hbm_bytes)
-    document = answer_program(program, asked, options)
-    print_document(replace(document, lines=(*text.lines, *document.lines)), options)
+    document = _answer_program(program, asked, options)
+    print_document(replace(document, lines=(*about.lines, *document.lines)), options)
+
+
+class Asked(Struct, frozen=True):
+    """What the command's own options ask for."""
+
+    at: str = "peak"
+    is_all: bool = False
+    space: str = "0"
+    peak_count: int | None = None
+    has_timeline: bool = False
+    has_donation: bool = False
+    limit_bytes: int | None = None
+    has_stacks: bool = False
+    without: Callable[[BufferRow], bool] | None = None
+
+    def list_given(self) -> dict[str, bool]:
+        """Say which options are given that ask about a program, in the order of the help."""
+        return {
+            "--at": self.at != "peak",
+            "--all": self.is_all,
+            "--space": self.space != "0",
+            "--peaks": self.peak_count is not None,
+            "--timeline": self.has_timeline,
+            "--donation": self.has_donation,
+            "--hbm": self.limit_bytes is not None,
+            "--chip": False,
+            "--without": self.without is not None,
+            "--stack": self.has_stacks,
+        }
+
+
+def _refuse_contradictions(asked: Asked, *, names_chip: bool) -> None:
+    """Raise UsageError for options that contradict each other."""
+    if asked.is_all and asked.at != "peak":
+        raise UsageError(
+            "--all shows values at any time, --at those of one instant; give only one."
+        )
+    if asked.limit_bytes is not None and names_chip:
+        raise UsageError("--hbm and --chip each name a limit; give only one.")
+    if asked.without is not None and (asked.limit_bytes is not None or names_chip):
+        raise UsageError(
+            "--hbm and --chip are about the program as it is, --without about less; give only one. "
+            "Alone, --without gives the peak of what is left: where that is above a limit it does "
+            "not fit, where it is below it may, as more than the peak is reserved. Alone, --hbm "
+            "lists what a program that does not fit would have to do without."
+        )
+
+
+# A program.
+
+
+def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Document:
+    """Return the answer about a program."""
+    whole = report = program.expect_memory()
+    color = _choose_color(whole, asked.space)
+    main, module, without = color or 0, program.module, None
+    if asked.without is not None:
+        tenures = choose_tenures(whole, module, asked.without)
+        report = take_away(whole, tenures)
+        without = measure_without(whole.map, report.map, tenures, main)
+    position = find_position(report, asked.at, main)
+    instant = None
+    if position is not None and not asked.is_all:
+        instant = instant_at(report, position, color)
+    values = (
+        rows_at(report, module, instant.position, color)
+        if instant
+        else all_rows(report, module, color)
+    )
+    rows: dict[str, Any] = {
+        "rows": add_stacks(values, module) if asked.has_stacks else values,
+        "spaces": report.figures.spaces,
+        **({} if instant else {"allocations": allocation_rows(report.map, module, color)}),
+        **_list_asked(program, report, asked, main),
+    }
+    blocks: dict[str, Any] = {
+        "totals": whole.figures.totals,
+        "peak": whole.peak_of(main),
+        "at": instant,
+        **({"estimated": report.figures.estimated} if report.figures.estimated else {}),
+        **({"without": without} if without else {}),
+    }
+    headroom = None
+    relief: tuple[ReliefRow, ...] = ()
+    if asked.limit_bytes is not None:
+        chip = program.machine.chip if program.machine else None
+        headroom = measure_headroom(report, asked.limit_bytes, chip)
+    if headroom is not None:
+        relief = tuple(plan_relief(report, module, headroom))
+        blocks["headroom"], rows["relief"] = headroom, relief
+    donations = rows.get("donation", ())
+    curve = _draw_timeline(rows, report, program, main, options)
+    spec = choose_buffer_columns(
+        is_tiled=report.figures.backend == "tpu",
+        is_all=instant is None,
+        has_spaces=len({row.space for row in rows["rows"]}) > 1,
+        donations=donations,
+    )
+    shown = {
+        "spaces": len(report.figures.spaces) > 1 and asked.space in {"0", "all"},
+        "peaks": asked.peak_count is not None,
+        "allocations": instant is None,
+        "relief": bool(relief),
+        "rows": True,
+    }
+    focus = _choose_focus(asked, options)
+    missing = explain_missing_stacks(module) if asked.has_stacks else ()
+    return Document(
+        spec=show_stacks(spec) if asked.has_stacks else spec,
+        input=program.paths,
+        find_words=program.find_words,
+        rows=rows,
+        blocks=blocks,
+        scalars=report.figures,
+        lines=(
+            *describe_program(program, whole, main, instant, without),
+            *(explain_headroom(report, headroom) if headroom else ()),
+            *curve,
+        ),
+        above={"relief": say_relief(headroom, relief)} if headroom and relief else {},
+        notes=(*say_donation(donations), *note_program(whole, main), *missing),
+        shown=(focus,) if focus else tuple(name for name, is_shown in shown.items() if is_shown),
+        focus=focus,
+    )
+
+
+def _choose_color(report: MemoryReport, space: str) -> int | None:
+    """Return the number of the space asked for, None for all."""
+    if space == "all":
+        return None
+    color = report.find_color(space.lower())
+    if color is None:
+        known = [
+            f"{one.space} ({one.name})" if one.name else str(one.space)
+            for one in report.figures.spaces
+        ] or [str(one) for one in report.map.colors()]
+        spaces = f"{plural(len(known), 'space')} {', '.join(known)}"
+        raise UsageError(f"--space {space}: this program has {spaces}; all shows every one.")
+    return color
+
+
+def _list_asked(program: Program, report: MemoryReport, asked: Asked, color: int) -> dict[str, Any]:
+    """Return the lists that options ask for."""
+    rows: dict[str, Any] = {}
+    if asked.has_timeline or asked.peak_count:
+        curve, lifetimes = report.map.curve(color), report.map.lifetimes
+        if curve is None or lifetimes is None:
+            raise UsageError(
+                "--timeline and --peaks need lifetimes: the live-range file, or the module text."
+            )
+        if asked.has_timeline:
+            rows["timeline"] = timeline(curve, lifetimes.sequence)
+        if asked.peak_count:
+            rows["peaks"] = choose_peaks(curve, lifetimes.sequence, asked.peak_count)
+    if asked.has_donation:
+        rows["donation"] = program.donation_gains
+    return rows
+
+
+def _choose_focus(asked: Asked, options: RowOptions) -> str:
+    """Return the list that row options act on, '' for the values themselves."""
+    is_one_list = options.format in {"jsonl", "csv", "tsv", "parquet", "markdown"}
+    if asked.has_timeline and is_one_list:
+        return "timeline"
+    if asked.peak_count and is_one_list:
+        return "peaks"
+    return "donation" if asked.has_donation else ""
+
+
+def _draw_timeline(
+    rows: dict[str, Any], report: MemoryReport, program: Program, color: int, options: RowOptions
+) -> tuple[Line, ...]:
+    """Draw the timeline where a table is printed; the list itself is for programs.
+
+    With --by it is divided into the groups of its first field.
+    """
+    if options.format != "table" or "timeline" not in rows:
+        return ()
+    levels = [row.bytes for row in rows.pop("timeline")]
+    look = make_look(options)
+    width = look.width or _PLAIN_WIDTH
+    peak = report.peak_of(color).position or 0
+    first = next((one for one in ROWS.fields if one.name == options.by.partition(",")[0]), None)
+    if first is None:
+        drawn = draw_curve(levels, peak, width, options.units)
+        return (Line(""), *(Line(line) for line in drawn))
+    read = read_folded(first)
+    columns = count_columns(levels, width, options.units)
+    found = list_moments(report, program.module, color, columns)
+    stacks = stack_moments(found, lambda row: str(read(row) or "(none)"), MOST_GROUPS)
+    stacked = draw_stack(levels, stacks, peak, width, options.units, has_color=look.has_color)
+    return (Line(""), *stacked)
+
+
+# A text about memory.
+
+
+class AskedDump(Struct, frozen=True):
+    """The dump that is asked about; of a message's, what it may have, and a heading."""
+
+    request: Request
+    limit_bytes: int | None = None
+    lines: tuple[Line, ...] = ()
+
+
+def _answer_text(
+    request: Request, dump: str | None, given: list[str], options: RowOptions
+) -> AskedDump | None:
+    """Answer about PATH if it is no dump; return the dump that is to be shown, if any.
+
+    `given` are the options that ask for what only a program has.
+    """
+    file = request.find_other(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT)
+    if file is None:
+        if dump is not None:
+            raise UsageError("--dump goes with an out-of-memory message; this is a dump itself.")
+        return AskedDump(request)
+    if file.kind is TextKind.MEMORY_REPORT:
+        if given:
+            raise UsageError(f"{given[0]} asks about a program, and this is a memory-usage report.")
+        print_document(describe_usage(file, request, "spaces", "allocations", "rows"), options)
+        return None
+    from hlotool.oom.message import parse_out_of_memory  # noqa: PLC0415  most are dumps
+
+    message = parse_out_of_memory(file.read())
+    if dump is not None:
+        return _choose_dump(message, request, dump)
+    if given:
+        raise UsageError(
+            f"{given[0]} asks about a program, and this is an out-of-memory message; name the dump "
+            "of the program with --dump DIR."
+        )
+    report = report_out_of_memory(message)
+    lists = {"rows": report.rows, "parts": report.parts}
+    document = Document(
+        choose_message_columns(report.rows),
+        InputPaths(request.path),
+        rows=lists,
+        scalars=report.figures,
+        lines=describe_message(report.figures),
+        notes=note_message(report.figures),
+        shown=tuple(name for name, rows in lists.items() if rows),
+    )
+    print_document(document, options)
+    return None
+
+
+def _choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
+    """Return the program of a message."""
+    asked = replace(request, path=dump, found=None, told=set())
+    found = asked.find()
+    matched = find_program(message, found)
+    say(name_program(matched, message, found.path))
+    asked.found = replace(found, inputs=(matched.chosen,))
+    figures = report_out_of_memory(message).figures
+    limit = figures.limit_bytes if asks_for_main_memory(message) else None
+    return AskedDump(asked, limit, (*describe_message(figures), *say_fit(message, matched, limit)))
 
 
 DOCUMENTS = (BUFFERS, OUT_OF_MEMORY, USAGE_REPORT)

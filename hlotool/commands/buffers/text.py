@@ -1,4 +1,4 @@
-"""The sentences around the tables of `hlotool buffers`."""
+"""The sentences of `hlotool buffers`: around the tables of a program, and of a message."""
 
 from __future__ import annotations
 
@@ -20,11 +20,16 @@ from hlotool.analysis.memory.reduction_plan import (
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import Instant
 from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
-from hlotool.commands.shared.messages import write_promised
+from hlotool.analysis.memory_text import MESSAGE_FIGURES, MessageFigures
+from hlotool.commands.shared.memory_text import write_accuracy
+from hlotool.dump.names import short_path
+from hlotool.oom.records import OutOfMemory
+from hlotool.program.oom_match import SUSPICION, MatchedProgram, is_far_smaller, suspect
 from hlotool.program.program import Program
 from hlotool.table import Line, quote_braces
-from hlotool.table.words import join_words, plural
+from hlotool.table.words import count_noun, join_words, plural
 
+_VERBS: Final = {"compile": "compiling", "load": "loading", "run": "running"}
 _REASONS: Final[dict[Reason, str]] = {
     "tuples": "gives tuple elements the size of the tuple's table",
     "shared": "counts shared bytes more than once",
@@ -33,7 +38,7 @@ _REASONS: Final[dict[Reason, str]] = {
 }
 
 
-def heading(
+def describe_program(
     program: Program,
     report: MemoryReport,
     color: int,
@@ -82,19 +87,12 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
         ),
     ]
     if peak.bytes is not None:
-        lines.append(
-            Line(
-                "reserved peak {reserved_peak_bytes}, including temp {temp_peak_bytes} at "
-                "{temp_peak_position}; fragmentation {fragmentation_bytes}"
-                + (
-                    "; padding at the peak {padding_bytes}"
-                    if report.figures.backend == "tpu"
-                    else ""
-                ),
-                TOTALS,
-                totals,
-            )
+        text = (
+            "reserved peak {reserved_peak_bytes}, including temp {temp_peak_bytes} at "
+            "{temp_peak_position}; fragmentation {fragmentation_bytes}"
         )
+        padding = "; padding at the peak {padding_bytes}" * (report.figures.backend == "tpu")
+        lines.append(Line(text + padding, TOTALS, totals))
     return lines
 
 
@@ -104,25 +102,19 @@ def _estimate(report: MemoryReport, title: str, color: int) -> list[Line]:
     if estimated is None:
         return []
     backend = report.figures.backend
-    peak = write_promised("peak", estimated, backend, color)
-    temp = write_promised("temp_peak", estimated, backend, color)
-    allocated = write_promised("allocated", estimated, backend, color)
+    peak = write_accuracy("peak", estimated, backend, color)
+    temp = write_accuracy("temp_peak", estimated, backend, color)
+    allocated = f"allocated {write_accuracy('allocated', estimated, backend, color)}; "
     is_known = estimated.allocated_bytes is not None
-    return [
-        Line(
-            f"{quote_braces(title)}: estimate, as there is no buffer assignment: peak {peak} at "
-            f"{{position}} of {{sequence_length}}, {{instruction}}{space}",
-            ESTIMATED,
-            estimated,
-        ),
-        Line(
-            f"estimated: {f'allocated {allocated}; ' if is_known else ''}"
-            "arguments {argument_bytes}, outputs {output_bytes}, aliased {alias_bytes}; "
-            f"temp peak {temp}",
-            ESTIMATED,
-            estimated,
-        ),
-    ]
+    most = (
+        f"{quote_braces(title)}: estimate, as there is no buffer assignment: peak {peak} at "
+        f"{{position}} of {{sequence_length}}, {{instruction}}{space}"
+    )
+    parts = (
+        f"estimated: {allocated * is_known}arguments {{argument_bytes}}, outputs {{output_bytes}}, "
+        f"aliased {{alias_bytes}}; temp peak {temp}"
+    )
+    return [Line(text, ESTIMATED, estimated) for text in (most, parts)]
 
 
 def _space(report: MemoryReport, color: int) -> str:
@@ -149,20 +141,16 @@ def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
     return (Line(GAIN_CAVEAT),) if any(row.gain_bytes for row in donations) else ()
 
 
-def notes(report: MemoryReport, color: int) -> tuple[Line, ...]:
+def note_program(report: MemoryReport, color: int) -> tuple[Line, ...]:
     """Return the lines below the tables: what the reader should know about the figures."""
     lines: list[Line] = []
-    if report.figures.sizes_from == "buffer-assignment" and report.figures.lifetimes == "derived":
-        lines.append(
-            Line("Lifetimes are derived from the schedule, as no live ranges were dumped.")
-        )
-    if report.figures.lifetimes is None:
-        lines.append(
-            Line(
-                "For lifetimes, give the live ranges (--live-range) or the module text "
-                "(--module-text)."
-            )
-        )
+    figures = report.figures
+    if figures.sizes_from == "buffer-assignment" and figures.lifetimes == "derived":
+        derived = "Lifetimes are derived from the schedule, as no live ranges were dumped."
+        lines.append(Line(derived))
+    if figures.lifetimes is None:
+        ask = "For lifetimes, give the live ranges (--live-range) or the module text"
+        lines.append(Line(f"{ask} (--module-text)."))
     if not color:
         lines += _xla_peak(report)
     return tuple(lines)
@@ -173,13 +161,104 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
     difference = explain_xla_peak(report)
     if difference is None:
         return []
+    text = "XLA's own peak: {xla_bytes} at {xla_position}, "
     if difference.is_slight:
-        text = "XLA's own peak: {xla_bytes} at {xla_position}, less than 0.1 % off."
-        return [Line(text, PEAK, report.figures.peak)]
+        return [Line(f"{text}less than 0.1 % off.", PEAK, report.figures.peak)]
     reasons = [_REASONS[reason] for reason in difference.reasons]
-    why = join_words(reasons, "and") if reasons else ""
-    text = "XLA's own peak: {xla_bytes} at {xla_position}, where {bytes_at_xla_position} are in use"
-    text += f"; XLA {why}." if why else "."
+    why = f"; XLA {join_words(reasons, 'and')}" if reasons else ""
+    text += f"where {{bytes_at_xla_position}} are in use{why}."
     if difference.misses_tuples:
         text += f" XLA misses the peak at {{position}}: there it {_REASONS['tuples']}."
     return [Line(text, PEAK, report.figures.peak)]
+
+
+# A message.
+
+
+def describe_message(figures: MessageFigures) -> tuple[Line, ...]:
+    """Say what was asked and what was there."""
+    where = f" in {figures.space}" if figures.space else ""
+    program = f" {figures.program}" if figures.program else ""
+    device = f" on {figures.device}" if figures.device else ""
+    known = {
+        "{requested_bytes} asked": figures.requested_bytes,
+        "{available_bytes} there": figures.available_bytes,
+        "{missing_bytes} too much": figures.missing_bytes,
+    }
+    said = ", ".join(text for text, size in known.items() if size is not None)
+    said = said or "the message does not say what was asked"
+    before = quote_braces(f"out of memory{where} when {_VERBS[figures.when]}{program}{device}: ")
+    lines = [Line(before + said, MESSAGE_FIGURES, figures)]
+    if figures.listed_bytes is not None and figures.listed_count:
+        is_padded = figures.listed_padding_bytes is not None
+        padded = ", {listed_padding_bytes} of it padding" if is_padded else ""
+        lines.append(
+            Line(f"the listed buffers hold {{listed_bytes}}{padded}", MESSAGE_FIGURES, figures)
+        )
+    return tuple(lines)
+
+
+def note_message(figures: MessageFigures) -> tuple[Line, ...]:
+    """Say what the reader should know about the figures, and what to do next."""
+    said = {
+        "{message_count} messages of different sizes; this is the last.": figures.message_count > 1,
+        "The message is cut: its beginning or the end of its list is missing.": (
+            not figures.is_complete
+        ),
+        "The message rounds what was asked; bytes are as exact as its digits.": figures.is_rounded,
+        "--dump DIR, a dump of the program, shows who to shrink, and by how much.": True,
+    }
+    return tuple(Line(text, MESSAGE_FIGURES, figures) for text, is_so in said.items() if is_so)
+
+
+def name_program(matched: MatchedProgram, message: OutOfMemory, path: str) -> str:
+    """Say which program it is, and how that is known."""
+    name = matched.chosen.name or matched.chosen.path
+    if not matched.is_found:
+        listed = ", and what it lists does not stand in this one" if message.buffers else ""
+        return f"The message names no program{listed}; this is {name}, the only one there is."
+    place = short_path(matched.chosen.path, path)
+    listed_count = len(message.buffers)
+    by_list = f"by {matched.matched_count:,} of {listed_count:,} listed buffers"
+    how = [
+        *(["by its name"] if matched.is_named else []),
+        *([by_list] if listed_count else []),
+        *([f"by its size, in {place}"] if matched.is_by_size else []),
+    ]
+    count = matched.rival_count
+    others = count_noun(count, "other fits", "others fit")
+    rivals = f"; {others} as well" if count else ""
+    begin = (
+        f"No program found needs what the message asks; the nearest is {name}"
+        if is_far_smaller(message, matched.need)
+        else f"The message is about {name}"
+    )
+    return f"{begin}, found {' and '.join(how)}{rivals}."
+
+
+def say_fit(
+    message: OutOfMemory, matched: MatchedProgram, limit_bytes: int | None
+) -> tuple[Line, ...]:
+    """Say what speaks against the program, and whether it fits in what was there.
+
+    Where that is the limit, what is said of every program with a limit says it.
+    """
+    found = suspect(message, matched.need)
+    if found is None:
+        return ()
+    lines = []
+    asked = "the message asks {requested_bytes}"
+    if found.is_excluded or found.is_doubtful:
+        most, other = " at most" * found.is_excluded, "it may be of another compilation"
+        other = "it is not of this compilation" if found.is_excluded else other
+        text = f"this program needs {{needed_bytes}}{most}, {asked}: {other}"
+        lines.append(Line(text, SUSPICION, found, tone="error"))
+    if found.available_bytes is not None and found.available_bytes != limit_bytes:
+        verdict = {
+            True: "it fits",
+            False: "it does not fit",
+            None: "only its temporaries, {temp_bytes}, fit",
+        }[found.fits]
+        text = f"this program needs {{needed_bytes}}, {{available_bytes}} were there: {verdict}"
+        lines.append(Line(text, SUSPICION, found, tone="error" if found.fits is False else ""))
+    return tuple(lines)

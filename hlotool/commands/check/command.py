@@ -1,40 +1,60 @@
-"""`hlotool check`: budgets from hlotool.toml, for CI."""
+"""`hlotool check`: budgets from hlotool.toml, for CI; their baseline, and a history of the figures.
+
+The expression language is loaded where there are budgets: --trend and --update-baseline have none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 from msgspec.structs import replace
 
-from hlotool.check.config import Config
+from hlotool.check.baseline import (
+    Earlier,
+    expect_apart,
+    expect_keys,
+    measure_baseline,
+    read_modules,
+    write_baseline,
+)
+from hlotool.check.config import expect_pattern
+from hlotool.check.history import (
+    TREND,
+    TREND_FACTS,
+    HistoryLine,
+    count_trends,
+    list_exceeded,
+    list_trends,
+    list_verdicts,
+    parse_time,
+    read_lines,
+    write_lines,
+)
 from hlotool.check.results import CHECK
-from hlotool.check.rule import compile_rule
-from hlotool.check.trend import TREND
-from hlotool.commands.check.answer import CI_FORMATS, print_run
-from hlotool.commands.check.baseline import (
-    HistoryOptions,
-    expect_history,
-    find_baseline,
-    make_history_options,
-    print_trend,
-    record,
-    write_figures,
-)
-from hlotool.commands.shared.budgets import compile_budgets, run_rules
+from hlotool.commands.check.text import CI_FORMATS, print_run
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import (
-    FORMATS,
-    MACHINE,
-    RowOptions,
-    dump_options,
-    machine_options,
-)
-from hlotool.commands.shared.request import Request
+from hlotool.commands.shared.messages import say, say_all
+from hlotool.commands.shared.options import FORMATS, MACHINE, RowOptions, add_options, dump_options
+from hlotool.commands.shared.output import add_to_file, print_document, write_file
+from hlotool.commands.shared.request import Request, track
+from hlotool.compare.inputs import Argument, Candidate, find_candidates
+from hlotool.dump.files import StageChoice
+from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
-from hlotool.table import DocumentSpec
+from hlotool.program.load import load_program, note_files
+from hlotool.table import Document, DocumentSpec, InputPaths, Line
+from hlotool.table.words import count_noun
+
+if TYPE_CHECKING:
+    from hlotool.check.rule import Rule
+    from hlotool.check.run import Run
 
 _EXAMPLE = """\
 hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
@@ -61,7 +81,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     choose_specs=_choose_specs,
 )
 @dump_options
-@machine_options(MACHINE)
+@add_options(MACHINE)
 @click.option(
     "--baseline", metavar="PATH", default="", help="Earlier figures: a dump or a JSON document."
 )
@@ -92,67 +112,184 @@ def check(
     Exits with 1 if a budget is exceeded, 3 if a module cannot be read, 4 if a budget had
     nothing to measure, 0 if all are met. With --trend there is no PATH.
     """
-    recording = make_history_options(history, time, commit, is_trend=trend)
-    _check_usage(request, recording, is_update=update_baseline)
+    given = {"--time": time is not None, "--commit": commit is not None, "--trend": trend}
+    _expect_usage(history, [name for name, is_given in given.items() if is_given])
+    time = None if time is None else parse_time(time)
     if trend:
-        print_trend(recording, request.module, options)
-        return 0
-    settings = request.config
-    request = _with_settings(request, settings)
-    baseline = baseline or settings.baseline_path
-    if update_baseline:
-        write_figures(request, baseline)
-        return 0
-    return _check(request, settings, baseline, recording, options)
-
-
-def _check_usage(request: Request, recording: HistoryOptions, *, is_update: bool) -> None:
-    """Refuse what does not go together."""
-    if recording.is_trend:
-        if request.path or request.budgets or is_update:
+        if request.path or request.budgets or update_baseline:
             raise UsageError("--trend reads the history alone: no PATH, budget or baseline.")
-    elif not request.path:
+        _print_trend(history, request.module, options)
+        return 0
+    if not request.path:
         raise click.MissingParameter(
             ctx=click.get_current_context(), param_hint="'PATH'", param_type="argument"
         )
-    elif is_update and recording.path:
+    if update_baseline and history:
         raise UsageError("--update-baseline checks nothing, which --history could record.")
-
-
-def _check(
-    request: Request,
-    settings: Config,
-    baseline: str,
-    recording: HistoryOptions,
-    options: RowOptions,
-) -> int:
-    """Hold the budgets against the dump, and record its figures whatever comes of it."""
-    machine = request.assumptions.machine
-    rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
-    rules += compile_budgets(request.budgets, machine)
-    if recording.path:
-        expect_history(request, recording)
-    elif not rules:
-        raise NothingCheckedError(_NO_BUDGETS)
-    earlier, missing = find_baseline(baseline, rules, request.stage)
-    run = run_rules(request, rules, earlier, is_recorded=bool(recording.path))
-    for failure in missing:
-        say(failure.message)
-    run = replace(run, failures=(*missing, *run.failures))
-    if rules:
+    # The configuration chooses where the command line does not.
+    settings = request.config
+    stage = settings.stage if settings.stage and request.stage == "after" else request.stage
+    request = replace(request, stage=stage, module=request.module or settings.module or None)
+    baseline = baseline or settings.baseline_path
+    if update_baseline:
+        _write_figures(request, baseline)
+        return 0
+    run = _run(request, baseline, history)
+    if run.results:
         print_run(run, settings, options)
-    if recording.path:
-        record(run.lines, recording)
-    if not rules:
+    if history:
+        _record(history, run.lines, time, commit)
+    if not run.results:
         raise NothingCheckedError(_NO_BUDGETS)
     return run.exit_code
 
 
-def _with_settings(request: Request, settings: Config) -> Request:
-    """Let the configuration choose module and stage where the command line does not."""
-    module = request.module or settings.module or None
-    stage = settings.stage if settings.stage and request.stage == "after" else request.stage
-    return replace(request, stage=stage, module=module)
+def _expect_usage(history: str, given: Sequence[str]) -> None:
+    """Refuse options about a history without one, and what is recorded where it is only read."""
+    for option in given:
+        if not history:
+            raise UsageError(f"{option} goes with --history FILE.")
+        if "--trend" in given and option != "--trend":
+            raise UsageError(f"{option} goes with what is recorded; --trend only reads.")
+
+
+def _run(request: Request, baseline: str, history: str) -> Run:
+    """Hold the budgets against the dump, and measure its figures for a history."""
+    if not (request.config.budgets or request.budgets or history):
+        raise NothingCheckedError(_NO_BUDGETS)
+    from hlotool.check.rule import compile_rule  # noqa: PLC0415  the expression language
+    from hlotool.commands.shared.budgets import compile_budgets, run_rules  # noqa: PLC0415  the same
+
+    settings, machine = request.config, request.assumptions.machine
+    rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
+    rules += compile_budgets(request.budgets, machine)
+    if history:  # before any dump is read, a file that is none, and modules it cannot name
+        if Path(history).is_file():
+            read_lines(read_bytes(history), display_name(history))
+        expect_keys(_list_modules(request), "--history")
+    earlier, missing = _read_baseline(baseline, rules, request.stage)
+    run = run_rules(request, rules, earlier, is_recorded=bool(history))
+    for failure in missing:
+        say(failure.message)
+    return replace(run, failures=(*missing, *run.failures))
+
+
+def _list_modules(request: Request) -> list[Candidate]:
+    return [Candidate(one.name, request.path, one) for one in request.find().inputs]
+
+
+# Baselines.
+
+_DEFAULT: Final = "hlotool-baseline.json"  # what a baseline is called that has no name yet
+_CHOOSING: Final = (  # what decides which figures a baseline holds, and where it lies
+    "path", "stage", "module", "buffers", "live_range", "module_text", "chip", "bandwidth",
+    "node_bandwidth", "devices_per_node",
+    "chip_file", "config", "baseline",
+)  # fmt: skip
+
+
+def _read_baseline(
+    path: str, rules: Sequence[Rule], stage: StageChoice
+) -> tuple[Earlier, tuple[Failure, ...]]:
+    """Return the modules of a baseline, and a failure where it is not there.
+
+    The user is told how to write one, if a budget needs it.
+    """
+    needs_baseline = any(rule.needs_baseline for rule in rules)
+    if not needs_baseline and (not path or Path(path).exists()):
+        return Earlier(), ()
+    if not path:
+        command = _repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")
+        say(f"there is no baseline; this writes one: {command}")
+        return Earlier(), ()
+    name = display_name(path)
+    if not Path(path).exists():
+        command = _repeat_command(_CHOOSING, "--update-baseline")
+        message = f"{name}: there is no such baseline; this writes it: {command}"
+        return Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
+    modules, notes = find_candidates(Argument("baseline", path), stage, None)
+    say_all(notes)
+    return Earlier(modules), ()
+
+
+def _repeat_command(kept: Collection[str], *added: str) -> str:
+    """Return the command line as typed, of its parameters those that are `kept`, and `added`."""
+    context = click.get_current_context()
+    words = context.command_path.split()
+    for each in context.command.params:
+        name = each.name or ""
+        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if typed and name in kept:
+            is_option = isinstance(each, click.Option)
+            words += (
+                [*each.opts[-1:], context.params[name]] if is_option else [context.params[name]]
+            )
+    return shlex.join([*words, *added])
+
+
+def _write_figures(request: Request, path: str) -> None:
+    """Write the figures of every module; with --module, beside those of the others."""
+    if not path:
+        raise UsageError("--update-baseline needs --baseline FILE, or baseline in hlotool.toml.")
+    older = read_modules(path)
+    kept = older if request.module else {}
+    inputs = request.find().inputs
+    candidates = _list_modules(request)
+    expect_keys(candidates, "--update-baseline")
+    expect_apart(candidates, kept, path)
+    modules = {}
+    for one, candidate in track(zip(inputs, candidates, strict=True), "measuring", len(inputs)):
+        program = load_program(
+            one, request.path, with_buffers=True, assumptions=request.assumptions
+        )
+        request.tell(note_files(program))
+        modules[candidate.key] = measure_baseline(program)
+    write_file(path, (write_baseline(modules, kept),), "--baseline")
+    count = count_noun(str(len(modules)), "module")
+    say(f"wrote the figures of {count} to {display_name(path)}")
+
+
+# Histories.
+
+
+def _record(
+    path: str, lines: tuple[HistoryLine, ...], time: str | None, commit: str | None
+) -> None:
+    """Add the lines of a run to a history, all or none."""
+    name = display_name(path)
+    text = write_lines(replace(line, time=time, commit=commit) for line in lines)
+    add_to_file(path, text, "--history", partial(read_lines, name=name))
+    say(f"added {count_noun(str(len(lines)), 'line')} to {name}")
+
+
+def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
+    """Show each metric of a history, those that changed last first."""
+    if options.format not in FORMATS:
+        raise UsageError(f"--trend does not go with --format {options.format}.")
+    name = display_name(path)
+    found = read_lines(read_bytes(path), name)
+    pattern = expect_pattern(module, "regular expression", "--module") if module else None
+    lines = {
+        number: line
+        for number, line in found.items()
+        if pattern is None or pattern.is_found(line.module)
+    }
+    if not lines:
+        of = f" of a module that --module {module!r} matches" if module else ""
+        raise NothingCheckedError(f"{name}: the history has no line{of}.")
+    trends, verdicts, exceeded = list_trends(lines), list_verdicts(lines), list_exceeded(lines)
+    facts = count_trends(lines, trends)
+    above = {"verdicts": verdicts, "exceeded": exceeded}
+    text = "{changed_count} of {metric_count:figure} changed in {line_count:line}"
+    document = Document(
+        TREND,
+        InputPaths(path),
+        scalars=facts,
+        rows={"trends": trends, **above},
+        lines=(Line(text, TREND_FACTS, facts),),
+        shown=(*(name for name, rows in above.items() if rows), "trends"),
+    )
+    print_document(document, options)
 
 
 DOCUMENTS = (CHECK, TREND)

@@ -1,4 +1,9 @@
-"""`hlotool diff`: what changed between two dumps."""
+"""`hlotool diff`: what changed between two dumps, several, or the passes of one.
+
+The arguments choose the form: two sides with one program each, two directories, more than two
+sides, --passes, --trace, --why and --text. Each form refuses what goes with another before anything
+is read.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,25 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from hlotool.commands.diff.directory import print_directory
+from hlotool.commands.diff.answers import (
+    Asked,
+    both_sides,
+    diff_document,
+    name_sides,
+    print_directory,
+    print_partners,
+    print_several,
+)
 from hlotool.commands.diff.passes import print_passes, print_trace
-from hlotool.commands.diff.programs import Asked, diff_document, print_partners
-from hlotool.commands.diff.several import name_sides, print_several
 from hlotool.commands.diff.text import worse_line
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.complete import complete_module
 from hlotool.commands.shared.messages import say_all
 from hlotool.commands.shared.options import (
     MACHINE,
     RowOptions,
+    add_options,
+    complete_module,
     config_option,
-    machine_options,
     read_assumptions,
     take_config,
 )
@@ -132,7 +143,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     "holds.",
 )
 @config_option
-@machine_options(MACHINE)
+@add_options(MACHINE)
 def diff(
     sides: tuple[str, ...],
     *,
@@ -228,16 +239,11 @@ def _parse_blocks(text: str) -> tuple[str, ...]:
 
 
 def _print_one(
-    pair: Pairing,
-    arguments: tuple[Argument, Argument],
-    asked: Asked,
-    options: RowOptions,
+    pair: Pairing, arguments: tuple[Argument, Argument], asked: Asked, options: RowOptions
 ) -> tuple[bool, bool]:
     """Compare two programs and print all blocks; say if anything differs, if any is worse."""
-    if pair.left is None or pair.right is None:
-        raise ValueError("both sides are needed")
     labels = arguments[0].label, arguments[1].label
-    (left, right), read = read_pair((pair.left, pair.right), labels, asked.assumptions)
+    (left, right), read = read_pair(both_sides(pair), labels, asked.assumptions)
     say_all((*left.notes(), *right.notes()))
     compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
     report = compare_programs(left, right, compared)
@@ -261,10 +267,8 @@ def _print_text(
     """Print the normalised texts of two programs as a unified diff."""
     if options.format != "table":
         raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
-    if pair.left is None or pair.right is None:
-        raise ValueError("both sides are needed")
-    left, _ = read_side(pair.left, arguments[0].label)
-    right, _ = read_side(pair.right, arguments[1].label)
+    labels = (one.label for one in arguments)
+    left, right = (read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
     report = compare_programs(left, right, replace(compared, only=()))
     if report.structure is None:
         raise UsageError("--text needs the text of both modules.")

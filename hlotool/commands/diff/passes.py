@@ -1,22 +1,22 @@
-"""`hlotool diff --passes DIR`: what each pass changed, or where two compilations part.
+"""`hlotool diff --passes`: what each pass changed, or where two compilations part.
 
-`hlotool diff --passes DIR --trace EXPR`: which pass made what, and which removed it.
+`--trace EXPR` follows the instructions for which an expression holds: which pass made them, and
+which removed them. Only the state after one pass is kept at a time, of each compilation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct, field
 
+from hlotool.commands.diff.text import count_left_out, say_first, say_parting, say_trace
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import track
 from hlotool.compare.passes import (
     DIFF_PASSES,
-    MEMORY,
-    RESPECTS,
     STRUCTURE,
     PassesFacts,
     PassOpcodeRow,
@@ -26,7 +26,6 @@ from hlotool.compare.passes import (
     compare_in_step,
     compare_in_turn,
     count_opcodes,
-    find_first,
     find_parting,
     list_steps,
     lone_row,
@@ -34,13 +33,13 @@ from hlotool.compare.passes import (
     name_steps,
     read_snapshot,
 )
-from hlotool.compare.trace import DIFF_TRACE, TraceFacts, Tracer
+from hlotool.compare.trace import DIFF_TRACE, Tracer
 from hlotool.dump.directory import choose_programs, collect_programs
 from hlotool.dump.files import DumpedProgram
 from hlotool.dump.find import parse_module_pattern
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.table import Document, InputPaths, Line, quote_braces
-from hlotool.table.words import list_some, plural
+from hlotool.table import Document, InputPaths
+from hlotool.table.words import list_some
 
 _MOST_LISTED: Final = 8
 _MOST_STEPS: Final = 15  # so that the answer finds room on a screen
@@ -60,11 +59,11 @@ def print_passes(
     walks = [list_steps(choose_compilation(directory, module)) for directory in directories]
     if len(walks) == 1:
         walk, facts = _walk(walks[0], is_strict=is_strict), PassesFacts()
-        lines = list(_first_lines(walk.rows, "first changed", "by"))
+        lines = list(say_first(walk.rows, "first changed", "by"))
     else:
         walk = _walk_both(walks[0], walks[1], is_strict=is_strict)
         facts = find_parting(walk.rows)
-        lines = [*_parting_lines(walk.rows), *_first_lines(walk.rows, "first differs", "after")]
+        lines = [*say_parting(walk.rows), *say_first(walk.rows, "first differs", "after")]
     shown = walk.rows
     if options.wants_overview:
         shown = _choose_steps(walk.rows, options.limit, is_one=len(walks) == 1)
@@ -74,7 +73,7 @@ def print_passes(
         scalars=facts,
         rows={"passes": shown, "opcodes": walk.opcodes},
         lines=tuple(lines),
-        notes=tuple(_notes(walk.rows, shown, len(walks))),
+        notes=tuple(count_left_out(walk.rows, shown, len(walks))),
     )
     print_document(document, options)
     return any(row.differs_in for row in walk.rows)
@@ -136,39 +135,6 @@ def _walk_both(left: Sequence[Step], right: Sequence[Step], *, is_strict: bool) 
     return walk
 
 
-def _first_lines(rows: Sequence[PassRow], verb: str, link: str) -> Iterator[Line]:
-    for respect in RESPECTS:
-        row = find_first(rows, respect)
-        if row is None:
-            known = sum(one.right_peak_bytes is not None for one in rows)
-            is_late = respect == MEMORY and known < len(rows)
-            when = f"in the {known} scheduled steps" if is_late else "throughout"
-            yield Line(f"{respect}: the same {when}")
-        else:
-            yield Line(f"{respect} {verb} {_name(row, link)}")
-
-
-def _parting_lines(rows: Sequence[PassRow]) -> Iterator[Line]:
-    """Name the last step that is the same in both compilations, and the first that is not."""
-    place = next((index for index, row in enumerate(rows) if row.differs_in), None)
-    if place is None:
-        yield Line("both compilations are the same after every pass")
-        return
-    last = (
-        f"last the same {_name(rows[place - 1], 'after')}" if place else "different from the start"
-    )
-    first = rows[place]
-    yield Line(f"{last}; first different {_name(first, 'after')}: {', '.join(first.differs_in)}")
-
-
-def _name(row: PassRow, link: str) -> str:
-    """Write which pass made a dump, and where it ran; `link` is the word before a pass."""
-    if row.step is None:
-        return f"in the text {row.pass_name}"
-    words = f"{link} {row.pass_name} of {row.pipeline}" if row.pipeline else row.pass_name
-    return quote_braces(f"{words} (step {row.step})")
-
-
 def _choose_steps(rows: Sequence[PassRow], limit: int | None, *, is_one: bool) -> list[PassRow]:
     """Return the steps worth a look, in order; all that changed something for a limit of 0.
 
@@ -191,20 +157,6 @@ def _weigh(row: PassRow) -> tuple[bool, int]:
     return is_rare, sum(count or 0 for count in counts)
 
 
-def _notes(rows: Sequence[PassRow], shown: Sequence[PassRow], side_count: int) -> Iterator[Line]:
-    """Say how many steps are left out."""
-    differing = sum(bool(row.differs_in) for row in rows)
-    less, none = differing - len(shown), len(rows) - differing
-    if len(shown) == len(rows):
-        return
-    if side_count == 1:
-        words = (f"{less:,} that changed less", f"{none:,} that changed nothing")
-    else:
-        words = (f"{less:,} that differ later", f"{none:,} that left both sides the same")
-    parts = [word for word, count in zip(words, (less, none), strict=True) if count]
-    yield Line(f"steps not shown: {', '.join(parts)}; --rows passes has all")
-
-
 def print_trace(directory: str, module: str | None, expression: str, options: RowOptions) -> None:
     """Print which pass made, and which removed, what an expression chooses."""
     tracer = Tracer(expression)
@@ -224,32 +176,6 @@ def print_trace(directory: str, module: str | None, expression: str, options: Ro
         InputPaths(directory),
         scalars=facts,
         rows={"trace": tracer.rows()},
-        lines=tuple(_trace_lines(facts)),
+        lines=tuple(say_trace(facts)),
     )
     print_document(document, options)
-
-
-def _trace_lines(facts: TraceFacts) -> Iterator[Line]:
-    if facts.first_pass is None:
-        yield Line("no dump has an instruction for which the expression holds")
-        return
-    yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_step)}")
-    if facts.last_pass is None:
-        yield Line(f"{facts.left_count:,} of {facts.seen_count:,} are there to the end")
-    elif facts.going_on_count < facts.seen_count:
-        yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_step)}")
-    if facts.going_on_count:
-        names = ", ".join(facts.going_on_opcodes)
-        verb = plural(facts.going_on_count, "goes", "go")
-        text = f"{facts.going_on_count:,} of {facts.seen_count:,} {verb} on as {names}"
-        if facts.last_pass is not None and facts.going_on_count == facts.seen_count:
-            text += f", the last {_write_pass(facts.last_pass, facts.last_step)}"
-        yield Line(text)
-
-
-def _write_pass(name: str, step: int | None) -> str:
-    """Write which pass it was; without a step it is a text before or after all passes."""
-    if step is None:
-        return f"in the text {name}"
-    link = "" if name.startswith(("between ", "before ")) else "by "
-    return quote_braces(f"{link}{name} (step {step})")

@@ -1,18 +1,19 @@
-"""Who can have done it, as a sentence: the program, a flag, the compiler?
+"""The sentences of `hlotool diff`: the verdict of a pair, and what stands round every table.
 
-The reasons of a diff as sentences.
-
-The verdict of a diff, in at most five lines: bigger? slower? why? who did it?
+The verdict has at most five lines: what differs in memory, in time and work, why, and who did it,
+the program, a flag or the compiler. Reasons are written by `cause_text`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Final
 
-from hlotool.compare.answer import METRICS
-from hlotool.compare.causes.cause import Cause, CauseKind, Triage
+from hlotool.commands.diff.cause_text import write_cause
+from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
+from hlotool.compare.causes.cause import Cause, Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
     HEADLINE,
@@ -23,271 +24,30 @@ from hlotool.compare.changes.figures import (
 )
 from hlotool.compare.changes.header import FlagChange
 from hlotool.compare.changes.memory import SpaceChange, pick_telling
+from hlotool.compare.directory import ModuleDiff
+from hlotool.compare.inputs import Argument
+from hlotool.compare.passes import MEMORY, RESPECTS, PassRow, find_first
 from hlotool.compare.report import DiffReport
+from hlotool.compare.several import SideFigure, SideRow
+from hlotool.compare.trace import TraceFacts
+from hlotool.hlo import Instruction
 from hlotool.table import Line, Unit, quote_braces
 from hlotool.table.units import format_bounds, format_field, format_value, render_line
 from hlotool.table.words import count_noun, join_words, list_some, plural
 
-_FLAGS: Final = 3
-_LONGEST: Final = 40  # characters of a flag's value
+# One pair.
 
 
-def write_triage(
-    triage: Triage,
-    flags: Sequence[FlagChange],
-    causes: Sequence[Cause],
-) -> str:
-    """Say who did it; '' where nothing tells."""
-    if triage.has_other_backend:  # then flags and builds are of different compilers
-        return f"compiled for {triage.left_backend} and for {triage.right_backend}"
-    parts = [*_input(triage, causes), *_flags(triage, flags)]
-    return "; ".join(parts)
-
-
-def _input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
-    """Say whether the input program did it, else who can have; builds in any case."""
-    builds = _builds(triage)
-    if triage.is_input_identical is None:
-        return builds
-    if triage.is_input_identical:
-        return [f"input program identical: {_name_doers(triage)}"]
-    if not triage.has_same_operations:
-        return ["input program differs", *builds]
-    if any(cause.kind.startswith("donation") for cause in causes):
-        return ["input program differs in donation, not in its operations", *builds]
-    return [f"input program has the same operations: {_name_doers(triage, 'their order')}"]
-
-
-def _name_doers(triage: Triage, *others: str) -> str:
-    """Name who can have done it where the program did not: the compiler, a flag, and others.
-
-    Builds are known of TPU alone: other dumps name no version of the compiler.
-    """
-    old, new = triage.left_build, triage.right_build
-    has_builds = old is not None and new is not None
-    names = [] if has_builds and old == new else ["another compiler"]
-    names += [] if triage.flag_count == 0 else ["a flag"]
-    names = [*names, *others] or ["what no dump tells"]
-    doers = join_words(names, "or")
-    if has_builds:
-        known = _builds(triage) or [f"the build is cl_{old} on both sides"]
-        return f"{doers} did it; {known[0]}"
-    return f"{doers} did it; the dumps name no version of the compiler"
-
-
-def _flags(triage: Triage, flags: Sequence[FlagChange]) -> list[str]:
-    if triage.flag_count == 0:
-        return ["no printed flag differs"]
-    shown = [f"{one.flag} {_value(one.left)} → {_value(one.right)}" for one in flags]
-    return [f"flags: {list_some(shown, _FLAGS)}"] if flags else []
-
-
-def _value(text: str | None) -> str:
-    if text is None:
-        return "(not printed)"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _builds(triage: Triage) -> list[str]:
-    old, new = triage.left_build, triage.right_build
-    return [f"compiler cl_{old} → cl_{new}"] if old != new and old and new else []
-
-
-_Write: TypeAlias = Callable[[Cause, str], str]
-
-
-def write_cause(cause: Cause, units: str) -> str:
-    """Write one reason as half a sentence."""
-    return _SENTENCES[cause.kind](cause, units)
-
-
-def _rematerialization(cause: Cause, units: str) -> str:
-    is_lost = cause.kind == "rematerialization lost"
-    what = "lost" if is_lost else "new"
-    more = "more" if is_lost else "fewer"
-    if cause.subject is None:
-        makes = "makes nothing again" if is_lost else "makes values again"
-        return f"rematerialization {what}: the backward pass {makes}"
-    return (
-        f"rematerialization {what} in {cause.subject}: {cause.count} {more} values live from the "
-        f"forward to the backward pass ({_bytes(cause, units)} at the peak)"
-    )
-
-
-def _donation(cause: Cause, units: str) -> str:
-    size = format_value(abs(cause.delta_bytes or 0), Unit.BYTES, units)
-    arrays = count_noun(str(cause.count), "array")
-    if cause.kind == "donation lost":
-        own = "its output has memory of its own"
-        has = plural(cause.count, own, "their outputs have memory of their own")
-        return f"donation of {cause.subject} is gone: {arrays}, {size}; {has}"
-    return f"donation of {cause.subject} is new: {arrays}, {size}, take their outputs"
-
-
-def _layers(cause: Cause, units: str) -> str:
-    verb = "new" if cause.kind == "layers added" else "gone"
-    be = plural(cause.count, "is", "are")
-    flops = format_value(cause.delta_flops, Unit.FLOPS, units, is_signed=True)
-    held = f"all of {cause.scope} hold {_bytes(cause, units)} at the peak"
-    parts = [held, f"{flops} flops/run"]
-    if cause.delta_wire_bytes:
-        parts.append(f"{_signed(cause.delta_wire_bytes, units)} wire/run")
-    return f"{cause.subject} {be} {verb} ({', '.join(parts)})"
-
-
-def _unrolled(cause: Cause, units: str) -> str:
-    del units
-    over = f"over {cause.left} layers " if cause.left else ""
-    copies = f"{cause.count} copies, {cause.scope}{_more_layers(cause)}"
-    return f"the loop {over}({cause.subject}) is unrolled: {copies}"
-
-
-def _rolled(cause: Cause, units: str) -> str:
-    del units
-    over = f"over {cause.right} layers " if cause.right else ""
-    loop = f"a loop {over}now ({cause.subject}){_more_layers(cause)}"
-    return f"{cause.count} copies, {cause.scope}, are {loop}"
-
-
-def _more_layers(cause: Cause) -> str:
-    """Say how many layers are new or gone, as work grows with them; '' where none, or unknown."""
-    if not cause.more:
-        return ""
-    word = "more" if cause.more > 0 else "fewer"
-    return f", and so {count_noun(str(abs(cause.more)), 'layer')} {word}"
-
-
-def _trip_count(cause: Cause, units: str) -> str:
-    flops = format_value(cause.delta_flops, Unit.FLOPS, units, is_signed=True)
-    return (
-        f"trip count of {cause.subject} {cause.left} → {cause.right} ({flops} flops/run, "
-        f"{_bytes(cause, units)} memory traffic/run)"
-    )
-
-
-def _dimension(cause: Cause, units: str) -> str:
-    factor = Fraction(int(cause.right or 0), int(cause.left or 1))
-    be = plural(cause.count, "is", "are")
-    follow = f"{count_noun(str(cause.count), 'result')} {be} ×{factor}"
-    return (
-        f"{cause.subject} {cause.left} → {cause.right}: {follow} "
-        f"({_bytes(cause, units)} of results/run)"
-    )
-
-
-def _products(cause: Cause, units: str) -> str:
-    del units
-    products = count_noun(str(cause.count), "matrix product")
-    return f"{products} moved from {cause.left} to {cause.right}"
-
-
-def _dtype(cause: Cause, units: str) -> str:
-    be = plural(cause.count, "is", "are")
-    wire = f", {_signed(cause.delta_wire_bytes, units)} wire/run" if cause.delta_wire_bytes else ""
-    return (
-        f"{count_noun(str(cause.count), 'result')} {be} {cause.right} in place of {cause.left} "
-        f"({_bytes(cause, units)} of results/run{wire})"
-    )
-
-
-def _overlap(cause: Cause, units: str) -> str:
-    word = "lost" if cause.kind == "overlap lost" else "gained"
-    most = f", most of it {cause.subject}" if cause.subject else ""
-    exposed = f"({_bytes(cause, units)} exposed/run{most})"
-    if not cause.more or (cause.more > 0) != (cause.kind == "overlap lost"):  # parts of others
-        return f"collectives {word} overlap {exposed}"
-    count = f"{cause.left} → {cause.right} instructions have nothing that hides them"
-    return f"collectives {word} overlap: {count} {exposed}"
-
-
-def _collectives(cause: Cause, units: str) -> str:
-    return f"{cause.left} → {cause.right} {cause.subject} ({_bytes(cause, units)} wire/run)"
-
-
-def _axes(cause: Cause, units: str) -> str:
-    return (
-        f"{cause.count} {cause.subject} over {cause.right} in place of {cause.left} "
-        f"({_bytes(cause, units)} wire/run)"
-    )
-
-
-def _sharding(cause: Cause, units: str) -> str:
-    del units
-    return (
-        f"{count_noun(str(cause.count), 'parameter')} sharded otherwise: {cause.subject}, "
-        f"{cause.left} → {cause.right}"
-    )
-
-
-def _operations(cause: Cause, units: str) -> str:
-    del units
-    gone = [f"{cause.left} gone"] if cause.left else []
-    new = [f"{cause.right} new"] if cause.right else []
-    return f"{cause.scope or 'the program'} computes something else: {'; '.join([*gone, *new])}"
-
-
-def _fusing(cause: Cause, units: str) -> str:
-    return (
-        f"the same work in other fusions, {cause.left} → {cause.right} "
-        f"({_bytes(cause, units)} memory traffic/run)"
-    )
-
-
-def _values(cause: Cause, units: str) -> str:
-    """Say how many came and how many went: that is what the number at the peak changed by."""
-    counts = ((cause.right, "came"), (cause.left, "went"))
-    moved = [f"{count} {verb}" for count, verb in counts if count != "0"]
-    what = " and ".join(moved) or f"{count_noun(str(cause.count), 'value')} of another size"
-    scope = f" in {cause.scope}" if cause.scope else ""
-    largest = f"{cause.subject}{scope} ({_bytes(cause, units)})"
-    return f"values at the peak: {what}, the largest {largest}"
-
-
-def _inside_fusions(cause: Cause, units: str) -> str:
-    del units
-    operations = count_noun(str(cause.count), "operation")
-    be = plural(cause.count, "computes", "compute")
-    return f"{operations} inside fusions {be} in {cause.right} in place of {cause.left}"
-
-
-def _other(cause: Cause, units: str) -> str:
-    del units
-    return f"what differs is {cause.subject}"
-
-
-_SENTENCES: Final[Mapping[CauseKind, _Write]] = {
-    "rematerialization lost": _rematerialization,
-    "rematerialization gained": _rematerialization,
-    "donation lost": _donation,
-    "donation gained": _donation,
-    "layers added": _layers,
-    "layers removed": _layers,
-    "loop unrolled": _unrolled,
-    "loop rolled": _rolled,
-    "trip count": _trip_count,
-    "dimension": _dimension,
-    "products moved": _products,
-    "dtype widened": _dtype,
-    "dtype narrowed": _dtype,
-    "overlap lost": _overlap,
-    "overlap gained": _overlap,
-    "collectives": _collectives,
-    "axes": _axes,
-    "sharding": _sharding,
-    "operations": _operations,
-    "fusing": _fusing,
-    "values at the peak": _values,
-    "dtype inside fusions": _inside_fusions,
-    "other": _other,
-}
-
-
-def _bytes(cause: Cause, units: str) -> str:
-    return _signed(cause.delta_bytes, units)
-
-
-def _signed(value: int | None, units: str) -> str:
-    return format_value(value, Unit.BYTES, units, is_signed=True)
+def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
+    """Say what differs, why, and what was not compared."""
+    if report.identical and not report.differs:
+        yield Line("identical: the same program except for names, numbering and metadata")
+    elif report.identical is None and not report.differs:
+        yield Line("no difference in the figures that both sides have")
+    else:
+        yield from write_verdict(report, units)
+    if report.not_compared:
+        yield Line(f"not compared: {', '.join(report.not_compared)}")
 
 
 MOST_WHY: Final = 2
@@ -304,7 +64,6 @@ _ESTIMATED: Final = {
 }
 _EXPOSED_BYTES: Final = "collectives.exposed_wire_bytes_per_run"
 _EXPOSED_TIME: Final = "collectives.exposed_seconds"
-_SAME_TIME: Final = 0.0005  # what would read as 0.0 %
 _WORK: Final = {
     "cost.total_flops_per_run": "flops/run",
     "cost.memory_bytes_per_run": "memory traffic/run",
@@ -318,9 +77,10 @@ _WORK: Final = {
 def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
     """Write what differs in memory and work, the reasons, and who did it."""
     rows = by_path(report.metrics)
-    has_other_backend = report.triage is not None and report.triage.has_other_backend
-    if report.triage is not None and has_other_backend:
-        yield Line(write_triage(report.triage, report.flags, report.causes))
+    who = write_triage(report.triage, report.flags, report.causes) if report.triage else ""
+    comes_first = report.triage is not None and report.triage.has_other_backend
+    if who and comes_first:
+        yield Line(who)
     memory = "; ".join([*_memory(rows, units), *_spaces(report.spaces, rows, units)])
     if memory:
         yield Line(f"memory: {memory}")
@@ -329,18 +89,19 @@ def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
     for index, cause in enumerate(report.causes[:MOST_WHY], start=1):
         rest = f"; and {more} more below" if index == MOST_WHY and more > 0 else ""
         yield Line(f"why: {write_cause(cause, units)}{rest}")
-    if report.triage is not None and not has_other_backend:
-        triage = write_triage(report.triage, report.flags, report.causes)
-        if triage:
-            yield Line(triage)
+    if who and not comes_first:
+        yield Line(who)
 
 
 def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iterator[Line]:
     """Write how long a run takes by estimate, and the work that it does."""
+    told = [path for path in _WORK if _is_known(rows, path)]
+    if _EXPOSED_TIME in told and _EXPOSED_BYTES in told:  # what is exposed is told once
+        told.remove(_EXPOSED_BYTES)
     work = ", ".join(
-        _figure(rows[path], title, units, is_brief=True)
-        for path, title in _WORK.items()
-        if _says(rows, path)
+        _figure(rows[path], _WORK[path], units, is_brief=True)
+        for path in told
+        if rows[path].left or rows[path].right  # else the program has no such things
     )
     if report.time is not None and report.time.relative_delta is not None:
         links = write_links(report.time.links)
@@ -370,7 +131,7 @@ def _time(time: TimeChange, change: float, units: str) -> str:
     bounds = time.is_left_lower_bound, time.is_right_lower_bound
     share = format_value(change, Unit.PERCENT, units, is_signed=True)
     text = format_bounds(share, is_lower=bounds[1], is_upper=bounds[0])
-    if abs(change) < _SAME_TIME:
+    if share.lstrip("+−") == format_value(0.0, Unit.PERCENT, units):
         text = "the same, as far as it is known" if any(bounds) else "the same"
     if time.left_seconds is not None and time.right_seconds is not None:
         seconds = (time.left_seconds, time.right_seconds)
@@ -422,26 +183,14 @@ def _spaces(
     known = [rows[path] for path in (*_ASSIGNED, *_ESTIMATED) if path in rows]
     moved = pick_telling(spaces, (peak for row in known for peak in (row.left, row.right)))
     for row in moved[:_MOST_SPACES]:
-        old, new = (
-            format_value(value, Unit.BYTES, units)
-            for value in (row.left_peak_bytes, row.right_peak_bytes)
-        )
+        sides = (row.left_peak_bytes, row.right_peak_bytes)
+        old, new = (format_value(size, Unit.BYTES, units) for size in sides)
         delta = format_value(row.delta_peak_bytes, Unit.BYTES, units, is_signed=True)
         yield f"{row.name or f'space {row.space}'} peak {old} → {new} ({delta})"
 
 
 def _is_known(rows: Mapping[str, MetricRow], path: str) -> bool:
     return path in rows and rows[path].delta is not None
-
-
-def _says(rows: Mapping[str, MetricRow], path: str) -> bool:
-    """Say whether a figure is known, and of a program that has such things.
-
-    What is exposed is told as time where that is known.
-    """
-    if path == _EXPOSED_BYTES and _is_known(rows, _EXPOSED_TIME):
-        return False
-    return _is_known(rows, path) and bool(rows[path].left or rows[path].right)
 
 
 def _figure(row: MetricRow, title: str, units: str, *, is_brief: bool = False) -> str:
@@ -455,30 +204,295 @@ def _figure(row: MetricRow, title: str, units: str, *, is_brief: bool = False) -
         return f"{title} {_delta(row, units)}" + f" ({share})" * bool(row.delta and share)
     old = format_bounds(old, is_lower=row.is_left_lower_bound, is_upper=row.is_left_upper_bound)
     new = format_bounds(new, is_lower=row.is_right_lower_bound, is_upper=row.is_right_upper_bound)
-    delta = _delta(row, units)
+    parts = ", ".join(filter(None, (_delta(row, units), share)))
     if is_brief and share:
         parts = format_bounds(share, is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
-    else:
-        parts = ", ".join([delta, *[share] * bool(share)])
     return f"{title} {old} → {new} ({parts})"
 
 
 def _delta(row: MetricRow, units: str) -> str:
-    if not row.delta:
-        return format_bounds("+0", is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
-    delta = format_field(METRICS.field("delta"), row, units)
+    delta = format_field(METRICS.field("delta"), row, units) if row.delta else "+0"
     return format_bounds(delta, is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
 
 
 def worse_line(rows: Sequence[MetricRow], label: str = "") -> Line:
     """Name the figures that have grown by more than `--threshold` allows, with how much."""
-    parts = ", ".join(f"{row.metric} {_write_growth(row)}" for row in rows)
+    parts = []
+    for row in rows:
+        delta = format_value(row.delta, row.unit, is_signed=True)
+        share = format_value(row.relative_delta, Unit.PERCENT, is_signed=True)
+        grown = delta if row.relative_delta is None else f"{delta} ({share})"
+        parts.append(f"{row.metric} {grown}")
     side = f"{label} is " if label else ""
-    return Line(quote_braces(f"{side}worse than --threshold allows: {parts}"))
+    return Line(quote_braces(f"{side}worse than --threshold allows: {', '.join(parts)}"))
 
 
-def _write_growth(row: MetricRow) -> str:
-    delta = format_value(row.delta, row.unit, is_signed=True)
-    if row.relative_delta is None:
-        return delta
-    return f"{delta} ({format_value(row.relative_delta, Unit.PERCENT, is_signed=True)})"
+# Who did it.
+
+_FLAGS: Final = 3
+_LONGEST: Final = 40  # characters of a flag's value
+
+
+def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[Cause]) -> str:
+    """Say who did it; '' where nothing tells."""
+    if triage.has_other_backend:  # then flags and builds are of different compilers
+        return f"compiled for {triage.left_backend} and for {triage.right_backend}"
+    parts = _say_input(triage, causes)
+    if triage.flag_count == 0:
+        parts.append("no printed flag differs")
+    elif flags:
+        shown = [f"{one.flag} {_cut(one.left)} → {_cut(one.right)}" for one in flags]
+        parts.append(f"flags: {list_some(shown, _FLAGS)}")
+    return "; ".join(parts)
+
+
+def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
+    """Say whether the input program did it, else who can have; builds in any case."""
+    builds = _builds(triage)
+    if triage.is_input_identical is None:
+        return builds
+    if triage.is_input_identical:
+        return [f"input program identical: {_name_doers(triage)}"]
+    if not triage.has_same_operations:
+        return ["input program differs", *builds]
+    if any(cause.kind.startswith("donation") for cause in causes):
+        return ["input program differs in donation, not in its operations", *builds]
+    return [f"input program has the same operations: {_name_doers(triage, 'their order')}"]
+
+
+def _name_doers(triage: Triage, *others: str) -> str:
+    """Name who can have done it where the program did not: the compiler, a flag, and others.
+
+    Builds are known of TPU alone: other dumps name no version of the compiler.
+    """
+    old, new = triage.left_build, triage.right_build
+    has_builds = old is not None and new is not None
+    names = [] if has_builds and old == new else ["another compiler"]
+    names += [] if triage.flag_count == 0 else ["a flag"]
+    names = [*names, *others] or ["what no dump tells"]
+    doers = join_words(names, "or")
+    if has_builds:
+        known = _builds(triage) or [f"the build is cl_{old} on both sides"]
+        return f"{doers} did it; {known[0]}"
+    return f"{doers} did it; the dumps name no version of the compiler"
+
+
+def _cut(text: str | None) -> str:
+    if text is None:
+        return "(not printed)"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _builds(triage: Triage) -> list[str]:
+    old, new = triage.left_build, triage.right_build
+    return [f"compiler cl_{old} → cl_{new}"] if old != new and old and new else []
+
+
+# Round the tables of a pair.
+
+
+def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str]) -> Iterator[Line]:
+    """Say how much of the programs is the same."""
+    if report.identical is False and facts.matched_count is not None:
+        yield Line(
+            "{matched_count:instruction} matched, {changed_count} of them differ; "
+            f"{{left_only_count}} are only in {quote_braces(labels[0])}, "
+            f"{{right_only_count}} only in {quote_braces(labels[1])}",
+            FACTS,
+            facts,
+        )
+    elif report.identical and report.differs:
+        yield Line("the structure is identical")
+    if report.order is not None:
+        yield Line(
+            "order: {moved_count} of {paired_count:instruction} moved, "
+            "most of them in {computation}",
+            ORDER,
+            report.order,
+        )
+
+
+def explain_flags(flags: Sequence[FlagChange]) -> Iterator[Line]:
+    """Say what it means that a side does not print a flag."""
+    count = sum(one.is_of_one_side for one in flags)
+    if count:
+        be = plural(count, "is", "are")
+        yield Line(
+            f"{count:,} of {len(flags):,} flags {be} printed on one side alone: XLA prints no "
+            "default, and a release no flag of another; --rows flags -n 0 lists all"
+        )
+
+
+def say_hidden(hidden: int) -> Iterator[Line]:
+    """Say how many instructions other tables tell of."""
+    if hidden:
+        rows = count_noun(hidden, "row is", "rows are")
+        yield Line(
+            f"{rows} not shown: instructions inside fusions, fusions and collectives themselves, "
+            "instructions that move no data; see --rows instructions"
+        )
+
+
+def name_partners(old: Instruction | None, new: Instruction | None, labels: tuple[str, str]) -> str:
+    """Name the pair."""
+    left = f"{old.full_name} of {labels[0]}" if old else ""
+    right = f"{new.full_name} of {labels[1]}" if new else ""
+    if left and right:
+        return f"{left} is {right}"
+    return f"{left or right} has no partner in {labels[1] if left else labels[0]}"
+
+
+# Several sides, and directories.
+
+
+def say_backends(sides: Sequence[SideRow]) -> Iterator[Line]:
+    """Say which side was compiled for which backend, where these differ."""
+    labels: dict[str, list[str]] = {}
+    for side in sides:
+        if side.backend is not None:
+            labels.setdefault(side.backend, []).append(side.label)
+    if len(labels) > 1:
+        parts = [f"for {backend} ({', '.join(these)})" for backend, these in labels.items()]
+        yield Line(f"compiled {join_words(parts, 'and')}")
+
+
+def note_several(
+    hidden_count: int, missing: Sequence[str], figures: Sequence[SideFigure], links: Sequence[str]
+) -> Iterator[Line]:
+    """Say what the figures of several sides rest on, and what is not shown."""
+    at = write_links(links)
+    times = [one.figure for one in figures if one.metric == ESTIMATED_TIME]
+    if any(times):
+        yield Line(f"{ESTIMATED_TIME} is rough: all steps at the chip's peaks{at}")
+    elif times:
+        yield Line(
+            f"{ESTIMATED_TIME} is rough: all steps at the ratios of the reference chip{at}; "
+            "--chip gives seconds"
+        )
+    if missing:
+        yield Line(f"not compared: {', '.join(missing)}")
+    if hidden_count:
+        yield Line(
+            f"{hidden_count:,} figures that are the same on all sides not shown; "
+            "--rows figures has all"
+        )
+
+
+def count_statuses(rows: Sequence[ModuleDiff], arguments: tuple[Argument, Argument]) -> str:
+    """Say how many modules compare how."""
+    counts = {status: sum(row.status == status for row in rows) for status in _STATUS_WORDS}
+    left, right = (argument.label for argument in arguments)
+    words = {**_STATUS_WORDS, "removed": f"only in {left}", "added": f"only in {right}"}
+    return ", ".join(f"{count} {words[status]}" for status, count in counts.items() if count)
+
+
+def list_ambiguous(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
+    """List the programs that could have several partners, with their paths."""
+    paths = [row.left_path or row.right_path or "" for row in rows if row.status == "ambiguous"]
+    if paths:
+        yield Line("ambiguous, pair two with --map OLD_PATH=NEW_PATH:")
+        yield from (Line(quote_braces(f"  {path}")) for path in paths)
+
+
+def point_to_pair(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
+    """Say what to type to see why a pair differs: the one that differs most."""
+    changed = next((row for row in rows if row.status == "changed"), None)
+    if changed is None or changed.left_path is None or changed.right_path is None:
+        return
+    if Path(changed.left_path).is_file() and Path(changed.right_path).is_file():
+        typed = f"hlotool diff {quote(changed.left_path)} {quote(changed.right_path)}"
+        yield Line(f"{quote_braces(typed)}  # why the first differs", is_typed=True)
+
+
+_STATUS_WORDS: Final = {
+    "changed": "changed",
+    "removed": "removed",
+    "added": "added",
+    "ambiguous": "ambiguous",
+    "error": "not readable",
+    "identical": "identical",
+}
+
+
+# Passes.
+
+
+def say_first(rows: Sequence[PassRow], verb: str, link: str) -> Iterator[Line]:
+    """Say of each respect which pass changed it first."""
+    for respect in RESPECTS:
+        row = find_first(rows, respect)
+        if row is None:
+            known = sum(one.right_peak_bytes is not None for one in rows)
+            is_late = respect == MEMORY and known < len(rows)
+            when = f"in the {known} scheduled steps" if is_late else "throughout"
+            yield Line(f"{respect}: the same {when}")
+        else:
+            yield Line(f"{respect} {verb} {_name_step(row, link)}")
+
+
+def say_parting(rows: Sequence[PassRow]) -> Iterator[Line]:
+    """Name the last step that is the same in both compilations, and the first that is not."""
+    place = next((index for index, row in enumerate(rows) if row.differs_in), None)
+    if place is None:
+        yield Line("both compilations are the same after every pass")
+        return
+    last = (
+        f"last the same {_name_step(rows[place - 1], 'after')}"
+        if place
+        else "different from the start"
+    )
+    first = rows[place]
+    yield Line(
+        f"{last}; first different {_name_step(first, 'after')}: {', '.join(first.differs_in)}"
+    )
+
+
+def _name_step(row: PassRow, link: str) -> str:
+    """Write which pass made a dump, and where it ran; `link` is the word before a pass."""
+    if row.step is None:
+        return f"in the text {row.pass_name}"
+    words = f"{link} {row.pass_name} of {row.pipeline}" if row.pipeline else row.pass_name
+    return quote_braces(f"{words} (step {row.step})")
+
+
+def count_left_out(
+    rows: Sequence[PassRow], shown: Sequence[PassRow], side_count: int
+) -> Iterator[Line]:
+    """Say how many steps are left out."""
+    differing = sum(bool(row.differs_in) for row in rows)
+    less, none = differing - len(shown), len(rows) - differing
+    if len(shown) == len(rows):
+        return
+    if side_count == 1:
+        words = (f"{less:,} that changed less", f"{none:,} that changed nothing")
+    else:
+        words = (f"{less:,} that differ later", f"{none:,} that left both sides the same")
+    parts = [word for word, count in zip(words, (less, none), strict=True) if count]
+    yield Line(f"steps not shown: {', '.join(parts)}; --rows passes has all")
+
+
+def say_trace(facts: TraceFacts) -> Iterator[Line]:
+    """Say which pass made what an expression chooses, and which removed it."""
+    if facts.first_pass is None:
+        yield Line("no dump has an instruction for which the expression holds")
+        return
+    yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_step)}")
+    if facts.last_pass is None:
+        yield Line(f"{facts.left_count:,} of {facts.seen_count:,} are there to the end")
+    elif facts.going_on_count < facts.seen_count:
+        yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_step)}")
+    if facts.going_on_count:
+        names = ", ".join(facts.going_on_opcodes)
+        verb = plural(facts.going_on_count, "goes", "go")
+        text = f"{facts.going_on_count:,} of {facts.seen_count:,} {verb} on as {names}"
+        if facts.last_pass is not None and facts.going_on_count == facts.seen_count:
+            text += f", the last {_write_pass(facts.last_pass, facts.last_step)}"
+        yield Line(text)
+
+
+def _write_pass(name: str, step: int | None) -> str:
+    """Write which pass it was; without a step it is a text before or after all passes."""
+    if step is None:
+        return f"in the text {name}"
+    link = "" if name.startswith(("between ", "before ")) else "by "
+    return quote_braces(f"{link}{name} (step {step})")

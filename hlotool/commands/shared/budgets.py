@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from hlotool.analysis.collectives.machine import Machine
 from hlotool.check.baseline import Earlier
-from hlotool.check.budget import Budget
+from hlotool.check.config import Budget
 from hlotool.check.results import write_sentence
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run, plan_run, run_plan
 from hlotool.commands.shared.messages import fold_alike, say
 from hlotool.commands.shared.request import Request, progress
-from hlotool.table.units import format_field
 
 _NO_BASELINE = Earlier()
 _WORDS = {
@@ -43,9 +42,8 @@ def run_rules(
     plan = plan_run(
         rules,
         found,
-        earlier.modules,
+        earlier,
         request.assumptions.for_several(),  # what needs no chip is judged without one that fits
-        missing=earlier.missing,
         is_recorded=is_recorded,
     )
     with progress("checking", plan.size_bytes) as advance:
@@ -61,5 +59,5 @@ def enforce_budgets(request: Request, rules: Sequence[Rule]) -> int:
     run = run_rules(request, rules)
     for result in run.results:
         module = f" in {result.key}" if result.module else ""
-        say(f"{_WORDS[result.status]}{module}: {write_sentence(result, format_field)}")
+        say(f"{_WORDS[result.status]}{module}: {write_sentence(result)}")
     return run.exit_code

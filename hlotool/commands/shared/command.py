@@ -15,36 +15,17 @@ from typing import Any, Final
 import click
 
 from hlotool.commands import COMMANDS
-from hlotool.commands.shared.options import FORMATS, RowOptions, make_row_options, row_parameters
-from hlotool.commands.shared.output import check_options, print_document
+from hlotool.commands.shared.options import FORMATS, make_row_options, row_parameters
+from hlotool.commands.shared.output import check_options
 from hlotool.errors import UsageError
 from hlotool.table import DocumentSpec
-from hlotool.table.names import suggest
-
-__all__ = ["RowOptions", "document_command", "print_document"]  # what every command needs
 
 NO_NAMES: Final[Mapping[str, str]] = {}
 
 # The options that many commands share, by purpose and by the names of their parameters.
 PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
-    "Input": (
-        "stage",
-        "module",
-        "buffers",
-        "live_range",
-        "module_text",
-        "config",
-        "cache",
-        "dask",
-    ),
-    "Model": (
-        "chip",
-        "bandwidth",
-        "node_bandwidth",
-        "devices_per_node",
-        "latency",
-        "chip_file",
-    ),
+    "Input": ("stage", "module", "buffers", "live_range", "module_text", "config", "cache", "dask"),
+    "Model": ("chip", "bandwidth", "node_bandwidth", "devices_per_node", "latency", "chip_file"),
     "Rows": ("where", "sort", "limit", "rows", "by", "keeps_numbers", "columns", "is_wide"),
     "Output": ("is_json", "format", "units", "output", "color", "budget"),
 }
@@ -81,13 +62,9 @@ class HelpfulCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the command's own options, then those that many share."""
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-        own = [
-            record
-            for one in options
-            if one.name not in _SHARED and (record := one.get_help_record(ctx))
-        ]
+        own = [one.get_help_record(ctx) for one in options if one.name not in _SHARED]
         with formatter.section("Options"):
-            formatter.write_dl(own)
+            formatter.write_dl([record for record in own if record])
         if any(one.name in _SHARED for one in options):
             with formatter.section(f"Options of many commands ({_EXPLAINED})"):
                 for purpose, names in PURPOSES.items():
@@ -119,20 +96,16 @@ def _write_purpose(formatter: click.HelpFormatter, purpose: str, names: Sequence
 def _write_names(
     options: Sequence[click.Option], names: Sequence[str], ctx: click.Context
 ) -> Iterator[str]:
-    """Yield the options of some names as they are typed, `--where EXPR`, in that order."""
+    """Yield the options of some names as they are typed, `--where EXPR`, in that order.
+
+    What an option can be stands for its value if it finds room, else its name does.
+    """
     known = {one.name: one for one in options}
-    for name in names:
-        if name in known:
-            one = known[name]
-            value = "" if one.is_flag else f" {_name_value(one, ctx)}"
-            yield f"{'/'.join(one.opts)}{value}"
-
-
-def _name_value(option: click.Option, ctx: click.Context) -> str:
-    """Return what stands for an option's value: its words, if they find room, else its name."""
-    words = option.make_metavar(ctx)
-    is_long = isinstance(option.type, click.Choice) and len(words) > _MOST_WORDS
-    return (option.name or "").upper() if is_long else words
+    for one in (known[name] for name in names if name in known):
+        value = one.make_metavar(ctx)
+        if isinstance(one.type, click.Choice) and len(value) > _MOST_WORDS:
+            value = (one.name or "").upper()
+        yield "/".join(one.opts) + ("" if one.is_flag else f" {value}")
 
 
 class DocumentCommand(HelpfulCommand):
@@ -206,14 +179,6 @@ def documents_of(name: str) -> tuple[DocumentSpec, ...]:
     """Return the documents that a command can print."""
     documents: tuple[DocumentSpec, ...] = import_module(f"hlotool.commands.{name}").DOCUMENTS
     return documents
-
-
-def expect_command(name: str) -> str:
-    """Return the name of a command that prints documents, or raise UsageError."""
-    if name not in COMMANDS or not documents_of(name):
-        known = [one for one in COMMANDS if documents_of(one)]
-        raise UsageError(f"no command {name!r} has fields; {suggest(name, known)}")
-    return name
 
 
 def all_documents() -> tuple[DocumentSpec, ...]:

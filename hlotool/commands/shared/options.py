@@ -1,4 +1,4 @@
-"""The options that commands share, and the values they become.
+"""The options that commands share, the values they become, and how a shell completes them.
 
 Those about rows and output become `RowOptions`, those that name a dump, a machine and the
 configuration a `Request`, those about a directory of many programs `FleetOptions`.
@@ -8,32 +8,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.check.config import Config, find_config, read_config
-from hlotool.commands.shared.complete import (
-    complete_chip,
-    complete_fields,
-    complete_module,
-    complete_rows,
-)
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
 from hlotool.dump.files import StageChoice
+from hlotool.dump.find import resolve_inputs
 from hlotool.dump.read import STDIN
 from hlotool.dump.siblings import NamedFiles
 from hlotool.dump.stores import is_address
-from hlotool.errors import UsageError
+from hlotool.errors import HlotoolError, UsageError
 from hlotool.hlo import Module
 from hlotool.program.program import Assumptions
-from hlotool.table import DocumentSpec, Line
+from hlotool.table import DocumentSpec, Line, RowList
 from hlotool.table.quantity import parse_bandwidth, parse_time
 from hlotool.table.select import Query
 from hlotool.table.units import UNITS
@@ -45,20 +41,71 @@ if TYPE_CHECKING:
 _Command: TypeAlias = Callable[..., int | None]
 _Decorator: TypeAlias = Callable[[_Command], _Command]
 
+# Values that the shell completes, without reading a dump: eval "$(_HLOTOOL_COMPLETE=bash_source
+# hlotool)". Fields and row lists are those of the command, modules those that the names of files
+# tell. What only one command completes stands beside it.
+
+
+def completing(
+    find: Callable[[click.Context], Iterable[tuple[str, str]]],
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return what completes a word of those found, which come with their meanings, each once."""
+
+    def complete(
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG001  click's signature
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return _match(find(ctx), incomplete)
+
+    return complete
+
+
+def _match(named: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
+    found = {name: meaning for name, meaning in named if name.startswith(incomplete)}
+    return [CompletionItem(name, help=meaning or None) for name, meaning in found.items()]
+
+
+def _complete_fields(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001  click's signature
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Complete the last of several fields, of the rows that --rows names, else of all."""
+    *before, last = incomplete.split(",")
+    sign = last[:1] if last[:1] in {"+", "-"} else ""
+    start = "".join(f"{one}," for one in before) + sign
+    lists, wanted = _list_rows(ctx), ctx.params.get("rows")
+    chosen = [rows for rows in lists if rows.name == wanted] or lists
+    fields = (field for rows in chosen for field in rows.fields)
+    named = dict.fromkeys((f"{start}{one.name}", one.meaning) for one in fields)
+    return _match(named, incomplete)
+
+
+def _list_rows(ctx: click.Context) -> list[RowList]:
+    specs: tuple[DocumentSpec, ...] = getattr(ctx.command, "specs", ())
+    return [rows for spec in specs for rows in spec.row_lists]
+
+
+def _list_chips(_: click.Context) -> Iterable[tuple[str, str]]:
+    from hlotool.analysis.cost.chips import list_chips  # noqa: PLC0415  start-up time
+
+    return list_chips().items()
+
+
+def _list_modules(ctx: click.Context) -> Iterator[tuple[str, str]]:
+    """Yield the modules of the directory that PATH, or one of several, names."""
+    for path in ctx.args:  # click gives arguments their names only once every option has its value
+        with suppress(HlotoolError):
+            yield from ((one.name, path) for one in resolve_inputs(path.rpartition("=")[2]).inputs)
+
+
+complete_module: Final = completing(_list_modules)
+
+
 # Rows and output.
 
-FORMATS: Final = (
-    "table",
-    "json",
-    "jsonl",
-    "csv",
-    "tsv",
-    "parquet",
-    "markdown",
-    "folded",
-    "pprof",
-)
-COLORS: Final = ("auto", "always", "never")
+FORMATS: Final = ("table", "json", "jsonl", "csv", "tsv", "parquet", "markdown", "folded", "pprof")
 _WORD: Final = re.compile(r"[a-z_]+")
 _FOR_EYES: Final = frozenset({"table", "markdown"})
 
@@ -97,11 +144,11 @@ class RowOptions(Struct, frozen=True):
     def names(self, *fields: str) -> bool:
         """Whether one of these options names one of these fields."""
         said = f"{self.where} {self.sort} {self.by} {self.columns}"
-        return not set(_WORD.findall(said)).isdisjoint(fields)
+        return any(word in fields for word in _WORD.findall(said))
 
     def groups_by(self, *fields: str) -> bool:
         """Whether --by names one of these fields."""
-        return not set(_WORD.findall(self.by)).isdisjoint(fields)
+        return any(word in fields for word in _WORD.findall(self.by))
 
     def query(self, default_limit: int) -> Query:
         """Return the row options for the list that they act on."""
@@ -141,7 +188,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             metavar="[-]FIELD",
             default="",
             help="Sort rows by FIELD; -FIELD sorts descending.",
-            shell_complete=complete_fields,
+            shell_complete=_complete_fields,
         ),
         click.Option(
             ["-n", "--limit"],
@@ -154,14 +201,16 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             metavar="NAME",
             default="",
             help="The row list these options act on.",
-            shell_complete=complete_rows,
+            shell_complete=completing(
+                lambda ctx: ((rows.name, rows.meaning) for rows in _list_rows(ctx))
+            ),
         ),
         click.Option(
             ["--by"],
             metavar="FIELD,…",
             default="",
             help="Group rows by these fields, nested in this order.",
-            shell_complete=complete_fields,
+            shell_complete=_complete_fields,
         ),
         click.Option(
             ["--numbered", "keeps_numbers"],
@@ -173,7 +222,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             metavar="FIELD,…",
             default="",
             help="Choose columns; +FIELD adds one to those shown, -FIELD hides it.",
-            shell_complete=complete_fields,
+            shell_complete=_complete_fields,
         ),
         click.Option(
             ["-w", "--wide", "is_wide"], is_flag=True, help="Show all columns, untruncated."
@@ -189,7 +238,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
         ),
         click.Option(
             ["--color"],
-            type=click.Choice(COLORS),
+            type=click.Choice(["auto", "always", "never"]),
             default="auto",
             help="Colour tables: on a terminal, or where FORCE_COLOR is set, unless NO_COLOR is.",
         ),
@@ -198,7 +247,6 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
 
 # --stack.
 
-_STACK: Final = "stack"
 stack_option: Final = click.option(
     "--stack",
     "has_stacks",
@@ -210,8 +258,8 @@ stack_option: Final = click.option(
 def show_stacks(spec: DocumentSpec) -> DocumentSpec:
     """Return a declaration whose tables print the stacks, where their rows have any."""
     lists = (
-        rows.showing(rows.shown() | {_STACK})
-        if any(field.name == _STACK for field in rows.fields)
+        rows.showing(rows.shown() | {"stack"})
+        if any(field.name == "stack" for field in rows.fields)
         else rows
         for rows in spec.row_lists
     )
@@ -222,14 +270,8 @@ def explain_missing_stacks(module: Module | None) -> tuple[Line, ...]:
     """Say why there are no stacks, where the text of the module has none."""
     if module is None:
         return (Line("No stacks: they stand in the text of the module (--module-text)."),)
-    if not module.debug_info.frames:
-        return (
-            Line(
-                "No stacks: this text has no StackFrames table; older XLA prints the innermost "
-                "line alone."
-            ),
-        )
-    return ()
+    missing = "No stacks: this text has no StackFrames table; older XLA prints the innermost line"
+    return () if module.debug_info.frames else (Line(f"{missing} alone."),)
 
 
 # The configuration, and the machine to estimate times for.
@@ -252,7 +294,7 @@ _CHIP: Final = click.option(
     "--chip",
     metavar="NAME",
     help="Estimate times on this chip: h100, v5p, ….",
-    shell_complete=complete_chip,
+    shell_complete=completing(_list_chips),
 )
 _BANDWIDTH: Final = click.option(
     "--bandwidth", metavar="SPEED", help="Estimate transfers within a node at this speed: 450GB/s."
@@ -271,34 +313,32 @@ _DEVICES_PER_NODE: Final = click.option(
 _LATENCY: Final = click.option(
     "--latency", metavar="TIME", help="Add this much for each collective: 5us."
 )
-_CHIP_MEMORY: Final = click.option(
-    "--chip", metavar="NAME", help="Show what is left of this chip's memory: h100, v5p, …."
-)
 _CHIP_FILE: Final = click.option(
     "--chip-file",
     metavar="FILE",
     default="",
     help="TOML file of your own chips, in the form of chips.toml.",
 )
-_NODES: Final = (_NODE_BANDWIDTH, _DEVICES_PER_NODE)
+_CHIP_MEMORY: Final = click.option(
+    "--chip", metavar="NAME", help="Show what is left of this chip's memory: h100, v5p, …."
+)
 
 # Which of them a command takes; `take_machine` reads them all.
 CHIP_ALONE: Final = (_CHIP, _CHIP_FILE)
 CHIP_MEMORY: Final = (_CHIP_MEMORY, _CHIP_FILE)
-MACHINE: Final = (_CHIP, _BANDWIDTH, *_NODES, _CHIP_FILE)
-MACHINE_AND_LATENCY: Final = (_CHIP, _BANDWIDTH, *_NODES, _LATENCY, _CHIP_FILE)
+MACHINE: Final = (_CHIP, _BANDWIDTH, _NODE_BANDWIDTH, _DEVICES_PER_NODE, _CHIP_FILE)
+MACHINE_AND_LATENCY: Final = (*MACHINE[:-1], _LATENCY, _CHIP_FILE)
 
 
-def machine_options(options: Sequence[_Decorator]) -> _Decorator:
-    """Give a command options that name a machine; `take_machine` reads what was given."""
-    return lambda function: _add_options(function, options)
+def add_options(options: Sequence[_Decorator]) -> _Decorator:
+    """Give a command options, of which the help shows the first one first."""
 
+    def decorate(function: _Command) -> _Command:
+        for add in reversed(options):
+            function = add(function)
+        return function
 
-def _add_options(function: _Command, options: Sequence[_Decorator]) -> _Command:
-    """Add options to a command, of which the help shows the first one first."""
-    for add in reversed(options):
-        function = add(function)
-    return function
+    return decorate
 
 
 def take_machine(values: dict[str, Any], settings: Config) -> Machine | None:
@@ -308,11 +348,10 @@ def take_machine(values: dict[str, Any], settings: Config) -> Machine | None:
     a link must be known only where the options are about links, and name the chip; and only then
     must the chip fit. Raises UsageError for what does not go together.
     """
-    given = values.pop("chip", None)
     is_about_links = "bandwidth" in values
-    bandwidth, latency = values.pop("bandwidth", None), values.pop("latency", None)
-    between, chip_file = values.pop("node_bandwidth", None), values.pop("chip_file", "")
-    chip = given or settings.chip or None
+    names = ("chip", "bandwidth", "latency", "node_bandwidth")
+    given, bandwidth, latency, between = (values.pop(name, None) for name in names)
+    chip, chip_file = given or settings.chip or None, values.pop("chip_file", "")
     per_node = values.pop("devices_per_node", None) or settings.devices_per_node
     if not chip_file and {chip, bandwidth, latency, between, per_node} == {None}:
         return None
@@ -326,9 +365,7 @@ def take_machine(values: dict[str, Any], settings: Config) -> Machine | None:
         needs_link=is_about_links and bool(given),
     )
     machine = add_nodes(
-        machine,
-        per_node,
-        None if between is None else parse_bandwidth(between, "--node-bandwidth"),
+        machine, per_node, None if between is None else parse_bandwidth(between, "--node-bandwidth")
     )
     return replace(machine, must_fit=True) if machine and given else machine
 
@@ -337,7 +374,7 @@ def read_assumptions(values: dict[str, Any], config: Config) -> Assumptions:
     """Take the options that name a machine out of all; the rest is what the configuration says."""
     if not config.custom_calls:
         return Assumptions((), take_machine(values, config))
-    from hlotool.check.config import compile_call_costs  # noqa: PLC0415  brings pyparsing
+    from hlotool.check.rule import compile_call_costs  # noqa: PLC0415  brings pyparsing
 
     return Assumptions(compile_call_costs(config), take_machine(values, config))
 
@@ -376,7 +413,7 @@ def dump_options(function: _Command) -> _Command:
 
     What the command returns, if anything, is the exit code.
 
-    The options of `machine_options`, and what hlotool.toml says, become its assumptions.
+    The options of a machine, and what hlotool.toml says, become its assumptions.
     Budgets given with --budget are held against the dump after the answer is printed,
     unless the command is the one that does nothing else.
     """
@@ -401,7 +438,7 @@ def dump_options(function: _Command) -> _Command:
 
     # What a check recorded is read without a dump.
     argument = click.argument("path", metavar="PATH", required=function.__name__ != _CHECK)
-    return _add_options(call, (argument, *_DUMP_PARAMETERS))
+    return add_options((argument, *_DUMP_PARAMETERS))(call)
 
 
 # A directory of many programs.
@@ -430,13 +467,11 @@ class FleetOptions(Struct, frozen=True):
         self, assumptions: Assumptions, progress: Callable[[int], None]
     ) -> Iterator[FleetContext]:
         """Give what programs are measured with, the cache open and the cluster at hand."""
-        from hlotool.program.fleet import FleetContext  # noqa: PLC0415  start-up time
+        from hlotool.program.fleet import FleetContext, RowCache  # noqa: PLC0415  start-up time
 
         cache = executor = None
         with ExitStack() as stack:
             if self.cache:
-                from hlotool.program.row_cache import RowCache  # noqa: PLC0415  the same
-
                 cache = stack.enter_context(RowCache(self.cache))
             if self.dask:
                 from hlotool.dump.workers import connect_cluster  # noqa: PLC0415  the same

@@ -62,18 +62,6 @@ def _render_bytes(document: Document, options: RowOptions) -> bytes:
     return render_pprof(make_stacks(selection, weights), weights, made_by)
 
 
-def _expect_packages(form: str) -> None:
-    """Raise UsageError where the packages are not installed that a form needs."""
-    if form == "parquet":
-        from hlotool.export.parquet import expect_parquet
-
-        expect_parquet()
-    else:
-        from hlotool.export.profilers import expect_protobuf
-
-        expect_protobuf(f"--format {form}")
-
-
 def render_document(document: Document, options: RowOptions, look: Look) -> Iterator[str]:
     """Return the text of an answer in the form the options ask for, piece by piece.
 
@@ -86,7 +74,10 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         selected = [_select(document, rows, target, options) for rows in document.present()]
         return render_json(document, selected, __version__)
     if options.format in _OF_ROWS:
-        return _find_row_writer(options.format)(_select_alone(document, options))
+        from hlotool.table.formats import render_csv, render_jsonl, render_tsv
+
+        forms = {"jsonl": render_jsonl, "csv": render_csv, "tsv": render_tsv}
+        return forms[options.format](_select_alone(document, options))
     if options.format == "folded":
         from hlotool.export.profilers import find_weights, make_stacks, render_folded
 
@@ -104,13 +95,6 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
     return iter((render_tables(document, selections, look),))
 
 
-def _find_row_writer(form: str) -> Callable[[Selection], Iterator[str]]:
-    """Return what writes a form of rows alone."""
-    from hlotool.table.formats import render_csv, render_jsonl, render_tsv
-
-    return {"jsonl": render_jsonl, "csv": render_csv, "tsv": render_tsv}[form]
-
-
 def _select_alone(document: Document, options: RowOptions) -> Selection:
     """Return the rows that a form of rows alone holds."""
     target = find_target(document.spec, options, document)
@@ -122,14 +106,16 @@ def _select_alone(document: Document, options: RowOptions) -> Selection:
 def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
     """Refuse wrong row options before any dump is read.
 
-    A command that can print several documents takes options that fit one of them.
+    A command that can print several documents takes options that fit one of them. What is told is
+    the mistake that stands furthest behind in them: that answer understands most.
     """
     if options.format in _NO_TEXT:
-        _expect_packages(options.format)
-        _refuse_terminal(options)
+        _expect_form(options)
     errors = []
     for spec in specs:
-        for target in _possible_targets(spec, options):
+        # Another option, `--missed` say, may choose a list that is not the default.
+        is_open = not options.rows and any(rows.is_optional for rows in spec.row_lists)
+        for target in spec.row_lists if is_open else (None,):
             try:
                 rows = target or find_target(spec, options)
                 if rows is not None:
@@ -139,22 +125,23 @@ def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
             else:
                 return
     if errors:
-        raise max(errors, key=_how_far)
+        raise max(errors, key=lambda one: one.start if isinstance(one, PlacedError) else -1)
 
 
-def _how_far(error: HlotoolError) -> int:
-    """Say how much of the options an answer understands: where in them the mistake stands."""
-    return error.start if isinstance(error, PlacedError) else -1
+def _expect_form(options: RowOptions) -> None:
+    """Raise UsageError where what is no text lacks a package, or a terminal would show it."""
+    if options.format == "parquet":
+        from hlotool.export.parquet import expect_parquet
 
+        expect_parquet()
+    else:
+        from hlotool.export.profilers import expect_protobuf
 
-def _possible_targets(spec: DocumentSpec, options: RowOptions) -> tuple[RowList | None, ...]:
-    """Return the lists that row options may turn out to act on; None for the only one.
-
-    Another option, `--missed` say, may choose a list that is not the default.
-    """
-    if options.rows or not any(rows.is_optional for rows in spec.row_lists):
-        return (None,)
-    return spec.row_lists
+        expect_protobuf(f"--format {options.format}")
+    if not options.output and _is_terminal():
+        raise UsageError(
+            f"--format {options.format} is no text; name a file with --output, or use a pipe."
+        )
 
 
 def find_target(
@@ -221,36 +208,29 @@ def _say_unknown_fields(target: RowList | None, document: Document, options: Row
     """Say on stderr which fields no row tells by which rows are kept or sorted, and what would.
 
     For `--where` only if no row is left. Groups have no field that none of their rows tells: they
-    are refused.
+    are refused. What counts `once` in the place of a field is known by it, too.
     """
     rows = document.rows.get(target.name, ()) if target else ()
     if target is None or not rows:
         return
+
+    def is_unknown(name: str) -> bool:
+        read = target.field(name).getter()
+        return all(read(row) is None for row in rows)
+
     if options.where:
-        for field in _find_emptying(target, rows, options.where):
-            say(f"--where keeps nothing: no row tells {field.name}{_say_needs(field)}.")
+        from hlotool.table.expression.where import compile_where, find_fields  # slow to import
+
+        read = find_fields(options.where, target.fields)
+        unknown = [field for field in read if is_unknown(field.name)]
+        holds = compile_where(options.where, target.fields)
+        if unknown and not any(holds(row) for row in rows):
+            for field in unknown:
+                say(f"--where keeps nothing: no row tells {field.name}{_say_needs(field)}.")
     if options.sort and not options.by:
-        for field in _find_unsorted(target, rows, options.sort):
-            say(f"--sort {field.name} orders nothing: no row tells it{_say_needs(field)}.")
-
-
-def _find_emptying(target: RowList, rows: Sequence[object], where: str) -> list[Field]:
-    """Return the fields read that no row tells, if no row is kept."""
-    from hlotool.table.expression.where import compile_where, find_fields  # slow to import
-
-    read = find_fields(where, target.fields)
-    unknown = [field for field in read if all(field.getter()(row) is None for row in rows)]
-    holds = compile_where(where, target.fields)
-    return unknown if unknown and not any(holds(row) for row in rows) else []
-
-
-def _find_unsorted(target: RowList, rows: Sequence[object], sort: str) -> Iterator[Field]:
-    """Yield the fields to sort by that no row tells, nor what counts `once` in their place."""
-    for _, field in sort_keys(target, sort):
-        names = filter(None, (field.name, field.total_from))
-        reads = [target.field(name).getter() for name in names]
-        if all(read(row) is None for row in rows for read in reads):
-            yield field
+        for _, field in sort_keys(target, options.sort):
+            if all(map(is_unknown, filter(None, (field.name, field.total_from)))):
+                say(f"--sort {field.name} orders nothing: no row tells it{_say_needs(field)}.")
 
 
 def _say_needs(field: Field) -> str:
@@ -260,23 +240,20 @@ def _say_needs(field: Field) -> str:
 
 
 def make_look(options: RowOptions) -> Look:
-    """Ask the terminal, the environment and the options how a table should look."""
+    """Ask the terminal, the environment and the options how a table should look.
+
+    No colour beats any, and any a terminal that cannot show it.
+    """
     is_terminal = not options.output and _is_terminal()
-    has_color = _wants_color(is_terminal=is_terminal) if not options.output else False
+    environment = os.environ
+    has_color = is_terminal and environment.get("TERM") != "dumb"
+    has_color = not options.output and (bool(environment.get("FORCE_COLOR")) or has_color)
+    has_color = has_color and not environment.get("NO_COLOR")
     if options.color != "auto":
         has_color = options.color == "always"
     width = find_width() if is_terminal and not options.is_wide else None
     list_width = None if options.is_wide else _LIST_WIDTH
     return Look(options.units, width, list_width, has_color)
-
-
-def _wants_color(*, is_terminal: bool) -> bool:
-    """Ask the environment: no colour beats any, and any a terminal that cannot show it."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return is_terminal and os.environ.get("TERM") != "dumb"
 
 
 def _is_terminal() -> bool:
@@ -320,31 +297,18 @@ def write_bytes(data: bytes, output: str = "") -> None:
             sys.stdout.buffer.flush()
 
 
-def _refuse_terminal(options: RowOptions) -> None:
-    """Raise UsageError where a terminal would show what is no text."""
-    if not options.output and sys.stdout is not None and sys.stdout.isatty():
-        raise UsageError(
-            f"--format {options.format} is no text; name a file with --output, or use a pipe."
-        )
-
-
 @contextmanager
 def _told_stdout() -> Iterator[None]:
     """Say what is wrong with stdout; that nobody reads it any longer is nothing wrong."""
     try:
         yield
-    except BrokenPipeError:
-        _discard_stdout()
     except OSError as error:
-        _discard_stdout()
-        raise HlotoolError(f"cannot write the answer: {error.strerror}.") from error
-
-
-def _discard_stdout() -> None:
-    """Let what is still buffered go nowhere, so that the exit stays quiet."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    os.close(null)
+        # What is still buffered goes nowhere, so that the exit stays quiet.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+        if not isinstance(error, BrokenPipeError):
+            raise HlotoolError(f"cannot write the answer: {error.strerror}.") from error
 
 
 def _refuse_to_overwrite(output: str, document: Document) -> None:
@@ -378,7 +342,7 @@ def write_data(path: str, data: Iterable[bytes], option: str) -> None:
         _replace(target, data)
 
 
-def add_to_file(path: str, text: str, option: str, accept: Callable[[bytes], None]) -> None:
+def add_to_file(path: str, text: str, option: str, accept: Callable[[bytes], object]) -> None:
     """Add text to the end of a file, whole or not at all; a missing file is made.
 
     `accept` looks at what the file holds, and raises what it finds wrong. Of several processes

@@ -1,9 +1,8 @@
-"""That work goes on: shown on stderr, when stderr is a terminal and it lasts above a second.
+"""The dump that the user means, the one program of it that a command is about, and the wait for it.
 
-A bar where steps are counted, with an estimate of the time left: what is not done yet takes as long
-as what is. A spinner where they are not.
-
-The dump that the user means, and the one program of it that a command is about.
+That work goes on is shown on stderr, when stderr is a terminal and it lasts above a second: by a
+bar where steps are counted, with an estimate of the time left (what is not done yet takes as long
+as what is), by a spinner where they are not.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import cycle
 from threading import Event, Thread
 from typing import Any, Final, TypeVar
@@ -34,6 +34,110 @@ from hlotool.table.units import format_value
 
 T = TypeVar("T")
 
+_MOST_LISTED: Final = 12  # programs that --module leaves
+
+
+class Request(Struct, eq=False):
+    """Which dump the user means: PATH and the options that choose in it.
+
+    `budgets` are those of --budget, `config` is what the configuration says, `assumptions` what
+    it and the options say that no dump tells.
+    `found` is what PATH led to, once it was looked for: standard input can be read only once.
+    `told` are the notes that the user has.
+    """
+
+    path: str
+    stage: StageChoice = "after"
+    module: str | None = None
+    named: NamedFiles = field(default_factory=NamedFiles)
+    budgets: tuple[str, ...] = ()
+    config: Config = field(default_factory=Config)
+    assumptions: Assumptions = NO_ASSUMPTIONS
+    found: Inputs | None = None
+    told: set[str] = field(default_factory=set)
+
+    def find(self, also: tuple[TextKind, ...] = ()) -> Inputs:
+        """Return the inputs that PATH leads to, and tell the user what was passed over."""
+        if self.found is None:
+            self.found = resolve_inputs(self.path, self.stage, self.module, self.named, also=also)
+            self.tell(self.found.notes)
+        return self.found
+
+    def find_other(self, *kinds: TextKind) -> DumpFile | None:
+        """Return the file that PATH is, if that is a text of one of these kinds and no dump."""
+        found = self.find(kinds)
+        return found.inputs[0].other if len(found.inputs) == 1 else None
+
+    def tell(self, notes: tuple[str, ...]) -> None:
+        """Tell the user what was not told before."""
+        say_all(note for note in notes if note not in self.told)
+        self.told.update(notes)
+
+
+def load_one(request: Request, *, with_buffers: bool = False) -> Program:
+    """Read the one program a command is about.
+
+    Of several the one with the most allocated memory, and stderr says so; raises UsageError
+    where --module leaves several. The buffer assignment is read only on request.
+    """
+    found, path = request.find(), request.path
+    if len(found.inputs) == 1:
+        return _load(request, found.inputs[0], with_buffers=with_buffers)
+    if request.module is not None:
+        raise UsageError(*_list_matches(request, found))
+
+    chosen, size_bytes = find_largest(found)
+    why = f"the one with the most allocated memory ({format_value(size_bytes, Unit.BYTES)})"
+    if size_bytes is None:
+        why = "the first, as none has a readable buffer assignment"
+    say(
+        f"{len(found.inputs)} modules match in {path}; this shows {chosen.path}, {why}. "
+        "Choose with --module."
+    )
+    return _load(request, chosen, with_buffers=with_buffers)
+
+
+def _list_matches(request: Request, found: Inputs) -> tuple[str, ...]:
+    """Say which programs --module leaves, each by its place, which chooses it."""
+    shown = found.inputs[:_MOST_LISTED]
+    places = [short_path(one.path, found.path) for one in shown]
+    width = max(map(len, places))
+    more = len(found.inputs) - len(shown)
+    what = f"--module {request.module!r} matches {len(found.inputs)} programs in {found.path}"
+    return (
+        f"{what}; choose one by its place:",
+        *(f"  {place:<{width}}  {one.path}" for place, one in zip(places, shown, strict=True)),
+        *((f"  and {more} more",) if more else ()),
+    )
+
+
+def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
+    """Read a program, and tell the user what of it was not understood.
+
+    One that is cut short or damaged is read from another file with the same text, if there is one.
+    """
+    read = partial(
+        load_program, path=request.path, with_buffers=with_buffers, assumptions=request.assumptions
+    )
+    module = chosen.module
+    with spinner("reading"):
+        try:
+            program = read(chosen)
+        except ParseError as error:
+            is_module = module is not None and error.source.name == module.path
+            for twin in list_twins(module.raw_path) if module and is_module else ():
+                with suppress(HlotoolError):
+                    program = read(replace(chosen, module=twin))
+                    request.tell((f"{error.sentence()}. This is about {twin.path}, beside it.",))
+                    break
+            else:
+                raise
+    request.tell(note_files(program))
+    return program
+
+
+# That work goes on.
+
 PATIENCE_SECONDS = 1.0
 _TURN_SECONDS = 0.1
 
@@ -42,7 +146,7 @@ _TURN_SECONDS = 0.1
 def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
     """Give a function that says how many of `length` steps were done since its last call."""
     if sys.stderr is None or not sys.stderr.isatty():
-        yield _ignore
+        yield lambda _: None
         return
     meter = _Meter(label, length)
     try:
@@ -114,125 +218,3 @@ class _Meter:
         """Leave the bar's line, if there is one."""
         if self.bar is not None:
             self.bar.render_finish()
-
-
-def _ignore(steps: int) -> None:
-    """Do nothing: nobody is looking."""
-
-
-_MOST_LISTED: Final = 12  # programs that --module leaves
-
-
-class Request(Struct, eq=False):
-    """Which dump the user means: PATH and the options that choose in it.
-
-    `budgets` are those of --budget, `config` is what the configuration says, `assumptions` what
-    it and the options say that no dump tells.
-    `found` is what PATH led to, once it was looked for: standard input can be read only once.
-    `told` are the notes that the user has.
-    """
-
-    path: str
-    stage: StageChoice = "after"
-    module: str | None = None
-    named: NamedFiles = field(default_factory=NamedFiles)
-    budgets: tuple[str, ...] = ()
-    config: Config = field(default_factory=Config)
-    assumptions: Assumptions = NO_ASSUMPTIONS
-    found: Inputs | None = None
-    told: set[str] = field(default_factory=set)
-
-    def find(self, also: tuple[TextKind, ...] = ()) -> Inputs:
-        """Return the inputs that PATH leads to, and tell the user what was passed over."""
-        if self.found is None:
-            self.found = resolve_inputs(self.path, self.stage, self.module, self.named, also=also)
-            self.tell(self.found.notes)
-        return self.found
-
-    def find_other(self, *kinds: TextKind) -> DumpFile | None:
-        """Return the file that PATH is, if that is a text of one of these kinds and no dump."""
-        found = self.find(kinds)
-        return found.inputs[0].other if len(found.inputs) == 1 else None
-
-    def tell(self, notes: tuple[str, ...]) -> None:
-        """Tell the user what was not told before."""
-        say_all(note for note in notes if note not in self.told)
-        self.told.update(notes)
-
-
-def load_one(request: Request, *, with_buffers: bool = False) -> Program:
-    """Read the one program a command is about.
-
-    Of several the one with the most allocated memory, and stderr says so; raises UsageError
-    where --module leaves several. The buffer assignment is read only on request.
-    """
-    found, path = request.find(), request.path
-    if len(found.inputs) == 1:
-        return _load(request, found.inputs[0], with_buffers=with_buffers)
-    if request.module is not None:
-        raise UsageError(*_list_matches(request, found))
-
-    chosen, size_bytes = find_largest(found)
-    why = (
-        f"the one with the most allocated memory ({format_value(size_bytes, Unit.BYTES)})"
-        if size_bytes is not None
-        else "the first, as none has a readable buffer assignment"
-    )
-    say(
-        f"{len(found.inputs)} modules match in {path}; this shows {chosen.path}, {why}. "
-        "Choose with --module."
-    )
-    return _load(request, chosen, with_buffers=with_buffers)
-
-
-def _list_matches(request: Request, found: Inputs) -> tuple[str, ...]:
-    """Say which programs --module leaves, each by its place, which chooses it."""
-    shown = found.inputs[:_MOST_LISTED]
-    places = [short_path(one.path, found.path) for one in shown]
-    width = max(map(len, places))
-    more = len(found.inputs) - len(shown)
-    what = f"--module {request.module!r} matches {len(found.inputs)} programs in {found.path}"
-    return (
-        f"{what}; choose one by its place:",
-        *(f"  {place:<{width}}  {one.path}" for place, one in zip(places, shown, strict=True)),
-        *((f"  and {more} more",) if more else ()),
-    )
-
-
-def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
-    """Read a program, and tell the user what of it was not understood.
-
-    One that is cut short or damaged is read from another file with the same text, if there is one.
-    """
-    assumptions = request.assumptions
-    with spinner("reading"):
-        try:
-            program = load_program(
-                chosen, request.path, with_buffers=with_buffers, assumptions=assumptions
-            )
-        except ParseError as error:
-            twin = _load_twin(request, chosen, error, with_buffers=with_buffers)
-            if twin is None:
-                raise
-            program = twin
-    request.tell(note_files(program))
-    return program
-
-
-def _load_twin(
-    request: Request, chosen: Input, error: ParseError, *, with_buffers: bool
-) -> Program | None:
-    module = chosen.module
-    if module is None or error.source.name != module.path:
-        return None
-    for twin in list_twins(module.raw_path):
-        with suppress(HlotoolError):
-            program = load_program(
-                replace(chosen, module=twin),
-                request.path,
-                with_buffers=with_buffers,
-                assumptions=request.assumptions,
-            )
-            request.tell((f"{error.sentence()}. This is about {twin.path}, beside it.",))
-            return program
-    return None

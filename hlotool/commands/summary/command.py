@@ -1,12 +1,11 @@
-"""`hlotool summary`: one screen about a module, or a table of modules.
+"""`hlotool summary`: one screen about a module, or of a directory a row for each program.
 
-`hlotool summary DIR`: one row for each program, read in parallel, on one machine or many.
+Programs of a directory are read in parallel, on one machine or many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from shlex import quote
 from typing import Final
 
 import click
@@ -16,42 +15,38 @@ from hlotool.analysis.summary.report import (
     MODULES,
     SUMMARY,
     SUMMARY_DIRECTORY,
-    ProgramRow,
     Summary,
-    check_fit,
     choose_directory_columns,
     choose_summary_columns,
 )
 from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.memory_text import describe_usage
 from hlotool.commands.shared.messages import fold_alike, say, say_all
 from hlotool.commands.shared.options import (
     MACHINE,
     FleetOptions,
     RowOptions,
+    add_options,
     directory_options,
     dump_options,
-    machine_options,
 )
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request, load_one, progress
-from hlotool.commands.shared.usage_report import describe_usage
 from hlotool.commands.summary.text import (
+    point_to_program,
     say_collectives,
     say_findings,
+    say_fits,
     say_measured,
     say_memory,
     say_order,
     say_what,
     say_work,
 )
-from hlotool.dump.read import STDIN
 from hlotool.dump.text_kind import TextKind
-from hlotool.program.fleet import Member, measure_members
 from hlotool.program.program import Program
-from hlotool.table import Document, InputPaths, Line, Unit, quote_braces
+from hlotool.table import Document, InputPaths, Line
 from hlotool.table.quantity import parse_size
-from hlotool.table.select import sort_rows
-from hlotool.table.units import format_value
 
 _EXAMPLE: Final = """\
 hlotool summary dump/module_0001.jit_step.txt
@@ -62,15 +57,9 @@ _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
-@document_command(
-    "summary",
-    SUMMARY,
-    SUMMARY_DIRECTORY,
-    USAGE_REPORT,
-    example=_EXAMPLE,
-)
+@document_command("summary", SUMMARY, SUMMARY_DIRECTORY, USAGE_REPORT, example=_EXAMPLE)
 @dump_options
-@machine_options(MACHINE)
+@add_options(MACHINE)
 @click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
 @directory_options
 @click.option("--no-findings", is_flag=True, help="Leave out the findings.")
@@ -85,12 +74,11 @@ def summary(
         print_document(describe_usage(report, request, "spaces", "allocations"), options)
         return 0
     if not _asks_for_one(request, fleet, options):
-        return print_modules(request, fleet, options, limit)
+        return _print_modules(request, fleet, options, limit)
     fleet.refuse()
     program = load_one(request, with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
-    document = _describe(found, program, options, has_findings=not no_findings)
-    print_document(document, options)
+    print_document(_describe(found, program, options, has_findings=not no_findings), options)
     return 0
 
 
@@ -123,20 +111,10 @@ def _describe(
         rows["findings"] = found.findings
     if options.wants_overview or options.rows == "holders":
         rows["holders"] = program.list_holders(_MOST_HOLDERS)
-    blocks: dict[str, object] = {
-        "module": found.module,
-        "compilation": found.compilation,
-        "cost": found.cost,
-        "memory": found.memory,
-        "collectives": found.collectives,
-        "host": found.host,
-        "measured": found.measured,
-    }
-    if found.headroom is not None:
-        blocks["headroom"] = found.headroom
-    if found.bound is not None:
-        blocks["bound"] = found.bound
-        blocks["run_time"] = found.run_time
+    names = ["module", "compilation", "cost", "memory", "collectives", "host", "measured"]
+    names += ["headroom"] if found.headroom is not None else []
+    names += ["bound", "run_time"] if found.bound is not None else []
+    blocks = {name: getattr(found, name) for name in names}
     lines, above, notes = _place_prose(found, rows, options)
     return Document(
         spec=choose_summary_columns(found),
@@ -162,11 +140,8 @@ def _place_prose(
     if not options.wants_overview:
         is_ordered = options.rows == "findings" and not (options.sort or options.by)
         return what, {}, say_order(found.findings) if is_ordered else ()
-    memory, work = (
-        say_memory(found),
-        (*say_work(found), *say_collectives(found), *say_measured(found)),
-    )
-    findings = say_findings(found)
+    memory, findings = say_memory(found), say_findings(found)
+    work = (*say_work(found), *say_collectives(found), *say_measured(found))
     if len(rows.get("holders", ())) == _MOST_HOLDERS:
         note = f"of the values at the peak the {_MOST_HOLDERS:,} largest are looked at; "
         findings = (Line(f"{note}`hlotool buffers` has them all"), *findings)
@@ -176,7 +151,7 @@ def _place_prose(
     else:
         lines = (*lines, Line(""), *memory)
     if rows.get("loops"):
-        above["loops"] = work if above else (*work,)
+        above["loops"] = work
     else:
         notes = (*work, *((Line(""), *notes) if notes else ()))
     if not above:
@@ -184,38 +159,15 @@ def _place_prose(
     return lines, above, notes
 
 
-DOCUMENTS = (SUMMARY, SUMMARY_DIRECTORY)
-
-
-def _say_deeper(request: Request, rows: Sequence[ProgramRow]) -> tuple[Line, ...]:
-    """Say what to type to see one program, the first that could be read."""
-    readable = sort_rows(MODULES, [row for row in rows if row.error is None], "")
-    first = next((row for row in readable if isinstance(row, ProgramRow)), None)
-    if first is None or len(rows) == 1 or request.path == STDIN:
-        return ()
-    typed = f"hlotool summary {quote(request.path)} --module {quote(first.place)}"
-    return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
-
-
-def _say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
-    """Say which programs do not fit into so much memory, and of how many nobody can tell."""
-    found = check_fit(rows, limit_bytes)
-    limit = format_value(limit_bytes, Unit.BYTES)
-    named = [f"{'~ ' * row.is_estimate}{row.module} ({row.place})" for row in found.too_large]
-    said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
-    if not named:
-        said = f"none is larger than {limit}" if found.unknown_count else f"all fit in {limit}"
-    unknown = found.unknown_count
-    return Line(f"{said}; unknown of {unknown:,}" if unknown else said)
-
-
-def print_modules(
-    request: Request, fleet: FleetOptions, options: RowOptions, limit_bytes: int | None = None
+def _print_modules(
+    request: Request, fleet: FleetOptions, options: RowOptions, limit_bytes: int | None
 ) -> int:
     """Print the table of a directory; a program that cannot be read costs one row.
 
     Errors go to stderr too, alike ones as one; the exit code returned is that of the first one.
     """
+    from hlotool.program.fleet import Member, measure_members  # noqa: PLC0415  start-up time
+
     found = request.find()
     members = [Member(one, found.path) for one in found.inputs]
     with (
@@ -230,12 +182,15 @@ def print_modules(
     for error in fold_alike(errors, "--where 'error != null' --columns error -n 0 lists all"):
         say(error)
     rows = [each.row for each in measured]
-    notes = _say_deeper(request, rows) if options.wants_overview else ()
+    notes = point_to_program(request.path, rows) if options.wants_overview else ()
     if limit_bytes is not None:
-        notes = (_say_fits(rows, limit_bytes), *notes)
+        notes = (say_fits(rows, limit_bytes), *notes)
     paths = InputPaths(found.path)
     print_document(
         Document(choose_directory_columns(rows), paths, rows={"modules": rows}, notes=notes),
         options,
     )
     return next((each.exit_code for each in measured if each.exit_code), 0)
+
+
+DOCUMENTS = (SUMMARY, SUMMARY_DIRECTORY)

@@ -1,9 +1,13 @@
-"""The sentences of `hlotool summary FILE`: what it is, memory, work, collectives, findings."""
+"""The sentences of `hlotool summary`: what a program is, memory, work, collectives, findings.
+
+Those of one program are also the first screen of `hlotool report`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from shlex import quote
 from typing import Final
 
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
@@ -14,12 +18,22 @@ from hlotool.analysis.cost.report import COST, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
-from hlotool.analysis.summary.counts import ModuleFacts
-from hlotool.analysis.summary.report import BOUND, COLLECTIVES, COMPILATION, MODULE, Summary
+from hlotool.analysis.summary.report import (
+    BOUND,
+    COLLECTIVES,
+    COMPILATION,
+    MODULE,
+    MODULES,
+    ProgramRow,
+    Summary,
+    check_fit,
+)
 from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
-from hlotool.commands.shared.headroom import say_headroom
-from hlotool.commands.shared.messages import write_promised
-from hlotool.table import Block, Line, quote_braces
+from hlotool.commands.shared.memory_text import say_headroom, write_accuracy
+from hlotool.dump.read import STDIN
+from hlotool.table import Block, Line, Unit, quote_braces
+from hlotool.table.select import sort_rows
+from hlotool.table.units import format_value
 from hlotool.table.words import count_noun, list_some
 
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
@@ -41,17 +55,13 @@ _SCOPES: Final = {
 }
 
 
-def say_all(found: Summary) -> tuple[Line, ...]:
-    """Say all of it but the findings, without the tables between."""
-    parts = (say_what, say_memory, say_work, say_collectives, say_measured)
-    return tuple(line for say in parts for line in say(found))
-
-
 def say_what(found: Summary) -> tuple[Line, ...]:
     """Say what the program is, and under what it was compiled."""
     facts, compiled = found.module, found.compilation
     scheduled = "scheduled" if facts.is_scheduled else "not scheduled"
-    parts = [f"{{name}}: {facts.backend or 'backend unknown'}, {scheduled}, {_split(facts)}"]
+    devices = count_noun(facts.num_partitions, "partition")
+    devices += f" × {count_noun(facts.replica_count, 'replica')}"
+    parts = [f"{{name}}: {facts.backend or 'backend unknown'}, {scheduled}, {devices}"]
     if compiled.mesh:
         parts.append(quote_braces(f"mesh {' '.join(compiled.mesh)}"))
     lines = [
@@ -63,7 +73,11 @@ def say_what(found: Summary) -> tuple[Line, ...]:
             facts,
         ),
     ]
-    known = [_list_flags(compiled.flags)] if compiled.flags else []
+    known = []
+    if compiled.flags:  # those that find room on a line; JSON has them all
+        ends = accumulate(len(flag) + len(", ") for flag in compiled.flags)
+        count = max(1, sum(end <= _FLAGS_WIDTH for end in ends))
+        known.append(f"flags: {list_some(compiled.flags, count)}")
     known += [f"compiler cl_{compiled.build}"] if compiled.build is not None else []
     if known:
         lines.append(Line("; ".join(known)))
@@ -73,24 +87,12 @@ def say_what(found: Summary) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _split(facts: ModuleFacts) -> str:
-    partitions = count_noun(facts.num_partitions, "partition")
-    return f"{partitions} × {count_noun(facts.replica_count, 'replica')}"
-
-
-def _list_flags(flags: Sequence[str]) -> str:
-    """Name the flags that find room on a line; JSON has them all."""
-    ends = list(accumulate(len(flag) + len(", ") for flag in flags))
-    count = max(1, sum(end <= _FLAGS_WIDTH for end in ends))
-    return f"flags: {list_some(flags, count)}"
-
-
 def say_memory(found: Summary) -> tuple[Line, ...]:
     """Say how much memory it takes, and whether that fits."""
     memory = found.memory
     lines = [Line(f"memory: unknown, as {quote_braces(found.memory_unknown)}")]
     if memory is not None and memory.estimated:
-        allocated = write_promised("allocated", memory.estimated, memory.backend)
+        allocated = write_accuracy("allocated", memory.estimated, memory.backend)
         is_known = memory.estimated.allocated_bytes is not None
         temp = "at most " if memory.backend == "tpu" else ""
         text = f"allocated {allocated}, " if is_known else ""
@@ -273,3 +275,28 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
         return (Line(f"{said}."),)
     moved = "as traffic are the bytes that memory moves in it"
     return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)
+
+
+# A directory.
+
+
+def point_to_program(path: str, rows: Sequence[ProgramRow]) -> tuple[Line, ...]:
+    """Say what to type to see one program, the first that could be read."""
+    readable = sort_rows(MODULES, [row for row in rows if row.error is None], "")
+    first = next((row for row in readable if isinstance(row, ProgramRow)), None)
+    if first is None or len(rows) == 1 or path == STDIN:
+        return ()
+    typed = f"hlotool summary {quote(path)} --module {quote(first.place)}"
+    return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
+
+
+def say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
+    """Say which programs do not fit into so much memory, and of how many nobody can tell."""
+    found = check_fit(rows, limit_bytes)
+    limit = format_value(limit_bytes, Unit.BYTES)
+    named = [f"{'~ ' * row.is_estimate}{row.module} ({row.place})" for row in found.too_large]
+    said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
+    if not named:
+        said = f"none is larger than {limit}" if found.unknown_count else f"all fit in {limit}"
+    unknown = found.unknown_count
+    return Line(f"{said}; unknown of {unknown:,}" if unknown else said)

@@ -1,8 +1,9 @@
-"""How `hlotool check` answers: as other commands, and in the forms that CI reads."""
+"""The sentences of `hlotool check`: the headline, and each result in the forms that CI reads."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from hlotool import __version__
 from hlotool.check.config import Config
@@ -19,7 +20,6 @@ from hlotool.commands.shared.output import make_look, print_document, render_doc
 from hlotool.errors import UsageError
 from hlotool.export.ci import Outcome, relative_file, render_github, render_junit, render_sarif
 from hlotool.table import Document, Line
-from hlotool.table.units import format_field
 
 CI_FORMATS = ("github", "junit", "sarif")
 _SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -38,43 +38,41 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
         print_document(document, options)
         return
     outcomes = [_outcome(one, settings) for one in run.results]
-    if options.format == "github":
-        text = render_github(outcomes)
-        markdown = RowOptions(format="markdown", units=options.units)
-        _append_summary("".join(render_document(document, markdown, make_look(markdown))))
-    elif options.format == "junit":
-        text = render_junit(outcomes)
+    if options.format == "junit":
+        write_text((render_junit(outcomes),), options.output)
+    elif options.format == "sarif":
+        write_text((render_sarif(outcomes, __version__),), options.output)
     else:
-        text = render_sarif(outcomes, __version__)
-    write_text((text,), options.output, has_commands=options.format == "github")
+        markdown = RowOptions(format="markdown", units=options.units)
+        _append_summary(render_document(document, markdown, make_look(markdown)))
+        write_text((render_github(outcomes),), options.output, has_commands=True)
 
 
 def _headline(facts: CheckFacts) -> Line:
-    parts = ["{pass_count} pass"]
-    if facts.fail_count:
-        parts.insert(0, "{fail_count} exceeded")
-    if facts.warning_count:
-        parts.append("{warning_count} exceeded as warnings")
-    if facts.no_match_count:
-        parts.append("{no_match_count} with nothing to measure")
-    if facts.error_count:
-        parts.append("{error_count} in modules that cannot be read")
+    parts = {
+        "{fail_count} exceeded": facts.fail_count,
+        "{pass_count} pass": True,
+        "{warning_count} exceeded as warnings": facts.warning_count,
+        "{no_match_count} with nothing to measure": facts.no_match_count,
+        "{error_count} in modules that cannot be read": facts.error_count,
+    }
+    said = ", ".join(text for text, is_so in parts.items() if is_so)
     tone = "pass" if facts.ok else "fail"
-    return Line("budgets: " + ", ".join(parts), FACTS, facts, tone=tone)
+    return Line(f"budgets: {said}", FACTS, facts, tone=tone)
 
 
 def _outcome(result: RuleResult, settings: Config) -> Outcome:
     """Say in a sentence what a budget came to, and where to look."""
     root = os.environ.get("GITHUB_WORKSPACE", "") or _find_working_directory()
     file = result.source_file or settings.path or "hlotool.toml"
-    lines = {one.title: one.line for one in settings.budgets}
+    lines = {one.title: one.lines.line for one in settings.budgets}
     line = lines.get(result.name, 0) if result.source_file is None else result.source_line
     return Outcome(
         rule=result.name,
         module=result.key,
         status=result.status,
         is_warning=result.severity == "warning",
-        text=write_sentence(result, format_field),
+        text=write_sentence(result),
         advice=(result.message or "") if result.status != "pass" else "",
         file=_find_file(file, root),
         line=line or 0,
@@ -100,13 +98,13 @@ def _find_file(path: str, root: str) -> str:
     return inside
 
 
-def _append_summary(markdown: str) -> None:
+def _append_summary(markdown: Iterable[str]) -> None:
     """Add the answer to the step summary, if GitHub asks for one."""
     path = os.environ.get(_SUMMARY, "")
     if not path:
         return
     try:
         with open(path, "a", encoding="utf-8", newline="\n") as file:  # noqa: PTH123
-            file.write(markdown)
+            file.writelines(markdown)
     except OSError as error:
         raise UsageError(f"{_SUMMARY} {path}: {error.strerror}.") from error

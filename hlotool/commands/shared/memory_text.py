@@ -1,0 +1,142 @@
+"""What several commands say of memory: how good an estimate is, what fits, and a memory report.
+
+The sentences of `summary`, `buffers` and `report`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from hlotool.analysis.graph.backend import Backend
+from hlotool.analysis.memory.estimate import Promised, find_promise
+from hlotool.analysis.memory.figures import HEADROOM, Headroom, MemoryEstimate
+from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory_text import USAGE_FIGURES, USAGE_REPORT, compare_totals, list_usage
+from hlotool.commands.shared.messages import say
+from hlotool.commands.shared.request import Request
+from hlotool.dump.files import DumpFile
+from hlotool.dump.siblings import find_sibling
+from hlotool.dump.text_kind import TextKind
+from hlotool.errors import HlotoolError
+from hlotool.program.program import Program
+from hlotool.table import Document, InputPaths, Line, Unit, quote_braces
+from hlotool.table.units import format_value
+
+_PROMISED: Final[dict[Promised, str]] = {
+    "peak": "peak_bytes",
+    "temp_peak": "temp_peak_bytes",
+    "allocated": "allocated_bytes",
+}
+
+# What becomes of the rest of a chip's memory; docs.jax.dev/en/latest/gpu_memory_allocation.html.
+_RESERVED: Final[dict[Backend | None, str]] = {
+    "gpu": "JAX takes 75 % of a GPU's by default, or XLA_CLIENT_MEM_FRACTION of it",
+    "tpu": "the runtime keeps a part, and an out-of-memory message says what is left",
+}
+
+
+def write_accuracy(
+    figure: Promised, estimated: MemoryEstimate, backend: Backend | None, color: int = 0
+) -> str:
+    """Return the template of a figure, `{peak_bytes} (typically within 1 %)`.
+
+    The temp peak of space 0 is an upper bound on TPU.
+    """
+    name = _PROMISED[figure]
+    size: int | None = getattr(estimated, name)
+    promise = find_promise(figure, backend, color)
+    if promise is not None and size is not None:
+        return f"{{{name}}} (typically {promise.words(size)})"
+    is_most = figure == "temp_peak" and backend == "tpu" and not color
+    return f"at most {{{name}}}" if is_most else f"{{{name}}}"
+
+
+def say_headroom(headroom: Headroom) -> Line:
+    """Say in a line whether it fits, and what is left."""
+    if headroom.allocated_bytes is None:
+        return Line("{limit_bytes}: nothing tells how much is allocated", HEADROOM, headroom)
+    said = {None: "may fit in", True: "fits in", False: "does not fit in"}[headroom.fits]
+    by = ", by estimate" if headroom.is_estimate else ""
+    whole = ", all of {chip} (programs get less)" if headroom.chip else ""
+    text = f"{said} {{limit_bytes}}{by}{whole}: headroom {{headroom_bytes}}"
+    tone = "error" if headroom.fits is False else ""
+    return Line(f"{text}, code aside", HEADROOM, headroom, tone=tone)
+
+
+def explain_headroom(report: MemoryReport, headroom: Headroom) -> tuple[Line, ...]:
+    """Say the same with what is compared, and what becomes of the rest of a chip's memory."""
+    backend, estimated = report.figures.backend, report.figures.estimated
+    tone = "error" if headroom.fits is False else ""
+    size = ", tens of MiB," if backend == "tpu" else ""
+    rest = f"; the program's code{size} is not in the dump and comes on top"
+    allocated = "{allocated_bytes}"
+    verdict = "fits" if headroom.fits else "does not fit"
+    if estimated is not None:
+        allocated = write_accuracy("allocated", estimated, backend)
+        rest = "; some sizes are unknown" * estimated.is_lower_bound + rest
+        verdict += ", by estimate,"
+        if headroom.fits is None:
+            verdict = "an estimate cannot tell whether it fits"
+    text = f"{verdict} in {{limit_bytes}}: headroom {{headroom_bytes}}, allocated {allocated}{rest}"
+    if headroom.allocated_bytes is None:
+        text = (
+            "{limit_bytes}: there is no estimate of the allocated size on an unknown backend; "
+            "compare the peak instead."
+        )
+        tone = ""
+    lines = [Line(text, HEADROOM, headroom, tone=tone)]
+    if headroom.chip is not None:
+        why = f": {_RESERVED[backend]}" if backend in _RESERVED else ""
+        text = f"{{limit_bytes}} is all the memory of {{chip}}; programs get less{why}."
+        lines.append(Line(f"{text} --hbm takes what yours get.", HEADROOM, headroom))
+    return tuple(lines)
+
+
+# XLA's memory-usage report: as PATH, and beside a dump as a check of it.
+
+_NO_LIFETIMES: Final = (
+    "A report has no lifetimes: what is in use at once is not in it. Sizes are rounded."
+)
+
+
+def describe_usage(file: DumpFile, request: Request, *shown: str) -> Document:
+    """Return the answer about a report without a dump."""
+    from hlotool.oom.usage_report import parse_usage_report  # noqa: PLC0415  most have none
+
+    found = list_usage(parse_usage_report(file.read()))
+    name = quote_braces(os.path.basename(request.path))  # noqa: PTH119  paths stay strings
+    text = f"{name}: {{total_bytes}} in all; {{allocation_count}} allocations are listed"
+    return Document(
+        USAGE_REPORT,
+        InputPaths(request.path),
+        rows={"rows": found.slots, "allocations": found.allocations, "spaces": found.spaces},
+        scalars=found.figures,
+        lines=(Line(text, USAGE_FIGURES, found.figures),),
+        notes=(Line(_NO_LIFETIMES),),
+        shown=shown,
+    )
+
+
+def check_usage(program: Program) -> None:
+    """Say on stderr where the report beside a dump has other totals than its allocations."""
+    path, assignment = program.paths.buffers_path, program.assignment
+    file = find_sibling(path, TextKind.MEMORY_REPORT) if path else None
+    if file is None or assignment is None:
+        return
+    from hlotool.oom.usage_report import parse_usage_report  # noqa: PLC0415  the same
+
+    try:
+        found = compare_totals(parse_usage_report(file.read()), assignment)
+    except HlotoolError as error:
+        say(*str(error).split("\n"))
+        return
+    for each in found:
+        space = "in all" if each.space is None else f"in space {each.space}"
+        reported = format_value(each.reported_bytes, Unit.BYTES)
+        assigned = format_value(each.assigned_bytes, Unit.BYTES)
+        say(
+            f"{file.path}: {each.reported_bytes:,} bytes ({reported}) {space}, where the "
+            f"allocations of {path} are {each.assigned_bytes:,} ({assigned}); "
+            "the two are not of one compilation."
+        )
