@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -79,6 +80,19 @@ def _find_circle(graph: Mapping[str, Iterable[str]]) -> list[str] | None:
         circle: list[str] = error.args[1]
         return circle
     return None
+
+
+def test_pages_name_what_is_there() -> None:
+    """A path into hlotool/ that stands in the docs, `dump/stores`, is a file or a room."""
+    wrong = [
+        f"{page.name}: {name}"
+        for page in [PACKAGE.parent / "CONTRIBUTING.md", *(PACKAGE.parent / "docs").glob("*.md")]
+        for name in re.findall(r"`(?:hlotool/)?([a-z_]+/[a-z_/.]+)`", page.read_text("utf-8"))
+        if name.split("/")[0] in BELOW
+        and not (PACKAGE / name).exists()
+        and not (PACKAGE / f"{name}.py").exists()
+    ]
+    assert not wrong
 
 
 def test_start_up_is_light() -> None:
