@@ -1,7 +1,7 @@
 """A finding: one sentence about a module, of one of few kinds, with its size and an advice.
 
 `FINDING_MEANINGS` says when there is one of a code, `ADVICE` what to try; both are printed by
-`hlotool explain` and docs/findings.md. `Evidence` is what the finders read: the analyses of one
+`hlotool explain` and docs/summary.md. `Evidence` is what the finders read: the analyses of one
 module, and the sizes below which nothing is worth a finding.
 """
 
