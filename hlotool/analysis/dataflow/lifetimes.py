@@ -7,7 +7,7 @@ leaves it; values of one buffer are trimmed to abut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from hlotool.analysis.dataflow.schedule import Schedule, find_async_end, require
 from hlotool.analysis.dataflow.sharing import Groups, must_share
 from hlotool.analysis.dataflow.values import Dataflow, Position, Value, resolve, trace_values
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.hlo import Instruction, Module
+from hlotool.hlo import Alias, Instruction, Module
 from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.hlo.module import find_async_start
 from hlotool.hlo.opcodes import USES_NOTHING, USES_TOP_ONLY
@@ -79,9 +79,8 @@ def name_lifetimes(flow: Dataflow) -> Lifetimes:
 
 def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, LiveRange]:
     """Return the range of each value, trimmed where values share a buffer."""
-    rule = _RangeRule(flow.schedule)
     # XLA computes each range as if its value were alone, and trims those of a buffer afterwards.
-    ranges = {value: rule.range_of(value) for value in flow.values}
+    ranges = _range_alone(flow)
     for buffer in shared:
         # Each range ends where the next one of the buffer begins; the last takes the latest end.
         order = sorted(buffer, key=lambda value: (ranges[value].start, ranges[value].end))
@@ -101,63 +100,58 @@ def shared_buffers(flow: Dataflow) -> list[list[Value]]:
     with their outputs, everything that meets in a loop or a conditional, in-place operations.
     """
     groups: Groups[Value] = Groups()
+
+    def join(made: Instruction, given: Sequence[Instruction], aliases: Iterable[Alias]) -> None:
+        for alias in aliases:
+            if alias.number < len(given):
+                output = flow.value_at(made, alias.output_index)
+                operand = flow.value_at(given[alias.number], alias.index)
+                if output is not None and operand is not None:
+                    groups.join(output, operand)
+
     module = flow.schedule.module
-    for alias in module.header.aliases:
-        parameters = module.entry.parameters
-        if alias.number < len(parameters):
-            result = flow.value_at(module.entry.root, alias.output_index)
-            parameter = flow.value_at(parameters[alias.number], alias.index)
-            if result is not None and parameter is not None:
-                groups.join(result, parameter)
+    join(module.entry.root, module.entry.parameters, module.header.aliases)
     for value in flow.values:
         # What meets in a phi is one buffer: a loop's state stays where it is from round to round.
         for one in value.inputs or ():
             groups.join(value, resolve(one))
     for instruction in flow.schedule.sequence:
-        for pair in must_share(instruction):
-            if pair.operand < len(instruction.operands):
-                operand = instruction.operands[pair.operand]
-                output = flow.value_at(instruction, pair.output)
-                given = flow.value_at(operand, pair.operand_index)
-                if output is not None and given is not None:
-                    groups.join(output, given)
+        join(instruction, instruction.operands, must_share(instruction))
     return groups.all()
 
 
-class _RangeRule:
-    """When a value would be live if it shared its buffer with no other."""
+def _range_alone(flow: Dataflow) -> dict[Value, LiveRange]:
+    """Return when values would be live if each shared its buffer with no other.
 
-    def __init__(self, schedule: Schedule) -> None:
-        module = schedule.module
-        self.schedule = schedule
-        self.top_ends, self.nested_ends = _find_ends(schedule)
-        self.donated = {(alias.number, alias.index) for alias in module.header.aliases}
-        self.is_tpu = bool(schedule.async_contexts) and find_backend(module) == "tpu"
-
-    def range_of(self, value: Value) -> LiveRange:
-        """Return from the definition to the last use, or where what leaves is handed on."""
-        schedule, instruction = self.schedule, value.instruction
+    That is from the definition to the last use, or to where what leaves is handed on.
+    """
+    schedule, module = flow.schedule, flow.schedule.module
+    top, nested = _find_ends(schedule)
+    donated = {(alias.number, alias.index) for alias in module.header.aliases}
+    is_tpu = bool(schedule.async_contexts) and find_backend(module) == "tpu"
+    ranges: dict[Value, LiveRange] = {}
+    for value in flow.values:
+        instruction, computation = value.instruction, value.instruction.computation
         start = schedule.positions[instruction]
-        if instruction.opcode == "parameter":
-            start = schedule.spans[instruction.computation].start
-            is_entry = instruction.computation is schedule.module.entry
-            # The caller owns what is not donated, and may read it when the program is done.
-            if is_entry and (instruction.parameter_number, value.index) not in self.donated:
-                return LiveRange(start, schedule.end)
-        top, nested = self.top_ends, self.nested_ends
         end = (nested if value.index else top)[instruction]
         for seen, index in value.positions:
             there = (nested if index else top)[seen]
             if there > end:  # noqa: PLR1730  max() takes twice as long
                 end = there
-        done = find_async_end(schedule, instruction.computation)
+        done = find_async_end(schedule, computation)
         if done is not None:
             end = max(end, done)
-            if self.is_tpu:  # there, what an operation makes begins at its start
-                caller = schedule.callers[schedule.async_contexts[instruction.computation]]
-                first = find_async_start(caller)
-                start = max(start, schedule.positions.get(first, start)) if first else start
-        return LiveRange(start, max(end, start))
+        if instruction.opcode == "parameter":
+            start = schedule.spans[computation].start
+            is_donated = (instruction.parameter_number, value.index) in donated
+            # The caller owns what is not donated, and may read it when the program is done.
+            if computation is module.entry and not is_donated:
+                end = schedule.end
+        if done is not None and is_tpu:  # there, what an operation makes begins at its start
+            first = find_async_start(schedule.callers[schedule.async_contexts[computation]])
+            start = max(start, schedule.positions.get(first, start)) if first else start
+        ranges[value] = LiveRange(start, max(end, start))
+    return ranges
 
 
 def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruction, int]]:

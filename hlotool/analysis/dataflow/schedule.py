@@ -164,17 +164,11 @@ def number_post_order(schedule: Schedule) -> dict[Instruction, int]:
     in which they were made, which is not in a dump. Control dependencies do not count.
     """
     order: dict[Instruction, int] = {}
-    for computation in reversed(tuple(schedule.spans)):
-        _visit(computation, order)
-    return order
-
-
-def _visit(computation: Computation, order: dict[Instruction, int]) -> None:
-    """Give each instruction its place: depth-first, the first operand first."""
     opened: set[Instruction] = set()
-    for last in computation.instructions:
+    ends = (one for computation in reversed(schedule.spans) for one in computation.instructions)
+    for last in ends:
         pending = [] if last.users else [last]
-        while pending:
+        while pending:  # depth-first, the first operand first
             instruction = pending[-1]
             if instruction not in opened:
                 opened.add(instruction)
@@ -183,6 +177,7 @@ def _visit(computation: Computation, order: dict[Instruction, int]) -> None:
             pending.pop()
             if instruction not in order:
                 order[instruction] = len(order)
+    return order
 
 
 def find_async_end(schedule: Schedule, computation: Computation) -> int | None:

@@ -16,17 +16,16 @@ nothing is assumed there. Only the estimate asks; where an assignment is at hand
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
 from hlotool.analysis.dataflow.values import Position, Value
 from hlotool.analysis.graph.backend import Backend
-from hlotool.hlo import ArrayShape, Computation, Instruction, TupleShape
+from hlotool.hlo import Alias, ArrayShape, Computation, Instruction, TupleShape
 from hlotool.hlo.module import bound_operands
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE, VIEWS
 from hlotool.hlo.values import ShapeIndex
 
 MOST_STEPS: Final = 64  # bitcasts and tuples followed inside one fusion
-_ALIASING: Final = "output_to_operand_aliasing"
 _ANNOTATED: Final = frozenset(("custom-call", "async-start", "async-update"))
 _BY_OPCODE: Final = UPDATES_IN_PLACE | {
     "all-reduce-start",
@@ -38,35 +37,27 @@ _SHARING: Final = _BY_OPCODE | _ANNOTATED
 _FUSED: Final = _SHARING | VIEWS  # or lead to such a root
 
 
-class Sharing(NamedTuple):
-    """Output `output` of an instruction lies where operand `operand` lies at an index."""
-
-    operand: int
-    operand_index: ShapeIndex
-    output: ShapeIndex
-
-
-def must_share(instruction: Instruction) -> tuple[Sharing, ...]:
+def must_share(instruction: Instruction) -> tuple[Alias, ...]:
     """Return the pairs of operand and output that are one buffer."""
     opcode = instruction.opcode
     if opcode == "fusion":
-        return (*_annotated(instruction), *_fused(instruction))
+        return (*instruction.aliasing(), *_fused(instruction))
     if opcode in _ANNOTATED:
-        return _annotated(instruction)
+        return instruction.aliasing()
     return _by_opcode(instruction) if opcode in _BY_OPCODE else ()
 
 
-def _by_opcode(instruction: Instruction) -> tuple[Sharing, ...]:
+def _by_opcode(instruction: Instruction) -> tuple[Alias, ...]:
     opcode, count = instruction.opcode, len(instruction.operands)
     if opcode in {"dynamic-update-slice", "set-dimension-size"} and count:
-        return (Sharing(0, (), ()),)
+        return (Alias((), 0, ()),)
     if opcode == "scatter":
         return _one_to_one((count - 1) // 2)
     if opcode == "all-reduce-start":
         is_nvshmem = "nvshmem" in instruction.attributes.get("backend_config", "").lower()
         return () if is_nvshmem else _one_to_one(count)
     if opcode == "ragged-all-to-all" and count > 1:
-        return (Sharing(1, (), ()),)
+        return (Alias((), 1, ()),)
     if opcode in {"collective-permute", "collective-permute-start"} and (
         count == 4 and "slice_sizes" in instruction.attributes  # noqa: PLR2004
     ):
@@ -74,42 +65,33 @@ def _by_opcode(instruction: Instruction) -> tuple[Sharing, ...]:
         shape = instruction.operands[1].shape
         nested = range(len(shape.elements)) if isinstance(shape, TupleShape) else range(0)
         return (
-            Sharing(1, (), output),
-            *(Sharing(1, (number,), (*output, number)) for number in nested),
+            Alias(output, 1, ()),
+            *(Alias((*output, number), 1, (number,)) for number in nested),
         )
     return ()
 
 
-def _one_to_one(count: int) -> tuple[Sharing, ...]:
+def _one_to_one(count: int) -> tuple[Alias, ...]:
     """Operand i with output i; one operand with the whole output."""
     if count == 1:
-        return (Sharing(0, (), ()),)
-    return tuple(Sharing(number, (), (number,)) for number in range(count))
+        return (Alias((), 0, ()),)
+    return tuple(Alias((number,), number, ()) for number in range(count))
 
 
-def _annotated(instruction: Instruction) -> tuple[Sharing, ...]:
-    """Pairs that `output_to_operand_aliasing` states."""
-    if _ALIASING not in instruction.attributes:
-        return ()
-    return tuple(
-        Sharing(pair.number, pair.index, pair.output_index) for pair in instruction.aliasing()
-    )
-
-
-def _fused(fusion: Instruction) -> tuple[Sharing, ...]:
+def _fused(fusion: Instruction) -> tuple[Alias, ...]:
     """Pairs found inside a fusion: an in-place root whose operand is a parameter."""
     body = fusion.callee()
     if body is None or body.root.opcode not in _FUSED:
         return ()
-    found: list[Sharing] = []
+    found: list[Alias] = []
     # XLA asks what makes each output inside; only tuples and bitcasts are looked through.
     for index, _ in fusion.shape.leaves_with_index():
         root, at = follow(body.root, index)
         for pair in must_share(root) if root.opcode in _SHARING else ():
-            if pair.output == at and pair.operand < len(root.operands):
-                source, inner = follow(root.operands[pair.operand], pair.operand_index)
+            if pair.output_index == at and pair.number < len(root.operands):
+                source, inner = follow(root.operands[pair.number], pair.index)
                 if source.opcode == "parameter":
-                    found.append(Sharing(source.parameter_number, inner, index))
+                    found.append(Alias(index, source.parameter_number, inner))
     return tuple(found)
 
 
@@ -160,13 +142,10 @@ class SharingRule:
         number = user.operands.index(operand)
         if user.opcode != "fusion":
             return before == after and self._allows_other(user, number, output.index)
-        if before is after:
-            is_alike = True
-        elif self.backend == "gpu":
+        is_alike = before == after
+        if self.backend == "gpu" and not is_alike:
             is_same_count = before.element_count == after.element_count
             is_alike = is_same_count and before.unpadded_bytes == after.unpadded_bytes
-        else:
-            is_alike = before == after
         return is_alike and self._allows_fusion(user, number, output.index)
 
     def _allows_other(self, user: Instruction, number: int, index: ShapeIndex) -> bool:
@@ -314,8 +293,8 @@ def _enter_operands(one: Instruction, index: ShapeIndex) -> Iterator[Position]:
         yield from ((source, ()) for source in start.operands if source.shape == one.shape)
     else:
         for pair in must_share(one):
-            if pair.output == index and pair.operand < len(operands):
-                yield operands[pair.operand], pair.operand_index
+            if pair.output_index == index and pair.number < len(operands):
+                yield operands[pair.number], pair.index
         if opcode in _UPDATING:
             made = dict(one.shape.leaves_with_index()).get(index)
             yield from ((operand, ()) for operand in operands if operand.shape == made)

@@ -79,12 +79,17 @@ def resolve(value: Value) -> Value:
     return value
 
 
-class Dataflow(Struct, frozen=True):
-    """All values in the order of their definition; `nodes` are those seen at instructions."""
+class Dataflow(Struct, eq=False):
+    """All values in the order of their definition; `nodes` are those seen at instructions.
+
+    `trace_values` fills it. `loops` are the phis of loops' parameters, and the roots that join
+    them.
+    """
 
     schedule: Schedule
-    values: tuple[Value, ...]
-    nodes: dict[Instruction, ValueTree]
+    values: list[Value] = field(default_factory=list)
+    nodes: dict[Instruction, ValueTree] = field(default_factory=dict)
+    loops: list[tuple[ValueTree, Instruction]] = field(default_factory=list)
 
     def value_at(self, instruction: Instruction, index: ShapeIndex) -> Value | None:
         """Return the value seen at an index of an instruction's shape, None without one."""
@@ -94,57 +99,6 @@ class Dataflow(Struct, frozen=True):
                 return None
             node = node.children[number]
         return resolve(node.value) if node else None
-
-
-def trace_values(schedule: Schedule) -> Dataflow:
-    """Find the values of everything the entry runs, with the positions where they are seen."""
-    flow = Flow(schedule)
-    nodes = flow.nodes
-    # Callees stand before their calls, so all that a rule asks for is known but the end of a loop.
-    for instruction in schedule.sequence:
-        rule = RULES.get(instruction.opcode)
-        node = rule(flow, instruction) if rule else None
-        nodes[instruction] = node or flow.define(instruction)
-    # The values of a loop's last round flow into the phis of its parameter.
-    pending = [(phi, nodes[root]) for phi, root in flow.loops if root in nodes]
-    while pending:
-        phi, last = pending.pop()
-        if phi.value.inputs is not None:
-            phi.value.inputs.append(last.value)
-        pending += zip(phi.children, last.children, strict=False)
-    _replace_idle_phis([value for value in flow.values if value.is_phi])
-    values = tuple(value for value in flow.values if value.replacement is None)
-    _collect_positions(nodes)
-    return Dataflow(schedule, values, nodes)
-
-
-def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
-    """Tell every value where else it is seen."""
-    for instruction, node in nodes.items():
-        pending: list[tuple[ShapeIndex, ValueTree]] = [((), node)]
-        while pending:
-            index, (value, children) = pending.pop()
-            seen = value if value.replacement is None else resolve(value)
-            if seen.instruction is not instruction:
-                seen.positions.append((instruction, index))
-            if children:
-                pending += [(go_into(index, at), child) for at, child in enumerate(children)]
-
-
-@lru_cache(maxsize=4096)
-def go_into(index: ShapeIndex, number: int) -> ShapeIndex:
-    """Return the index of an element; few indices stand in many places, so each is one object."""
-    return (*index, number)
-
-
-class Flow:
-    """One pass over the schedule; loops are closed when all nodes are known."""
-
-    def __init__(self, schedule: Schedule) -> None:
-        self.schedule = schedule
-        self.nodes: dict[Instruction, ValueTree] = {}
-        self.values: list[Value] = []
-        self.loops: list[tuple[ValueTree, Instruction]] = []  # phis, and the root that joins them
 
     def define(
         self,
@@ -200,15 +154,56 @@ class Flow:
         return value
 
 
-_Rule = Callable[[Flow, Instruction], ValueTree | None]
+def trace_values(schedule: Schedule) -> Dataflow:
+    """Find the values of everything the entry runs, with the positions where they are seen."""
+    flow = Dataflow(schedule)
+    nodes = flow.nodes
+    # Callees stand before their calls, so all that a rule asks for is known but the end of a loop.
+    for instruction in schedule.sequence:
+        rule = RULES.get(instruction.opcode)
+        node = rule(flow, instruction) if rule else None
+        nodes[instruction] = node or flow.define(instruction)
+    # The values of a loop's last round flow into the phis of its parameter.
+    pending = [(phi, nodes[root]) for phi, root in flow.loops if root in nodes]
+    while pending:
+        phi, last = pending.pop()
+        if phi.value.inputs is not None:
+            phi.value.inputs.append(last.value)
+        pending += zip(phi.children, last.children, strict=False)
+    _replace_idle_phis([value for value in flow.values if value.is_phi])
+    flow.values = [value for value in flow.values if value.replacement is None]
+    _collect_positions(nodes)
+    return flow
 
 
-def _forward(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
+    """Tell every value where else it is seen."""
+    for instruction, node in nodes.items():
+        pending: list[tuple[ShapeIndex, ValueTree]] = [((), node)]
+        while pending:
+            index, (value, children) = pending.pop()
+            seen = value if value.replacement is None else resolve(value)
+            if seen.instruction is not instruction:
+                seen.positions.append((instruction, index))
+            if children:
+                pending += [(go_into(index, at), child) for at, child in enumerate(children)]
+
+
+@lru_cache(maxsize=4096)
+def go_into(index: ShapeIndex, number: int) -> ShapeIndex:
+    """Return the index of an element; few indices stand in many places, so each is one object."""
+    return (*index, number)
+
+
+_Rule = Callable[[Dataflow, Instruction], ValueTree | None]
+
+
+def _forward(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     """Pass on the first operand: bitcast, domain, opt-barrier, add-dependency and dones."""
     return flow.nodes.get(instruction.operands[0]) if instruction.operands else None
 
 
-def _element(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _element(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     return _child(_forward(flow, instruction), instruction.tuple_index)
 
 
@@ -216,72 +211,66 @@ def _child(node: ValueTree | None, number: int) -> ValueTree | None:
     return node.children[number] if node and 0 <= number < len(node.children) else None
 
 
-def _tuple(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _tuple(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     children = [flow.nodes.get(operand) for operand in instruction.operands]
     own = flow.value(instruction, instruction.shape, ())
     return ValueTree(own, tuple(child for child in children if child is not None))
 
 
-def _copy(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _copy(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     """Define the top of a copy; what a copied tuple points to is the same memory."""
     old = _forward(flow, instruction)
     own = flow.value(instruction, instruction.shape, ())
     return ValueTree(own, old.children if old else ())
 
 
-def _parameter(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _parameter(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     """Take a parameter's values from the call; those of the entry define their own."""
     caller = flow.schedule.callers.get(instruction.computation)
     if caller is None:
         return None
     number = instruction.parameter_number
-    if caller.opcode == "while":
-        init = flow.nodes.get(caller.operands[0])
-        if init is None:
-            return None
-        node = flow.define(instruction, inputs=[init])
-        flow.loops.append((node, caller.callees("body")[0].root))
-        return node
     if caller.opcode == "conditional":
         number = 1 + flow.schedule.numbers[instruction.computation]
     given = bound_operands(caller)
-    return flow.nodes.get(given[number]) if number < len(given) else None
+    node = flow.nodes.get(given[number]) if number < len(given) else None
+    if node is not None and caller.opcode == "while":
+        node = flow.define(instruction, inputs=[node])
+        flow.loops.append((node, caller.expect_callee("body").root))
+    return node
 
 
-def _while(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    body = instruction.callees("body")
+def _while(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     init = _forward(flow, instruction)
-    if init is None or not body or body[0].root not in flow.nodes:
-        return None
-    return flow.define(instruction, inputs=[flow.nodes[body[0].root], init])
+    last = flow.nodes.get(instruction.expect_callee("body").root)
+    return flow.define(instruction, inputs=[last, init]) if init and last else None
 
 
-def _call(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _call(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     callee = instruction.callee()
     return flow.nodes.get(callee.root) if callee else None
 
 
-def _conditional(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _conditional(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     branches = dict.fromkeys(instruction.called_computations())
     known = [node for one in branches if (node := flow.nodes.get(one.root)) is not None]
     return flow.define(instruction, inputs=known) if known else None
 
 
-def _async_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _async_start(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     """Define the tables and the context; operands and the wrapped result pass through."""
     given = [flow.nodes.get(operand) for operand in bound_operands(instruction)]
     return _start(flow, instruction, {0: given, 1: [_wrapped_result(flow, instruction)]})
 
 
-def _wrapped_result(flow: Flow, step: Instruction) -> ValueTree | None:
+def _wrapped_result(flow: Dataflow, step: Instruction) -> ValueTree | None:
     """Return what an asynchronous operation makes, None before all of it is bound."""
     start = find_async_start(step)
-    callee = start.callee() if start else None
-    return flow.nodes.get(callee.root) if callee else None
+    return _call(flow, start) if start else None
 
 
 def _start(
-    flow: Flow, instruction: Instruction, passed: dict[int, list[ValueTree | None]]
+    flow: Dataflow, instruction: Instruction, passed: dict[int, list[ValueTree | None]]
 ) -> ValueTree | None:
     """Define a tuple but for some elements, which hold one known node, or a tuple of them."""
     shape = instruction.shape
@@ -303,7 +292,7 @@ def _start(
     return ValueTree(own, tuple(children))
 
 
-def _async_update(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _async_update(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     """Pass on the step before; or bind more, as SparseCore does in a step of its own."""
     before = instruction.operands[0].shape if instruction.operands else instruction.shape
     if len(instruction.operands) > 1 or before != instruction.shape:
@@ -312,8 +301,11 @@ def _async_update(flow: Flow, instruction: Instruction) -> ValueTree | None:
     return flow.retable(instruction, instruction.shape, (), old) if old else None
 
 
-def _async_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Pass on the result; the step before has it, where it is not bound here."""
+def _done(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the result, the second element of a start's tuple; a done of several defines a table.
+
+    Where an asynchronous operation is bound by its last step, that has no such element.
+    """
     old = _child(_forward(flow, instruction), 1)
     if instruction.operands and awaits_result(instruction.operands[0]):
         old = _wrapped_result(flow, instruction)
@@ -322,25 +314,16 @@ def _async_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
 
 def _forward_into(slot: int) -> _Rule:
     """Define everything but the slot of a start's tuple that holds its operands again."""
-
-    def rule(flow: Flow, instruction: Instruction) -> ValueTree | None:
-        operands = [flow.nodes.get(operand) for operand in instruction.operands]
-        return _start(flow, instruction, {slot: operands})
-
-    return rule
+    return lambda flow, one: _start(
+        flow, one, {slot: [flow.nodes.get(each) for each in one.operands]}
+    )
 
 
-def _result_of_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Pass on the second element of a start's tuple; a done of several defines the table."""
-    old = _child(_forward(flow, instruction), 1)
-    return flow.retable(instruction, instruction.shape, (), old) if old else None
-
-
-def _copy_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _copy_done(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     return _child(_forward(flow, instruction), 0)
 
 
-def _recv_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
+def _recv_done(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     old = _copy_done(flow, instruction)
     shape = instruction.shape
     if old is None or isinstance(shape, ArrayShape) or len(shape.elements) < 1:
@@ -352,15 +335,15 @@ def _recv_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
 
 RULES: Final[dict[str, _Rule]] = {
     "add-dependency": _forward,
-    "all-gather-done": _result_of_start,
+    "all-gather-done": _done,
     "all-gather-start": _forward_into(0),
     "all-reduce-done": _forward,
-    "async-done": _async_done,
+    "async-done": _done,
     "async-start": _async_start,
     "async-update": _async_update,
     "bitcast": _forward,
     "call": _call,
-    "collective-permute-done": _result_of_start,
+    "collective-permute-done": _done,
     "collective-permute-start": _forward_into(0),
     "conditional": _conditional,
     "copy": _copy,
@@ -422,38 +405,23 @@ def _replace_single(circle: list[Value]) -> None:
 def _find_circles(phis: list[Value]) -> Iterator[list[Value]]:
     """Yield the sets of phis that reach each other, inputs before users (Tarjan, 1972)."""
     order: dict[Value, int] = {}
-    lowest: dict[Value, int] = {}
-    on_stack: set[Value] = set()
+    lowest: dict[Value, int] = {}  # on the stack, that each reaches
     stack: list[Value] = []
     for start in phis:
-        if start in order:
-            continue
-        walk = [(start, _phi_inputs(start))]
-        order[start] = lowest[start] = len(order)
-        stack.append(start)
-        on_stack.add(start)
-        while walk:
-            phi, inputs = walk[-1]
-            following = next(inputs, None)
-            if following is not None:
-                if following not in order:
-                    order[following] = lowest[following] = len(order)
-                    stack.append(following)
-                    on_stack.add(following)
-                    walk.append((following, _phi_inputs(following)))
-                elif following in on_stack:
-                    lowest[phi] = min(lowest[phi], order[following])
+        pending = [start]
+        while pending:
+            phi = pending[-1]
+            inputs = [value for value in phi.inputs or () if value.is_phi]
+            if phi not in order:
+                order[phi] = lowest[phi] = len(order)
+                stack.append(phi)
+                pending += [value for value in reversed(inputs) if value not in order]
                 continue
-            walk.pop()
-            if walk:
-                lowest[walk[-1][0]] = min(lowest[walk[-1][0]], lowest[phi])
+            pending.pop()
+            lowest[phi] = min([lowest[phi], *[lowest[value] for value in inputs]])
             if lowest[phi] == order[phi]:
                 circle = [stack.pop()]
                 while circle[-1] is not phi:
                     circle.append(stack.pop())
-                on_stack.difference_update(circle)
+                lowest |= dict.fromkeys(circle, len(phis))  # nobody who reaches these is of them
                 yield circle[::-1]
-
-
-def _phi_inputs(phi: Value) -> Iterator[Value]:
-    return iter([value for value in phi.inputs or () if value.inputs is not None])
