@@ -7,8 +7,8 @@ from each import for_each
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.values import trace_values
-from hlotool.analysis.memory.producers import index_definers
-from hlotool.analysis.memory.users import UseCounter, UseCounts
+from hlotool.analysis.memory.producers import ValueOrigins, index_definers
+from hlotool.analysis.memory.users import UseCounter
 from hlotool.hlo.buffers import BufferAssignment
 
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
@@ -36,6 +36,6 @@ def test_without_a_module_or_a_list_nothing_is_known() -> None:
     dump = DUMPS[0]
     bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
     value = dump.assignment.allocations[0].values[0]
-    assert UseCounts(None, bare, {}).of(value) is None
-    counted = UseCounts(dump.module, bare, index_definers(dump.module, bare))
-    assert counted.of(value) == UseCounts(None, dump.assignment, {}).of(value)
+    assert ValueOrigins(None, bare).count_uses(value) is None
+    listed = ValueOrigins(None, dump.assignment).count_uses(value)
+    assert ValueOrigins(dump.module, bare).count_uses(value) == listed

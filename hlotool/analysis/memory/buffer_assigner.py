@@ -109,9 +109,8 @@ def join_buffers(
     # Each memory space has a heap of its own, and values move only within it.
     for group in moving.values():
         reuse = Reuse(flow, ranges, rule)
-        left = reuse.place(group)
+        joined += reuse.share_heap(reuse.place(group))
         joined += [memory.buffers for memory in reuse.memory]
-        joined += _share_heap(flow, ranges, rule, left)
     joined.sort(key=lambda group: min([buffer.values[0].number for buffer in group]))
     return joined
 
@@ -123,19 +122,19 @@ MOST_TRIED: Final = 256  # of these, for one buffer, where its time just meets t
 class ReusedMemory(Struct, eq=False):
     """The memory of one output or donated parameter: its own buffer first, then its guests.
 
-    `held` are all their values as time goes by. Their ranges have at most an end in common, so
-    `starts` and `ends` grow too.
+    `held` are all their values as time goes by: their ranges have at most an end in common.
     """
 
     number: int
     buffers: list[HloBuffer] = field(default_factory=list)
     held: list[Value] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
 
 
 class Reuse:
-    """All memory of a space that may be reused, the largest first, and what lies where."""
+    """All memory of a space that may be reused, the largest first, and what lies where.
+
+    `place` comes first; `share_heap` is for what finds no place.
+    """
 
     def __init__(
         self, flow: Dataflow, ranges: Mapping[Value, LiveRange], rule: SharingRule
@@ -206,14 +205,16 @@ class Reuse:
         """
         for value in buffer.values:
             found = self.ranges[value]
-            for place in range(bisect_left(memory.ends, found.start), len(memory.held)):
-                if memory.starts[place] > found.end:
-                    break
+            first = bisect_left(memory.held, found.start, key=lambda one: self.ranges[one].end)
+            for place in range(first, len(memory.held)):
                 other = memory.held[place]
-                if found.end == memory.starts[place]:
+                there = self.ranges[other]
+                if there.start > found.end:
+                    break
+                if found.end == there.start:
                     may_meet = self._may_follow(value, other)
                 else:
-                    may_meet = memory.ends[place] == found.start and self._may_follow(other, value)
+                    may_meet = there.end == found.start and self._may_follow(other, value)
                 if not may_meet:
                     return False
             if value.instruction.opcode == "copy":
@@ -229,47 +230,39 @@ class Reuse:
         memory.buffers.append(buffer)
         for value in buffer.values:
             found = self.ranges[value]
-            place = bisect_left(memory.starts, found.start)
-            while place < len(memory.held) and memory.ends[place] < found.end:
-                place += 1
-            memory.held.insert(place, value)
-            memory.starts.insert(place, found.start)
-            memory.ends.insert(place, found.end)
+            insort(memory.held, value, key=self._time_of)
             self.memory_of[value] = memory
             if memory.number < MOST_REUSED:
                 self.usage.add(memory.number, found.start, found.end)
 
+    def share_heap(self, buffers: Iterable[HloBuffer]) -> list[list[HloBuffer]]:
+        """Let each value that is alone in its buffer be written over an operand, where it may.
 
-def _share_heap(
-    flow: Dataflow,
-    ranges: Mapping[Value, LiveRange],
-    rule: SharingRule,
-    buffers: Iterable[HloBuffer],
-) -> list[list[HloBuffer]]:
-    """Let each value that is alone in its buffer be written over an operand, where it may.
+        Follows HeapSimulator::RunComputation (xla/service/heap_simulator/heap_simulator.cc).
+        """
+        chains = [[buffer] for buffer in buffers]
+        chain_of = {chain[0].values[0]: chain for chain in chains if len(chain[0].values) == 1}
+        ends = {value: self.ranges[value].end for value in chain_of}
+        sharing = [one for one in chain_of if self.rule.concerns(one.instruction.opcode)]
+        for output in sorted(sharing, key=self._time_of):
+            for operand in output.instruction.operands:
+                source = self.flow.value_at(operand, ())
+                if (
+                    source is not None
+                    and ends.get(source) == self.ranges[output].start
+                    and self.rule.allows((source.instruction, source.index), output)
+                ):
+                    ends[source] = -1  # it is taken
+                    chain, other = chain_of[source], chain_of[output]
+                    chain += other
+                    other.clear()
+                    chain_of[output] = chain
+                    break
+        return [chain for chain in chains if chain]
 
-    Follows HeapSimulator::RunComputation (xla/service/heap_simulator/heap_simulator.cc).
-    """
-    chains = [[buffer] for buffer in buffers]
-    chain_of = {chain[0].values[0]: chain for chain in chains if len(chain[0].values) == 1}
-    ends = {value: ranges[value].end for value in chain_of}
-    sharing = [one for one in chain_of if rule.concerns(one.instruction.opcode)]
-    sharing.sort(key=lambda one: (ranges[one].start, ranges[one].end, one.number))
-    for output in sharing:
-        for operand in output.instruction.operands:
-            source = flow.value_at(operand, ())
-            if (
-                source is not None
-                and ends.get(source) == ranges[output].start
-                and rule.allows((source.instruction, source.index), output)
-            ):
-                ends[source] = -1  # it is taken
-                chain, other = chain_of[source], chain_of[output]
-                chain += other
-                other.clear()
-                chain_of[output] = chain
-                break
-    return [chain for chain in chains if chain]
+    def _time_of(self, value: Value) -> tuple[int, int, int]:
+        found = self.ranges[value]
+        return found.start, found.end, value.number
 
 
 class HeapBlock(Struct, eq=False):

@@ -6,8 +6,8 @@ the output back to where it comes from, to tell such copies from others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from hlotool.analysis.dataflow.sharing import follow, trace_sources
 from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.estimate import estimate_size
+from hlotool.analysis.memory.savings import Saving
 from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.buffers import ValueKey, format_position
 from hlotool.hlo.values import ShapeIndex
@@ -24,20 +25,7 @@ from hlotool.table import BYTES, NUMBER, column
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]
 
 
-class Donatable(Struct, frozen=True, dict=True):
-    """An array that may be donated, with what that gains beside others.
-
-    As `Held`, it is no part of what a row says, and has no fields; `add_gains` keeps the rest.
-    """
-
-    def together(self, others: Iterable[Donatable]) -> int:
-        """Return what donating all of these gains; 0 of what was written down and read back."""
-        measure: Callable[[list[ShapeIndex]], int] | None = self.__dict__.get("measure")
-        outputs = [output for one in others if (output := one.__dict__.get("output")) is not None]
-        return measure(outputs) if measure is not None else 0
-
-
-def _join_gains(row: DonationRow) -> Donatable | None:
+def _join_gains(row: DonationRow) -> Saving[Any] | None:
     return row.donatable
 
 
@@ -78,7 +66,7 @@ class DonationRow(Struct, frozen=True):
         str | None,
         column("the instruction that copies it first", heading="copied by", null_text=""),
     ]
-    donatable: Donatable | None = None
+    donatable: Saving[Any] | None = None
 
 
 def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:

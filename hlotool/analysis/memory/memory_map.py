@@ -64,25 +64,19 @@ class MemoryMap(Struct, frozen=True):
         self, position: int, color: int
     ) -> Iterator[tuple[Allocation, BufferValue, LiveRange]]:
         """Yield what is live at a position in a space, and when; zero-sized values left out."""
-        if self.lifetimes is None:
-            return
-        throughout = LiveRange(0, self.lifetimes.end)
         for allocation in self.placed(color):
             for value in allocation.values:
-                found = value.live or throughout
-                if found.start <= position <= found.end and value.size_bytes:
+                found = self.range_of(value)
+                if found and found.start <= position <= found.end and value.size_bytes:
                     yield allocation, value, found
 
     def blocks_of(self, values: Sequence[BufferValue]) -> list[OccupiedBlock]:
         """Return which bytes values hold, and when; empty without lifetimes."""
-        if self.lifetimes is None:
-            return []
-        throughout = LiveRange(0, self.lifetimes.end)
-        blocks = []
-        for value in values:
-            low, found = value.offset, value.live or throughout
-            blocks.append(OccupiedBlock(low, low + value.size_bytes, found.start, found.end))
-        return blocks
+        return [
+            OccupiedBlock(value.offset, value.offset + value.size_bytes, found.start, found.end)
+            for value in values
+            if (found := self.range_of(value))
+        ]
 
     def measure(self, allocation: Allocation) -> tuple[Curve, list[list[int]]] | None:
         """Return an allocation's bytes in use, and the places of its values that share bytes.
@@ -128,7 +122,7 @@ class MemoryMap(Struct, frozen=True):
 MOST_ALIASES: Final = 100  # named for one value; in-place chains have a handful
 
 
-class Holding(Struct, frozen=True):
+class Holding(Struct):
     """A live value that has bytes of its own: those of which it is the value born last.
 
     `occupied_bytes` counts them; `aliases` are the live values that lie in some of its
@@ -139,8 +133,23 @@ class Holding(Struct, frozen=True):
     value: BufferValue
     born: int
     dies: int
-    occupied_bytes: int
-    aliases: tuple[BufferValue, ...]
+    occupied_bytes: int = 0
+    aliases: tuple[BufferValue, ...] = ()
+
+    @property
+    def low(self) -> int:
+        """Its first byte in the allocation."""
+        return self.value.offset
+
+    @property
+    def high(self) -> int:
+        """The byte behind its last."""
+        return self.value.offset + self.value.size_bytes
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Smaller for who takes the bytes: born last, then the smaller number."""
+        return -self.born, self.value.number
 
 
 def list_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]:
@@ -150,51 +159,19 @@ def list_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]
     `occupied_bytes` add up to what is in use. Values without a byte of their own are only
     named as aliases. Empty without lifetimes.
     """
-    by_allocation: dict[int, list[_Live]] = {}
+    by_allocation: dict[int, list[Holding]] = {}
     for allocation, value, found in memory.live_at(position, color):
-        by_allocation.setdefault(allocation.number, []).append(_Live(allocation, value, found))
-    holdings = []
+        one = Holding(allocation, value, found.start, found.end)
+        by_allocation.setdefault(allocation.number, []).append(one)
     for live in by_allocation.values():
         _give_bytes(live)
-        aliases = _Aliases(live) if len(live) > 1 else None  # in an estimate most are alone
-        holdings += [
-            Holding(
-                one.allocation,
-                one.value,
-                one.found.start,
-                one.found.end,
-                one.own_bytes,
-                aliases.of(one) if aliases else (),
-            )
-            for one in live
-            if one.own_bytes
-        ]
+        if len(live) > 1:  # in an estimate most are alone
+            _name_aliases(live)
+    holdings = [one for live in by_allocation.values() for one in live if one.occupied_bytes]
     return sorted(holdings, key=lambda one: (-one.occupied_bytes, one.value.number))
 
 
-class _Live(Struct, eq=False):
-    """A live value while its bytes are given out."""
-
-    allocation: Allocation
-    value: BufferValue
-    found: LiveRange
-    own_bytes: int = 0
-
-    @property
-    def low(self) -> int:
-        return self.value.offset
-
-    @property
-    def high(self) -> int:
-        return self.value.offset + self.value.size_bytes
-
-    @property
-    def rank(self) -> tuple[int, int]:
-        """Smaller for who takes the bytes: born last, then the smaller number."""
-        return -self.found.start, self.value.number
-
-
-def _give_bytes(live: list[_Live]) -> None:
+def _give_bytes(live: list[Holding]) -> None:
     """Sweep over the bytes; each stretch goes to the value of the smallest rank over it."""
     starts = sorted(live, key=lambda one: one.low)
     borders = sorted({border for one in live for border in (one.low, one.high)})
@@ -208,38 +185,34 @@ def _give_bytes(live: list[_Live]) -> None:
         while heap and starts[heap[0][1]].high <= border:
             heappop(heap)
         if heap:
-            starts[heap[0][1]].own_bytes += borders[place + 1] - border
+            starts[heap[0][1]].occupied_bytes += borders[place + 1] - border
 
 
-class _Aliases:
-    """Finds the live values that touch the bytes of another, in the order of their first byte.
+def _name_aliases(live: list[Holding]) -> None:
+    """Tell each value that holds bytes which others touch them, in the order of their first byte.
 
     No more than MOST_ALIASES are looked at for one value: in a hand-made assignment all values
     may share their bytes, and naming each beside each would take quadratic time.
     """
-
-    def __init__(self, live: Sequence[_Live]) -> None:
-        self.starts = sorted(live, key=lambda one: one.low)
-        self.lows = [one.low for one in self.starts]
-        self.before: dict[int, list[_Live]] = {}  # by low: those that began below and reach it
-        open_values: list[tuple[int, int]] = []
-        reaching: dict[int, _Live] = {}
-        for place, one in enumerate(self.starts):
-            if one.low not in self.before:
-                while open_values and open_values[0][0] <= one.low:
-                    reaching.pop(heappop(open_values)[1])
-                self.before[one.low] = list(islice(reaching.values(), MOST_ALIASES))
-            heappush(open_values, (one.high, place))
-            reaching[place] = one
-
-    def of(self, one: _Live) -> tuple[BufferValue, ...]:
-        """Return the other values in the bytes of one, born last first."""
-        first = bisect_left(self.lows, one.low)
-        end = bisect_left(self.lows, one.high)
-        near = self.starts[first : min(end, first + MOST_ALIASES + 1)]
-        found = [other for other in (*self.before[one.low], *near) if other is not one]
-        found.sort(key=lambda other: other.rank)
-        return tuple(other.value for other in found[:MOST_ALIASES])
+    starts = sorted(live, key=lambda one: one.low)
+    lows = [one.low for one in starts]
+    before: dict[int, list[Holding]] = {}  # by low: those that began below and reach it
+    ends: list[tuple[int, int]] = []
+    reaching: dict[int, Holding] = {}
+    for place, one in enumerate(starts):
+        if one.low not in before:
+            while ends and ends[0][0] <= one.low:
+                reaching.pop(heappop(ends)[1])
+            before[one.low] = list(islice(reaching.values(), MOST_ALIASES))
+        heappush(ends, (one.high, place))
+        reaching[place] = one
+    for one in starts:
+        if one.occupied_bytes:
+            first, end = bisect_left(lows, one.low), bisect_left(lows, one.high)
+            near = starts[first : min(end, first + MOST_ALIASES + 1)]
+            found = [other for other in (*before[one.low], *near) if other is not one]
+            found.sort(key=lambda other: other.rank)
+            one.aliases = tuple(other.value for other in found[:MOST_ALIASES])
 
 
 def padding_bytes_of(value: BufferValue) -> int | None:

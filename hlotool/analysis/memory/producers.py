@@ -1,8 +1,8 @@
 """Where a value comes from: the opcode, scope and source line of what made it.
 
 Most values of an optimized program are made by instructions that say little of the user's program:
-a copy, an element of a loop's state, a fusion of several results. `Makers` goes from the definition
-back to what makes the value, `ValueOrigins` takes the first scope and line that are met there and,
+a copy, an element of a loop's state, a fusion of several results. So `ValueOrigins` goes from the
+definition back to what makes the value, and takes the first scope and line that are met there and,
 where there are none, those of what uses the value (`users`). Without a module, the instruction
 texts that the used-values section of an assignment repeats are all there is.
 
@@ -17,15 +17,17 @@ For `%w{1}` of a loop that stacks in each round what a fusion computes:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.sharing import follow
-from hlotool.analysis.dataflow.values import Dataflow, Position
+from hlotool.analysis.dataflow.values import Dataflow, Position, trace_values
 from hlotool.analysis.graph.calls import list_branches, list_callers
-from hlotool.analysis.memory.users import Users
+from hlotool.analysis.memory.users import UseCounter, Users
 from hlotool.analysis.origin import find_scope, is_of_loop
 from hlotool.hlo import Computation, Instruction, Module, SourceLocation, TupleShape
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
@@ -43,124 +45,6 @@ _UPDATING: Final = "dynamic-update-slice"
 _JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
 _ENTERED: Final = frozenset(("async-start", "call", "fusion"))
 _CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
-
-
-class Makers:
-    """Finds the instructions that make a value, for one module.
-
-    `callers` are the instructions, loops among them, that name each computation.
-    """
-
-    def __init__(
-        self, module: Module, callers: Mapping[Computation, Sequence[Instruction]]
-    ) -> None:
-        self.entry = module.entry
-        self.loops = {
-            computation: loop
-            for computation, found in callers.items()
-            if (loop := next((one for one in found if one.opcode == "while"), None))
-        }
-        self.loop_lines = {
-            (place.file, place.line)
-            for loop in dict.fromkeys(self.loops.values())
-            for one in (loop, *(condition.root for condition in loop.callees("condition")))
-            if (place := one.source_location())
-        }
-
-    def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
-        """Yield an instruction, then what makes its value: nearest first, at most MOST_MAKERS.
-
-        The last round of a loop makes its state, or what enters it where no round changes it;
-        the inside of a fusion, a call or an asynchronous start its result, the update what is
-        written in place, the operand what is only moved: copied, converted, cut out, brought
-        into another layout. Of what a loop does for itself, the operands are makers. An entry
-        parameter is yielded where the value is only moved from it.
-        """
-        pending = deque([_Step(instruction, index)])
-        seen = {(instruction, index)}
-        for _ in range(MOST_MAKERS):
-            if not pending:
-                return
-            step = pending.popleft()
-            yield step.instruction
-            for other in self.step_back(step):
-                one = other.instruction
-                place = one, other.shape_index
-                is_given = one.opcode == "parameter" and one.computation is self.entry
-                may_tell = one.opcode != "constant" and (other.is_moved or not is_given)
-                if may_tell and place not in seen:
-                    seen.add(place)
-                    pending.append(other)
-
-    def is_vague(self, instruction: Instruction) -> bool:
-        """Whether an instruction's scope and line are no value's own, if another's are known.
-
-        So it is where it runs others, where it is a fusion of several results, and where it is a
-        loop's own: there JAX cuts the state of a round out of arrays, stacks results and counts.
-        """
-        if instruction.opcode in CONTROL_FLOW:
-            return True
-        if instruction.opcode == "fusion" and isinstance(instruction.shape, TupleShape):
-            return True
-        return self._is_of_loop(instruction)
-
-    def is_in_loop_line(self, instruction: Instruction) -> bool:
-        """Whether an instruction's line is one that calls a loop, and so may be the loop's."""
-        place = instruction.source_location()
-        return place is not None and (place.file, place.line) in self.loop_lines
-
-    def _is_of_loop(self, instruction: Instruction) -> bool:
-        is_in_line = self.is_in_loop_line(instruction)
-        return is_in_line and is_of_loop(instruction.metadata().op_name)
-
-    def step_back(self, step: _Step) -> list[_Step]:
-        """Return where the search for what makes a value goes next."""
-        one, index = step.instruction, step.shape_index
-        opcode = one.opcode
-        if opcode == "parameter":
-            return self._before_parameter(step)
-        if opcode == "while":
-            return [step.to(body.root, index) for body in one.callees("body")]
-        if opcode == "conditional":
-            return [step.into(branch, index) for branch in list_branches(one)[:MOST_MAKERS]]
-        if opcode in _ENTERED:
-            callee = one.callee()
-            inner = index[1:] if opcode == "async-start" else index
-            return [step.into(callee, inner)] if callee else []
-        return self._before_operation(step)
-
-    def _before_operation(self, step: _Step) -> list[_Step]:
-        """Go from an operation to the operands that make its result, if any do."""
-        one = step.instruction
-        operands = one.operands[:_MOST_OPERANDS]
-        if one.opcode == _UPDATING:
-            return [step.to(each) for each in operands[1:2]]
-        is_joined = one.opcode == "custom-call" and one.custom_call_target == _JOINING
-        if is_joined or one.opcode in _MOVING:
-            index = step.shape_index if one.opcode == "opt-barrier" else ()
-            return [step.to(each, index) for each in operands[:1]]
-        if self._is_of_loop(one):
-            return [step.to(each)._replace(is_moved=False) for each in operands]
-        is_in_fusion = step.caller is not None and step.caller.instruction.opcode == "fusion"
-        if is_in_fusion and one.opcode not in _CALLING:
-            changed = step._replace(is_moved=False, is_handed_on=False)
-            return [changed.to(each) for each in operands]
-        return []
-
-    def _before_parameter(self, step: _Step) -> list[_Step]:
-        """Go from a parameter to what the loop, or the caller that only moves it, puts in."""
-        parameter, index = step.instruction, step.shape_index
-        loop = self.loops.get(parameter.computation)
-        if loop is not None:
-            last = [step.to(body.root, index) for body in loop.callees("body")]
-            is_kept = all((one.instruction, one.shape_index) == (parameter, index) for one in last)
-            return [step.to(each, index) for each in loop.operands[:1]] if is_kept else last
-        caller = step.caller
-        if caller is None or caller.instruction.opcode == "conditional" or not step.is_handed_on:
-            return []
-        number = parameter.parameter_number
-        outer = caller._replace(is_moved=step.is_moved)
-        return [outer.to(each, index) for each in caller.instruction.operands[number : number + 1]]
 
 
 class _Step(NamedTuple):
@@ -214,14 +98,17 @@ class ValueOrigin(Struct, frozen=True):
 
 
 class ValueOrigins:
-    """Finds where values come from, for one program; an estimate was made of `flow`."""
+    """Finds where the values of a program come from; an estimate was made of `flow`."""
 
     def __init__(
         self, module: Module | None, assignment: BufferAssignment, flow: Dataflow | None = None
     ) -> None:
         self.assignment = assignment
+        self.module = module
         self.search = _Search(module) if module else None
         self.definers = index_definers(module, assignment, flow) if module else {}
+        self._given = flow
+        self._counter = UseCounter()
 
     def of(self, value: BufferValue) -> ValueOrigin:
         """Return the origin of a value."""
@@ -264,6 +151,28 @@ class ValueOrigins:
             metadata.source_line or None,
             "own" if file else None,
         )
+
+    def count_uses(self, value: BufferValue) -> int | None:
+        """Return how many operands a value is: as the used-values section says, else counted.
+
+        None where neither tells.
+        """
+        if self.assignment.used is not None:
+            used = self.assignment.used.get(value.number)
+            return used.use_count if used else None
+        instruction, index = self.definers.get(value.instruction), value.index or ()
+        if instruction is None or self._flow is None:
+            return None
+        found = self._flow.value_at(instruction, index)
+        if found is None or (found.instruction, found.index) != (instruction, index):
+            return None
+        return self._counter.of(found)
+
+    @cached_property
+    def _flow(self) -> Dataflow | None:
+        if self._given is not None or self.module is None:
+            return self._given
+        return trace_values(flatten_schedule(self.module))
 
 
 def index_definers(
@@ -318,18 +227,32 @@ class _Sighting(Struct):
 
 
 class _Search:
-    """Looks for a scope and a line in one module."""
+    """Looks for a scope and a line in one module: from a value back to what makes it, and onwards.
+
+    `loops` are the while instructions by the computations that they name, `loop_lines` their source
+    lines.
+    """
 
     def __init__(self, module: Module) -> None:
         self.entry = module.entry
-        callers = list_callers(module, CONTROL_FLOW | {"fusion"})
-        self.makers = Makers(module, callers)
+        callers = list_callers(module, CONTROL_FLOW | {"fusion"})  # loops among them
         self.users = Users(callers)
+        self.loops = {
+            computation: loop
+            for computation, found in callers.items()
+            if (loop := next((one for one in found if one.opcode == "while"), None))
+        }
+        self.loop_lines = {
+            (place.file, place.line)
+            for loop in dict.fromkeys(self.loops.values())
+            for one in (loop, *(condition.root for condition in loop.callees("condition")))
+            if (place := one.source_location())
+        }
         self.of_makers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}
 
     def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
         """Look at what makes a value; what makes several results of an instruction, once."""
-        steps = self.makers.step_back(_Step(instruction, index))
+        steps = self._step_back(_Step(instruction, index))
         key = instruction, tuple((one.instruction, one.shape_index) for one in steps)
         found = self.of_makers.get(key)
         if found is None:
@@ -343,12 +266,12 @@ class _Search:
         """
         found = _Sighting()
         vague: list[Instruction] = []
-        for maker in self.makers.of(instruction, index):
+        for maker in self._list_makers(instruction, index):
             if maker.opcode == "parameter" and maker.computation is self.entry:
                 found.moved_parameter = maker.metadata().op_name or None
                 break
-            is_vague = self.makers.is_vague(maker)
-            if is_vague or self.makers.is_in_loop_line(maker):
+            is_vague = self._is_vague(maker)
+            if is_vague or self._is_in_loop_line(maker):
                 vague.append(maker)
             if not is_vague:
                 found.look_at(maker, with_line=maker not in vague[-1:])
@@ -370,3 +293,98 @@ class _Search:
             if (found.scope or found.line) and (is_first or best.is_vague > found.is_vague):
                 best = found
         return best
+
+    def _list_makers(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+        """Yield an instruction, then what makes its value: nearest first, at most MOST_MAKERS.
+
+        The last round of a loop makes its state, or what enters it where no round changes it;
+        the inside of a fusion, a call or an asynchronous start its result, the update what is
+        written in place, the operand what is only moved: copied, converted, cut out, brought
+        into another layout. Of what a loop does for itself, the operands are makers. An entry
+        parameter is yielded where the value is only moved from it.
+        """
+        pending = deque([_Step(instruction, index)])
+        seen = {(instruction, index)}
+        for _ in range(MOST_MAKERS):
+            if not pending:
+                return
+            step = pending.popleft()
+            yield step.instruction
+            for other in self._step_back(step):
+                one = other.instruction
+                place = one, other.shape_index
+                is_given = one.opcode == "parameter" and one.computation is self.entry
+                may_tell = one.opcode != "constant" and (other.is_moved or not is_given)
+                if may_tell and place not in seen:
+                    seen.add(place)
+                    pending.append(other)
+
+    def _is_vague(self, instruction: Instruction) -> bool:
+        """Whether an instruction's scope and line are no value's own, if another's are known.
+
+        So it is where it runs others, where it is a fusion of several results, and where it is a
+        loop's own: there JAX cuts the state of a round out of arrays, stacks results and counts.
+        """
+        if instruction.opcode in CONTROL_FLOW:
+            return True
+        if instruction.opcode == "fusion" and isinstance(instruction.shape, TupleShape):
+            return True
+        return self._is_of_loop(instruction)
+
+    def _is_in_loop_line(self, instruction: Instruction) -> bool:
+        """Whether an instruction's line is one that calls a loop, and so may be the loop's."""
+        place = instruction.source_location()
+        return place is not None and (place.file, place.line) in self.loop_lines
+
+    def _is_of_loop(self, instruction: Instruction) -> bool:
+        is_in_line = self._is_in_loop_line(instruction)
+        return is_in_line and is_of_loop(instruction.metadata().op_name)
+
+    def _step_back(self, step: _Step) -> list[_Step]:
+        """Return where the search for what makes a value goes next."""
+        one, index = step.instruction, step.shape_index
+        opcode = one.opcode
+        if opcode == "parameter":
+            return self._before_parameter(step)
+        if opcode == "while":
+            return [step.to(body.root, index) for body in one.callees("body")]
+        if opcode == "conditional":
+            return [step.into(branch, index) for branch in list_branches(one)[:MOST_MAKERS]]
+        if opcode in _ENTERED:
+            callee = one.callee()
+            inner = index[1:] if opcode == "async-start" else index
+            return [step.into(callee, inner)] if callee else []
+        return self._before_operation(step)
+
+    def _before_operation(self, step: _Step) -> list[_Step]:
+        """Go from an operation to the operands that make its result, if any do."""
+        one = step.instruction
+        operands = one.operands[:_MOST_OPERANDS]
+        if one.opcode == _UPDATING:
+            return [step.to(each) for each in operands[1:2]]
+        is_joined = one.opcode == "custom-call" and one.custom_call_target == _JOINING
+        if is_joined or one.opcode in _MOVING:
+            index = step.shape_index if one.opcode == "opt-barrier" else ()
+            return [step.to(each, index) for each in operands[:1]]
+        if self._is_of_loop(one):
+            return [step.to(each)._replace(is_moved=False) for each in operands]
+        is_in_fusion = step.caller is not None and step.caller.instruction.opcode == "fusion"
+        if is_in_fusion and one.opcode not in _CALLING:
+            changed = step._replace(is_moved=False, is_handed_on=False)
+            return [changed.to(each) for each in operands]
+        return []
+
+    def _before_parameter(self, step: _Step) -> list[_Step]:
+        """Go from a parameter to what the loop, or the caller that only moves it, puts in."""
+        parameter, index = step.instruction, step.shape_index
+        loop = self.loops.get(parameter.computation)
+        if loop is not None:
+            last = [step.to(body.root, index) for body in loop.callees("body")]
+            is_kept = all((one.instruction, one.shape_index) == (parameter, index) for one in last)
+            return [step.to(each, index) for each in loop.operands[:1]] if is_kept else last
+        caller = step.caller
+        if caller is None or caller.instruction.opcode == "conditional" or not step.is_handed_on:
+            return []
+        number = parameter.parameter_number
+        outer = caller._replace(is_moved=step.is_moved)
+        return [outer.to(each, index) for each in caller.instruction.operands[number : number + 1]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, combinations, groupby, islice, starmap
 from operator import itemgetter, neg
 from typing import Annotated, Final, Literal, TypeAlias, get_args
@@ -18,13 +19,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.schedule import find_problem
-from hlotool.analysis.memory.donation import Donatable, DonationRow, list_missed_outputs
+from hlotool.analysis.memory.donation import DonationRow, list_missed_outputs
 from hlotool.analysis.memory.figures import Headroom
 from hlotool.analysis.memory.intervals import Curve, add_curves
 from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows, find_parameter_tree, rows_at
-from hlotool.analysis.memory.savings import SpacePeak, Tenure, Tenures
+from hlotool.analysis.memory.savings import Saving, SpacePeak, Tenure, Tenures
 from hlotool.errors import InputError
 from hlotool.hlo import Module
 from hlotool.hlo.values import ShapeIndex
@@ -215,7 +216,7 @@ def _sort_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=lambda part: EASIEST_FIRST.index(part.kind)))
 
 
-class Part(Struct, frozen=True, eq=False):
+class Part(Struct, frozen=True, eq=False, dict=True):
     """Tenures one would do the same about; `of` is a scope, or a part of the arguments' tree."""
 
     kind: PartKind
@@ -226,6 +227,11 @@ class Part(Struct, frozen=True, eq=False):
     def title(self) -> str:
         """What it is called."""
         return PARTS[self.kind][0].format(self.of)
+
+    @cached_property
+    def temp_curve(self) -> Curve:
+        """What it holds among the temporaries; asked when all its tenures are known."""
+        return add_curves([tenure.curve() for tenure in self.tenures if tenure.is_temp])
 
 
 def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
@@ -238,8 +244,8 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     """
     told: dict[Tenure, dict[str, BufferRow]] = {}
     for row in all_rows(report, module, 0):
-        if row.held and row.held.tenure:
-            told.setdefault(row.held.tenure, {})[row.value] = row
+        if row.held and row.held.part:
+            told.setdefault(row.held.part, {})[row.value] = row
     missed = {key: row for row, key in list_missed_outputs(module)} if module else {}
     turn = _find_turn(report, module) if module else None
     parts: dict[tuple[PartKind, str], Part] = {}
@@ -368,7 +374,6 @@ class Reserved:
         step = len(points) // MOST_SAMPLES + 1
         stretches = (points[start : start + step] for start in range(0, len(points), step))
         self.samples = [max(stretch, key=itemgetter(1)) for stretch in stretches]
-        self._removed: dict[Part, Curve] = {}
         self._sketches: dict[Part, tuple[int, list[int]]] = {}
 
     def gain(self, parts: Iterable[Part]) -> int:
@@ -382,7 +387,7 @@ class Reserved:
         for tenure in (tenure for part in parts for tenure in part.tenures):
             if not tenure.is_temp:
                 elsewhere.setdefault(tenure.allocation.number, set()).add(tenure)
-        freed, change = 0, [self._curve_of(part) for part in parts]
+        freed, change = 0, [part.temp_curve for part in parts]
         for number, gone in elsewhere.items():
             kept = self.tenures[number] - gone
             if not any(tenure.is_owner for tenure in kept):
@@ -400,13 +405,6 @@ class Reserved:
         left = max(levels, default=0)
         return sum(freed for freed, _ in sketches) + self.temp.peak_bytes - left
 
-    def _curve_of(self, part: Part) -> Curve:
-        """Return what the temporaries of a part hold; added up once."""
-        if part not in self._removed:
-            temps = [tenure.curve() for tenure in part.tenures if tenure.is_temp]
-            self._removed[part] = add_curves(temps)
-        return self._removed[part]
-
     def _sketch(self, part: Part) -> tuple[int, list[int]]:
         """Return what a part frees at most, and what it holds at the samples."""
         if part not in self._sketches:
@@ -419,8 +417,7 @@ class Reserved:
                     or not any(other.is_owner for other in self.tenures[one.allocation.number])
                 )
             }
-            curve = self._curve_of(part)
-            held = [curve.at(position) for position, _ in self.samples]
+            held = [part.temp_curve.at(position) for position, _ in self.samples]
             self._sketches[part] = sum(one.size_bytes for one in owned), held
         return self._sketches[part]
 
@@ -446,11 +443,8 @@ def add_gains(
     measure = _Donations(report, module).measure
     found = []
     for row in rows:
-        donatable = Donatable()
-        output = row.output_index if row.status == "not-donated" else None
-        donatable.__dict__.update(measure=measure, output=output)
-        gain = donatable.together((donatable,))
-        found.append(replace(row, gain_bytes=gain, donatable=donatable))
+        saving = Saving.of(measure, row.output_index if row.status == "not-donated" else None)
+        found.append(replace(row, gain_bytes=saving.together((saving,)), donatable=saving))
     return tuple(found)
 
 
@@ -518,9 +512,9 @@ def choose_tenures(
         for row in rows_at(report, module, report.peak_of(color).position or 0, color)
     }
     return {
-        row.held.tenure
+        row.held.part
         for row in all_rows(report, module, None)
-        if row.held and row.held.tenure and holds(at_peak.get((row.value, row.space), row))
+        if row.held and row.held.part and holds(at_peak.get((row.value, row.space), row))
     }
 
 

@@ -7,7 +7,7 @@ it comes from, what uses it, whose parameter it is, and what would be saved with
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated, Final
 
 from msgspec import Struct, field
@@ -22,8 +22,7 @@ from hlotool.analysis.memory.memory_map import (
 )
 from hlotool.analysis.memory.producers import Teller, ValueOrigins
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.savings import Held, Tenures
-from hlotool.analysis.memory.users import UseCounts
+from hlotool.analysis.memory.savings import Saving, Tenure, Tenures
 from hlotool.analysis.origin import Stack, StackFrame, write_short_source
 from hlotool.hlo import ArrayShape, Module
 from hlotool.hlo.buffers import (
@@ -101,7 +100,7 @@ def allocation_rows(
     return rows
 
 
-def _join_gains(row: BufferRow) -> Held | None:
+def _join_gains(row: BufferRow) -> Saving[Tenure] | None:
     return row.held
 
 
@@ -223,7 +222,7 @@ class BufferRow(Struct, frozen=True):
     moved_parameter: Annotated[
         str | None, figure("the parameter of which it is a copy, a conversion or a part")
     ] = None
-    held: Held | None = None
+    held: Saving[Tenure] | None = None
 
 
 def rows_at(
@@ -240,8 +239,7 @@ def rows_at(
     """
     colors = report.map.colors() if color is None else (color,)
     held = [one for each in colors for one in list_holdings(report.map, position, each)[:most]]
-    describer = _Describer(report, module, {one.value for one in held})
-    return [describer.describe(one.allocation, one.value, one) for one in held]
+    return _describe(report, module, [(one.allocation, one.value, one) for one in held])
 
 
 def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> list[BufferRow]:
@@ -259,42 +257,35 @@ def describe_values(
     report: MemoryReport, module: Module | None, wanted: Collection[BufferValue]
 ) -> list[BufferRow]:
     """Return the rows of some values, in their order, without what they hold at an instant."""
-    describer = _Describer(report, module, frozenset(wanted))
     homes = {
         value: allocation
         for allocation in report.map.assignment.allocations
         for value in allocation.values
     }
-    return [describer.describe(homes[value], value) for value in wanted]
+    return _describe(report, module, [(homes[value], value, None) for value in wanted])
 
 
-class _Describer:
-    """Writes the rows of some values of a program."""
-
-    def __init__(
-        self, report: MemoryReport, module: Module | None, wanted: Collection[BufferValue]
-    ) -> None:
-        self.module = module
-        self.memory = report.map
-        self.is_estimate = report.figures.sizes_from == "estimate"
-        self.origins = ValueOrigins(module, self.memory.assignment, report.flow)
-        self.tenures = Tenures(self.memory, wanted)
-        definers = self.origins.definers
-        self.uses = UseCounts(module, self.memory.assignment, definers, report.flow)
-
-    def describe(
-        self, allocation: Allocation, value: BufferValue, holding: Holding | None = None
-    ) -> BufferRow:
-        """Write all of a value, and what it holds where that is asked at an instant."""
-        live = None if allocation.is_thread_local else self.memory.range_of(value)
-        origin = self.origins.of(value)
-        name = find_parameter_name(allocation, self.module, self.memory.assignment)
+def _describe(
+    report: MemoryReport,
+    module: Module | None,
+    told: Sequence[tuple[Allocation, BufferValue, Holding | None]],
+) -> list[BufferRow]:
+    """Write all of some values, and what they hold where that is asked at an instant."""
+    memory = report.map
+    is_estimate = report.figures.sizes_from == "estimate"
+    origins = ValueOrigins(module, memory.assignment, report.flow)
+    tenures = Tenures(memory, {value for _, value, _ in told})
+    rows = []
+    for allocation, value, holding in told:
+        live = None if allocation.is_thread_local else memory.range_of(value)
+        origin = origins.of(value)
+        name = find_parameter_name(allocation, module, memory.assignment)
         number = allocation.parameter
         made_in = None if origin.scope_from == "user" else origin.scope
         used_in = _mark(origin.scope, origin.scope_from)
         source = write_short_source(origin.source_file, origin.source_line)
-        held = self.tenures.find_held(allocation, value)
-        return BufferRow(
+        held = tenures.find_saving(allocation, value)
+        row = BufferRow(
             **asdict(origin),
             occupied_bytes=holding.occupied_bytes if holding else None,
             gain_bytes=held.together((held,)) if held else None,
@@ -314,16 +305,18 @@ class _Describer:
             unpadded_bytes=unpadded_bytes_of(value),
             padding_bytes=padding_bytes_of(value),
             aliases=tuple(alias.name for alias in holding.aliases) if holding else (),
-            allocation=None if self.is_estimate else allocation.number,
-            offset=None if self.is_estimate else value.offset,
+            allocation=None if is_estimate else allocation.number,
+            offset=None if is_estimate else value.offset,
             space=value.color,
             is_donated=allocation.is_donated,
             live_positions=live.end - live.start + 1 if live else None,
-            use_count=self.uses.of(value),
+            use_count=origins.count_uses(value),
             parameter=name or (None if number is None else str(number)),
             parameter_tree=find_parameter_tree(name) if name else None,
             held=held,
         )
+        rows.append(row)
+    return rows
 
 
 def _mark(text: str | None, told_by: Teller | None) -> str | None:

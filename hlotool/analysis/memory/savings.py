@@ -18,8 +18,9 @@ values may come out otherwise.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable
-from typing import Final
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from typing import Final, Generic, Self, TypeVar
 
 from msgspec import Struct
 
@@ -112,28 +113,38 @@ class SpacePeak:
         return max(rows[row][begin], rows[row][end - (1 << row)], *around)
 
 
-class Held(Struct, frozen=True, dict=True):
-    """The bytes that a value holds, with the peak of their space.
+T = TypeVar("T")
+
+
+class Saving(Struct, Generic[T], frozen=True, dict=True):
+    """The part of memory that a row is about, with what measures the gain of several parts.
 
     It is no part of what a row says: rows are compared, and written down, without it. So it has no
-    fields; `Tenures` keeps the rest beside them.
+    fields; what it keeps stands beside them.
     """
 
+    @classmethod
+    def of(cls, measure: Callable[[list[T]], int], part: T | None) -> Self:
+        """Keep a part, None where nothing can be gained, and what measures it."""
+        found = cls()
+        found.__dict__.update(measure=measure, part=part)
+        return found
+
     @property
-    def tenure(self) -> Tenure | None:
-        """Its bytes; None of a value without a byte, in thread-local memory, and if read back."""
-        return self.__dict__.get("tenure")
+    def part(self) -> T | None:
+        """The part; None of what was written down and read back too."""
+        return self.__dict__.get("part")
 
-    def together(self, others: Iterable[Held]) -> int:
-        """Return how far the peak falls without all of these, itself not counted unless named.
+    def together(self, others: Iterable[Saving[T]]) -> int:
+        """Return what is gained without all of these, itself not counted unless named.
 
-        The gains of several spaces are added up.
+        Gains that are measured apart, as those of several spaces, are added up.
         """
-        parts: dict[SpacePeak, list[Tenure]] = {}
+        parts: dict[Callable[[list[T]], int], list[T]] = defaultdict(list)
         for one in others:
-            if one.tenure is not None:
-                parts.setdefault(one.__dict__["peak"], []).append(one.tenure)
-        return sum(peak.gain(tenures) for peak, tenures in parts.items())
+            if one.part is not None:
+                parts[one.__dict__["measure"]].append(one.part)
+        return sum(measure(found) for measure, found in parts.items())
 
 
 class Tenures:
@@ -145,7 +156,7 @@ class Tenures:
         self._known: dict[int, dict[BufferValue, Tenure]] = {}
         self._peaks: dict[int, SpacePeak] = {}
 
-    def find_held(self, allocation: Allocation, value: BufferValue) -> Held | None:
+    def find_saving(self, allocation: Allocation, value: BufferValue) -> Saving[Tenure] | None:
         """Return what a row keeps of a value's bytes, None where nothing says when values live."""
         color = allocation.color
         if color not in self._peaks:
@@ -153,31 +164,26 @@ class Tenures:
             if curve is None:
                 return None
             self._peaks[color] = SpacePeak(curve)
-        held = Held()
-        held.__dict__.update(peak=self._peaks[color], tenure=self.of(allocation).get(value))
-        return held
+        return Saving.of(self._peaks[color].gain, self.of(allocation).get(value))
 
     def of(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
         """Return the tenure of each wanted value of an allocation; one without a byte has none.
 
         None of them has where nothing says when values live, or in thread-local memory.
         """
-        known = self._known.get(allocation.number)
-        if known is None:
-            known = self._known[allocation.number] = self._work_out(allocation)
-        return known
-
-    def _work_out(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
+        found = self._known.get(allocation.number)
+        if found is not None:
+            return found
+        found = self._known[allocation.number] = {}
         lifetimes, values = self.memory.lifetimes, allocation.values
         if lifetimes is None or allocation.is_thread_local:
-            return {}
+            return found
         places = range(len(values))
         wanted = {at for at in places if values[at].size_bytes and values[at] in self.wanted}
         # A single value, as in most allocations of an estimate, needs no curve to be told apart.
         measured = self.memory.measure(allocation) if len(values) > 1 else None
         groups = [one for one in measured[1] if not wanted.isdisjoint(one)] if measured else []
         of = allocation.allocation_class
-        found: dict[BufferValue, Tenure] = {}
         for group in (*groups, *([at] for at in sorted(wanted.difference(*groups)))):
             held = [values[at] for at in group]
             blocks = self.memory.blocks_of(held)

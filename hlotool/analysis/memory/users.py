@@ -1,25 +1,22 @@
 """Uses of a value: the instructions that use it, and how often it is used.
 
 `Users` looks for whom to name: through tuples, loops and calls to what really reads the value, near
-ones first, and no more than a few. `UseCounts` counts operands as XLA does, exactly.
+ones first, and no more than a few. `UseCounter` counts operands as XLA does, exactly.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from heapq import merge
 from itertools import islice
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.dataflow.values import Dataflow, Position, Value, trace_values
+from hlotool.analysis.dataflow.values import Position, Value
 from hlotool.analysis.graph.calls import list_branches
-from hlotool.hlo import Computation, Instruction, Module
-from hlotool.hlo.buffers import BufferAssignment, BufferValue
+from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW, USES_NOTHING
 from hlotool.hlo.values import ShapeIndex
 
@@ -137,45 +134,6 @@ def _leave(root: Instruction, caller: Instruction, index: ShapeIndex) -> Iterato
     elif root.computation in caller.callees("body"):
         yield (caller, index)
         yield from ((each, index) for each in root.computation.parameters)
-
-
-class UseCounts:
-    """The use counts of one program: those of the used-values section, else counted.
-
-    `flow` are the values of the module, where somebody has found them already.
-    """
-
-    def __init__(
-        self,
-        module: Module | None,
-        assignment: BufferAssignment,
-        definers: Mapping[str, Instruction],
-        flow: Dataflow | None = None,
-    ) -> None:
-        self.module = module
-        self.assignment = assignment
-        self.definers = definers
-        self._given = flow
-        self._counter = UseCounter()
-
-    def of(self, value: BufferValue) -> int | None:
-        """Return how many operands a value is; None where neither source tells."""
-        if self.assignment.used is not None:
-            used = self.assignment.used.get(value.number)
-            return used.use_count if used else None
-        instruction, index = self.definers.get(value.instruction), value.index or ()
-        if instruction is None or self._flow is None:
-            return None
-        found = self._flow.value_at(instruction, index)
-        if found is None or (found.instruction, found.index) != (instruction, index):
-            return None
-        return self._counter.of(found)
-
-    @cached_property
-    def _flow(self) -> Dataflow | None:
-        if self._given is not None or self.module is None:
-            return self._given
-        return trace_values(flatten_schedule(self.module))
 
 
 class UseCounter:
