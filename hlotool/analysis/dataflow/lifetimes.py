@@ -162,17 +162,15 @@ def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruc
     start of its body; a call where its callee does.
     """
     top = {**schedule.positions}
-    top |= {computation.root: span.end for computation, span in schedule.spans.items()}
+    top |= {computation.root: span.stop for computation, span in schedule.spans.items()}
     nested = top.copy()
     for position, user in enumerate(schedule.sequence):
         opcode = user.opcode
-        if opcode in USES_NOTHING:
+        if opcode in USES_NOTHING or (opcode == "call" and user.callee()):
             continue
         at = position
-        if opcode == "call" and _is_flattened(schedule, user, "to_apply"):
-            continue
-        if opcode == "while" and _is_flattened(schedule, user, "body"):
-            body = user.callees("body")[0]
+        if opcode == "while":
+            body = user.expect_callee("body")
             at = schedule.positions[body.parameters[0]] if body.parameters else position
         for operand in user.operands:
             if at > top[operand]:  # noqa: PLR1730  max() takes twice as long
@@ -180,11 +178,6 @@ def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruc
             if at > nested[operand] and opcode not in USES_TOP_ONLY:
                 nested[operand] = at
     return top, nested
-
-
-def _is_flattened(schedule: Schedule, user: Instruction, key: str) -> bool:
-    callees = user.callees(key)
-    return bool(callees) and callees[0] in schedule.spans
 
 
 def last_position_of(schedule: Schedule, value: Value) -> Position:
@@ -198,7 +191,7 @@ def last_position_of(schedule: Schedule, value: Value) -> Position:
     for position in (last, *value.positions):
         instruction = position[0]
         if instruction.is_root:
-            there = schedule.spans[instruction.computation].end
+            there = schedule.spans[instruction.computation].stop
         else:
             there = schedule.positions[instruction]
         if there > end:

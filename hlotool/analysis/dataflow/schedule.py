@@ -28,27 +28,19 @@ from hlotool.hlo.opcodes import CONTROL_FLOW
 _CANONICAL: Final = re.compile(r"tmp_[0-9]+")  # every name of HloPrintOptions::Canonical
 
 
-class Span(Struct, frozen=True):
-    """Positions of a computation: its first instruction's, and the one after its last."""
-
-    start: int
-    end: int
-
-
 class Schedule(Struct, frozen=True):
     """Instructions by position; `flatten_schedule` fills it, and nothing changes it later.
 
-    `callers` are the calls through which computations were met; `numbers` says at which place
-    among those that the call names, the first is 0. `async_contexts` maps what runs inside an
-    asynchronous operation to the outermost computation of it.
+    `spans` are the positions of each computation, `callers` the calls through which they were met.
+    `async_contexts` maps what runs inside an asynchronous operation to the outermost computation
+    of it.
     """
 
     module: Module
     sequence: list[Instruction]
     positions: dict[Instruction, int]
-    spans: dict[Computation, Span]
+    spans: dict[Computation, range]
     callers: dict[Computation, Instruction]
-    numbers: dict[Computation, int]
     async_contexts: dict[Computation, Computation]
 
     @property
@@ -95,7 +87,7 @@ def flatten_schedule(module: Module) -> Schedule:
     async operations stand before the instruction that names them first.
     Raises ParseError when a computation calls itself.
     """
-    schedule = Schedule(module, [], {}, {}, {}, {}, {})
+    schedule = Schedule(module, [], {}, {}, {}, {})
     opened: set[Computation] = set()
     stack = [_walk(schedule, module.entry, opened)]  # of iterators, so that nesting has no limit
     while stack:
@@ -116,13 +108,13 @@ def _walk(
     context = schedule.async_contexts.get(computation)
     for instruction in computation.instructions:
         if instruction.opcode in CONTROL_FLOW:
-            for number, callee in enumerate(control_flow_callees(instruction)):
+            for callee in control_flow_callees(instruction):
                 # Opened and not closed: it stands above on the stack, and calls itself.
                 if callee in opened and callee not in schedule.spans:
                     refuse_recursion(instruction, callee)
                 if callee in opened or not _is_bound(instruction, callee):
                     continue
-                schedule.callers[callee], schedule.numbers[callee] = instruction, number
+                schedule.callers[callee] = instruction
                 if instruction.opcode.startswith("async-"):
                     schedule.async_contexts[callee] = callee
                 elif context is not None:
@@ -130,7 +122,7 @@ def _walk(
                 yield callee
         schedule.positions[instruction] = len(schedule.sequence)
         schedule.sequence.append(instruction)
-    schedule.spans[computation] = Span(start, schedule.end)
+    schedule.spans[computation] = range(start, schedule.end)
 
 
 def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:

@@ -18,10 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
-from hlotool.analysis.dataflow.values import Position, Value
+from hlotool.analysis.dataflow.values import Position, Value, find_given
 from hlotool.analysis.graph.backend import Backend
 from hlotool.hlo import Alias, ArrayShape, Computation, Instruction, TupleShape
-from hlotool.hlo.module import bound_operands
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE, VIEWS
 from hlotool.hlo.values import ShapeIndex
 
@@ -264,8 +263,10 @@ def _step_back(
     opcode, operands = one.opcode, one.operands
     if opcode == "parameter":
         caller = callers.get(one.computation)
-        if caller is not None:
-            yield from _leave_parameter(one, index, caller)
+        if caller is not None and caller.opcode == "while":  # what a round hands to the next
+            yield one.computation.root, index
+        if caller is not None and (given := find_given(one, caller)):
+            yield given, index
     elif opcode in _CALLING:
         bodies = one.callees("body") if opcode == "while" else one.called_computations()
         for body in bodies:
@@ -298,19 +299,6 @@ def _enter_operands(one: Instruction, index: ShapeIndex) -> Iterator[Position]:
         if opcode in _UPDATING:
             made = dict(one.shape.leaves_with_index()).get(index)
             yield from ((operand, ()) for operand in operands if operand.shape == made)
-
-
-def _leave_parameter(
-    parameter: Instruction, index: ShapeIndex, caller: Instruction
-) -> Iterator[Position]:
-    """Yield what a parameter is given: by a loop its beginning, and the result of a round."""
-    number, given = parameter.parameter_number, bound_operands(caller)
-    if caller.opcode == "while":
-        yield parameter.computation.root, index
-    elif caller.opcode == "conditional":
-        number = 1 + caller.called_computations().index(parameter.computation)
-    if number < len(given):
-        yield given[number], index
 
 
 T = TypeVar("T")

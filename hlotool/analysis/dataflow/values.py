@@ -229,15 +229,20 @@ def _parameter(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     caller = flow.schedule.callers.get(instruction.computation)
     if caller is None:
         return None
-    number = instruction.parameter_number
-    if caller.opcode == "conditional":
-        number = 1 + flow.schedule.numbers[instruction.computation]
-    given = bound_operands(caller)
-    node = flow.nodes.get(given[number]) if number < len(given) else None
+    given = find_given(instruction, caller)
+    node = flow.nodes.get(given) if given else None
     if node is not None and caller.opcode == "while":
         node = flow.define(instruction, inputs=[node])
         flow.loops.append((node, caller.expect_callee("body").root))
     return node
+
+
+def find_given(parameter: Instruction, caller: Instruction) -> Instruction | None:
+    """Return what a call gives a parameter: a loop at its beginning, a conditional by branch."""
+    number, given = parameter.parameter_number, bound_operands(caller)
+    if caller.opcode == "conditional":
+        number = 1 + caller.called_computations().index(parameter.computation)
+    return given[number] if number < len(given) else None
 
 
 def _while(flow: Dataflow, instruction: Instruction) -> ValueTree | None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, compress
+from itertools import accumulate
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -76,7 +76,7 @@ def add_up_groups(blocks: Sequence[OccupiedBlock], groups: Iterable[Sequence[int
     `groups` are the numbers of the blocks that share bytes, as `join_blocks` returns them.
     """
     changes: dict[int, int] = {}
-    is_alone = bytearray(b"\1") * len(blocks)
+    grouped: set[int] = set()
     for group in groups:
         parts = [blocks[number] for number in group]
         low, high = parts[0].low, parts[0].high
@@ -85,9 +85,8 @@ def add_up_groups(blocks: Sequence[OccupiedBlock], groups: Iterable[Sequence[int
             add_blocks([OccupiedBlock(low, high, start, end)], changes)
         else:
             add_union(parts, changes)
-        for number in group:
-            is_alone[number] = False
-    add_blocks(compress(blocks, is_alone), changes)
+        grouped.update(group)
+    add_blocks((one for number, one in enumerate(blocks) if number not in grouped), changes)
     return make_curve(changes)
 
 

@@ -97,26 +97,16 @@ class MemoryMap(Struct, frozen=True):
         """Return the bytes in use in a space over time, of one class of allocations or of all."""
         if self.lifetimes is None:
             return None
-        if not self._sums:
-            self._add_up()
-        return self._sums.get((color, only), Curve())
-
-    def _add_up(self) -> None:
-        """Sum the curves of each space, by class and (None) of all classes."""
-        parts: dict[tuple[int, AllocationClass], tuple[list[Curve], list[BufferValue]]] = {}
-        for one in self.placed():
-            shared, alone = parts.setdefault((one.color, one.allocation_class), ([], []))
-            if len(one.values) == 1:  # as in most of an estimate: no curve of its own is needed
-                alone.append(one.values[0])
-            elif measured := self.measure(one):
-                shared.append(measured[0])
-        # Allocations never share bytes, so curves of one space add up, class by class.
-        classes: dict[int, list[Curve]] = {}
-        for (color, of), (shared, alone) in parts.items():
-            curve = self._sums[color, of] = add_curves(shared, self.blocks_of(alone))
-            classes.setdefault(color, []).append(curve)
-        for color, curves in classes.items():
-            self._sums[color, None] = add_curves(curves)
+        found = self._sums.get((color, only))
+        if found is None:
+            parts = [one for one in self.placed(color) if only in {None, one.allocation_class}]
+            # Allocations never share bytes, so curves of one space add up. Of a single value, as in
+            # most of an estimate, no curve is needed.
+            alone = [one.values[0] for one in parts if len(one.values) == 1]
+            measured = [self.measure(one) for one in parts if len(one.values) != 1]
+            curves = [each[0] for each in measured if each]
+            found = self._sums[color, only] = add_curves(curves, self.blocks_of(alone))
+        return found
 
 
 MOST_ALIASES: Final = 100  # named for one value; in-place chains have a handful

@@ -251,20 +251,16 @@ class _Search:
         self.of_makers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}
 
     def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
-        """Look at what makes a value; what makes several results of an instruction, once."""
-        steps = self._step_back(_Step(instruction, index))
-        key = instruction, tuple((one.instruction, one.shape_index) for one in steps)
-        found = self.of_makers.get(key)
-        if found is None:
-            found = self.of_makers[key] = self._look_at_makers(instruction, index)
-        return found
-
-    def _look_at_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
         """Look at what makes a value, nearest first, up to the parameter it all is.
 
-        What says little of the value is looked at last, and so are lines that call a loop.
+        What says little of the value is looked at last, and so are lines that call a loop. What
+        makes several results of an instruction is looked at once.
         """
-        found = _Sighting()
+        steps = self._step_back(_Step(instruction, index))
+        key = instruction, tuple((one.instruction, one.shape_index) for one in steps)
+        if key in self.of_makers:
+            return self.of_makers[key]
+        found = self.of_makers[key] = _Sighting()
         vague: list[Instruction] = []
         for maker in self._list_makers(instruction, index):
             if maker.opcode == "parameter" and maker.computation is self.entry:
@@ -325,11 +321,9 @@ class _Search:
         So it is where it runs others, where it is a fusion of several results, and where it is a
         loop's own: there JAX cuts the state of a round out of arrays, stacks results and counts.
         """
-        if instruction.opcode in CONTROL_FLOW:
-            return True
-        if instruction.opcode == "fusion" and isinstance(instruction.shape, TupleShape):
-            return True
-        return self._is_of_loop(instruction)
+        opcode, shape = instruction.opcode, instruction.shape
+        has_several = opcode == "fusion" and isinstance(shape, TupleShape)
+        return opcode in CONTROL_FLOW or has_several or self._is_of_loop(instruction)
 
     def _is_in_loop_line(self, instruction: Instruction) -> bool:
         """Whether an instruction's line is one that calls a loop, and so may be the loop's."""

@@ -221,13 +221,9 @@ def _padding_bytes(memory: MemoryMap, color: int, position: int | None) -> int |
     """Add up the padding of the values that hold bytes at a position."""
     if position is None:
         return None
-    total = 0
-    for holding in list_holdings(memory, position, color):
-        padding = padding_bytes_of(holding.value)
-        if padding is None:
-            return None
-        total += padding
-    return total
+    padding = [padding_bytes_of(one.value) for one in list_holdings(memory, position, color)]
+    known = [one for one in padding if one is not None]
+    return sum(known) if len(known) == len(padding) else None
 
 
 def add_all_spaces(memory: MemoryMap, space: SpaceRow) -> MemoryTotals:

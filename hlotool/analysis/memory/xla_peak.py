@@ -34,7 +34,6 @@ class XlaDifference(Struct, frozen=True):
     figure is a thousandth off.
     """
 
-    is_other_instant: bool
     is_slight: bool
     reasons: tuple[Reason, ...]
     misses_tuples: bool = False
@@ -54,7 +53,6 @@ def explain_xla_peak(report: MemoryReport) -> XlaDifference | None:
     found = sorted((-weight, reason) for reason, weight in weights.items() if weight > least)
     is_slight = all(abs(one - (peak.bytes or 0)) * _SLIGHT < (peak.bytes or 0) for one in figures)
     return XlaDifference(
-        is_other,
         is_slight,
         () if unexplained > least else tuple(reason for _, reason in found),
         is_other and _misses_tuples(report.map, peak.position, figures[0]),
