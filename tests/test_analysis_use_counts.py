@@ -7,8 +7,7 @@ from each import for_each
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.values import trace_values
-from hlotool.analysis.memory.producers import ValueOrigins, index_definers
-from hlotool.analysis.memory.users import UseCounter
+from hlotool.analysis.memory.value_origins import UseCounter, ValueOrigins, index_definers
 from hlotool.hlo.buffers import BufferAssignment
 
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]

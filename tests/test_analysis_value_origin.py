@@ -9,9 +9,9 @@ from each import for_each
 from parsed import read_module
 
 from hlotool.analysis.memory.estimate import estimate_assignment
-from hlotool.analysis.memory.producers import ValueOrigin, ValueOrigins
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.rows import rows_at
+from hlotool.analysis.memory.value_origins import ValueOrigin, ValueOrigins
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source

@@ -166,7 +166,7 @@ def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruc
     nested = top.copy()
     for position, user in enumerate(schedule.sequence):
         opcode = user.opcode
-        if opcode in USES_NOTHING or (opcode == "call" and user.callee()):
+        if opcode in USES_NOTHING or (opcode == "call" and user.callees("to_apply")):
             continue
         at = position
         if opcode == "while":

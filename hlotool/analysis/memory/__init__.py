@@ -5,7 +5,7 @@ a buffer assignment that is not the module's, or not all of it; without one, `es
 up, with what `buffer_assigner` knows of XLA's.
 
 `memory_map` knows which bytes are in use when, and who has them; its curves are added up by
-`intervals`. `rows` says all that is told of a value: where it comes from (`producers`, `users`) and
+`intervals`. `rows` says all that is told of a value: where it comes from (`value_origins`) and
 what would be saved without it (`savings`). `timeline`, `donation`, `reduction_plan` and `xla_peak`
 are the other parts of the `answer` of `hlotool buffers`.
 """

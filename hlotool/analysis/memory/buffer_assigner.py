@@ -27,7 +27,7 @@ from msgspec import Struct, field
 from hlotool.analysis.dataflow.lifetimes import last_position_of
 from hlotool.analysis.dataflow.schedule import number_post_order
 from hlotool.analysis.dataflow.sharing import SharingRule
-from hlotool.analysis.dataflow.values import Dataflow, Value, resolve
+from hlotool.analysis.dataflow.values import Dataflow, Value
 from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.memory.intervals import ByteRange, ByteUsage, Usage, join_range
 from hlotool.hlo import TupleShape
@@ -58,19 +58,17 @@ def list_buffers(
     """Put each value into one buffer; `shared` holds those with company."""
     module = flow.schedule.module
     donated = {(alias.number, alias.index) for alias in module.header.aliases}
-    leaving: set[Value] = set()
-    pending = [flow.nodes[module.entry.root]]
-    while pending:
-        value, children = pending.pop()
-        leaving.add(resolve(value))
-        pending += children
     groups = [sorted(group, key=attrgetter("number")) for group in shared]
     grouped = {value for group in groups for value in group}
     groups += [[value] for value in flow.values if value not in grouped]
     buffers = []
     for group in groups:
         size = max([placed[value].size_bytes for value in group])
-        leaves = not leaving.isdisjoint(group)
+        leaves = any(
+            one is module.entry.root
+            for value in group
+            for one, _ in ((value.instruction, ()), *value.positions)
+        )
         role: Role = "reusable" if leaves else "temp"
         for value in group:
             if value.instruction.opcode == "constant" or isinstance(value.shape, TupleShape):

@@ -202,16 +202,9 @@ class _SegmentTree:
 
     def climb(self, begin: int, end: int) -> list[int]:
         """Return all nodes above the first and the last leaf of a stretch, lower ones first."""
-        left, right = begin + self.leaves >> 1, end - 1 + self.leaves >> 1
-        nodes: list[int] = []
-        while left != right:
-            nodes += (left, right)
-            left >>= 1
-            right >>= 1
-        while left:
-            nodes.append(left)
-            left >>= 1
-        return nodes
+        ends = begin + self.leaves, end - 1 + self.leaves
+        above = {leaf >> level for leaf in ends for level in range(1, self.leaves.bit_length())}
+        return sorted(above, reverse=True)
 
 
 def add_union(blocks: Sequence[OccupiedBlock], changes: dict[int, int]) -> None:

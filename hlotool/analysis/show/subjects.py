@@ -23,8 +23,8 @@ from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
 from hlotool.analysis.memory.memory_map import list_holdings
-from hlotool.analysis.memory.producers import ValueOrigins
 from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.value_origins import ValueOrigins
 from hlotool.analysis.origin import Origin, Stack, StackFrame, read_origin
 from hlotool.analysis.show.names import Meant, Names, part_of
 from hlotool.hlo import Computation, Instruction, Module, Shape

@@ -1,10 +1,11 @@
-"""Where a value comes from: the opcode, scope and source line of what made it.
+"""Where a value comes from, and what uses it.
 
 Most values of an optimized program are made by instructions that say little of the user's program:
-a copy, an element of a loop's state, a fusion of several results. So `ValueOrigins` goes from the
-definition back to what makes the value, and takes the first scope and line that are met there and,
-where there are none, those of what uses the value (`users`). Without a module, the instruction
-texts that the used-values section of an assignment repeats are all there is.
+a copy, an element of a loop's state, a fusion of several results. So `ValueOrigins` has `_Search` go
+from the definition back to what makes the value; it takes the first scope and line that are met
+there and, where there are none, those of what uses the value. `Users` finds that: through tuples,
+loops and calls it looks for what really reads the value. Without a module, the instruction texts
+that the used-values section of an assignment repeats are all there is.
 
 For `%w{1}` of a loop that stacks in each round what a fusion computes:
 
@@ -12,26 +13,29 @@ For `%w{1}` of a loop that stacks in each round what a fusion computes:
       %r = tuple(%i, %u)                      the last round of the body makes w{1}: its root's {1}
       %u = dynamic-update-slice(%s1, %f, …)   the update makes what is written in place
       %f = fusion(…), op_name ".../mlp/dot"   scope "mlp", told by a maker
+
+`UseCounter` counts operands as XLA does, exactly.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from heapq import merge
+from itertools import islice
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.sharing import follow
-from hlotool.analysis.dataflow.values import Dataflow, Position, trace_values
+from hlotool.analysis.dataflow.values import Dataflow, Position, Value, trace_values
 from hlotool.analysis.graph.calls import list_branches, list_callers
-from hlotool.analysis.memory.users import UseCounter, Users
 from hlotool.analysis.origin import find_scope, is_of_loop
 from hlotool.hlo import Computation, Instruction, Module, SourceLocation, TupleShape
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
-from hlotool.hlo.opcodes import CONTROL_FLOW, MOVES
+from hlotool.hlo.opcodes import CONTROL_FLOW, MOVES, USES_NOTHING
 from hlotool.hlo.values import ShapeIndex
 
 MOST_MAKERS: Final = 64  # of one value; whoever asks wants the near ones
@@ -45,30 +49,6 @@ _UPDATING: Final = "dynamic-update-slice"
 _JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
 _ENTERED: Final = frozenset(("async-start", "call", "fusion"))
 _CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
-
-
-class _Step(NamedTuple):
-    """Where the search is: in what `caller` calls, or where the value is defined.
-
-    `is_moved`: it has only met operations that move data. `is_handed_on`: so it is inside the
-    caller, but for what a loop does for itself.
-    """
-
-    instruction: Instruction
-    shape_index: ShapeIndex
-    caller: _Step | None = None
-    is_moved: bool = True
-    is_handed_on: bool = True
-
-    def to(self, instruction: Instruction, index: ShapeIndex = ()) -> _Step:
-        """Go to another instruction, or to what it only names."""
-        found, at = follow(instruction, index)
-        return self._replace(instruction=found, shape_index=at)
-
-    def into(self, callee: Computation, index: ShapeIndex) -> _Step:
-        """Go to the result of what the instruction calls."""
-        found, at = follow(callee.root, index)
-        return _Step(found, at, self, self.is_moved)
 
 
 Teller: TypeAlias = Literal["own", "maker", "user"]
@@ -122,18 +102,22 @@ class ValueOrigins:
         if found.line is None and not is_given:
             used = self.search.among_users(instruction, index)
         scope = found.scope or (used.scope if found.line is None else None)
-        line = found.line or used.line
+        line, teller = found.line or used.line, found.line_teller or used.line_teller
+
+        def who(made_by: Instruction | None) -> Teller:
+            return "user" if made_by is None else "own" if made_by is instruction else "maker"
+
         return ValueOrigin(
             instruction.opcode,
             instruction.metadata().op_name or None,
-            scope.what if scope else None,
-            _who(instruction, found.scope, scope),
-            line.what.file if line else None,
-            line.what.line if line else None,
-            _who(instruction, found.line, line),
-            (line.teller.metadata().stack_frame_id or None) if line else None,
+            scope,
+            who(found.scope_teller) if scope else None,
+            line.file if line else None,
+            line.line if line else None,
+            who(found.line_teller) if line else None,
+            (teller.metadata().stack_frame_id or None) if teller else None,
             found.moved_parameter,
-            found.scope.teller.metadata().op_name if found.scope else None,
+            found.scope_teller.metadata().op_name if found.scope_teller else None,
         )
 
     def _read_text(self, value: BufferValue) -> ValueOrigin:
@@ -192,28 +176,16 @@ def index_definers(
     return {one.name: one for one in module.instructions() if one.name in wanted}
 
 
-T = TypeVar("T")
-
-
-class _Told(NamedTuple, Generic[T]):
-    """A scope or a source line, and the instruction that has it."""
-
-    what: T
-    teller: Instruction
-
-
-def _who(instruction: Instruction, made: _Told[T] | None, shown: _Told[T] | None) -> Teller | None:
-    """Say who told what is shown; `made` is what the makers told, the instruction among them."""
-    if shown is None or made is None:
-        return "user" if shown else None
-    return "own" if made.teller is instruction else "maker"
-
-
 class _Sighting(Struct):
-    """The scope and the line that were met first. `is_vague`: no line but a loop's was met."""
+    """The scope and the line that were met first, and the instructions that have them.
 
-    scope: _Told[str] | None = None
-    line: _Told[SourceLocation] | None = None
+    `is_vague`: no line but a loop's was met.
+    """
+
+    scope: str | None = None
+    scope_teller: Instruction | None = None
+    line: SourceLocation | None = None
+    line_teller: Instruction | None = None
     moved_parameter: str | None = None
     is_vague: bool = False
 
@@ -221,9 +193,9 @@ class _Sighting(Struct):
         """Take what is not known yet."""
         metadata = instruction.metadata()
         if self.scope is None and (scope := find_scope(metadata.op_name)):
-            self.scope = _Told(scope, instruction)
+            self.scope, self.scope_teller = scope, instruction
         if with_line and self.line is None and (place := instruction.source_location(metadata)):
-            self.line = _Told(place, instruction)
+            self.line, self.line_teller = place, instruction
 
 
 class _Search:
@@ -382,3 +354,189 @@ class _Search:
         number = parameter.parameter_number
         outer = caller._replace(is_moved=step.is_moved)
         return [outer.to(each, index) for each in caller.instruction.operands[number : number + 1]]
+
+
+class _Step(NamedTuple):
+    """Where the search is: in what `caller` calls, or where the value is defined.
+
+    `is_moved`: it has only met operations that move data. `is_handed_on`: so it is inside the
+    caller, but for what a loop does for itself.
+    """
+
+    instruction: Instruction
+    shape_index: ShapeIndex
+    caller: _Step | None = None
+    is_moved: bool = True
+    is_handed_on: bool = True
+
+    def to(self, instruction: Instruction, index: ShapeIndex = ()) -> _Step:
+        """Go to another instruction, or to what it only names."""
+        found, at = follow(instruction, index)
+        return self._replace(instruction=found, shape_index=at)
+
+    def into(self, callee: Computation, index: ShapeIndex) -> _Step:
+        """Go to the result of what the instruction calls."""
+        found, at = follow(callee.root, index)
+        return _Step(found, at, self, self.is_moved)
+
+
+MOST_USERS: Final = 64  # of one value; whoever asks wants the near ones
+_HANDING_ON: Final = CONTROL_FLOW | {"get-tuple-element", "parameter", "tuple"}
+_SAME_SHAPE: Final = frozenset(("copy", "opt-barrier"))  # tuples go through them as they are
+
+_Use: TypeAlias = tuple[int, tuple[Instruction, int]]  # its place, who uses it, as which operand
+
+
+class Users:
+    """Finds the instructions that use a value, for one module.
+
+    `callers` are the instructions of control flow, and the fusions, that name each computation.
+    """
+
+    def __init__(self, callers: Mapping[Computation, Sequence[Instruction]]) -> None:
+        self.callers = {computation: found[0] for computation, found in callers.items()}
+        self._uses: dict[Instruction, _Uses] = {}
+        self._places: dict[Instruction, defaultdict[Instruction, list[int]]] = {}
+
+    def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+        """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
+
+        Nearest first; the inside of a loop before what comes behind it. Tuples, loops, calls and
+        branches only hand a value on, to what takes it out again, to what they run, and to what
+        uses their results: they are not yielded themselves.
+        """
+        pending = deque([(instruction, index)])
+        seen = set(pending)
+        for _ in range(MOST_USERS):
+            if not pending:
+                return
+            one, at = pending.popleft()
+            if one is not instruction and one.opcode not in _HANDING_ON:
+                yield one
+            for other in islice(self._after(one, at), MOST_USERS):
+                if other not in seen:
+                    seen.add(other)
+                    pending.append(other)
+
+    def _after(self, one: Instruction, index: ShapeIndex) -> Iterator[Position]:
+        """Yield where the value is seen next; a position stands for all that is below it too."""
+        if one.is_root and (caller := self.callers.get(one.computation)) is not None:
+            yield from _leave(one, caller, index)
+        for _, (user, number) in self._uses_of(one).of(index):
+            yield from _enter(user, number, index)
+
+    def _uses_of(self, one: Instruction) -> _Uses:
+        """Return the uses of a result, found once.
+
+        At which places each operand of a user stands is found once for all operands: a tuple may
+        have thousands, and looking through them for each would take quadratic time.
+        """
+        if one in self._uses:
+            return self._uses[one]
+        self._uses[one] = found = _Uses()
+        for user in one.users:
+            if user not in self._places:
+                places = self._places[user] = defaultdict(list)
+                for number, operand in enumerate(user.operands):
+                    places[operand].append(number)
+            for number in self._places[user][one]:
+                found.add(user, number)
+        return found
+
+
+class _Uses:
+    """Who has a result as which operand, in dump order; who takes which element is apart."""
+
+    def __init__(self) -> None:
+        self._all: list[_Use] = []
+        self._whole: list[_Use] = []
+        self._elements: dict[int, list[_Use]] = {}
+
+    def add(self, user: Instruction, number: int) -> None:
+        """Add the next use."""
+        use = len(self._all), (user, number)
+        is_element = user.opcode == "get-tuple-element"
+        part = self._elements.setdefault(user.tuple_index, []) if is_element else self._whole
+        part.append(use)
+        self._all.append(use)
+
+    def of(self, index: ShapeIndex) -> Iterable[_Use]:
+        """Return the uses of what stands at an index of the result, or somewhere below it."""
+        return merge(self._whole, self._elements.get(index[0], ())) if index else self._all
+
+
+def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[Position]:
+    """Yield where a value is seen that an instruction takes as an operand."""
+    opcode = user.opcode
+    if opcode == "tuple":
+        yield (user, (number, *index))
+    elif opcode == "get-tuple-element":
+        yield (user, index[1:])
+    elif opcode == "while":
+        for callee in (*user.callees("body"), *user.callees("condition")):
+            yield from ((each, index) for each in callee.parameters)
+        yield (user, index)
+    elif opcode == "conditional":
+        branches = list_branches(user)[number - 1 : number] if number else ()
+        yield from ((each, index) for branch in branches for each in branch.parameters)
+    elif opcode in {"call", "async-start"}:
+        called = user.callee()
+        given = called.parameters[number : number + 1] if called is not None else ()
+        yield from ((each, index) for each in given)
+    else:
+        yield (user, index if opcode in _SAME_SHAPE else ())
+
+
+def _leave(root: Instruction, caller: Instruction, index: ShapeIndex) -> Iterator[Position]:
+    """Yield where the result of a computation is seen by what calls it."""
+    if caller.opcode != "while":
+        yield (caller, index if caller.opcode != "async-start" else ())
+    elif root.computation in caller.callees("body"):
+        yield (caller, index)
+        yield from ((each, index) for each in root.computation.parameters)
+
+
+class UseCounter:
+    """Counts the operands through which instructions use each value.
+
+    Follows HloValue::GetUses (xla/service/hlo_value.cc): tuple and domain only pass values
+    on, unless they are what a computation returns; get-tuple-element and copy look at the
+    top of a tuple alone, a returned get-tuple-element at its element too.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Instruction, _CountedUses] = {}
+
+    def of(self, value: Value) -> int:
+        """Return the uses of a value at all places where it is seen."""
+        places = [(value.instruction, value.index), *value.positions]
+        return sum(self._uses_of(one).at(index) for one, index in places)
+
+    def _uses_of(self, instruction: Instruction) -> _CountedUses:
+        found = self._known.get(instruction)
+        if found is not None:
+            return found
+        found = self._known[instruction] = _CountedUses()
+        for user in instruction.users:
+            if user.opcode in USES_NOTHING and not user.is_root:
+                continue
+            times = user.operands.count(instruction)
+            found.top += times
+            if user.opcode == "get-tuple-element":
+                if user.is_root:
+                    found.returned[user.tuple_index] = 1
+            elif user.opcode != "copy":
+                found.nested += times
+        return found
+
+
+class _CountedUses(Struct):
+    """Operands that look at the top of a result, at all that it holds, at an element returned."""
+
+    top: int = 0
+    nested: int = 0
+    returned: dict[int, int] = field(default_factory=dict)
+
+    def at(self, index: ShapeIndex) -> int:
+        """Return the uses of what stands at an index of the result."""
+        return self.nested + self.returned.get(index[0], 0) if index else self.top
