@@ -160,9 +160,7 @@ def _defined(instruction: Instruction) -> Iterator[tuple[ShapeIndex, Shape]]:
 
 def _walk(shape: Shape, index: ShapeIndex) -> Iterator[tuple[ShapeIndex, Shape]]:
     """Yield all arrays and tuples of a shape."""
+    yield index, shape
     if isinstance(shape, TupleShape):
-        yield index, shape
         for number, element in enumerate(shape.elements):
             yield from _walk(element, (*index, number))
-    elif isinstance(shape, ArrayShape):
-        yield index, shape

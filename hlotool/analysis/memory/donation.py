@@ -154,15 +154,16 @@ def _is_copy(user: Instruction, operand: Instruction) -> bool:
     return is_copy and spaces[0] is not None and spaces[0] == spaces[1]
 
 
-def list_missed_outputs(module: Module) -> Iterator[tuple[DonationRow, ValueKey]]:
-    """Yield the parameters that are not donated, and the outputs that could lie in them."""
+def list_missed_outputs(module: Module) -> dict[ValueKey, DonationRow]:
+    """Return the parameters that are not donated, by the outputs that could lie in them."""
     rows = [row for row in list_donations(module) if row.status == "not-donated"]
+    missed: dict[ValueKey, DonationRow] = {}
     if not rows or find_problem(module):
-        return
+        return missed
     flow = trace_values(require_schedule(module))
     for row in rows:
         value = flow.value_at(module.entry.root, row.output_index or ())
-        if value is None:
-            continue
-        yield row, (value.instruction.name, value.index)  # as assignments name it
-        yield row, (value.instruction.full_name, value.index)  # and estimates
+        if value is not None:
+            missed[value.instruction.name, value.index] = row  # as assignments name it
+            missed[value.instruction.full_name, value.index] = row  # and estimates
+    return missed

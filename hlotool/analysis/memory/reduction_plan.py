@@ -3,7 +3,7 @@
 `plan_relief` divides space 0 into parts one would do something about (`divide_memory`), measures
 how far what the space reserves falls without some of them (`Reserved`), and chooses the smallest
 sets that suffice. `add_gains` and `measure_donation` measure donation in the same way. The what-if
-of `--without` (`choose_tenures`, `take_away`, `measure_without`) is about peaks of all spaces.
+of `--without` (`take_away`) is about peaks of all spaces.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     for row in all_rows(report, module, 0):
         if row.held and row.held.part:
             told.setdefault(row.held.part, {})[row.value] = row
-    missed = {key: row for row, key in list_missed_outputs(module)} if module else {}
+    missed = list_missed_outputs(module) if module else {}
     turn = _find_turn(report, module) if module else None
     parts: dict[tuple[PartKind, str], Part] = {}
     kind: PartKind
@@ -428,52 +428,51 @@ def measure_donation(report: MemoryReport, module: Module) -> int | None:
     An output takes its allocation with it, and the temporaries that lay there need room among
     the others: so it is less than the outputs' sizes. Only their allocations are looked at.
     """
-    if report.map.lifetimes is None or find_problem(module):
-        return None
-    donations = _Donations(report, module)
-    return donations.measure(donations.parts)
+    parts, reserved = _divide_outputs(report, module)
+    return reserved.gain(parts.values()) if reserved else None
 
 
 def add_gains(
     rows: Sequence[DonationRow], report: MemoryReport, module: Module
 ) -> tuple[DonationRow, ...]:
     """Return donations with what each gains alone, in the same way; unknown where nobody knows."""
-    if report.map.lifetimes is None or find_problem(module):
+    parts, reserved = _divide_outputs(report, module)
+    if reserved is None:
         return tuple(rows)
-    measure = _Donations(report, module).measure
     found = []
     for row in rows:
-        saving = Saving.of(measure, row.output_index if row.status == "not-donated" else None)
+        part = parts.get(row.output_index or ()) if row.status == "not-donated" else None
+        saving = Saving.of(reserved.gain, part)
         found.append(replace(row, gain_bytes=saving.together((saving,)), donatable=saving))
     return tuple(found)
 
 
-class _Donations:
-    """The outputs that could lie in parameters, by their index, and what else lies with them."""
+def _divide_outputs(
+    report: MemoryReport, module: Module
+) -> tuple[dict[ShapeIndex, Part], Reserved | None]:
+    """Return the outputs that could lie in parameters, by index, with what space 0 reserves.
 
-    def __init__(self, report: MemoryReport, module: Module) -> None:
-        missed = {key: row.output_index or () for row, key in list_missed_outputs(module)}
-        self.parts = {index: Part("missed-donation", "") for index in missed.values()}
-        rest = Part("temporaries", "")
-        outputs = [
-            one
-            for one in report.map.assignment.allocations
-            if one.allocation_class == "output"
-            and not one.color
-            and any(value.key in missed for value in one.values)
-        ]
-        tenures = Tenures(report.map, {value for one in outputs for value in one.values})
-        for allocation in outputs:
-            for tenure in set(tenures.of(allocation).values()):
-                of = {missed[value.key] for value in tenure.values if value.key in missed}
-                parts = [self.parts[index] for index in of] if tenure.is_owner else []
-                for part in parts or [rest]:
-                    part.tenures.append(tenure)
-        self._reserved = Reserved(report, (*self.parts.values(), rest))
-
-    def measure(self, outputs: Iterable[ShapeIndex]) -> int:
-        """Return what is reserved less if these outputs lay in parameters."""
-        return self._reserved.gain(self.parts[one] for one in set(outputs) if one in self.parts)
+    None of the latter where nobody knows.
+    """
+    if report.map.lifetimes is None or find_problem(module):
+        return {}, None
+    missed = {key: row.output_index or () for key, row in list_missed_outputs(module).items()}
+    parts = {index: Part("missed-donation", "") for index in missed.values()}
+    rest = Part("temporaries", "")
+    outputs = [
+        one
+        for one in report.map.assignment.allocations
+        if one.allocation_class == "output"
+        and not one.color
+        and any(value.key in missed for value in one.values)
+    ]
+    tenures = Tenures(report.map, {value for one in outputs for value in one.values})
+    for allocation in outputs:
+        for tenure in set(tenures.of(allocation).values()):
+            of = {missed[value.key] for value in tenure.values if value.key in missed}
+            for part in [parts[index] for index in of] if tenure.is_owner and of else [rest]:
+                part.tenures.append(tenure)
+    return parts, Reserved(report, (*parts.values(), rest))
 
 
 class Without(Struct, frozen=True):
@@ -493,53 +492,46 @@ WITHOUT: Final = Block(
 )
 
 
-def choose_tenures(
-    report: MemoryReport, module: Module | None, holds: Callable[[BufferRow], bool]
-) -> set[Tenure]:
-    """Return the tenures in which a condition holds for a value, in all spaces.
+def take_away(
+    report: MemoryReport, module: Module | None, holds: Callable[[BufferRow], bool], color: int
+) -> tuple[MemoryReport, Without]:
+    """Return the memory without the tenures in which a condition holds for a value, of all spaces.
 
-    What a value holds is known of those at the peak of their space. Raises InputError where
+    What a value holds is known of those at the peak of their space. `figures` stay those of the
+    whole program; the peak of one space is compared with what it was. Raises InputError where
     nothing says when values live.
     """
-    if report.map.lifetimes is None:
+    lifetimes, assignment = report.map.lifetimes, report.map.assignment
+    if lifetimes is None:
         raise InputError(
             "--without needs lifetimes: give the live ranges (--live-range) or the module text "
             "(--module-text)."
         )
     at_peak = {
         (row.value, row.space): row
-        for color in report.map.colors()
-        for row in rows_at(report, module, report.peak_of(color).position or 0, color)
+        for each in report.map.colors()
+        for row in rows_at(report, module, report.peak_of(each).position or 0, each)
     }
-    return {
+    tenures = {
         row.held.part
         for row in all_rows(report, module, None)
         if row.held and row.held.part and holds(at_peak.get((row.value, row.space), row))
     }
-
-
-def take_away(report: MemoryReport, tenures: Iterable[Tenure]) -> MemoryReport:
-    """Return the memory of the program without some tenures; `figures` stay those of all of it."""
     taken = {value for tenure in tenures for value in tenure.values}
-    assignment = report.map.assignment
     left = tuple(
         replace(one, values=[value for value in one.values if value not in taken])
         for one in assignment.allocations
     )
-    rest = MemoryMap(replace(assignment, allocations=left), report.map.lifetimes)
-    return replace(report, map=rest)
-
-
-def measure_without(whole: MemoryMap, rest: MemoryMap, tenures: set[Tenure], color: int) -> Without:
-    """Compare the peak of a space with what it is without some tenures."""
-    before, after = whole.curve(color) or Curve(), rest.curve(color) or Curve()
-    (peak, was_at), (left, position) = before.peak(), after.peak()
-    return Without(
+    rest = MemoryMap(replace(assignment, allocations=left), lifetimes)
+    before, after = report.map.curve(color) or Curve(), rest.curve(color) or Curve()
+    (whole_peak, was_at), (peak, position) = before.peak(), after.peak()
+    without = Without(
         space=color,
-        value_count=sum(len(tenure.values) for tenure in tenures),
-        taken_bytes=peak - after.at(was_at),
-        gain_bytes=peak - left,
-        peak_bytes=left,
+        value_count=len(taken),
+        taken_bytes=whole_peak - after.at(was_at),
+        gain_bytes=whole_peak - peak,
+        peak_bytes=peak,
         position=position,
-        instruction=rest.lifetimes.instruction_at(position) if rest.lifetimes else None,
+        instruction=lifetimes.instruction_at(position),
     )
+    return replace(report, map=rest), without

@@ -1,11 +1,11 @@
 """Where a value comes from, and what uses it.
 
 Most values of an optimized program are made by instructions that say little of the user's program:
-a copy, an element of a loop's state, a fusion of several results. So `ValueOrigins` has `_Search` go
-from the definition back to what makes the value; it takes the first scope and line that are met
-there and, where there are none, those of what uses the value. `Users` finds that: through tuples,
-loops and calls it looks for what really reads the value. Without a module, the instruction texts
-that the used-values section of an assignment repeats are all there is.
+a copy, an element of a loop's state, a fusion of several results. So `ValueOrigins` goes from the
+definition back to what makes the value, and takes the first scope and line that are met there and,
+where there are none, those of what uses the value. `Users` finds that: through tuples, loops and
+calls it looks for what really reads the value. Without a module, the instruction texts that the
+used-values section of an assignment repeats are all there is.
 
 For `%w{1}` of a loop that stacks in each round what a fusion computes:
 

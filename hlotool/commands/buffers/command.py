@@ -16,13 +16,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import SPACE_NAMES
 from hlotool.analysis.memory.answer import BUFFERS, ROWS, choose_buffer_columns
-from hlotool.analysis.memory.reduction_plan import (
-    ReliefRow,
-    choose_tenures,
-    measure_without,
-    plan_relief,
-    take_away,
-)
+from hlotool.analysis.memory.reduction_plan import ReliefRow, plan_relief, take_away
 from hlotool.analysis.memory.report import MemoryReport, measure_headroom
 from hlotool.analysis.memory.rows import BufferRow, all_rows, allocation_rows, rows_at
 from hlotool.analysis.memory.timeline import (
@@ -225,9 +219,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
     color = _choose_color(whole, asked.space)
     main, module, without = color or 0, program.module, None
     if asked.without is not None:
-        tenures = choose_tenures(whole, module, asked.without)
-        report = take_away(whole, tenures)
-        without = measure_without(whole.map, report.map, tenures, main)
+        report, without = take_away(whole, module, asked.without, main)
     position = find_position(report, asked.at, main)
     instant = None
     if position is not None and not asked.is_all:
