@@ -8,7 +8,7 @@ from each import for_each
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.report import analyze_memory
-from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
+from hlotool.analysis.memory.timeline import Reason, explain_xla_peak
 from hlotool.hlo.buffers import BufferAssignment
 
 DUMPS = find_dumps()

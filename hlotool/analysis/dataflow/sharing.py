@@ -20,9 +20,8 @@ from typing import Final, Generic, TypeVar
 
 from hlotool.analysis.dataflow.values import Position, Value, find_given
 from hlotool.analysis.graph.backend import Backend
-from hlotool.hlo import Alias, ArrayShape, Computation, Instruction, TupleShape
+from hlotool.hlo import Alias, ArrayShape, Computation, Instruction, ShapeIndex, TupleShape
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE, VIEWS
-from hlotool.hlo.values import ShapeIndex
 
 MOST_STEPS: Final = 64  # bitcasts and tuples followed inside one fusion
 _ANNOTATED: Final = frozenset(("custom-call", "async-start", "async-update"))

@@ -31,9 +31,8 @@ from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import Schedule
 from hlotool.errors import InputError
-from hlotool.hlo import ArrayShape, Instruction, Shape, TupleShape
+from hlotool.hlo import ArrayShape, Instruction, Shape, ShapeIndex, TupleShape
 from hlotool.hlo.module import awaits_result, bound_operands, find_async_start
-from hlotool.hlo.values import ShapeIndex
 
 MOST_NESTED: Final = 200  # levels of a tuple shape; dumps have two or three
 MOST_VALUES: Final = 50_000_000  # a limit for hand-written modules with omitted shapes

@@ -6,6 +6,6 @@ up, with what `buffer_assigner` knows of XLA's.
 
 `memory_map` knows which bytes are in use when, and who has them; its curves are added up by
 `intervals`. `rows` says all that is told of a value: where it comes from (`value_origins`) and
-what would be saved without it (`savings`). `timeline`, `donation`, `reduction_plan` and `xla_peak`
-are the other parts of the `answer` of `hlotool buffers`.
+what would be saved without it (`savings`). `timeline`, `donation` and `reduction_plan` are the
+other parts of the `answer` of `hlotool buffers`.
 """

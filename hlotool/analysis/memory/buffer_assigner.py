@@ -9,8 +9,9 @@ What must share is a rule of dataflow (`shared_buffers`); what may is the alloca
    one of its operands lies, else into the smallest allocation that is free while it lives.
 3. What finds no place is left to the heap simulator (xla/service/heap_simulator/heap_simulator.cc).
    `join_buffers` lets what may be written over an operand lie where that lies, as it needs no
-   memory of its own; `list_blocks` runs the simulator's clock, `pack_best` (CPU, GPU) and
-   `pack_in_time` (TPU) find the size of the heap. Where in the heap anything lies does not matter.
+   memory of its own. `measure_temp` has `list_blocks` run the simulator's clock, and `pack_best`
+   (CPU, GPU) or `pack_in_time` (TPU) find the size of the heap. Where in it anything lies does not
+   matter.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.lifetimes import last_position_of
-from hlotool.analysis.dataflow.schedule import number_post_order
+from hlotool.analysis.dataflow.schedule import Schedule, number_post_order
 from hlotool.analysis.dataflow.sharing import SharingRule
 from hlotool.analysis.dataflow.values import Dataflow, Value
 from hlotool.analysis.graph.backend import Backend
@@ -261,6 +262,58 @@ class Reuse:
     def _time_of(self, value: Value) -> tuple[int, int, int]:
         found = self.ranges[value]
         return found.start, found.end, value.number
+
+
+# Where values may begin; on TPU in the main memory alone, as dumps show.
+_ALIGNMENT: Final[Mapping[Backend, int]] = {"cpu": 64, "gpu": 256, "tpu": 16 * 1024}
+
+
+def measure_temp(
+    schedule: Schedule,
+    ranges: Mapping[Value, LiveRange],
+    groups: Iterable[list[HloBuffer]],
+    backend: Backend | None,
+) -> dict[int, int | None]:
+    """Return the bytes of temporary values in each space that has some, None where unknown.
+
+    That is so on an unknown backend, and on TPU in all spaces but 0, of which it disposes
+    before it assigns buffers. Each group holds buffers that lie together.
+
+    What may move lies in a heap; tables of tuples lie beside it, each on its own, as
+    BufferAssignment::CombineTempAllocations puts them (xla/service/buffer_assignment.cc):
+    everything begins at a multiple of the alignment, and only what comes last needs no more than
+    its bytes.
+    """
+    by_color: dict[int, list[list[HloBuffer]]] = {}
+    for group in groups:
+        by_color.setdefault(group[0].color, []).append(group)
+    is_table_last = _has_thread_local(schedule)
+    sizes: dict[int, int | None] = {}
+    for color, found in by_color.items():
+        if backend is None or (backend == "tpu" and color):
+            sizes[color] = None
+            continue
+        tables = [group[0].size_bytes for group in found if group[0].role == "fixed"]
+        moving = [group for group in found if group[0].role != "fixed"]
+        pack = pack_in_time if backend == "tpu" else pack_best
+        heap = pack(list_blocks(moving, ranges), _ALIGNMENT[backend])
+        last = max(tables) if tables and (is_table_last or not heap) else heap
+        rounded = sum(round_up(size, _ALIGNMENT[backend]) for size in (heap, *tables))
+        sizes[color] = rounded - round_up(last, _ALIGNMENT[backend]) + last
+    return sizes
+
+
+def _has_thread_local(schedule: Schedule) -> bool:
+    """Say whether there are computations in threads: neither in the schedule nor in fusions.
+
+    Their memory is put behind the heap, and then changes places with the largest table.
+    """
+    module = schedule.module
+    fusions = (one for one in module.instructions() if one.opcode == "fusion")
+    fused = {body for fusion in fusions for body in fusion.callees("calls")}
+    return any(
+        one not in schedule.spans and one not in fused for one in module.computations.values()
+    )
 
 
 class HeapBlock(Struct, eq=False):

@@ -14,10 +14,9 @@ from msgspec import Struct
 
 from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
 from hlotool.errors import ParseError
-from hlotool.hlo import ArrayShape, Instruction, Module, Shape, TupleShape
+from hlotool.hlo import ArrayShape, Instruction, Module, Shape, ShapeIndex, TupleShape
 from hlotool.hlo.buffers import BufferAssignment, BufferValue, format_position
 from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, PASSES_ON
-from hlotool.hlo.values import ShapeIndex
 
 # What hands on arrays, but makes the table of its tuple.
 _TABLES: Final = ASYNC_STARTS | {"conditional", "tuple", "while"}

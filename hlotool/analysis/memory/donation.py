@@ -17,9 +17,8 @@ from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.estimate import estimate_size
 from hlotool.analysis.memory.savings import Saving
-from hlotool.hlo import ArrayShape, Instruction, Module
+from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
 from hlotool.hlo.buffers import ValueKey, format_position
-from hlotool.hlo.values import ShapeIndex
 from hlotool.table import BYTES, NUMBER, column
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]

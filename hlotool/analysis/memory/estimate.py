@@ -11,7 +11,7 @@ that may be much of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -22,18 +22,15 @@ from hlotool.analysis.dataflow.lifetimes import (
     shared_buffers,
     value_ranges,
 )
-from hlotool.analysis.dataflow.schedule import Schedule, find_problem, require_schedule
+from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
 from hlotool.analysis.dataflow.values import Dataflow, Value, trace_values
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.buffer_assigner import (
     HloBuffer,
     is_entry_parameter,
     join_buffers,
-    list_blocks,
     list_buffers,
-    pack_best,
-    pack_in_time,
-    round_up,
+    measure_temp,
 )
 from hlotool.hlo import Module, Shape, TupleShape
 from hlotool.hlo.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
@@ -212,55 +209,3 @@ def _allocation(
             allocation.parameter = value.instruction.parameter_number
             allocation.parameter_index = value.index
     return allocation
-
-
-# Where values may begin; on TPU in the main memory alone, as dumps show.
-_ALIGNMENT: Final[Mapping[Backend, int]] = {"cpu": 64, "gpu": 256, "tpu": 16 * 1024}
-
-
-def measure_temp(
-    schedule: Schedule,
-    ranges: Mapping[Value, LiveRange],
-    groups: Iterable[list[HloBuffer]],
-    backend: Backend | None,
-) -> dict[int, int | None]:
-    """Return the bytes of temporary values in each space that has some, None where unknown.
-
-    That is so on an unknown backend, and on TPU in all spaces but 0, of which it disposes
-    before it assigns buffers. Each group holds buffers that lie together.
-
-    What may move lies in a heap; tables of tuples lie beside it, each on its own, as
-    BufferAssignment::CombineTempAllocations puts them (xla/service/buffer_assignment.cc):
-    everything begins at a multiple of the alignment, and only what comes last needs no more than
-    its bytes.
-    """
-    by_color: dict[int, list[list[HloBuffer]]] = {}
-    for group in groups:
-        by_color.setdefault(group[0].color, []).append(group)
-    is_table_last = _has_thread_local(schedule)
-    sizes: dict[int, int | None] = {}
-    for color, found in by_color.items():
-        if backend is None or (backend == "tpu" and color):
-            sizes[color] = None
-            continue
-        tables = [group[0].size_bytes for group in found if group[0].role == "fixed"]
-        moving = [group for group in found if group[0].role != "fixed"]
-        pack = pack_in_time if backend == "tpu" else pack_best
-        heap = pack(list_blocks(moving, ranges), _ALIGNMENT[backend])
-        last = max(tables) if tables and (is_table_last or not heap) else heap
-        rounded = sum(round_up(size, _ALIGNMENT[backend]) for size in (heap, *tables))
-        sizes[color] = rounded - round_up(last, _ALIGNMENT[backend]) + last
-    return sizes
-
-
-def _has_thread_local(schedule: Schedule) -> bool:
-    """Say whether there are computations in threads: neither in the schedule nor in fusions.
-
-    Their memory is put behind the heap, and then changes places with the largest table.
-    """
-    module = schedule.module
-    fusions = (one for one in module.instructions() if one.opcode == "fusion")
-    fused = {body for fusion in fusions for body in fusion.callees("calls")}
-    return any(
-        one not in schedule.spans and one not in fused for one in module.computations.values()
-    )

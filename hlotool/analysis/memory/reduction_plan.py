@@ -27,8 +27,7 @@ from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows, find_parameter_tree, rows_at
 from hlotool.analysis.memory.savings import Saving, SpacePeak, Tenure, Tenures
 from hlotool.errors import InputError
-from hlotool.hlo import Module
-from hlotool.hlo.values import ShapeIndex
+from hlotool.hlo import Module, ShapeIndex
 from hlotool.table import BYTES, COUNT, NUMBER, Block, RowList, column, figure
 from hlotool.table.names import ANY, fold_numbers
 

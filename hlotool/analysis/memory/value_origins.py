@@ -33,10 +33,9 @@ from hlotool.analysis.dataflow.sharing import follow
 from hlotool.analysis.dataflow.values import Dataflow, Position, Value, trace_values
 from hlotool.analysis.graph.calls import list_branches, list_callers
 from hlotool.analysis.origin import find_scope, is_of_loop
-from hlotool.hlo import Computation, Instruction, Module, SourceLocation, TupleShape
+from hlotool.hlo import Computation, Instruction, Module, ShapeIndex, SourceLocation, TupleShape
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
 from hlotool.hlo.opcodes import CONTROL_FLOW, MOVES, USES_NOTHING
-from hlotool.hlo.values import ShapeIndex
 
 MOST_MAKERS: Final = 64  # of one value; whoever asks wants the near ones
 _MOST_OPERANDS: Final = 8  # of one instruction that are followed

@@ -18,8 +18,7 @@ from hlotool.analysis.memory.reduction_plan import (
     Without,
 )
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.timeline import Instant
-from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
+from hlotool.analysis.memory.timeline import Instant, Reason, explain_xla_peak
 from hlotool.analysis.memory_text import MESSAGE_FIGURES, MessageFigures
 from hlotool.commands.shared.memory_text import write_accuracy
 from hlotool.dump.names import short_path
