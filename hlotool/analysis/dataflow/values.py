@@ -337,28 +337,21 @@ def _recv_done(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     return ValueTree(flow.value(instruction, shape, ()), (old, *rest))
 
 
+_PASSING: Final = ("add-dependency", "all-reduce-done", "bitcast", "domain", "opt-barrier")
 RULES: Final[dict[str, _Rule]] = {
-    "add-dependency": _forward,
-    "all-gather-done": _done,
-    "all-gather-start": _forward_into(0),
-    "all-reduce-done": _forward,
-    "async-done": _done,
+    **dict.fromkeys(_PASSING, _forward),
+    **dict.fromkeys(("all-gather-done", "async-done", "collective-permute-done"), _done),
+    **dict.fromkeys(("all-gather-start", "collective-permute-start", "send"), _forward_into(0)),
     "async-start": _async_start,
     "async-update": _async_update,
-    "bitcast": _forward,
     "call": _call,
-    "collective-permute-done": _done,
-    "collective-permute-start": _forward_into(0),
     "conditional": _conditional,
     "copy": _copy,
     "copy-done": _copy_done,
     "copy-start": _forward_into(1),
-    "domain": _forward,
     "get-tuple-element": _element,
-    "opt-barrier": _forward,
     "parameter": _parameter,
     "recv-done": _recv_done,
-    "send": _forward_into(0),
     "tuple": _tuple,
     "while": _while,
 }

@@ -32,7 +32,7 @@ from hlotool.analysis.dataflow.values import Dataflow, Value
 from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.memory.intervals import ByteRange, ByteUsage, Usage, join_range
 from hlotool.hlo import TupleShape
-from hlotool.hlo.buffers import BufferValue, LiveRange
+from hlotool.hlo.buffers import Allocation, BufferValue, LiveRange
 
 Role: TypeAlias = Literal["fixed", "reusable", "temp"]
 
@@ -89,8 +89,9 @@ def is_entry_parameter(value: Value) -> bool:
 
 def join_buffers(
     flow: Dataflow,
+    shared: Iterable[list[Value]],
     ranges: Mapping[Value, LiveRange],
-    buffers: Iterable[HloBuffer],
+    placed: Mapping[Value, BufferValue],
     backend: Backend | None,
 ) -> list[list[HloBuffer]]:
     """Group the buffers that lie, or probably lie, in one allocation; in order of definition.
@@ -99,7 +100,7 @@ def join_buffers(
     """
     joined = []
     moving: dict[int, list[HloBuffer]] = {}
-    for buffer in buffers:
+    for buffer in list_buffers(flow, shared, placed):
         if buffer.role == "fixed" or backend == "tpu":
             joined.append([buffer])
         else:
@@ -112,6 +113,27 @@ def join_buffers(
         joined += [memory.buffers for memory in reuse.memory]
     joined.sort(key=lambda group: min([buffer.values[0].number for buffer in group]))
     return joined
+
+
+def make_allocation(
+    number: int, buffers: list[HloBuffer], placed: Mapping[Value, BufferValue]
+) -> Allocation:
+    """Make the allocation of some buffers; its class is that of the first value that decides."""
+    values = [value for buffer in buffers for value in buffer.values]
+    allocation = Allocation(
+        number,
+        max(buffer.size_bytes for buffer in buffers),
+        buffers[0].color,
+        is_live_out=any(buffer.leaves for buffer in buffers),
+        values=[placed[value] for value in values],
+    )
+    for value in values:
+        if value.instruction.opcode == "constant":
+            allocation.is_constant = True
+        elif is_entry_parameter(value):
+            allocation.parameter = value.instruction.parameter_number
+            allocation.parameter_index = value.index
+    return allocation
 
 
 MOST_REUSED: Final = 4096  # outputs and donated parameters; the memory of more is not reused

@@ -25,15 +25,9 @@ from hlotool.analysis.dataflow.lifetimes import (
 from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
 from hlotool.analysis.dataflow.values import Dataflow, Value, trace_values
 from hlotool.analysis.graph.backend import Backend, find_backend
-from hlotool.analysis.memory.buffer_assigner import (
-    HloBuffer,
-    is_entry_parameter,
-    join_buffers,
-    list_buffers,
-    measure_temp,
-)
+from hlotool.analysis.memory.buffer_assigner import join_buffers, make_allocation, measure_temp
 from hlotool.hlo import Module, Shape, TupleShape
-from hlotool.hlo.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
+from hlotool.hlo.buffers import BufferAssignment, BufferValue, LiveRange
 
 Promised: TypeAlias = Literal["peak", "temp_peak", "allocated"]
 
@@ -124,9 +118,9 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
     ranges = value_ranges(flow, shared)
     backend = find_backend(module)
     placed = _place_values(flow, ranges, backend)
-    joined = join_buffers(flow, ranges, list_buffers(flow, shared, placed), backend)
+    joined = join_buffers(flow, shared, ranges, placed, backend)
     allocations = tuple(
-        _allocation(number, buffers, placed) for number, buffers in enumerate(joined)
+        make_allocation(number, buffers, placed) for number, buffers in enumerate(joined)
     )
     temps = (
         group
@@ -188,24 +182,3 @@ def estimate_size(shape: Shape, backend: Backend | None, *, has_sparse_cores: bo
     if backend == "tpu" and shape.memory_space == _TPU_HOST_SPACE:
         return HOST_ARRAY_BYTES
     return shape.size_bytes or 0
-
-
-def _allocation(
-    number: int, buffers: list[HloBuffer], placed: Mapping[Value, BufferValue]
-) -> Allocation:
-    """Make the allocation of some buffers; its class is that of the first value that decides."""
-    values = [value for buffer in buffers for value in buffer.values]
-    allocation = Allocation(
-        number,
-        max(buffer.size_bytes for buffer in buffers),
-        buffers[0].color,
-        is_live_out=any(buffer.leaves for buffer in buffers),
-        values=[placed[value] for value in values],
-    )
-    for value in values:
-        if value.instruction.opcode == "constant":
-            allocation.is_constant = True
-        elif is_entry_parameter(value):
-            allocation.parameter = value.instruction.parameter_number
-            allocation.parameter_index = value.index
-    return allocation

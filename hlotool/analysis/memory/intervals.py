@@ -181,9 +181,7 @@ class _SegmentTree:
     """
 
     def __init__(self, count: int) -> None:
-        self.leaves = 1
-        while self.leaves < count:
-            self.leaves *= 2
+        self.leaves = 1 << max(count - 1, 0).bit_length()
 
     def cover(self, begin: int, end: int) -> list[int]:
         """Return the fewest nodes that make up the leaves from `begin` to before `end`."""
@@ -202,9 +200,15 @@ class _SegmentTree:
 
     def climb(self, begin: int, end: int) -> list[int]:
         """Return all nodes above the first and the last leaf of a stretch, lower ones first."""
-        ends = begin + self.leaves, end - 1 + self.leaves
-        above = {leaf >> level for leaf in ends for level in range(1, self.leaves.bit_length())}
-        return sorted(above, reverse=True)
+        left, right = begin + self.leaves >> 1, end - 1 + self.leaves >> 1
+        nodes: list[int] = []
+        while left:
+            nodes.append(left)
+            if right != left:
+                nodes.append(right)
+            left >>= 1
+            right >>= 1
+        return nodes
 
 
 def add_union(blocks: Sequence[OccupiedBlock], changes: dict[int, int]) -> None:

@@ -9,6 +9,7 @@ of `--without` (`take_away`) is about peaks of all spaces.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, combinations, groupby, islice, starmap
@@ -28,6 +29,7 @@ from hlotool.analysis.memory.rows import BufferRow, all_rows, find_parameter_tre
 from hlotool.analysis.memory.savings import Saving, SpacePeak, Tenure, Tenures
 from hlotool.errors import InputError
 from hlotool.hlo import Module, ShapeIndex
+from hlotool.hlo.buffers import Allocation
 from hlotool.table import BYTES, COUNT, NUMBER, Block, RowList, column, figure
 from hlotool.table.names import ANY, fold_numbers
 
@@ -363,10 +365,7 @@ class Reserved:
     def __init__(self, report: MemoryReport, parts: Iterable[Part]) -> None:
         curve = report.map.curve(0, "temp") or Curve()
         self.temp = SpacePeak(curve)
-        self.tenures: dict[int, set[Tenure]] = {}
-        for part in parts:
-            for tenure in part.tenures:
-                self.tenures.setdefault(tenure.allocation.number, set()).add(tenure)
+        self.tenures = _list_allocated(parts)
         # A bound on the gain of a set from a few positions spares measuring most sets in full.
         # The highest position of each of some stretches of time, with what is in use there.
         points = list(zip(curve.positions, curve.levels, strict=True))
@@ -382,15 +381,11 @@ class Reserved:
         moves to the temporaries. The gaps between those stay as they are.
         """
         parts = tuple(parts)
-        elsewhere: dict[int, set[Tenure]] = {}
-        for tenure in (tenure for part in parts for tenure in part.tenures):
-            if not tenure.is_temp:
-                elsewhere.setdefault(tenure.allocation.number, set()).add(tenure)
         freed, change = 0, [part.temp_curve for part in parts]
-        for number, gone in elsewhere.items():
-            kept = self.tenures[number] - gone
+        for allocation, gone in _list_allocated(parts).items():
+            kept = self.tenures[allocation] - gone
             if not any(tenure.is_owner for tenure in kept):
-                freed += next(iter(gone)).allocation.size_bytes
+                freed += allocation.size_bytes
                 moved = [tenure.curve() for tenure in kept]
                 change += [Curve(one.positions, tuple(map(neg, one.levels))) for one in moved]
         return freed + self.temp.peak_bytes - self.temp.peak_without(add_curves(change))
@@ -407,18 +402,25 @@ class Reserved:
     def _sketch(self, part: Part) -> tuple[int, list[int]]:
         """Return what a part frees at most, and what it holds at the samples."""
         if part not in self._sketches:
-            owned = {
-                one.allocation
-                for one in part.tenures
-                if not one.is_temp
-                and (
-                    one.is_owner
-                    or not any(other.is_owner for other in self.tenures[one.allocation.number])
-                )
-            }
+            freed = sum(
+                allocation.size_bytes
+                for allocation, gone in _list_allocated([part]).items()
+                if any(one.is_owner for one in gone)
+                or not any(one.is_owner for one in self.tenures[allocation])
+            )
             held = [part.temp_curve.at(position) for position, _ in self.samples]
-            self._sketches[part] = sum(one.size_bytes for one in owned), held
+            self._sketches[part] = freed, held
         return self._sketches[part]
+
+
+def _list_allocated(parts: Iterable[Part]) -> dict[Allocation, set[Tenure]]:
+    """Return the tenures of parts that do not lie among the temporaries, by allocation."""
+    found: dict[Allocation, set[Tenure]] = defaultdict(set)
+    for part in parts:
+        for tenure in part.tenures:
+            if not tenure.is_temp:
+                found[tenure.allocation].add(tenure)
+    return found
 
 
 def measure_donation(report: MemoryReport, module: Module) -> int | None:
