@@ -13,7 +13,7 @@ from hlotool.analysis.memory.intervals import (
     add_up_groups,
     join_blocks,
 )
-from hlotool.analysis.memory.savings import SpacePeak, Tenure
+from hlotool.analysis.memory.memory_map import SpacePeak, Tenure
 from hlotool.hlo.buffers import Allocation
 
 LAST = 16

@@ -12,6 +12,7 @@ from dump_files import TESTDATA
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.answer import DONATION
+from hlotool.analysis.memory.memory_map import Tenures
 from hlotool.analysis.memory.reduction_plan import (
     EASIEST_FIRST,
     GAIN_CAVEAT,
@@ -25,7 +26,6 @@ from hlotool.analysis.memory.reduction_plan import (
     plan_relief,
 )
 from hlotool.analysis.memory.report import MemoryReport, measure_headroom
-from hlotool.analysis.memory.savings import Tenures
 from hlotool.dump.find import resolve_inputs
 from hlotool.program.load import load_program
 from hlotool.program.program import Program

@@ -16,8 +16,8 @@ from typing import Final
 
 from dump_files import ROOT, SHARED
 
+from hlotool.analysis.memory.memory_map import SpacePeak
 from hlotool.analysis.memory.reduction_plan import PartKind, Reserved, divide_memory
-from hlotool.analysis.memory.savings import SpacePeak
 from hlotool.dump.find import resolve_inputs
 from hlotool.program.load import load_program
 from hlotool.program.program import Program

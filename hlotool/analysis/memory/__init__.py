@@ -4,8 +4,8 @@
 a buffer assignment that is not the module's, or not all of it; without one, `estimate` makes one
 up, with what `buffer_assigner` knows of XLA's.
 
-`memory_map` knows which bytes are in use when, and who has them; its curves are added up by
-`intervals`. `rows` says all that is told of a value: where it comes from (`value_origins`) and
-what would be saved without it (`savings`). `timeline`, `donation` and `reduction_plan` are the
-other parts of the `answer` of `hlotool buffers`.
+`memory_map` knows which bytes are in use when, who has them, and what would be saved without them;
+its curves are added up by `intervals`. `rows` says all that is told of a value, with where it comes
+from (`value_origins`). `timeline`, `donation` and `reduction_plan` are the other parts of the
+`answer` of `hlotool buffers`.
 """

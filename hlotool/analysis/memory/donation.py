@@ -16,7 +16,7 @@ from hlotool.analysis.dataflow.sharing import follow, trace_sources
 from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.estimate import estimate_size
-from hlotool.analysis.memory.savings import Saving
+from hlotool.analysis.memory.memory_map import Saving
 from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
 from hlotool.hlo.buffers import ValueKey, format_position
 from hlotool.table import BYTES, NUMBER, column

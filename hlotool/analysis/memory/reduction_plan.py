@@ -23,10 +23,9 @@ from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.memory.donation import DonationRow, list_missed_outputs
 from hlotool.analysis.memory.figures import Headroom
 from hlotool.analysis.memory.intervals import Curve, add_curves
-from hlotool.analysis.memory.memory_map import MemoryMap
+from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenure, Tenures
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows, find_parameter_tree, rows_at
-from hlotool.analysis.memory.savings import Saving, SpacePeak, Tenure, Tenures
 from hlotool.errors import InputError
 from hlotool.hlo import Module, ShapeIndex
 from hlotool.hlo.buffers import Allocation

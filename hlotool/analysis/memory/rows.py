@@ -16,12 +16,14 @@ from msgspec.structs import asdict
 from hlotool.analysis.memory.memory_map import (
     Holding,
     MemoryMap,
+    Saving,
+    Tenure,
+    Tenures,
     list_holdings,
     padding_bytes_of,
     unpadded_bytes_of,
 )
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.savings import Saving, Tenure, Tenures
 from hlotool.analysis.memory.value_origins import Teller, ValueOrigins
 from hlotool.analysis.origin import Stack, StackFrame, write_short_source
 from hlotool.hlo import ArrayShape, Module
