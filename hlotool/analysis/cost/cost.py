@@ -24,14 +24,6 @@ TypedFlops: TypeAlias = tuple[tuple[str, int], ...]
 Join: TypeAlias = Callable[[Iterable[int]], int]  # what makes one figure of several: sum or max
 
 
-class Work(Struct, frozen=True):
-    """Arithmetic of one operation, without what the computations it calls do."""
-
-    flops: int = 0
-    transcendentals: int = 0
-    matrix_flops: int = 0
-
-
 class Cost(Struct, frozen=True):
     """Arithmetic and memory traffic; the same units whether once or per run.
 
@@ -49,8 +41,8 @@ class Cost(Struct, frozen=True):
 
     flops: int = 0
     transcendentals: int = 0
-    bytes_accessed: int = 0
     matrix_flops: int = 0
+    bytes_accessed: int = 0
     custom_call_flops: int = 0
     memory_bytes: int = 0
     unknown_custom_call_count: int = 0

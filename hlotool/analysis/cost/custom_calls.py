@@ -411,7 +411,7 @@ def _read_array(name: str, shape: Shape, sizes: Sizes) -> Mapping[str, int]:
     found: dict[str, int] = {}
     with suppress(UnknownCostError):
         found[f"{name}_bytes"] = sizes.content_bytes(shape)
-        found[f"{name}_elements"] = sizes.count_elements(shape)
+        found[f"{name}_elements"] = count_elements(shape)
     if isinstance(shape, ArrayShape):
         for dim, size in enumerate(shape.dims[:_MOST_DIMS]):
             if size != UNBOUNDED:

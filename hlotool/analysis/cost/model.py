@@ -8,6 +8,7 @@ counts are multiplied in only where they are given.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -33,6 +34,7 @@ from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_tr
 from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
 from hlotool.analysis.cost.traffic import MAIN_SPACE, measure_bytes, measure_memory
 from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
+from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES
 
@@ -57,11 +59,16 @@ class CostModel:
     """
 
     def __init__(
-        self, module: Module, graph: CallGraph, find_stated: FindStated = state_nothing
+        self,
+        module: Module,
+        graph: CallGraph,
+        executions: Executions,
+        find_stated: FindStated = state_nothing,
     ) -> None:
         self.unknown: dict[Instruction, str] = {}
         self._graph = graph
         self._find_stated = find_stated
+        self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
         self._sizes = Sizes(_list_repeated(graph))
         self._standalone = set(reach([module.entry], self._list_run_by))
         self._own: dict[Instruction, Cost] = {}  # of what runs on its own
@@ -69,8 +76,8 @@ class CostModel:
         self._flow: dict[Computation, list[Instruction]] = {}
         self._once: dict[Computation, Cost] = {}
         for computation in graph.callees_first:
-            self._plain[computation] = plain = self._measure(computation)
-            self._once[computation] = self._add_flow(computation, plain, self._once, None)
+            self._plain[computation] = self._measure(computation)
+            self._once[computation] = self._add_flow(computation, self._once, None)
 
     def of(self, instruction: Instruction) -> Cost:
         """Return the cost of one execution of an instruction, with all that it calls."""
@@ -78,27 +85,22 @@ class CostModel:
             return self._flow_cost(instruction, self._once, None)
         return self._own.get(instruction) or self._own_cost(instruction)
 
-    def of_with_trip_counts(self, instruction: Instruction, trips: TripCounts) -> Cost:
-        """Return the cost of one execution of an instruction, loops run as `trips` says."""
+    def of_all_rounds(self, instruction: Instruction) -> Cost:
+        """Return the same, every loop in it run as often as its trip count says."""
         if instruction.opcode not in _FLOW:
             return self.of(instruction)
-        return self._flow_cost(instruction, self._total(trips), trips)
+        return self._flow_cost(instruction, self._all_rounds, self._trips)
 
     def of_computation(self, computation: Computation) -> Cost:
         """Return the cost of one execution of a computation."""
         return self._once[computation]
 
-    def with_trip_counts(self, computation: Computation, trips: TripCounts) -> Cost:
-        """Return the cost of a computation whose loops run as often as `trips` says.
+    def of_computation_all_rounds(self, computation: Computation) -> Cost:
+        """Return the same, every loop in it run as often as its trip count says.
 
-        A loop that `trips` does not know counts once and makes a lower bound.
+        One of unknown trip count counts once and makes a lower bound.
         """
-        return self._total(trips)[computation]
-
-    def of_loops(self, trips: TripCounts) -> Mapping[Instruction, Cost]:
-        """Return what one execution of each loop costs, all its iterations together."""
-        totals = self._total(trips)
-        return {loop: self._flow_cost(loop, totals, trips) for loop in trips}
+        return self._all_rounds[computation]
 
     def read_call(self, instruction: Instruction) -> CustomCall:
         """Return what is known of a custom call: from its text, what it calls, or a rule."""
@@ -181,10 +183,7 @@ class CostModel:
             if opcode in WORKING:
                 work = count_work(instruction)
                 name = find_product_type(instruction) if work.matrix_flops else None
-                products = ((name, work.flops),) if name else ()
-                return Cost(
-                    work.flops, work.transcendentals, 0, work.matrix_flops, products=products
-                )
+                return replace(work, products=((name, work.flops),)) if name else work
             if opcode in APPLYING:
                 applied = list_applications(instruction)
                 return add_costs([self._once[body].times(times) for body, times in applied])
@@ -226,23 +225,23 @@ class CostModel:
             cost.is_upper_bound,
         )
 
-    def _total(self, trips: TripCounts) -> Mapping[Computation, Cost]:
-        """Return the costs of all computations, loops counted as in `with_trip_counts`."""
-        totals = dict(self._plain)
+    @cached_property
+    def _all_rounds(self) -> Mapping[Computation, Cost]:
+        """The costs of all computations with their loops' trip counts."""
+        totals: dict[Computation, Cost] = {}
         for one in self._graph.callees_first:
-            totals[one] = self._add_flow(one, totals[one], totals, trips)
+            totals[one] = self._add_flow(one, totals, self._trips)
         return totals
 
     def _add_flow(
         self,
         computation: Computation,
-        plain: Cost,
         totals: Mapping[Computation, Cost],
         trips: TripCounts | None,
     ) -> Cost:
         """Add the control flow of a computation, whose callees `totals` has, to the rest of it."""
-        flow = self._flow.get(computation, ())
-        return add_costs([plain, *(self._flow_cost(one, totals, trips) for one in flow)])
+        flow = (self._flow_cost(one, totals, trips) for one in self._flow.get(computation, ()))
+        return add_costs([self._plain[computation], *flow])
 
     def _flow_cost(
         self,

@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 from hlotool.analysis.cost.arithmetic import find_custom_body
 from hlotool.analysis.cost.custom_calls import CustomCall, CustomCallKind, read_custom_call
 from hlotool.analysis.cost.fused_traffic import (
-    NO_BODY,
     TouchedBytes,
+    expect_body,
     measure_fusion_traffic,
     measure_touched,
     updated_bytes,
@@ -29,7 +29,7 @@ from hlotool.analysis.cost.sizes import (
     first_array,
     operand_shape,
 )
-from hlotool.hlo import ArrayShape, Computation, Instruction
+from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, COLLECTIVES, CONTROL_FLOW, FREE, PASSES_ON, TRANSFERS
 
 
@@ -89,19 +89,12 @@ def _scatter(instruction: Instruction, sizes: Sizes) -> int:
 
 def _fusion(instruction: Instruction, sizes: Sizes) -> int:
     """Count what the body reads and writes; a custom fusion with a gather is only that gather."""
-    special = find_custom_body(instruction, _expect_body(instruction))
+    special = find_custom_body(instruction, expect_body(instruction))
     if special is None:
         moved = measure_fusion_traffic(instruction, sizes)
         touched = (*moved.operands, *moved.constants, *moved.results)
         return sum(size for _, size in touched)
     return (_indexed_slice if special.opcode == "gather" else _scatter)(special, sizes)
-
-
-def _expect_body(fusion: Instruction) -> Computation:
-    body = fusion.callee()
-    if body is None:
-        raise UnknownCostError(NO_BODY)
-    return body
 
 
 def _triangular_solve(instruction: Instruction, sizes: Sizes) -> int:
@@ -181,7 +174,7 @@ def _list_touched(
     if opcode == "custom-call":
         return _touched_by_call(instruction, sizes, call or read_custom_call(instruction))
     if opcode == "fusion":
-        return measure_touched(instruction, _expect_body(instruction), sizes)
+        return measure_touched(instruction, expect_body(instruction), sizes)
     if opcode in {"dynamic-update-slice", "scatter"}:
         return _touched_by_update(instruction, sizes)
     if opcode in {"dynamic-slice", "gather", "slice"}:
