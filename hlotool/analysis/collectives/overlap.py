@@ -218,8 +218,8 @@ def _multiply(once: Fraction | None, one: LogicalCollective) -> PerRun[float]:
     """Multiply the time of one execution; nothing stays nothing, however often it runs."""
     if once is None:
         return None, 0.0
-    known = float(once) * one.executions
-    return (known if one.is_exact or not once else None), known
+    known = float(once) * one.runs.known
+    return (known if one.runs.is_exact or not once else None), known
 
 
 class Claim:

@@ -151,15 +151,15 @@ def _make_row(
         network=pricing.shown.name_network(transfer.network, extent.span),
         dtype=name_dtypes(transfer.parts),
         wire_bytes_by_dtype=tuple(
-            (dtype, measure_share(size, transfer.share, one).known_per_run)
+            (dtype, measure_share(size, transfer.share, one.runs).known_per_run)
             for dtype, size in sizes.items()
         ),
         wire_bytes_per_run=wire.per_run,
         known_wire_bytes_per_run=wire.known_per_run,
         wire_bytes=wire.once,
         payload_bytes=payload.once,
-        executions=one.executions if one.is_exact else None,
-        known_executions=one.executions,
+        executions=one.runs.exact,
+        known_executions=one.runs.known,
         payload_bytes_per_run=payload.per_run,
         known_payload_bytes_per_run=payload.known_per_run,
         group_size=groups.group_size,
@@ -196,7 +196,7 @@ def _make_row(
         rendezvous=find_rendezvous(one.operation),
         reduce_operation=find_reduce_operation(one.operation),
         is_upper_bound=transfer.is_upper_bound,
-        is_conditional=one.is_conditional,
+        is_conditional=one.runs.is_conditional,
         textual_count=len(one.members),
         members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if options.with_groups else None,
@@ -266,8 +266,8 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
     """Open a collective: one row for each part of its payload."""
     collective = transfer.collective
     for number, part in enumerate(transfer.parts):
-        payload = measure_share(part.size_bytes, WHOLE, collective)
-        wire = measure_share(part.size_bytes, transfer.share, collective)
+        payload = measure_share(part.size_bytes, WHOLE, collective.runs)
+        wire = measure_share(part.size_bytes, transfer.share, collective.runs)
         operand = _find_outer(part.operand, collective.begin)
         op_name = _find_op_name(operand)
         yield OperandRow(

@@ -273,18 +273,18 @@ def _sum(found: Sequence[Measured], *, is_timed: bool) -> Sums:
     return Sums(
         count=len(transfers),
         textual_count=sum(len(one.collective.members) for one in transfers),
-        executions=sum(one.collective.executions for one in transfers),
+        executions=sum(one.collective.runs.known for one in transfers),
         payload_bytes_per_run=sum(one.payload.known_per_run for one in transfers),
         wire_bytes_per_run=sum(one.wire.known_per_run for one in transfers),
         exposed_wire_bytes_per_run=wire,
         transfer_seconds=sending,
         overlapped_seconds=hidden,
         exposed_seconds=exposed,
-        is_executions_lower_bound=any(not one.collective.is_exact for one in transfers),
+        is_executions_lower_bound=any(not one.collective.runs.is_exact for one in transfers),
         is_payload_lower_bound=is_payload_lower,
         is_lower_bound=is_payload_lower or any(one.wire.per_run is None for one in transfers),
         is_upper_bound=any(
-            one.is_upper_bound or one.collective.is_conditional for one in transfers
+            one.is_upper_bound or one.collective.runs.is_conditional for one in transfers
         ),
         is_exposed_lower_bound=is_wire_lower,
         is_transfer_lower_bound=is_sending_lower,
