@@ -24,7 +24,6 @@ from hlotool.analysis.collectives.totals import (
     BY_NETWORK,
     COLLECTIVE_TOTALS,
     CollectiveTotals,
-    Measured,
     sum_transfers,
 )
 from hlotool.analysis.collectives.transfers import (
@@ -103,21 +102,22 @@ def analyze_collectives(
         pricing.devices_per_node,
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]
-    spans = [(one, extent.span) for one, extent in placed]
-    exposures = measure_exposures(spans, pricing, executions, costs)
-    rows: list[CollectiveRow] = []
-    operands: list[OperandRow] = []
-    found: list[Measured] = []
-    for (one, extent), exposure in zip(placed, exposures, strict=True):
-        found.append((one, exposure))
-        row = _make_row(one, extent, exposure, pricing, options)
-        rows.append(row)
-        if options.with_operands and len(one.parts) > 1:
-            operands += _list_operands(one, row)
+    exposures = measure_exposures(placed, pricing, executions, costs)
+    rows = [
+        _make_row(*one, exposure, pricing, options)
+        for one, exposure in zip(placed, exposures, strict=True)
+    ]
+    operands = [
+        operand
+        for one, row in zip(transfers, rows, strict=True)
+        if options.with_operands and len(one.parts) > 1
+        for operand in _list_operands(one, row)
+    ]
+    measured = list(zip(transfers, exposures, strict=True))
     return CollectiveReport(
         tuple(rows),
         tuple(operands),
-        sum_transfers(found, options.machine, pricing if found else None),
+        sum_transfers(measured, options.machine, pricing if measured else None),
         list_host_transfers(executions),
     )
 
