@@ -36,11 +36,7 @@ from hlotool.hlo.groups import (
 from hlotool.table.words import count_noun
 
 GroupMode: TypeAlias = Literal[
-    "cross_replica",
-    "cross_partition",
-    "cross_replica_and_partition",
-    "flattened_id",
-    "cross_slice",
+    "cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id", "cross_slice"
 ]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 ExactShare: TypeAlias = tuple[int, int]  # an exact rational: numerator and denominator

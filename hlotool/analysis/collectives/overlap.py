@@ -189,10 +189,7 @@ def _find_exposed_share(
 
 
 def _expose(
-    transfer: Transfer,
-    work: OverlapWork | None,
-    share: Fraction | None,
-    seconds: Fraction | None,
+    transfer: Transfer, work: OverlapWork | None, share: Fraction | None, seconds: Fraction | None
 ) -> Exposure:
     """Return the exposed part of the bytes, rounded up, and of the time; `seconds` is of one."""
     wire: PerRun[int] = (None, 0)

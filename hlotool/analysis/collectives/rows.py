@@ -148,10 +148,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     least_group_size: Annotated[
         int | None,
         figure(
-            "devices in the smallest group; null for pairs",
-            NUMBER,
-            heading="least n",
-            null_text="",
+            "devices in the smallest group; null for pairs", NUMBER, heading="least n", null_text=""
         ),
     ]
     group_count: Annotated[
@@ -192,8 +189,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     ]
     mode: Annotated[GroupMode, figure("what the ids in its groups are")]
     problem: Annotated[
-        str | None,
-        figure("how its groups contradict num_partitions × replica_count", null_text=""),
+        str | None, figure("how its groups contradict num_partitions × replica_count", null_text="")
     ]
     is_async: Annotated[bool, figure("whether it starts and completes in separate instructions")]
     is_sync: Annotated[bool, figure("whether the backend runs start and done back to back")]
@@ -326,12 +322,10 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     ]
     members: Annotated[tuple[str, ...], figure("names of those instructions")]
     replica_groups: Annotated[
-        Groups | None,
-        figure(f"{_ASKED}: the devices of each group, by flattened id", null_text=""),
+        Groups | None, figure(f"{_ASKED}: the devices of each group, by flattened id", null_text="")
     ] = None
     source_target_pairs: Annotated[
-        Pairs | None,
-        figure(f"{_ASKED}: the devices of each pair, by flattened id", null_text=""),
+        Pairs | None, figure(f"{_ASKED}: the devices of each pair, by flattened id", null_text="")
     ] = None
     stack: Stack = None
     stack_frame: StackFrame = None

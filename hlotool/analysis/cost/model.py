@@ -234,20 +234,14 @@ class CostModel:
         return totals
 
     def _add_flow(
-        self,
-        computation: Computation,
-        totals: Mapping[Computation, Cost],
-        trips: TripCounts | None,
+        self, computation: Computation, totals: Mapping[Computation, Cost], trips: TripCounts | None
     ) -> Cost:
         """Add the control flow of a computation, whose callees `totals` has, to the rest of it."""
         flow = (self._flow_cost(one, totals, trips) for one in self._flow.get(computation, ()))
         return add_costs([self._plain[computation], *flow])
 
     def _flow_cost(
-        self,
-        instruction: Instruction,
-        totals: Mapping[Computation, Cost],
-        trips: TripCounts | None,
+        self, instruction: Instruction, totals: Mapping[Computation, Cost], trips: TripCounts | None
     ) -> Cost:
         """Return the cost of the computations that control flow runs; without `trips`, once."""
         if instruction.opcode == "conditional":
