@@ -164,8 +164,8 @@ def _find_window(one: LogicalCollective, need_seconds: Fraction | None) -> Windo
 
 def is_marked_sync(collective: LogicalCollective) -> bool:
     """Whether GPU runs a start and its done back to back (`collective_backend_config`)."""
-    configs = (one.backend_config() for one in (collective.begin, collective.operation))
-    return any(one and one.find("collective_backend_config", "is_sync") is True for one in configs)
+    path = "collective_backend_config", "is_sync"
+    return any(one.find_config(*path) is True for one in (collective.begin, collective.operation))
 
 
 def _find_exposed_share(

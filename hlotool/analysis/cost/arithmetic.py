@@ -137,34 +137,11 @@ def _check_convolution(
 
     xla/service/shape_inference.cc `InferConvolveShape`.
     """
-    labels = _read_labels(convolution)
-    window = convolution.window()
-    _check_features(convolution, labels, lhs, rhs)
-    for number, dimension in zip(labels.rhs_spatial, window, strict=True):
-        if dimension.size != rhs.dims[number]:
-            raise UnknownCostError(
-                f"a window of {dimension.size} over {rhs.dims[number]} elements of the kernel"
-            )
-    made = {
-        labels.output_batch: lhs.dims[labels.lhs_batch]
-        // _group_count(convolution, "batch_group_count"),
-        labels.output_feature: rhs.dims[labels.rhs_output],
-    }
-    for place, dimension in enumerate(window):
-        places = dimension.count_places(lhs.dims[labels.lhs_spatial[place]])
-        made[labels.output_spatial[place]] = places
-    if list(result.dims) != [made[number] for number in sorted(made)]:
-        raise UnknownCostError(f"{result} is not what the operands, window= and dim_labels= make")
-
-
-def _check_features(
-    convolution: Instruction, labels: DimLabels, lhs: ArrayShape, rhs: ArrayShape
-) -> None:
-    """Raise UnknownCostError where features or batch do not fit the kernel or the groups."""
+    labels, window = _read_labels(convolution), convolution.window()
     feature_groups = _group_count(convolution, "feature_group_count")
     batch_groups = _group_count(convolution, "batch_group_count")
     inputs, batch = lhs.dims[labels.lhs_feature], lhs.dims[labels.lhs_batch]
-    outputs = rhs.dims[labels.rhs_output]
+    outputs, taken = rhs.dims[labels.rhs_output], rhs.dims[labels.rhs_input]
     if feature_groups > 1 and batch_groups > 1:
         raise UnknownCostError("both the features and the batch are in groups")
     if inputs % feature_groups or outputs % feature_groups:
@@ -173,11 +150,21 @@ def _check_features(
         raise UnknownCostError(
             f"batch_group_count={batch_groups} does not divide the batch and the output features"
         )
-    if inputs // feature_groups != rhs.dims[labels.rhs_input]:
+    if (left := inputs // feature_groups) != taken:
         raise UnknownCostError(
-            f"the kernel takes {rhs.dims[labels.rhs_input]} features, a group of the input has "
-            f"{inputs // feature_groups}"
+            f"the kernel takes {taken} features, a group of the input has {left}"
         )
+    for number, dimension in zip(labels.rhs_spatial, window, strict=True):
+        if dimension.size != rhs.dims[number]:
+            raise UnknownCostError(
+                f"a window of {dimension.size} over {rhs.dims[number]} elements of the kernel"
+            )
+    made = {labels.output_batch: batch // batch_groups, labels.output_feature: outputs}
+    for place, dimension in enumerate(window):
+        places = dimension.count_places(lhs.dims[labels.lhs_spatial[place]])
+        made[labels.output_spatial[place]] = places
+    if list(result.dims) != [made[number] for number in sorted(made)]:
+        raise UnknownCostError(f"{result} is not what the operands, window= and dim_labels= make")
 
 
 def count_convolution_flops(

@@ -71,10 +71,6 @@ class Cost(Struct, frozen=True):
         """Whether `memory_bytes` leaves something out."""
         return self.is_lower_bound or self.unknown_traffic_count > 0
 
-    def with_bytes(self, bytes_accessed: int, memory_bytes: int) -> Cost:
-        """Return the same arithmetic with other traffic."""
-        return replace(self, bytes_accessed=bytes_accessed, memory_bytes=memory_bytes)
-
     def times(self, count: int, *, is_exact: bool = True) -> Cost:
         """Return the cost of `count` executions; of at least so many if not `is_exact`."""
         return replace(
@@ -185,8 +181,7 @@ def _find_precision(product: Instruction) -> str | None:
     algorithm = product.attributes.get("algorithm", "")
     text = product.attributes.get("backend_config", "")
     if product.opcode == "custom-call" and "precision_config" in text:
-        config = product.backend_config()
-        stated = config.find("gemm_backend_config", "precision_config") if config else None
+        stated = product.find_config("gemm_backend_config", "precision_config")
         if isinstance(stated, Mapping):
             asked = str(stated.get("operand_precision", "")).lower()
             algorithm = str(stated.get("algorithm", "")).lower().removeprefix("alg_")

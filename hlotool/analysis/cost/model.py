@@ -156,25 +156,27 @@ class CostModel:
         return add_costs(plain)
 
     def _own_cost(self, instruction: Instruction) -> Cost:
-        """Return the cost of an instruction that is not control flow."""
-        opcode = instruction.opcode
-        if opcode == "custom-call":
-            return self._call_cost(instruction)
-        body = self._find_body(instruction) if opcode == "fusion" else None
-        cost = self._once[body] if body else self._work_cost(instruction)
+        """Return the cost of an instruction that is not control flow.
+
+        XLA gives a custom call neither flops nor bytes; what it hides is counted apart.
+        """
+        opcode, called = instruction.opcode, self._graph.callees.get(instruction, ())
+        call = self.read_call(instruction) if opcode == "custom-call" else None
+        is_body = opcode == "fusion" and len(called) == 1 and "calls" in instruction.attributes
+        if call is not None:
+            cost = _hidden_work(call)
+        elif is_body and not find_custom_body(instruction, called[0]):
+            cost = self._once[called[0]]
+        else:
+            cost = self._work_cost(instruction)
         try:
             size = measure_bytes(instruction, self._sizes)
-            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
+            memory = measure_memory(instruction, self._sizes, call).get(MAIN_SPACE, 0)
         except MALFORMED as error:
+            if call is not None:
+                return replace(cost, unknown_traffic_count=1)
             return add_costs((cost, self._leave_out(instruction, error)))
-        return cost.with_bytes(size, memory)
-
-    def _find_body(self, fusion: Instruction) -> Computation | None:
-        """Return the body of a fusion that costs what its body does, None for any other."""
-        called = self._graph.callees.get(fusion, ())
-        if len(called) != 1 or "calls" not in fusion.attributes:
-            return None
-        return None if find_custom_body(fusion, called[0]) else called[0]
+        return replace(cost, bytes_accessed=size, memory_bytes=memory)
 
     def _work_cost(self, instruction: Instruction) -> Cost:
         """Return the arithmetic of an instruction that is not control flow."""
@@ -194,16 +196,6 @@ class CostModel:
         if opcode in _IDLE:
             return NOTHING
         return self._leave_out(instruction, UnknownCostError(f"no opcode {opcode!r} is known"))
-
-    def _call_cost(self, instruction: Instruction) -> Cost:
-        """XLA gives a custom call neither flops nor bytes; what it hides is counted apart."""
-        call = self.read_call(instruction)
-        cost = _hidden_work(call)
-        try:
-            memory = measure_memory(instruction, self._sizes, call).get(MAIN_SPACE, 0)
-        except MALFORMED:
-            return replace(cost, unknown_traffic_count=1)
-        return cost.with_bytes(0, memory)
 
     def _find_offloaded_cost(self, call: Instruction) -> StatedCost:
         """Say what the computation costs that a custom call stands for, where all of it is known.

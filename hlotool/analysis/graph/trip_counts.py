@@ -69,8 +69,7 @@ def count_trips(loop: Instruction, scalars: Scalars) -> TripCount:
 
 
 def _find_printed(loop: Instruction) -> int | None:
-    config = loop.backend_config()
-    text = config.find("known_trip_count", "n") if config else None
+    text = loop.find_config("known_trip_count", "n")
     if isinstance(text, int) and not isinstance(text, bool):
         return text if text >= 0 else None
     if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20:  # noqa: PLR2004 (64 bits)
