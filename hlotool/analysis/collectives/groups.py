@@ -224,10 +224,9 @@ class GroupReader:
         """
         kind = operation.opcode.removesuffix("-start")
         mode = choose_mode(operation)
-        if mode == "cross_slice":
-            text = operation.frontend_attributes().get(_TARGET, "")
-        elif kind == "send":
-            text = operation.frontend_attributes().get(_SEND_PAIRS, "")
+        if kind == "send":
+            key = _TARGET if mode == "cross_slice" else _SEND_PAIRS
+            text = operation.frontend_attributes().get(key, "")
         else:
             is_permute = kind == "collective-permute"
             key = "source_target_pairs" if is_permute else "replica_groups"
