@@ -21,7 +21,7 @@ from hlotool.analysis.collectives.transfers import (
 )
 from hlotool.analysis.graph.backend import ENDS, find_handler, find_rendezvous, is_with_host
 from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.origin import find_scope
+from hlotool.analysis.origin import read_origin
 from hlotool.hlo import Instruction
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, TIMES, Block, Fold, RowList, column, figure
@@ -148,8 +148,7 @@ def _make_row(instruction: Instruction, executions: Executions) -> HostTransferR
     parts = list_sent(instruction) if instruction.opcode == "send" else list_received(instruction)
     runs = executions.runs_of(computation)
     payload = measure_share(sum_sizes(parts), WHOLE, runs)
-    metadata = instruction.metadata()
-    location = instruction.source_location(metadata)
+    origin = read_origin(instruction)
     return HostTransferRow(
         name=instruction.full_name,
         count=1,
@@ -163,10 +162,10 @@ def _make_row(instruction: Instruction, executions: Executions) -> HostTransferR
         handler=find_handler(instruction),
         rendezvous=find_rendezvous(instruction),
         channel_id=instruction.channel_id,
-        scope=find_scope(metadata.op_name) if metadata.op_name else None,
-        op_name=metadata.op_name or None,
-        source_file=location.file if location else None,
-        source_line=location.line if location else None,
+        scope=origin.scope,
+        op_name=origin.op_name,
+        source_file=origin.source_file,
+        source_line=origin.source_line,
         computation=computation.name,
         is_conditional=runs.is_conditional,
     )

@@ -101,29 +101,22 @@ def _measure_results(fusion: Instruction, root: Instruction, sizes: Sizes) -> tu
 
 
 def _measure_parameter(parameter: Instruction, sizes: Sizes) -> int:
-    """Measure a parameter; of a tuple, the elements that are taken out of it."""
-    if not isinstance(parameter.shape, TupleShape):
-        return sizes.reads[parameter]
-    return sum(
-        _measure_element(parameter, index, sizes)
-        for index, _ in parameter.shape.leaves_with_index()
-    )
+    """Measure a parameter; of a tuple, the elements that are taken out of it.
 
-
-def _measure_element(parameter: Instruction, index: ShapeIndex, sizes: Sizes) -> int:
-    """Follow get-tuple-elements as far as they lead, and measure what is read of the last."""
-    found = parameter
-    for number in index:
-        taken = sizes.elements.get(found)
-        if taken is None:  # the first instruction that takes out each element
-            taken = sizes.elements[found] = {}
-            for user in found.users:
-                if user.opcode == "get-tuple-element":
-                    taken.setdefault(user.tuple_index, user)
-        found = taken.get(number, found)
-    if found not in sizes.reads:
-        sizes.reads[found] = _add_reads([found], found.users, sizes)[found]
-    return sizes.reads[found]
+    Follows get-tuple-elements as far as they lead, and measures what is read of the last.
+    """
+    total = 0
+    for index, _ in parameter.shape.leaves_with_index():
+        found = parameter
+        for number in index:
+            if found not in sizes.elements:  # the first instruction that takes out each element
+                taken = [one for one in found.users if one.opcode == "get-tuple-element"]
+                sizes.elements[found] = {one.tuple_index: one for one in reversed(taken)}
+            found = sizes.elements[found].get(number, found)
+        if found not in sizes.reads:
+            sizes.reads |= _add_reads([found], found.users, sizes)
+        total += sizes.reads[found]
+    return total
 
 
 def _read_parameters(body: Computation, sizes: Sizes, depth: int = 0) -> None:

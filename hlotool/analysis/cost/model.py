@@ -7,7 +7,7 @@ counts are multiplied in only where they are given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -256,19 +256,16 @@ class CostModel:
         self.unknown.setdefault(instruction, explain(error))
         return _UNKNOWN
 
-    def _list_run_by(self, computation: Computation) -> list[Computation]:
+    def _list_run_by(self, computation: Computation) -> Iterator[Computation]:
         """List what runs on its own because a computation does: all that its control flow calls.
 
         What a custom call stands for is run like what a call calls.
         """
-        found: list[Computation] = []
-        offloaded: list[Computation] = []
         for one in computation.instructions:
             if one.opcode in _FLOW:
-                found += self._graph.callees.get(one, ())
+                yield from self._graph.callees.get(one, ())
             elif one.opcode == "custom-call" and (body := find_offloaded(one)):
-                offloaded.append(body)
-        return found + offloaded
+                yield body
 
 
 def _hidden_work(call: CustomCall) -> Cost:

@@ -211,22 +211,20 @@ class Scalars:
 
     def _frame(self, computation: Computation) -> _Frame:
         """Return the one way into a computation; with several callers nothing is known."""
-        frame = self._frames.get(computation)
-        if frame is None:
-            frame = self._frames[computation] = _Frame(self._parameters(computation))
-        return frame
+        if computation not in self._frames:
+            self._frames[computation] = _Frame(self._parameters(computation))
+        return self._frames[computation]
 
     def _parameters(self, computation: Computation) -> Mapping[int, Value]:
-        named = self._callers.get(computation, ())
         # A later step of an asynchronous operation names what its start calls: no call more.
+        named = self._callers.get(computation, ())
         callers = [one for one in named if one.opcode not in LATER_STEPS]
         if len(callers) != 1:
             return {}
         caller = callers[0]
         if caller.opcode == "while":
             return {0: _State(caller)}
-        is_followed = caller.opcode in {"call", "fusion", "async-start"}
-        if not is_followed or self._depth >= _DEEPEST:
+        if caller.opcode not in {"call", "fusion", "async-start"} or self._depth >= _DEEPEST:
             return {}
         self._depth += 1
         frame = self._frame(caller.computation)
