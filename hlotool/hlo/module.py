@@ -375,6 +375,11 @@ class Instruction(Node, eq=False):
         """Return `backend_config=`."""
         return self.read("backend_config", parse_backend_config)
 
+    def find_config(self, *path: str) -> object:
+        """Return the value at a path of keys in `backend_config=`, None where there is none."""
+        config = self.backend_config()
+        return config.find(*path) if config else None
+
     def sharding(self) -> Sharding | None:
         """Return `sharding=`."""
         return self.read("sharding", parse_sharding)

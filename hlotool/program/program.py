@@ -255,17 +255,17 @@ class Program:
 
         module, rules = self.expect_module(), self.assumptions.call_rules
         if not rules:
-            return CostModel(module, self.graph)
+            return CostModel(module, self.graph, self.executions)
         from hlotool.program.call_rules import compile_call_rules
 
-        return CostModel(module, self.graph, compile_call_rules(rules))
+        return CostModel(module, self.graph, self.executions, compile_call_rules(rules))
 
     @cached_property
     def cost(self) -> CostReport:
         """What one run computes."""
         from hlotool.analysis.cost.report import analyze_cost
 
-        return analyze_cost(self.expect_module(), self.executions, self.costs)
+        return analyze_cost(self.expect_module(), self.costs)
 
     @cached_property
     def counts(self) -> ModuleCounts:

@@ -36,11 +36,7 @@ from hlotool.hlo.groups import (
 from hlotool.table.words import count_noun
 
 GroupMode: TypeAlias = Literal[
-    "cross_replica",
-    "cross_partition",
-    "cross_replica_and_partition",
-    "flattened_id",
-    "cross_slice",
+    "cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id", "cross_slice"
 ]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 ExactShare: TypeAlias = tuple[int, int]  # an exact rational: numerator and denominator
@@ -115,29 +111,10 @@ class DeviceGroups(Struct, frozen=True):
         pairs are printed instead or nothing is, where they are not listed, or more than
         MOST_DEVICES would be, and between slices, each of which runs a module of its own.
         """
-        if self.has_pairs or not self.is_known:
+        if self.has_pairs or not self.is_known or not self._can_be_listed:
             return None
-        if not self.is_listed or self.count_listed() > MOST_DEVICES:
-            return None
-        ids = (self.printed and self.printed.expand()) or (tuple(range(self._universe())),)
-        if self.mode == "flattened_id":
-            return ids
-        width = self.num_partitions
-        if self.mode == "cross_partition":
-            return tuple(
-                tuple(replica * width + one for one in group)
-                for replica in range(self.replica_count)
-                for group in ids
-            )
-        if self.mode == "cross_replica":
-            return tuple(
-                tuple(one * width + partition for one in group)
-                for partition in range(width)
-                for group in ids
-            )
-        return tuple(
-            tuple(one * width + partition for one in group for partition in range(width))
-            for group in ids
+        return self._flatten(
+            (self.printed and self.printed.expand()) or (tuple(range(self._universe())),)
         )
 
     def expand_pairs(self) -> Pairs | None:
@@ -145,17 +122,25 @@ class DeviceGroups(Struct, frozen=True):
 
         None between slices, too, where the printed ids are no flattened ones.
         """
-        if self.mode == "cross_slice" or not self.pairs:
+        if not self.pairs or not self.is_known or not self._can_be_listed:
             return None
-        if not self.is_listed or self.count_listed() > MOST_DEVICES:
-            return None
-        step, apart = self.num_partitions, 1
-        if self.mode == "cross_partition":
-            step, apart = apart, step
+        return tuple((source, target) for source, target in self._flatten(self.pairs))
+
+    def _flatten(self, groups: Groups) -> Groups:
+        """Write groups or pairs in flattened ids, for every replica or partition they stand for."""
+        width = self.num_partitions
+        if self.mode == "cross_replica_and_partition":
+            return tuple(
+                tuple(one * width + partition for one in group for partition in range(width))
+                for group in groups
+            )
+        step, apart = {"flattened_id": (1, 0), "cross_partition": (1, width)}.get(
+            self.mode, (width, 1)
+        )
         return tuple(
-            (source * step + copy * apart, target * step + copy * apart)
+            tuple(one * step + copy * apart for one in group)
             for copy in range(self._copies())
-            for source, target in self.pairs
+            for group in groups
         )
 
     def find_steps(self) -> Order | None:
@@ -194,10 +179,15 @@ class DeviceGroups(Struct, frozen=True):
         """Return how many ids or pairs `expand` or `expand_pairs` lists."""
         if self.has_pairs:
             return len(self.pairs) * self._copies()
-        copies = 1 if self.mode == "flattened_id" else self._copies()
-        return copies * ((self.printed and self.printed.count()) or self._universe())
+        return self._copies() * ((self.printed and self.printed.count()) or self._universe())
+
+    @property
+    def _can_be_listed(self) -> bool:
+        return self.is_listed and self.count_listed() <= MOST_DEVICES
 
     def _copies(self) -> int:
+        if self.mode == "flattened_id":
+            return 1
         return self.replica_count if self.mode == "cross_partition" else self.num_partitions
 
     def _universe(self) -> int:
@@ -234,10 +224,9 @@ class GroupReader:
         """
         kind = operation.opcode.removesuffix("-start")
         mode = choose_mode(operation)
-        if mode == "cross_slice":
-            text = operation.frontend_attributes().get(_TARGET, "")
-        elif kind == "send":
-            text = operation.frontend_attributes().get(_SEND_PAIRS, "")
+        if kind == "send":
+            key = _TARGET if mode == "cross_slice" else _SEND_PAIRS
+            text = operation.frontend_attributes().get(key, "")
         else:
             is_permute = kind == "collective-permute"
             key = "source_target_pairs" if is_permute else "replica_groups"

@@ -11,10 +11,17 @@ from typing import Annotated, Final
 from msgspec import Struct
 
 from hlotool.analysis.collectives.rows import HowOften, KnownHowOften, KnownPayloadPerRun
-from hlotool.analysis.collectives.transfers import list_received, list_sent, name_dtypes, sum_sizes
+from hlotool.analysis.collectives.transfers import (
+    WHOLE,
+    list_received,
+    list_sent,
+    measure_share,
+    name_dtypes,
+    sum_sizes,
+)
 from hlotool.analysis.graph.backend import ENDS, find_handler, find_rendezvous, is_with_host
 from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.origin import find_scope
+from hlotool.analysis.origin import read_origin
 from hlotool.hlo import Instruction
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, TIMES, Block, Fold, RowList, column, figure
@@ -139,27 +146,26 @@ def list_host_transfers(executions: Executions) -> HostTransfers:
 def _make_row(instruction: Instruction, executions: Executions) -> HostTransferRow:
     computation = instruction.computation
     parts = list_sent(instruction) if instruction.opcode == "send" else list_received(instruction)
-    size, runs = sum_sizes(parts), executions.of(computation)
-    known_runs = executions.lower_bound(computation)
-    metadata = instruction.metadata()
-    location = instruction.source_location(metadata)
+    runs = executions.runs_of(computation)
+    payload = measure_share(sum_sizes(parts), WHOLE, runs)
+    origin = read_origin(instruction)
     return HostTransferRow(
         name=instruction.full_name,
         count=1,
         kind=instruction.opcode,
         dtype=name_dtypes(parts),
-        payload_bytes_per_run=None if size is None or runs is None else size * runs,
-        known_payload_bytes_per_run=(size or 0) * known_runs,
-        payload_bytes=size,
-        executions=runs,
-        known_executions=known_runs,
+        payload_bytes_per_run=payload.per_run,
+        known_payload_bytes_per_run=payload.known_per_run,
+        payload_bytes=payload.once,
+        executions=runs.exact,
+        known_executions=runs.known,
         handler=find_handler(instruction),
         rendezvous=find_rendezvous(instruction),
         channel_id=instruction.channel_id,
-        scope=find_scope(metadata.op_name) if metadata.op_name else None,
-        op_name=metadata.op_name or None,
-        source_file=location.file if location else None,
-        source_line=location.line if location else None,
+        scope=origin.scope,
+        op_name=origin.op_name,
+        source_file=origin.source_file,
+        source_line=origin.source_line,
         computation=computation.name,
-        is_conditional=executions.is_conditional(computation),
+        is_conditional=runs.is_conditional,
     )

@@ -13,11 +13,12 @@ the same collective again:
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import (
     find_rendezvous,
@@ -26,12 +27,12 @@ from hlotool.analysis.graph.backend import (
     is_with_host,
 )
 from hlotool.analysis.graph.calls import CallGraph, reach
-from hlotool.analysis.graph.executions import Executions, check_count
+from hlotool.analysis.graph.executions import Executions, Runs, add_runs, check_count
 from hlotool.hlo import ArrayShape, Computation, Instruction, Module, TupleShape
 from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, DEVICE_NUMBERS, MOVES, TRANSFERS
 
 _DONES: Final = ASYNC_DONES - {"copy-done"}  # which ends no transfer between devices
-_NOTED: Final = TRANSFERS | _DONES | {"async-start", "async-update", "recv"}
+_NOTED: Final = TRANSFERS | _DONES | {"async-start", "async-update", "fusion", "recv"}
 _ROLES: Final = {"AsyncCollectiveStart": "start", "AsyncCollectiveDone": "done"}
 _SAME_ORDER: Final = (MOVES - {"transpose"}) | {"bitcast"}  # of elements
 _MARK: Final = "all-reduce-scatter"  # what libtpu calls computations that scatter in effect
@@ -41,10 +42,17 @@ _Meeting: TypeAlias = tuple[Computation, int | str | None]
 
 
 class FusedCollective(Struct, frozen=True):
-    """A collective inside a fusion; `fusion` is what an executed computation holds of it."""
+    """A collective inside a fusion; `fusion` is what an executed computation holds of it.
+
+    `role` is `start` or `done` where it begins or ends a chain.
+    """
 
     operation: Instruction
     fusion: Instruction
+    role: str | None = None
+
+
+Chain: TypeAlias = list[FusedCollective]  # those of one transfer, in the order in which they run
 
 
 class LogicalCollective(Struct, frozen=True):
@@ -54,7 +62,7 @@ class LogicalCollective(Struct, frozen=True):
     holds: the operation, the async-start that wraps it, or the fusion it stands in; `done` is
     what waits for the end, None where it is synchronous or the end is not found. `steps` are
     what carries it on in further fusions (TPU). `members` are the collective and async instructions
-    it was folded from. `executions` takes unknown trip counts as one.
+    it was folded from.
     """
 
     operation: Instruction
@@ -63,9 +71,7 @@ class LogicalCollective(Struct, frozen=True):
     steps: tuple[FusedCollective, ...]
     members: tuple[Instruction, ...]
     is_async: bool
-    executions: int
-    is_exact: bool
-    is_conditional: bool
+    runs: Runs
 
     @property
     def stated_kind(self) -> str:
@@ -102,29 +108,29 @@ def fold_collectives(
     notes = Notes(module)
     if not notes.transfers:
         return []
-    holders = {one.computation for one in notes.transfers}
-    runs = _count_runs(executions, graph, holders, notes)
+    places = _find_places(executions, graph, notes)
     alone: list[LogicalCollective] = []
     fused: list[FusedCollective] = []
     for operation in notes.transfers:
-        running = runs.get(operation.computation)
-        if running is None:
+        place = places.get(operation.computation)
+        if place is None:
             continue
-        if running.wrapper is not None and running.wrapper.opcode == "fusion":
-            fused.append(FusedCollective(operation, running.wrapper))
+        if place.wrapper is not None and place.wrapper.opcode == "fusion":
+            fused.append(FusedCollective(operation, place.wrapper))
         else:
-            alone.append(_make_alone(operation, running, notes))
-    found = alone + [_make_chain(chain, runs) for chain in _fold_chains(fused)]
-    return sorted(found, key=lambda one: notes.places[one.operation])
+            alone.append(_make_alone(operation, place, notes))
+    chains = _fold_chains(fused, notes)
+    found = alone + [_make_chain(one, places[one[0].operation.computation].runs) for one in chains]
+    return sorted(found, key=lambda one: notes.numbers[one.operation])
 
 
-def _make_alone(operation: Instruction, running: Running, notes: Notes) -> LogicalCollective:
+def _make_alone(operation: Instruction, place: Place, notes: Notes) -> LogicalCollective:
     """Fold an operation with what wraps it, waits for it, and receives what it sends.
 
     Between devices the send's done ends it, between slices the recv's, which has the result;
     unless it stands before the send, in an order that cannot run.
     """
-    begin = running.wrapper or operation
+    begin = place.wrapper or operation
     members: list[Instruction] = []
     if begin not in notes.folded:
         notes.folded[begin] = ends = notes.follow(begin)
@@ -137,7 +143,7 @@ def _make_alone(operation: Instruction, running: Running, notes: Notes) -> Logic
         received = notes.take_receive(operation)
         members += received
         if is_between_slices(operation):
-            ends = [one for one in received[1:] if notes.places[one] > notes.places[operation]]
+            ends = [one for one in received[1:] if notes.numbers[one] > notes.numbers[operation]]
     return LogicalCollective(
         operation,
         begin,
@@ -145,25 +151,22 @@ def _make_alone(operation: Instruction, running: Running, notes: Notes) -> Logic
         steps=(),
         members=tuple(members),
         is_async=begin.opcode in ASYNC_STARTS or begin.opcode == "send",
-        executions=running.executions,
-        is_exact=running.is_exact,
-        is_conditional=running.is_conditional,
+        runs=place.runs,
     )
 
 
-def _make_chain(chain: Chain, runs: dict[Computation, Running]) -> LogicalCollective:
-    first, *later = chain.parts
-    running = runs[first.operation.computation]
+def _make_chain(chain: Chain, runs: Runs) -> LogicalCollective:
+    """Make one transfer of a chain; one of a single part that is no start is synchronous."""
+    first, *later = chain
+    done = next((one.fusion for one in reversed(chain) if one.role == "done"), None)
     return LogicalCollective(
         first.operation,
         first.fusion,
-        chain.done,
-        tuple(one for one in later if one.fusion is not chain.done),
-        tuple(part.operation for part in chain.parts),
-        chain.is_started or bool(later),
-        running.executions,
-        running.is_exact,
-        running.is_conditional,
+        done,
+        steps=tuple(one for one in later if one.fusion is not done),
+        members=tuple(part.operation for part in chain),
+        is_async=bool(later) or first.role == "start",
+        runs=runs,
     )
 
 
@@ -171,7 +174,7 @@ class Notes:
     """The instructions of a module that collectives consist of, from one pass over it.
 
     `starts` are async-starts by what they call, `ends` by what they wait for, `receives` by
-    where they meet the send; `places` number all that was noted, in order; `folded` has what
+    where they meet the send; `numbers` say where each stands, fusions too; `folded` has what
     follows each beginning that was looked at.
     """
 
@@ -179,28 +182,26 @@ class Notes:
         self.transfers: list[Instruction] = []
         self.starts: dict[Computation, Instruction] = {}
         self.ends: dict[Instruction, Instruction] = {}
-        self.receives: dict[_Meeting, deque[Instruction]] = {}
-        self.places: dict[Instruction, int] = {}
+        self.receives: defaultdict[_Meeting, deque[Instruction]] = defaultdict(deque)
+        self.numbers: dict[Instruction, int] = {}
         self.folded: dict[Instruction, list[Instruction]] = {}
         for computation in module.computations.values():
             for instruction in computation.instructions:
                 if instruction.opcode in _NOTED:
-                    self.places[instruction] = len(self.places)
+                    self.numbers[instruction] = len(self.numbers)
                     self._note(instruction)
 
     def _note(self, instruction: Instruction) -> None:
         opcode = instruction.opcode
-        if opcode in TRANSFERS:
-            if not is_with_host(instruction):
-                self.transfers.append(instruction)
-        elif opcode == "async-start":
-            callee = instruction.callee()
-            if callee is not None:
+        if opcode == "async-start":
+            if callee := instruction.callee():
                 self.starts.setdefault(callee, instruction)
-        elif opcode == "recv":
-            if not is_with_host(instruction):
-                self.receives.setdefault(_meet(instruction), deque()).append(instruction)
-        elif instruction.operands:
+        elif opcode == "recv" or opcode in TRANSFERS:
+            if is_with_host(instruction):
+                return
+            waiting = self.receives[_meet(instruction)] if opcode == "recv" else self.transfers
+            waiting.append(instruction)
+        elif opcode != "fusion" and instruction.operands:
             self.ends.setdefault(instruction.operands[0], instruction)
 
     def follow(self, begin: Instruction) -> list[Instruction]:
@@ -223,31 +224,25 @@ class Notes:
 
 def _meet(instruction: Instruction) -> _Meeting:
     """Return what a send and its recv have alike."""
-    if is_between_slices(instruction):
-        name = find_rendezvous(instruction)
-        if name is not None:
-            return instruction.computation, name
-    return instruction.computation, instruction.channel_id
+    name = find_rendezvous(instruction) if is_between_slices(instruction) else None
+    return instruction.computation, instruction.channel_id if name is None else name
 
 
-class Running(Struct, frozen=True):
-    """Where the collectives of one computation run, in one run of the entry.
+class Place(Struct, frozen=True):
+    """Where the collectives of one computation run, and how often.
 
     `wrapper` is what an executed computation holds of them: the async-start that wraps them,
     or the fusion they stand in; None where the computation itself is executed.
-    `executions` takes unknown trip counts as one; `is_exact` says that there were none.
     """
 
     wrapper: Instruction | None
-    executions: int
-    is_exact: bool
-    is_conditional: bool
+    runs: Runs
 
 
-def _count_runs(
-    executions: Executions, graph: CallGraph, wanted: set[Computation], notes: Notes
-) -> dict[Computation, Running]:
-    """Find out where and how often each of `wanted` runs; those no run reaches are absent.
+def _find_places(
+    executions: Executions, graph: CallGraph, notes: Notes
+) -> dict[Computation, Place]:
+    """Find out where and how often each collective runs; those no run reaches are absent.
 
     What stands in fusions and custom calls runs as often as these, summed over them; what a call
     inside an async-start runs belongs to the async-start. Raises InputError for more runs than
@@ -258,8 +253,8 @@ def _count_runs(
     def holding(computation: Computation) -> list[Computation]:
         return [caller.computation for caller in callers.get(computation, ())]
 
-    above = set(reach(wanted, holding))
-    found: dict[Computation, Running] = {}
+    above = set(reach({one.computation for one in notes.transfers}, holding))
+    found: dict[Computation, Place] = {}
     for computation in reversed(graph.callees_first):
         if computation not in above:
             continue
@@ -271,100 +266,59 @@ def _count_runs(
         if computation in executions.counts:
             wrappers = (outer.wrapper for one, outer in around if one.opcode == "call")
             inside = (one for one in wrappers if one and one.opcode == "async-start")
-            found[computation] = Running(
-                notes.starts.get(computation) or next(inside, None),
-                executions.lower_bound(computation),
-                executions.of(computation) is not None,
-                executions.is_conditional(computation),
-            )
+            wrapper = notes.starts.get(computation) or next(inside, None)
+            found[computation] = Place(wrapper, executions.runs_of(computation))
         elif around:
-            count = sum(outer.executions for _, outer in around)
-            check_count(count, computation)
-            found[computation] = Running(
-                around[0][1].wrapper or around[0][0],
-                count,
-                all(outer.is_exact for _, outer in around),
-                any(outer.is_conditional for _, outer in around),
-            )
+            runs = add_runs(outer.runs for _, outer in around)
+            check_count(runs.known, computation)
+            found[computation] = Place(around[0][1].wrapper or around[0][0], runs)
     return found
 
 
-class Chain:
-    """Collectives inside fusions that are one transfer, in the order in which they run.
-
-    `done` is the fusion that ends it. A chain of one that is no start is synchronous.
-    """
-
-    def __init__(self, *parts: FusedCollective) -> None:
-        self.parts = list(parts)
-        self.is_started = False
-        self.done: Instruction | None = None
-
-
-def _fold_chains(fused: Iterable[FusedCollective]) -> list[Chain]:
+def _fold_chains(fused: Iterable[FusedCollective], notes: Notes) -> list[Chain]:
     """Fold collectives inside fusions into chains.
 
     Collectives of equal opcode, channel_id and `chain_id` are one; a second start of the
     same key begins a second chain, as in a loop of which the compiler took out one round.
     Without a `chain_id` only what stands between a start and its done is folded.
     """
-    alike: dict[tuple[str, int | None, str], list[FusedCollective]] = {}
+    alike: defaultdict[tuple[str, int | None, str], Chain] = defaultdict(list)
     chains: list[Chain] = []
     for one in fused:
         channel_id = one.operation.channel_id
         chain_id = one.operation.frontend_attributes().get("chain_id", "")
         if channel_id is None and not chain_id:
-            chains.append(Chain(one))
+            chains.append([one])
         else:
-            alike.setdefault((one.operation.opcode, channel_id, chain_id), []).append(one)
-    order = _number_fusions([one for parts in alike.values() for one in parts])
+            part = replace(one, role=_find_role(one.operation.computation))
+            alike[one.operation.opcode, channel_id, chain_id].append(part)
     for (_, _, chain_id), parts in alike.items():
-        parts.sort(key=lambda one: order[one.fusion])
+        parts.sort(key=lambda one: notes.numbers[one.fusion])
         chains += _split(parts, is_named=bool(chain_id))
     return chains
 
 
-def _number_fusions(fused: list[FusedCollective]) -> dict[Instruction, int]:
-    """Return the place of each fusion, and of what stands around it, in the module."""
-    if not fused:
-        return {}
-    holders = {one.fusion.computation for one in fused}
-    ordered = [
-        instruction
-        for computation in fused[0].fusion.module.computations.values()
-        if computation in holders
-        for instruction in computation.instructions
-    ]
-    return {instruction: number for number, instruction in enumerate(ordered)}
-
-
-def _split(parts: list[FusedCollective], *, is_named: bool) -> list[Chain]:
+def _split(parts: Iterable[FusedCollective], *, is_named: bool) -> list[Chain]:
     """Cut what has one key at every start; unnamed ones also after every done."""
     chains: list[Chain] = []
     is_open = is_named
     for part in parts:
-        role = _find_role(part.operation.computation)
-        begins = role == "start" and (not is_named or (chains and chains[-1].is_started))
+        begins = part.role == "start" and (
+            not is_named or (chains and any(one.role == "start" for one in chains[-1]))
+        )
         if begins or not chains or not is_open:
-            chains.append(Chain())
-        chains[-1].parts.append(part)
-        if role == "start":
-            chains[-1].is_started = True
-            is_open = True
-        elif role == "done":
-            chains[-1].done = part.fusion
-            is_open = is_named
+            chains.append([])
+        chains[-1].append(part)
+        if part.role is not None:
+            is_open = is_named or part.role == "start"
     return chains
 
 
 def _find_role(body: Computation) -> str | None:
     """Tell from the marker in a body whether it starts or ends a transfer."""
-    for instruction in body.instructions:
-        if instruction.opcode == "custom-call":
-            role = _ROLES.get(instruction.custom_call_target)
-            if role:
-                return role
-    return None
+    calls = (one for one in body.instructions if one.opcode == "custom-call")
+    roles = (_ROLES.get(one.custom_call_target) for one in calls)
+    return next(filter(None, roles), None)
 
 
 def choose_kind(one: LogicalCollective, group_size: int | None) -> str:
@@ -406,7 +360,7 @@ def _is_scattered(result: Instruction, group_size: int) -> bool:
     if slicing is None:
         return False
     whole, part = slicing.operands[0].shape, slicing.shape
-    if not isinstance(whole, ArrayShape) or not isinstance(part, ArrayShape):
+    if not (isinstance(whole, ArrayShape) and isinstance(part, ArrayShape)):
         return False
     if len(whole.dims) != len(part.dims):
         return False
@@ -433,15 +387,8 @@ def _find_slice(result: Instruction) -> Instruction | None:
 
 def _is_of_this_device(offset: Instruction) -> bool:
     """Whether an offset is made from this device's number."""
-    seen = {offset}
-    pending = [offset]
-    is_from_outside = False
-    while pending:
-        current = pending.pop()
-        if current.opcode in DEVICE_NUMBERS:
-            return True
-        is_from_outside |= current.opcode == "parameter"
-        new = [one for one in current.operands if one not in seen]
-        seen.update(new)
-        pending += new
+    origins = reach([offset], lambda one: one.operands)
+    if any(one.opcode in DEVICE_NUMBERS for one in origins):
+        return True
+    is_from_outside = any(one.opcode == "parameter" for one in origins)
     return is_from_outside and offset.computation.name.startswith(_MARK)

@@ -166,9 +166,7 @@ def find_machine(
 
 
 def add_nodes(
-    machine: Machine | None,
-    devices_per_node: int | None,
-    bytes_per_second: float | None = None,
+    machine: Machine | None, devices_per_node: int | None, bytes_per_second: float | None = None
 ) -> Machine | None:
     """Add how many devices a node has, and what one sends to other nodes, where that is given.
 
@@ -204,10 +202,7 @@ def fit_machine(machine: Machine, backend: Backend | None) -> Machine | None:
     return rest if rest != Machine(must_fit=rest.must_fit) else None
 
 
-_TPU, _OTHERS = (
-    "v5e",
-    "h100",
-)  # whose ratios count without a chip; see docs/collectives.md
+_TPU, _OTHERS = "v5e", "h100"  # whose ratios count without a chip; see docs/collectives.md
 
 
 class Pricing(Struct, frozen=True):

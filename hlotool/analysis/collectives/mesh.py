@@ -10,6 +10,7 @@ longer than the text.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from operator import itemgetter
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives.groups import DeviceGroups, Pairs
 from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.graph.calls import reach
 from hlotool.errors import UsageError
 from hlotool.hlo import AxisRef, Mesh, MeshAxis, Module, ReplicaGroups
 from hlotool.hlo.groups import Groups, Order, count_devices, cut, join, order_mesh
@@ -353,23 +355,16 @@ def find_strides(groups: Iterable[Sequence[int]], device_count: int) -> Strides 
 
 def join_pairs(pairs: Pairs) -> Groups:
     """Return the devices that pairs connect, as groups; those alone only if all are alone."""
-    heads: dict[int, int] = {}
-
-    def find_head(device: int) -> int:
-        path = []
-        while heads.setdefault(device, device) != device:
-            path.append(device)
-            device = heads[device]
-        for one in path:
-            heads[one] = device
-        return device
-
+    beside: defaultdict[int, list[int]] = defaultdict(list)
     for source, target in pairs:
-        heads[find_head(source)] = find_head(target)
-    joined: dict[int, list[int]] = {}
-    for device in sorted(heads):
-        joined.setdefault(find_head(device), []).append(device)
-    groups = tuple(tuple(group) for group in joined.values())
+        beside[source].append(target)
+        beside[target].append(source)
+    joined: dict[int, tuple[int, ...]] = {}
+    for device in sorted(beside):
+        if device not in joined:
+            group = tuple(sorted(reach([device], beside.__getitem__)))
+            joined.update(dict.fromkeys(group, group))
+    groups = tuple(dict.fromkeys(joined.values()))
     return tuple(group for group in groups if len(group) > 1) or groups
 
 

@@ -13,7 +13,7 @@ seconds; what nobody knows is None.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
@@ -25,7 +25,7 @@ from msgspec.structs import astuple, replace
 
 from hlotool.analysis.collectives.logical import FusedCollective, LogicalCollective
 from hlotool.analysis.collectives.machine import Pricing
-from hlotool.analysis.collectives.mesh import Network, Span
+from hlotool.analysis.collectives.mesh import Extent, Network
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.cost.arithmetic import WORKING, count_work
 from hlotool.analysis.cost.chips import Chip, weigh_flops
@@ -100,7 +100,7 @@ class Exposure(Struct, frozen=True):
 
 
 def measure_exposures(
-    placed: Sequence[tuple[Transfer, Span | None]],
+    placed: Sequence[tuple[Transfer, Extent]],
     pricing: Pricing,
     executions: Executions,
     costs: CostModel,
@@ -121,34 +121,33 @@ def measure_exposures(
     carriers.update(one.done for one in collectives if one.done is not None)
     meter = WorkMeter(executions, costs, carriers, pricing.chip)
     windows: list[Window | None] = []
-    beside: dict[Network | None, list[Window]] = {}
-    for one, span in placed:
-        need: Fraction | None = Fraction()
-        if one.wire.once != 0:
-            need = pricing.links.estimate(one.wire.once, one.network, span)
+    beside: defaultdict[Network | None, list[Window]] = defaultdict(list)
+    for one, extent in placed:
+        way = one.network, extent.span
+        sent = one.wire.once
+        need = Fraction() if sent == 0 else pricing.links.estimate(sent, *way)
         window = _find_window(one.collective, need)
         windows.append(window)
         if window is not None:
-            network = pricing.links.name_network(one.network, span)
-            beside.setdefault(network, []).append(window)
+            beside[pricing.links.name_network(*way)].append(window)
     works: dict[Window, OverlapWork] = {}
     for sharing in beside.values():
-        walk = HidingWalk(sharing, executions, meter, pricing.chip)
-        works.update((window, walk.sum_work(window)) for window in sharing)
+        walk = HidingWalk(sharing, executions, meter)
+        works |= {window: walk.sum_work(window) for window in sharing}
     found: list[Exposure] = []
-    for (one, span), window in zip(placed, windows, strict=True):
+    for (one, extent), window in zip(placed, windows, strict=True):
         work = works[window] if window else None
         share = _find_exposed_share(one.collective, window, work)
-        seconds = pricing.shown.estimate(one.wire.once, one.network, span)
+        seconds = pricing.shown.estimate(one.wire.once, one.network, extent.span)
         found.append(_expose(one, work, share, seconds))
     return found
 
 
 def _find_window(one: LogicalCollective, need_seconds: Fraction | None) -> Window | None:
     """Return where work stands beside a collective, None where it does nowhere or nobody knows."""
-    claim = None if is_marked_sync(one) else Claim(need_seconds)
+    is_sync = is_marked_sync(one)
     if one.is_async and one.is_fused:
-        return Window(None, one.steps, claim)
+        return Window(None, one.steps, need_seconds, is_sync)
     is_scheduled = one.begin.computation.module.header.is_scheduled
     if not one.is_async or not is_scheduled or one.done is None:
         return None
@@ -160,17 +159,13 @@ def _find_window(one: LogicalCollective, need_seconds: Fraction | None) -> Windo
     if opening.opcode == "async-start":
         taking = [step for step in list_later_steps(opening) if len(step.operands) > 1]
         opening = taking[-1] if taking else opening
-    return Window((opening, one.done), (), claim)
+    return Window((opening, one.done), (), need_seconds, is_sync)
 
 
 def is_marked_sync(collective: LogicalCollective) -> bool:
     """Whether GPU runs a start and its done back to back (`collective_backend_config`)."""
-    for instruction in (collective.begin, collective.operation):
-        if "backend_config" in instruction.attributes:
-            config = instruction.backend_config()
-            if config and config.find("collective_backend_config", "is_sync") is True:
-                return True
-    return False
+    path = "collective_backend_config", "is_sync"
+    return any(one.find_config(*path) is True for one in (collective.begin, collective.operation))
 
 
 def _find_exposed_share(
@@ -184,21 +179,17 @@ def _find_exposed_share(
         is_scheduled = one.begin.computation.module.header.is_scheduled
         is_known = is_marked_sync(one) or (is_scheduled and not one.is_async)
         return Fraction(1) if is_known else None
-    claim = window.claim
-    if claim is None or not work.instruction_count:
+    if window.is_sync or not work.instruction_count:
         return Fraction(1)
-    if claim.need_seconds is None:
+    if window.need_seconds is None:
         return None
-    if claim.is_hidden:
+    if window.is_hidden:
         return Fraction()
-    return 1 - claim.hidden_seconds / claim.need_seconds if claim.is_sure else None
+    return 1 - window.hidden_seconds / window.need_seconds if window.is_sure else None
 
 
 def _expose(
-    transfer: Transfer,
-    work: OverlapWork | None,
-    share: Fraction | None,
-    seconds: Fraction | None,
+    transfer: Transfer, work: OverlapWork | None, share: Fraction | None, seconds: Fraction | None
 ) -> Exposure:
     """Return the exposed part of the bytes, rounded up, and of the time; `seconds` is of one."""
     wire: PerRun[int] = (None, 0)
@@ -218,22 +209,26 @@ def _multiply(once: Fraction | None, one: LogicalCollective) -> PerRun[float]:
     """Multiply the time of one execution; nothing stays nothing, however often it runs."""
     if once is None:
         return None, 0.0
-    known = float(once) * one.executions
-    return (known if one.is_exact or not once else None), known
+    known = float(once) * one.runs.known
+    return (known if one.runs.is_exact or not once else None), known
 
 
-class Claim:
-    """A transfer under way: how many seconds of work hide all of it, and how many do hide it.
+class Window(Struct, eq=False):
+    """Where work stands beside a transfer, and how much of it hides the transfer.
 
-    `need_seconds` is None where nobody knows. `is_sure` tells whether `hidden_seconds` are all
-    that hide it, and not the least; either way it is hidden where they reach the need.
+    It stands between the two instructions of `ends`, or in the steps of a chain. All of the
+    transfer is hidden by `need_seconds` of work, None where nobody knows; by none where it
+    `is_sync`. `is_sure` tells whether `hidden_seconds` are all that hide it, and not the least;
+    either way it is hidden where they reach the need.
     """
 
-    def __init__(self, need_seconds: Fraction | None) -> None:
-        self.need_seconds = need_seconds
-        self.hidden_seconds = Fraction()
-        self.is_sure = True
-        self.is_closed = False
+    ends: tuple[Instruction, Instruction] | None
+    steps: tuple[FusedCollective, ...]
+    need_seconds: Fraction | None
+    is_sync: bool
+    hidden_seconds: Fraction | int = 0
+    is_sure: bool = True
+    is_closed: bool = False
 
     @property
     def is_hidden(self) -> bool:
@@ -259,65 +254,54 @@ class OpenTransfers:
 
     def __init__(self, chip: Chip) -> None:
         self._chip = chip
-        self._open: dict[Claim, None] = {}
+        self._open: dict[Window, None] = {}
 
-    def open(self, claim: Claim) -> None:
+    def open(self, window: Window) -> None:
         """Let a transfer begin, unless nothing is left to hide; one that has ended is unsure."""
-        if claim.is_closed:
-            claim.is_sure = False
-        elif not claim.is_hidden:
-            self._open[claim] = None
+        if window.is_closed:
+            window.is_sure = False
+        elif not window.is_hidden:
+            self._open[window] = None
 
-    def close(self, claim: Claim) -> None:
+    def close(self, window: Window) -> None:
         """Let a transfer end."""
-        claim.is_closed = True
-        self._open.pop(claim, None)
+        window.is_closed = True
+        self._open.pop(window, None)
 
-    def give(self, work: OverlapWork, carried: Sequence[Claim] = ()) -> OverlapWork:
+    def give(self, work: OverlapWork, carried: Sequence[Window] = ()) -> OverlapWork:
         """Let work hide what it carries itself, then the others; return it with what is taken."""
         if not (carried or self._open):
             return work
         left = spare = work.spare_seconds(self._chip)
-        for claim in carried:
-            left -= self._hide(claim, left)
+        for window in carried:
+            left -= self._hide(window, left)
         while left and self._open:
-            claim = next(iter(self._open))
-            left -= self._hide(claim, left)
-            if claim.is_hidden:
-                del self._open[claim]
+            window = next(iter(self._open))
+            left -= self._hide(window, left)
+            if window.is_hidden:
+                del self._open[window]
         if work.unknown_count:
-            for claim in carried:
-                claim.is_sure = False
+            for window in carried:
+                window.is_sure = False
             self._doubt()
         return replace(work, taken_seconds=work.taken_seconds + spare - left)
 
-    def _hide(self, claim: Claim, seconds: Fraction) -> Fraction:
-        taken = claim.take(seconds)
-        if taken and (not claim.is_sure or claim.need_seconds is None):
+    def _hide(self, window: Window, seconds: Fraction) -> Fraction:
+        taken = window.take(seconds)
+        if taken and (not window.is_sure or window.need_seconds is None):
             self._doubt()
         return taken
 
     def _doubt(self) -> None:
         """Take none of those that are open for sure any longer."""
-        for claim in reversed(self._open):
-            if not claim.is_sure:
+        for window in reversed(self._open):
+            if not window.is_sure:
                 break
-            claim.is_sure = False
-
-
-class Window(Struct, frozen=True, eq=False):
-    """Where work stands beside a transfer: between two instructions, or in the steps of a chain.
-
-    `claim` takes what hides it, None where nothing does.
-    """
-
-    ends: tuple[Instruction, Instruction] | None
-    steps: tuple[FusedCollective, ...]
-    claim: Claim | None
+            window.is_sure = False
 
 
 class HidingWalk:
-    """Walks the computations with windows, callees first, and gives their work to the claims.
+    """Walks the computations with windows, callees first, and gives their work to the transfers.
 
     The compute inside a step hides the transfer that the step carries on, then others. What
     stands in a computation that is called, or in the body of a loop, hides the transfers there;
@@ -325,16 +309,13 @@ class HidingWalk:
     no transfer is not measured: nobody asks for it.
     """
 
-    def __init__(
-        self, windows: Sequence[Window], executions: Executions, meter: WorkMeter, chip: Chip
-    ) -> None:
+    def __init__(self, windows: Sequence[Window], executions: Executions, meter: WorkMeter) -> None:
         self._meter = meter
-        self._chip = chip
-        self._opened: dict[Instruction, list[Claim]] = {}
-        self._closed: dict[Instruction, list[Claim]] = {}
+        self._opened: defaultdict[Instruction, list[Window]] = defaultdict(list)
+        self._closed: defaultdict[Instruction, list[Window]] = defaultdict(list)
         self._depths: Counter[Instruction] = Counter()
         self._steps: dict[Instruction, FusedCollective] = {}
-        self._carried: dict[Instruction, list[Claim]] = {}
+        self._carried: defaultdict[Instruction, list[Window]] = defaultdict(list)
         self._inside: dict[Computation, OverlapWork] = {}
         self._sums: dict[Instruction, OverlapWork] = {}
         for window in windows:
@@ -352,17 +333,17 @@ class HidingWalk:
         return self._sums[done].plus(self._sums[opening], -1)
 
     def _note(self, window: Window) -> None:
-        """Note where a claim opens and closes, and which steps carry it on."""
-        claims = [] if window.claim is None else [window.claim]
+        """Note where a transfer opens and closes, and which steps carry it on."""
+        hidden = [] if window.is_sync else [window]
         if window.ends is not None:
             opening, done = window.ends
-            self._opened.setdefault(opening, []).extend(claims)
-            self._closed.setdefault(done, []).extend(claims)
+            self._opened[opening] += hidden
+            self._closed[done] += hidden
             self._depths[opening] += 1
             self._depths[done] -= 1
         for step in window.steps:
             self._steps.setdefault(step.fusion, step)
-            self._carried.setdefault(step.fusion, []).extend(claims)
+            self._carried[step.fusion] += hidden
 
     def _find_beside(self, executions: Executions) -> Mapping[Computation, list[Instruction]]:
         """List what stands beside transfers, and all of what that calls, callers first."""
@@ -370,13 +351,11 @@ class HidingWalk:
         whole: set[Computation] = set()
         beside: dict[Computation, list[Instruction]] = {}
         for computation in executions.executed:
-            if computation not in noted and computation not in whole:
-                continue
-            found = list(self._list_beside(computation, is_whole=computation in whole))
-            beside[computation] = found
-            for one in found:
-                if one.opcode in FLOW:
-                    whole.update(one.called_computations())
+            is_whole = computation in whole
+            if is_whole or computation in noted:
+                beside[computation] = list(self._list_beside(computation, is_whole=is_whole))
+                flow = (one for one in beside[computation] if one.opcode in FLOW)
+                whole.update(callee for one in flow for callee in one.called_computations())
         return beside
 
     def _list_beside(self, computation: Computation, *, is_whole: bool) -> Iterator[Instruction]:
@@ -395,22 +374,22 @@ class HidingWalk:
 
         Between an opening or a done and the next, the work is added up before it is given.
         """
-        transfers = OpenTransfers(self._chip)
+        transfers = OpenTransfers(self._meter.chip)
         total = stretch = NO_WORK
         for one in instructions:
+            if one not in self._depths and one not in self._steps:
+                stretch = stretch.plus(self._meter.measure(one, self._inside))
+                continue
+            total, stretch = total.plus(transfers.give(stretch)), NO_WORK
             if one in self._depths:
-                total, stretch = total.plus(transfers.give(stretch)), NO_WORK
                 self._sums[one] = total
-                for claim in self._closed.get(one, ()):
-                    transfers.close(claim)
-                for claim in self._opened.get(one, ()):
-                    transfers.open(claim)
-            elif one in self._steps:
-                total, stretch = total.plus(transfers.give(stretch)), NO_WORK
+                for window in self._closed[one]:
+                    transfers.close(window)
+                for window in self._opened[one]:
+                    transfers.open(window)
+            else:
                 step = self._meter.measure_step(self._steps[one])
                 total = total.plus(transfers.give(step, self._carried[one]))
-            else:
-                stretch = stretch.plus(self._meter.measure(one, self._inside))
         return total.plus(transfers.give(stretch))
 
 
@@ -448,7 +427,7 @@ class WorkMeter:
     ) -> None:
         self._costs = costs
         self._carriers = carriers
-        self._chip = chip
+        self.chip = chip
         self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
         self._started: dict[Computation, bool] = {}
 
@@ -481,7 +460,7 @@ class WorkMeter:
         return self._make(cost, cost.total_flops - own, _compute_bytes(step, self._costs))
 
     def _make(self, cost: Cost, flops: int, size_bytes: int) -> OverlapWork:
-        chip = self._chip
+        chip = self.chip
         weighed = weigh_flops(flops, cost.products, chip)
         is_computing = weighed * chip.hbm_bytes_per_second > size_bytes * chip.flops_per_second
         return OverlapWork(
@@ -502,7 +481,7 @@ class WorkMeter:
             # The least time, so that no more seems hidden than is; of those alike the best known.
             least = min(
                 branches,
-                key=lambda one: (one.spare_seconds(self._chip), one.unknown_count),
+                key=lambda one: (one.spare_seconds(self.chip), one.unknown_count),
                 default=NO_WORK,
             )
             return replace(least, instruction_count=1)

@@ -24,7 +24,6 @@ from hlotool.analysis.collectives.totals import (
     BY_NETWORK,
     COLLECTIVE_TOTALS,
     CollectiveTotals,
-    Measured,
     sum_transfers,
 )
 from hlotool.analysis.collectives.transfers import (
@@ -39,8 +38,8 @@ from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvou
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
-from hlotool.analysis.origin import find_scope, write_short_source
-from hlotool.hlo import Instruction, Mesh, Module, SourceLocation
+from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
+from hlotool.hlo import Instruction, Mesh, Module
 from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.module import all_operands
 from hlotool.hlo.opcodes import MOVES
@@ -103,21 +102,22 @@ def analyze_collectives(
         pricing.devices_per_node,
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]
-    spans = [(one, extent.span) for one, extent in placed]
-    exposures = measure_exposures(spans, pricing, executions, costs)
-    rows: list[CollectiveRow] = []
-    operands: list[OperandRow] = []
-    found: list[Measured] = []
-    for (one, extent), exposure in zip(placed, exposures, strict=True):
-        found.append((one, exposure))
-        row = _make_row(one, extent, exposure, pricing, options)
-        rows.append(row)
-        if options.with_operands and len(one.parts) > 1:
-            operands += _list_operands(one, row)
+    exposures = measure_exposures(placed, pricing, executions, costs)
+    rows = [
+        _make_row(*one, exposure, pricing, options)
+        for one, exposure in zip(placed, exposures, strict=True)
+    ]
+    operands = [
+        operand
+        for one, row in zip(transfers, rows, strict=True)
+        if options.with_operands and len(one.parts) > 1
+        for operand in _list_operands(one, row)
+    ]
+    measured = list(zip(transfers, exposures, strict=True))
     return CollectiveReport(
         tuple(rows),
         tuple(operands),
-        sum_transfers(found, options.machine, pricing if found else None),
+        sum_transfers(measured, options.machine, pricing if measured else None),
         list_host_transfers(executions),
     )
 
@@ -142,7 +142,7 @@ def _make_row(
     sizes = dict.fromkeys(sorted({part.shape.dtype for part in transfer.parts}), 0)
     for part in transfer.parts:
         sizes[part.shape.dtype] += part.size_bytes or 0
-    op_name, location, frame = _find_source(one)
+    origin = _find_origin(one)
     return CollectiveRow(
         name=one.begin.full_name,
         count=1,
@@ -151,15 +151,15 @@ def _make_row(
         network=pricing.shown.name_network(transfer.network, extent.span),
         dtype=name_dtypes(transfer.parts),
         wire_bytes_by_dtype=tuple(
-            (dtype, measure_share(size, transfer.share, one).known_per_run)
+            (dtype, measure_share(size, transfer.share, one.runs).known_per_run)
             for dtype, size in sizes.items()
         ),
         wire_bytes_per_run=wire.per_run,
         known_wire_bytes_per_run=wire.known_per_run,
         wire_bytes=wire.once,
         payload_bytes=payload.once,
-        executions=one.executions if one.is_exact else None,
-        known_executions=one.executions,
+        executions=one.runs.exact,
+        known_executions=one.runs.known,
         payload_bytes_per_run=payload.per_run,
         known_payload_bytes_per_run=payload.known_per_run,
         group_size=groups.group_size,
@@ -183,12 +183,12 @@ def _make_row(
         transfer_seconds=exposure.transfer[0],
         overlapped_seconds=exposure.overlapped[0],
         exposed_seconds=exposure.exposed[0],
-        asked_by=find_requester((one.operation, one.begin), op_name),
-        scope=find_scope(op_name) if op_name else None,
-        op_name=op_name or None,
-        source=write_short_source(location.file, location.line) if location else None,
-        source_file=location.file if location else None,
-        source_line=location.line if location else None,
+        asked_by=_find_requester(one, origin.op_name or ""),
+        scope=origin.scope,
+        op_name=origin.op_name,
+        source=write_short_source(origin.source_file, origin.source_line),
+        source_file=origin.source_file,
+        source_line=origin.source_line,
         computation=one.begin.computation.name,
         operation=one.operation.full_name,
         operand_count=len(transfer.parts),
@@ -196,28 +196,21 @@ def _make_row(
         rendezvous=find_rendezvous(one.operation),
         reduce_operation=find_reduce_operation(one.operation),
         is_upper_bound=transfer.is_upper_bound,
-        is_conditional=one.is_conditional,
+        is_conditional=one.runs.is_conditional,
         textual_count=len(one.members),
         members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if options.with_groups else None,
         source_target_pairs=groups.expand_pairs() if options.with_groups else None,
-        stack_frame=frame or None,
+        stack_frame=origin.frame or None,
     )
 
 
-def _find_source(one: LogicalCollective) -> tuple[str, SourceLocation | None, int]:
-    """Return the operation's op_name and source line, with the line's row of StackFrames.
-
-    Where it has none, those of what it stands in.
-    """
-    op_name, location, frame = "", None, 0
-    for instruction in (one.operation, one.begin, one.done):
-        if instruction is not None and not (op_name and location):
-            metadata = instruction.metadata()
-            op_name = op_name or metadata.op_name
-            if location is None and (location := instruction.source_location(metadata)):
-                frame = metadata.stack_frame_id
-    return op_name, location, frame
+def _find_origin(one: LogicalCollective) -> Origin:
+    """Return the operation's op_name and source line; where it has none, what it stands in has."""
+    found = [read_origin(each) for each in (one.operation, one.begin, one.done) if each is not None]
+    named = next((each for each in found if each.op_name), Origin())
+    located = next((each for each in found if each.source_file), Origin())
+    return replace(located, op_name=named.op_name, scope=named.scope)
 
 
 # The last part of an op_name is the primitive. These, and what begins like them, are JAX's own
@@ -230,19 +223,15 @@ _BY_PMAP: Final = "pmap("
 _BY_JAX: Final = ("jit(", "pjit(", _BY_PMAP)
 
 
-def find_requester(instructions: Iterable[Instruction], op_name: str) -> Requester | None:
+def _find_requester(one: LogicalCollective, op_name: str) -> Requester | None:
     """Return `spmd`, `user`, or None where the dump does not tell.
 
-    The attribute `is_spmd_generated` on any of `instructions` says spmd. Without it, the
-    primitive in a JAX `op_name` tells: collective primitives are the user's, and any other
-    primitive under jit has a collective only because the partitioner gave it one. Where XLA
-    combined several and they differ, None.
+    The attribute `is_spmd_generated` says spmd. Without it, the primitive in a JAX `op_name` tells:
+    collective primitives are the user's, and any other primitive under jit has a collective only
+    because the partitioner gave it one. Where XLA combined several and they differ, None.
     """
-    for instruction in instructions:
-        attributes = instruction.attributes
-        if "frontend_attributes" in attributes and (
-            instruction.frontend_attributes().get("is_spmd_generated") == "true"
-        ):
+    for instruction in (one.operation, one.begin):
+        if instruction.frontend_attributes().get("is_spmd_generated") == "true":
             return "spmd"
     if not op_name.startswith(_BY_JAX):
         return None
@@ -266,8 +255,8 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
     """Open a collective: one row for each part of its payload."""
     collective = transfer.collective
     for number, part in enumerate(transfer.parts):
-        payload = measure_share(part.size_bytes, WHOLE, collective)
-        wire = measure_share(part.size_bytes, transfer.share, collective)
+        payload = measure_share(part.size_bytes, WHOLE, collective.runs)
+        wire = measure_share(part.size_bytes, transfer.share, collective.runs)
         operand = _find_outer(part.operand, collective.begin)
         op_name = _find_op_name(operand)
         yield OperandRow(
@@ -286,7 +275,7 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
             wire_bytes_per_run=wire.per_run,
             known_wire_bytes_per_run=wire.known_per_run,
             op_name=op_name or None,
-            scope=find_scope(op_name) if op_name else None,
+            scope=find_scope(op_name),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from hlotool.analysis.collectives.groups import GroupMode, Pairs
 from hlotool.analysis.collectives.mesh import Network, Span
@@ -22,6 +22,7 @@ from hlotool.table import (
     SECONDS,
     TIMES,
     Range,
+    Unit,
     column,
     figure,
 )
@@ -73,6 +74,22 @@ def _show_group_size(row: CollectiveRow) -> object:
     if least is None or most is None or least == most:
         return most
     return Range(least, most)
+
+
+def _number(meaning: str, heading: str) -> Meta:
+    """Declare a number of devices, of groups or of pairs, which not every collective has."""
+    return figure(meaning, NUMBER, heading=heading, null_text="")
+
+
+def _meanwhile(meaning: str, unit: Unit, heading: str) -> Meta:
+    """Declare what work beside a collective does in one execution."""
+    return column(meaning, unit, heading=heading, is_summed=False, null_text="", hide_order=8)
+
+
+def _seconds(meaning: str, heading: str, hide_order: int = 0) -> Meta:
+    """Declare a time that is estimated where the user names a machine."""
+    meaning = f"with --chip or --bandwidth: estimated {meaning}"
+    return column(meaning, SECONDS, heading=heading, is_summed=True, hide_order=hide_order)
 
 
 class CollectiveRow(Struct, frozen=True, kw_only=True):
@@ -146,26 +163,11 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     least_group_size: Annotated[
-        int | None,
-        figure(
-            "devices in the smallest group; null for pairs",
-            NUMBER,
-            heading="least n",
-            null_text="",
-        ),
+        int | None, _number("devices in the smallest group; null for pairs", "least n")
     ]
-    group_count: Annotated[
-        int | None,
-        figure("groups of devices; null for pairs", NUMBER, heading="groups", null_text=""),
-    ]
+    group_count: Annotated[int | None, _number("groups of devices; null for pairs", "groups")]
     pair_count: Annotated[
-        int | None,
-        figure(
-            "pairs of source and target, self-sends too; null for groups",
-            NUMBER,
-            heading="pairs",
-            null_text="",
-        ),
+        int | None, _number("pairs of source and target, self-sends too; null for groups", "pairs")
     ]
     is_uneven: Annotated[bool, figure("whether its groups differ in size")]
     axes: Annotated[
@@ -192,8 +194,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     ]
     mode: Annotated[GroupMode, figure("what the ids in its groups are")]
     problem: Annotated[
-        str | None,
-        figure("how its groups contradict num_partitions × replica_count", null_text=""),
+        str | None, figure("how its groups contradict num_partitions × replica_count", null_text="")
     ]
     is_async: Annotated[bool, figure("whether it starts and completes in separate instructions")]
     is_sync: Annotated[bool, figure("whether the backend runs start and done back to back")]
@@ -230,58 +231,37 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     ]
     overlap_flops: Annotated[
         int | None,
-        column(
+        _meanwhile(
             "flops of the work scheduled while a collective runs, in one execution, "
             "including those of known custom calls",
             FLOPS,
-            heading="flops meanwhile",
-            is_summed=False,
-            null_text="",
-            hide_order=8,
+            "flops meanwhile",
         ),
     ]
     overlap_bytes: Annotated[
         int | None,
-        column(
+        _meanwhile(
             "bytes that the work scheduled while a collective runs moves in memory, "
             "in one execution",
             BYTES,
-            heading="bytes meanwhile",
-            is_summed=False,
-            null_text="",
-            hide_order=8,
+            "bytes meanwhile",
         ),
     ]
     transfer_seconds: Annotated[
-        float | None,
-        column(
-            "with --chip or --bandwidth: estimated time of all executions in one run",
-            SECONDS,
-            heading="transfer/run",
-            is_summed=True,
-            hide_order=3,
-        ),
+        float | None, _seconds("time of all executions in one run", "transfer/run", hide_order=3)
     ] = None
     overlapped_seconds: Annotated[
         float | None,
-        column(
-            "with --chip or --bandwidth: estimated part of transfer_seconds that work scheduled "
-            "meanwhile hides, at the peaks of the chip, else of totals.reference_chip; each "
-            "second of it hides one transfer on a network",
-            SECONDS,
-            heading="hidden time",
-            is_summed=True,
+        _seconds(
+            "part of transfer_seconds that work scheduled meanwhile hides, at the peaks of the "
+            "chip, else of totals.reference_chip; each second of it hides one transfer on a "
+            "network",
+            "hidden time",
             hide_order=7,
         ),
     ] = None
     exposed_seconds: Annotated[
-        float | None,
-        column(
-            "with --chip or --bandwidth: estimated part of transfer_seconds that no work hides",
-            SECONDS,
-            heading="exposed time",
-            is_summed=True,
-        ),
+        float | None, _seconds("part of transfer_seconds that no work hides", "exposed time")
     ] = None
     measured_count: MeasuredCount = None
     measured_seconds: MeasuredSeconds = None
@@ -326,12 +306,10 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     ]
     members: Annotated[tuple[str, ...], figure("names of those instructions")]
     replica_groups: Annotated[
-        Groups | None,
-        figure(f"{_ASKED}: the devices of each group, by flattened id", null_text=""),
+        Groups | None, figure(f"{_ASKED}: the devices of each group, by flattened id", null_text="")
     ] = None
     source_target_pairs: Annotated[
-        Pairs | None,
-        figure(f"{_ASKED}: the devices of each pair, by flattened id", null_text=""),
+        Pairs | None, figure(f"{_ASKED}: the devices of each pair, by flattened id", null_text="")
     ] = None
     stack: Stack = None
     stack_frame: StackFrame = None

@@ -6,6 +6,7 @@ as nothing; a flag beside each figure says whether it is a bound for that.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Final, TypeAlias
@@ -238,16 +239,16 @@ def sum_transfers(
     count as taken and make an upper bound, as do bytes that depend on the data.
     """
     is_timed = machine is not None and bool(machine.link or machine.between)
-    kinds: dict[str, list[Measured]] = {}
-    networks: dict[Network | None, list[Measured]] = {}
+    kinds: defaultdict[str, list[Measured]] = defaultdict(list)
+    networks: defaultdict[Network | None, list[Measured]] = defaultdict(list)
     for one in found:
-        kinds.setdefault(one[0].kind, []).append(one)
-        networks.setdefault(one[0].network, []).append(one)
+        kinds[one[0].kind].append(one)
+        networks[one[0].network].append(one)
     add_up = partial(_sum, is_timed=is_timed)
-    by_kind = [KindRow(kind, **asdict(add_up(kinds[kind]))) for kind in sorted(kinds)]
+    by_kind = [KindRow(kind, **asdict(add_up(some))) for kind, some in sorted(kinds.items())]
     by_network = [
-        NetworkRow(network, **asdict(add_up(networks[network])))
-        for network in sorted(networks, key=lambda name: name or "")
+        NetworkRow(network, **asdict(add_up(some)))
+        for network, some in sorted(networks.items(), key=lambda item: item[0] or "")
     ]
     return CollectiveTotals(
         machine=None if machine is None else str(machine),
@@ -273,18 +274,18 @@ def _sum(found: Sequence[Measured], *, is_timed: bool) -> Sums:
     return Sums(
         count=len(transfers),
         textual_count=sum(len(one.collective.members) for one in transfers),
-        executions=sum(one.collective.executions for one in transfers),
+        executions=sum(one.collective.runs.known for one in transfers),
         payload_bytes_per_run=sum(one.payload.known_per_run for one in transfers),
         wire_bytes_per_run=sum(one.wire.known_per_run for one in transfers),
         exposed_wire_bytes_per_run=wire,
         transfer_seconds=sending,
         overlapped_seconds=hidden,
         exposed_seconds=exposed,
-        is_executions_lower_bound=any(not one.collective.is_exact for one in transfers),
+        is_executions_lower_bound=any(not one.collective.runs.is_exact for one in transfers),
         is_payload_lower_bound=is_payload_lower,
         is_lower_bound=is_payload_lower or any(one.wire.per_run is None for one in transfers),
         is_upper_bound=any(
-            one.is_upper_bound or one.collective.is_conditional for one in transfers
+            one.is_upper_bound or one.collective.runs.is_conditional for one in transfers
         ),
         is_exposed_lower_bound=is_wire_lower,
         is_transfer_lower_bound=is_sending_lower,

@@ -18,7 +18,7 @@ from hlotool.analysis.collectives.logical import LogicalCollective, choose_kind,
 from hlotool.analysis.collectives.mesh import Network, find_own_network
 from hlotool.analysis.graph.backend import is_between_slices
 from hlotool.analysis.graph.calls import CallGraph
-from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.graph.executions import Executions, Runs
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape, TupleShape
 from hlotool.hlo.opcodes import MOVES
 
@@ -37,11 +37,15 @@ _SENT_SHARE: Final = {  # times (n − 1)/n of the payload
 
 
 class PayloadPart(Struct, frozen=True):
-    """What one operand contributes to a collective's payload; `size_bytes` None if unknown."""
+    """What one operand contributes to a collective's payload."""
 
     operand: Instruction | None
     shape: ArrayShape
-    size_bytes: int | None
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Its size without tile padding, None if unknown."""
+        return self.shape.unpadded_bytes
 
 
 class TransferBytes(Struct, frozen=True):
@@ -89,14 +93,12 @@ def measure_transfers(module: Module, executions: Executions, graph: CallGraph) 
         network = "dcn" if is_between_slices(one.operation) else own_network
         share = wire_share(kind, groups)
         size = sum_sizes(parts)
-        payload, wire = measure_share(size, WHOLE, one), measure_share(size, share, one)
+        payload, wire = (measure_share(size, part, one.runs) for part in (WHOLE, share))
         found.append(Transfer(one, kind, network, groups, parts, share, payload, wire))
     return found
 
 
-def measure_share(
-    size_bytes: int | None, share: ExactShare | None, one: LogicalCollective
-) -> TransferBytes:
+def measure_share(size_bytes: int | None, share: ExactShare | None, runs: Runs) -> TransferBytes:
     """Return a share of some bytes, once and for all executions.
 
     It is multiplied exactly, and rounded up only then.
@@ -105,8 +107,8 @@ def measure_share(
         return TransferBytes(None, None, 0)
     numerator, denominator = share
     once = -(-size_bytes * numerator // denominator)
-    known = -(-size_bytes * numerator * one.executions // denominator)
-    return TransferBytes(once, known if one.is_exact else None, known)
+    known = -(-size_bytes * numerator * runs.known // denominator)
+    return TransferBytes(once, known if runs.is_exact else None, known)
 
 
 def list_parts(
@@ -149,7 +151,7 @@ def list_received(receive: Instruction) -> tuple[PayloadPart, ...]:
     """List the arrays that a recv makes; its shape is (data, context, token)."""
     shape = receive.shape
     data = shape.elements[:1] if isinstance(shape, TupleShape) else ()
-    return tuple(_part(None, leaf) for one in data for leaf in one.leaves())
+    return tuple(PayloadPart(None, leaf) for one in data for leaf in one.leaves())
 
 
 def sum_sizes(parts: Sequence[PayloadPart]) -> int | None:
@@ -191,17 +193,12 @@ def _pair(
     operands: tuple[Instruction, ...], shapes: tuple[ArrayShape, ...]
 ) -> tuple[PayloadPart, ...]:
     """Put results beside the operands they were made from."""
-    if len(operands) != len(shapes):
-        return tuple(_part(None, shape) for shape in shapes)
-    return tuple(_part(operand, shape) for operand, shape in zip(operands, shapes, strict=True))
+    known = operands if len(operands) == len(shapes) else (None,) * len(shapes)
+    return tuple(map(PayloadPart, known, shapes))
 
 
 def _parts(operands: Iterable[Instruction]) -> tuple[PayloadPart, ...]:
-    return tuple(_part(operand, leaf) for operand in operands for leaf in operand.shape.leaves())
-
-
-def _part(operand: Instruction | None, shape: ArrayShape) -> PayloadPart:
-    return PayloadPart(operand, shape, shape.unpadded_bytes)
+    return tuple(PayloadPart(one, leaf) for one in operands for leaf in one.shape.leaves())
 
 
 def _slices(operation: Instruction) -> tuple[PayloadPart, ...]:
@@ -212,7 +209,7 @@ def _slices(operation: Instruction) -> tuple[PayloadPart, ...]:
         return ()
     leaves += leaves[:1] * (len(sizes) - len(leaves))
     return tuple(
-        _part(operation.operands[0], ArrayShape(leaf.dtype, tuple(map(int, dims))))
+        PayloadPart(operation.operands[0], ArrayShape(leaf.dtype, tuple(map(int, dims))))
         for leaf, dims in zip(leaves, sizes, strict=False)
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import gcd, prod
 from typing import Final, TypeAlias
 
-from hlotool.analysis.cost.cost import Work
+from hlotool.analysis.cost.cost import NOTHING, Cost
 from hlotool.analysis.cost.sizes import (
     UnknownCostError,
     count_all_elements,
@@ -32,7 +32,7 @@ _MOST_POSITIONS: Final = 1 << 20  # a longer window in both directions is no win
 Applications: TypeAlias = tuple[tuple[Computation, int], ...]  # what is run, and how often
 
 
-def count_work(instruction: Instruction) -> Work:
+def count_work(instruction: Instruction) -> Cost:
     """Return the arithmetic of an instruction itself; raises UnknownCostError.
 
     An elementwise operation counts one for each element of its result, whatever the type;
@@ -40,14 +40,14 @@ def count_work(instruction: Instruction) -> Work:
     """
     opcode = instruction.opcode
     if opcode in _FLOPS:
-        return Work(count_elements(instruction.shape))
+        return Cost(count_elements(instruction.shape))
     if opcode in TRANSCENDENTAL:
-        return Work(0, count_elements(instruction.shape))
+        return Cost(0, count_elements(instruction.shape))
     handler = _OPERATIONS.get(opcode)
-    return handler(instruction) if handler else Work()
+    return handler(instruction) if handler else NOTHING
 
 
-def work_of_dot(instruction: Instruction) -> Work:
+def work_of_dot(instruction: Instruction) -> Cost:
     """Count two for each result element and contracted element; scaled-dot likewise.
 
     xla/service/hlo_cost_analysis.cc `GetDotFlops`. Scales of a scaled-dot count nothing.
@@ -57,7 +57,7 @@ def work_of_dot(instruction: Instruction) -> Work:
         _check_dot(instruction)
     contracting = dimensions.lhs_contracting
     flops = count_dot_flops(instruction.shape, operand_shape(instruction, 0), contracting)
-    return Work(flops, 0, flops)
+    return Cost(flops, 0, flops)
 
 
 def _check_dot(dot: Instruction) -> None:
@@ -96,7 +96,7 @@ def _product(shape: ArrayShape, numbers: Iterable[int]) -> int:
     return prod(dims)
 
 
-def work_of_ragged_dot(instruction: Instruction) -> Work:
+def work_of_ragged_dot(instruction: Instruction) -> Cost:
     """Count a ragged-dot: `flops` as XLA does, `matrix_flops` as the hardware does.
 
     XLA (`HandleRaggedDot`) takes as many leading dimensions off the result as there are
@@ -115,10 +115,10 @@ def work_of_ragged_dot(instruction: Instruction) -> Work:
     ragged = instruction.integers("lhs_ragged_dims")
     if ragged and ragged[0] in contracting:
         elements //= max(result.dims[0], 1)
-    return Work(width * prod(kept), 0, width * elements)
+    return Cost(width * prod(kept), 0, width * elements)
 
 
-def work_of_convolution(instruction: Instruction) -> Work:
+def work_of_convolution(instruction: Instruction) -> Cost:
     """Count two for each multiplication that does not fall on padding or between dilated rows.
 
     xla/service/hlo_cost_analysis.cc `GetConvolutionFlops`.
@@ -127,7 +127,7 @@ def work_of_convolution(instruction: Instruction) -> Work:
     result = expect_array(instruction.shape)
     flops = count_convolution_flops(instruction, lhs, rhs, result)
     _check_convolution(instruction, lhs, rhs, result)
-    return Work(flops, 0, flops)
+    return Cost(flops, 0, flops)
 
 
 def _check_convolution(
@@ -137,34 +137,11 @@ def _check_convolution(
 
     xla/service/shape_inference.cc `InferConvolveShape`.
     """
-    labels = _read_labels(convolution)
-    window = convolution.window()
-    _check_features(convolution, labels, lhs, rhs)
-    for number, dimension in zip(labels.rhs_spatial, window, strict=True):
-        if dimension.size != rhs.dims[number]:
-            raise UnknownCostError(
-                f"a window of {dimension.size} over {rhs.dims[number]} elements of the kernel"
-            )
-    made = {
-        labels.output_batch: lhs.dims[labels.lhs_batch]
-        // _group_count(convolution, "batch_group_count"),
-        labels.output_feature: rhs.dims[labels.rhs_output],
-    }
-    for place, dimension in enumerate(window):
-        places = dimension.count_places(lhs.dims[labels.lhs_spatial[place]])
-        made[labels.output_spatial[place]] = places
-    if list(result.dims) != [made[number] for number in sorted(made)]:
-        raise UnknownCostError(f"{result} is not what the operands, window= and dim_labels= make")
-
-
-def _check_features(
-    convolution: Instruction, labels: DimLabels, lhs: ArrayShape, rhs: ArrayShape
-) -> None:
-    """Raise UnknownCostError where features or batch do not fit the kernel or the groups."""
+    labels, window = _read_labels(convolution), convolution.window()
     feature_groups = _group_count(convolution, "feature_group_count")
     batch_groups = _group_count(convolution, "batch_group_count")
     inputs, batch = lhs.dims[labels.lhs_feature], lhs.dims[labels.lhs_batch]
-    outputs = rhs.dims[labels.rhs_output]
+    outputs, taken = rhs.dims[labels.rhs_output], rhs.dims[labels.rhs_input]
     if feature_groups > 1 and batch_groups > 1:
         raise UnknownCostError("both the features and the batch are in groups")
     if inputs % feature_groups or outputs % feature_groups:
@@ -173,11 +150,21 @@ def _check_features(
         raise UnknownCostError(
             f"batch_group_count={batch_groups} does not divide the batch and the output features"
         )
-    if inputs // feature_groups != rhs.dims[labels.rhs_input]:
+    if (left := inputs // feature_groups) != taken:
         raise UnknownCostError(
-            f"the kernel takes {rhs.dims[labels.rhs_input]} features, a group of the input has "
-            f"{inputs // feature_groups}"
+            f"the kernel takes {taken} features, a group of the input has {left}"
         )
+    for number, dimension in zip(labels.rhs_spatial, window, strict=True):
+        if dimension.size != rhs.dims[number]:
+            raise UnknownCostError(
+                f"a window of {dimension.size} over {rhs.dims[number]} elements of the kernel"
+            )
+    made = {labels.output_batch: batch // batch_groups, labels.output_feature: outputs}
+    for place, dimension in enumerate(window):
+        places = dimension.count_places(lhs.dims[labels.lhs_spatial[place]])
+        made[labels.output_spatial[place]] = places
+    if list(result.dims) != [made[number] for number in sorted(made)]:
+        raise UnknownCostError(f"{result} is not what the operands, window= and dim_labels= make")
 
 
 def count_convolution_flops(
@@ -270,11 +257,11 @@ def _count_multiples(offset: int, step: int, count: int, inputs: int, dilate: in
     return 0 if first > high else (high - first) // period + 1
 
 
-def _work_of_fft(instruction: Instruction) -> Work:
+def _work_of_fft(instruction: Instruction) -> Cost:
     """Count eight for each input element and each halving of every transformed dimension."""
     lengths = instruction.integers("fft_length")
     halvings = prod(max(length, 1).bit_length() - 1 for length in lengths)
-    return Work(_FFT_FLOPS * halvings * count_elements(operand_shape(instruction, 0)))
+    return Cost(_FFT_FLOPS * halvings * count_elements(operand_shape(instruction, 0)))
 
 
 def count_solve_flops(instruction: Instruction) -> int:
@@ -289,31 +276,31 @@ def count_cholesky_flops(instruction: Instruction) -> int:
     return count_elements(matrices) * matrices.dims[-1] // 3
 
 
-def _work_of_sort(instruction: Instruction) -> Work:
+def _work_of_sort(instruction: Instruction) -> Cost:
     """Count E log2 E, rounded up, for the E elements of the first operand; not the comparator."""
     elements = count_elements(operand_shape(instruction, 0))
-    return Work(elements * (elements - 1).bit_length() if elements else 0)
+    return Cost(elements * (elements - 1).bit_length() if elements else 0)
 
 
-def _work_of_all_reduce(instruction: Instruction) -> Work:
+def _work_of_all_reduce(instruction: Instruction) -> Cost:
     """Count an addition for each element, as if two devices took part; `to_apply` is not read."""
-    return Work(count_all_elements(instruction.shape))
+    return Cost(count_all_elements(instruction.shape))
 
 
-_OPERATIONS: Final[Mapping[str, Callable[[Instruction], Work]]] = {
+_OPERATIONS: Final[Mapping[str, Callable[[Instruction], Cost]]] = {
     "all-reduce": _work_of_all_reduce,
     "all-reduce-start": _work_of_all_reduce,
-    "cholesky": lambda one: Work(count_cholesky_flops(one)),
+    "cholesky": lambda one: Cost(count_cholesky_flops(one)),
     "convolution": work_of_convolution,
     "dot": work_of_dot,
     "fft": _work_of_fft,
     "ragged-dot": work_of_ragged_dot,
     # A transcendental for each random number; of a generator the new state is counted, too.
-    "rng": lambda one: Work(0, count_elements(one.shape)),
-    "rng-bit-generator": lambda one: Work(0, count_all_elements(one.shape)),
+    "rng": lambda one: Cost(0, count_elements(one.shape)),
+    "rng-bit-generator": lambda one: Cost(0, count_all_elements(one.shape)),
     "scaled-dot": work_of_dot,
     "sort": _work_of_sort,
-    "triangular-solve": lambda one: Work(count_solve_flops(one)),
+    "triangular-solve": lambda one: Cost(count_solve_flops(one)),
 }
 
 WORKING: Final = ELEMENTWISE | _OPERATIONS.keys()

@@ -7,13 +7,13 @@ each. Flops of products are weighed by the types that they compute in (`weigh_fl
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert
 
 from hlotool.analysis.cost.cost import PRODUCT_TYPES, TypedFlops
 from hlotool.errors import InputError, UsageError
@@ -50,13 +50,18 @@ class Chip(Struct, frozen=True):
     product_flops_per_second: tuple[tuple[str, float], ...] = ()
 
 
-_FIGURES = ("hbm_bytes", "hbm_bytes_per_second", "flops_per_second")
-_BY_TYPE = "flops_per_second_"  # then the type
-_NETWORKS: tuple[LinkNetwork, ...] = get_args(LinkNetwork)
-_SMALLEST, _LARGEST = 1e-30, 1e30  # no figure of a chip comes near
-_MOST_DEVICES = 1000  # nor this
-_BACKENDS: tuple[ChipBackend, ...] = get_args(ChipBackend)
-Word = TypeVar("Word", LinkNetwork, ChipBackend)
+_BY_TYPE: Final = "flops_per_second_"  # then the type
+# No figure of a chip comes near these bounds.
+_Figure: TypeAlias = Annotated[float, Meta(gt=1e-30, lt=1e30)]
+_Count: TypeAlias = Annotated[int, Meta(ge=1, le=1000)]
+_FIGURE: Final = _Figure, "a number above 0"
+# What the other keys of a table hold, and how that is called.
+_KINDS: Final[Mapping[str, tuple[object, str]]] = {
+    "devices_per_chip": (_Count, "1 to 1000"),
+    "devices_per_node": (_Count, "1 to 1000"),
+    "link_network": (LinkNetwork, "ici or nvlink"),
+    "backend": (ChipBackend, "gpu or tpu"),
+}
 
 
 def find_chip(name: str, chip_file: str = "") -> Chip:
@@ -74,7 +79,7 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
     for key, table in tables.items():
         aliases = table.get("aliases", ())
         if key.lower() == wanted or (isinstance(aliases, (list, tuple)) and wanted in aliases):
-            return _Table(key, table, chip_file).make_chip()
+            return _make_chip(key, table, chip_file)
     raise UsageError(f"there is no chip {name!r}; known chips are {', '.join(sorted(tables))}.")
 
 
@@ -105,77 +110,46 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
     return tables
 
 
-class _Table(Struct, frozen=True):
-    """The table of one chip; a value that is not what it should be raises UsageError."""
+def _make_chip(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
+    """Divide a chip's figures among its devices; a value that is none raises UsageError."""
 
-    name: str
-    values: Mapping[str, object]
-    chip_file: str
+    def expect(key: str) -> Any:
+        kind, expected = _KINDS.get(key, _FIGURE)
+        try:
+            return convert(table.get(key), kind)
+        except ValidationError as error:
+            raise UsageError(f"{chip_file}: {key} of {name!r} must be {expected}.") from error
 
-    def make_chip(self) -> Chip:
-        """Divide a chip's figures among its devices."""
-        devices = self._count("devices_per_chip") or 1
-        memory, bandwidth, flops = (self._figure(key) / devices for key in _FIGURES)
-        link, latency, vmem = (
-            self._figure(key) if key in self.values else None
-            for key in ("link_bytes_per_second", "link_latency_seconds", "vmem_bytes_per_second")
-        )
-        return Chip(
-            self.name,
-            str(self.values.get("description", self.name)),
-            int(memory),
-            bandwidth,
-            flops,
-            devices,
-            str(self.values.get("link", "links")),
-            None if link is None else link / devices,
-            latency,
-            self.values.get("link_within_node") is True,
-            self._choice("link_network", _NETWORKS),
-            None if vmem is None else vmem / devices,
-            self._choice("backend", _BACKENDS),
-            self._count("devices_per_node"),
-            tuple(
-                (self._expect_type(key), self._figure(key) / devices)
-                for key in self.values
-                if key.startswith(_BY_TYPE)
-            ),
-        )
+    def find(key: str) -> Any:
+        return expect(key) if key in table else None
 
-    def _figure(self, key: str) -> float:
-        value = self.values.get(key)
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise self._misfit(key, "a number above 0")
-        if not _SMALLEST < value < _LARGEST:
-            raise self._misfit(key, "a number above 0")
-        return value
+    def expect_product(key: str) -> tuple[str, float]:
+        if key.removeprefix(_BY_TYPE) not in PRODUCT_TYPES:
+            known = ", ".join(PRODUCT_TYPES)
+            raise UsageError(f"{chip_file}: {key} of {name!r} must end in one of {known}.")
+        return key.removeprefix(_BY_TYPE), expect(key) / devices
 
-    def _count(self, key: str) -> int | None:
-        value = self.values.get(key)
-        if value is None:
-            return None
-        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_DEVICES:
-            return value
-        raise self._misfit(key, f"1 to {_MOST_DEVICES}")
+    def share(key: str) -> float | None:
+        return find(key) / devices if key in table else None
 
-    def _choice(self, key: str, choices: Sequence[Word]) -> Word | None:
-        value = self.values.get(key)
-        if value is None:
-            return None
-        for known in choices:
-            if value == known:
-                return known
-        raise self._misfit(key, " or ".join(choices))
-
-    def _expect_type(self, key: str) -> str:
-        name = key.removeprefix(_BY_TYPE)
-        if name in PRODUCT_TYPES:
-            return name
-        known = ", ".join(PRODUCT_TYPES)
-        raise UsageError(f"{self.chip_file}: {key} of {self.name!r} must end in one of {known}.")
-
-    def _misfit(self, key: str, expected: str) -> UsageError:
-        return UsageError(f"{self.chip_file}: {key} of {self.name!r} must be {expected}.")
+    devices = find("devices_per_chip") or 1
+    return Chip(
+        name,
+        str(table.get("description", name)),
+        int(expect("hbm_bytes") / devices),
+        expect("hbm_bytes_per_second") / devices,
+        expect("flops_per_second") / devices,
+        devices,
+        str(table.get("link", "links")),
+        share("link_bytes_per_second"),
+        find("link_latency_seconds"),
+        table.get("link_within_node") is True,
+        find("link_network"),
+        share("vmem_bytes_per_second"),
+        find("backend"),
+        find("devices_per_node"),
+        tuple(expect_product(key) for key in table if key.startswith(_BY_TYPE)),
+    )
 
 
 # How a backend computes what XLA leaves to it. GPU: `GetBlasComputationType` and `IsTf32Allowed`

@@ -24,14 +24,6 @@ TypedFlops: TypeAlias = tuple[tuple[str, int], ...]
 Join: TypeAlias = Callable[[Iterable[int]], int]  # what makes one figure of several: sum or max
 
 
-class Work(Struct, frozen=True):
-    """Arithmetic of one operation, without what the computations it calls do."""
-
-    flops: int = 0
-    transcendentals: int = 0
-    matrix_flops: int = 0
-
-
 class Cost(Struct, frozen=True):
     """Arithmetic and memory traffic; the same units whether once or per run.
 
@@ -49,8 +41,8 @@ class Cost(Struct, frozen=True):
 
     flops: int = 0
     transcendentals: int = 0
-    bytes_accessed: int = 0
     matrix_flops: int = 0
+    bytes_accessed: int = 0
     custom_call_flops: int = 0
     memory_bytes: int = 0
     unknown_custom_call_count: int = 0
@@ -78,10 +70,6 @@ class Cost(Struct, frozen=True):
     def is_memory_lower_bound(self) -> bool:
         """Whether `memory_bytes` leaves something out."""
         return self.is_lower_bound or self.unknown_traffic_count > 0
-
-    def with_bytes(self, bytes_accessed: int, memory_bytes: int) -> Cost:
-        """Return the same arithmetic with other traffic."""
-        return replace(self, bytes_accessed=bytes_accessed, memory_bytes=memory_bytes)
 
     def times(self, count: int, *, is_exact: bool = True) -> Cost:
         """Return the cost of `count` executions; of at least so many if not `is_exact`."""
@@ -193,8 +181,7 @@ def _find_precision(product: Instruction) -> str | None:
     algorithm = product.attributes.get("algorithm", "")
     text = product.attributes.get("backend_config", "")
     if product.opcode == "custom-call" and "precision_config" in text:
-        config = product.backend_config()
-        stated = config.find("gemm_backend_config", "precision_config") if config else None
+        stated = product.find_config("gemm_backend_config", "precision_config")
         if isinstance(stated, Mapping):
             asked = str(stated.get("operand_precision", "")).lower()
             algorithm = str(stated.get("algorithm", "")).lower().removeprefix("alg_")

@@ -168,9 +168,8 @@ def _read_estimate(instruction: Instruction) -> CustomCall | None:
     """Take the `cost_estimate` that Pallas writes when a kernel's author gave one."""
     if "cost_estimate" not in instruction.attributes.get("backend_config", ""):
         return None
-    config = instruction.backend_config()
     for path in (("custom_call_config", "cost_estimate"), ("cost_estimate",)):
-        estimate = config.find(*path) if config else None
+        estimate = instruction.find_config(*path)
         if isinstance(estimate, Mapping):
             stated_bytes = _read_cost(estimate, "bytes_accessed") or None
             return CustomCall(
@@ -208,8 +207,7 @@ def _read_number(value: object) -> int:
 
 def _count_cublas(instruction: Instruction) -> tuple[int, bool]:
     """Count `__cublas$gemm` and `__cublas$lt$matmul*`: operands lhs, rhs, then additions."""
-    config = instruction.backend_config()
-    dimensions = config.find("gemm_backend_config", "dot_dimension_numbers") if config else None
+    dimensions = instruction.find_config("gemm_backend_config", "dot_dimension_numbers")
     contracting = _read_numbers(dimensions, "lhs_contracting_dimensions")
     result = first_array(instruction.shape)
     return count_dot_flops(result, operand_shape(instruction, 0), contracting), False
@@ -217,8 +215,7 @@ def _count_cublas(instruction: Instruction) -> tuple[int, bool]:
 
 def _count_onednn(instruction: Instruction) -> tuple[int, bool]:
     """Count `__onednn$matmul`: the last two dimensions, one side perhaps transposed."""
-    config = instruction.backend_config()
-    flags = config.find("onednn_matmul_config") if config else None
+    flags = instruction.find_config("onednn_matmul_config")
     is_transposed = isinstance(flags, Mapping) and flags.get("transpose_a") is True
     lhs = operand_shape(instruction, 0)
     contracted = len(lhs.dims) - (2 if is_transposed else 1)
@@ -285,8 +282,7 @@ def _count_cudnn_attention(instruction: Instruction) -> tuple[int, bool]:
 
     Returns flops, and whether padding may make them fewer.
     """
-    found = instruction.backend_config()
-    config = found.find("cudnn_fmha_backend_config") if found else None
+    config = instruction.find_config("cudnn_fmha_backend_config")
     if not isinstance(config, Mapping):
         raise UnknownCostError("the backend_config has no cudnn_fmha_backend_config")
     scores = _read_numbers(config.get("intermediate_tensor_shape"), "dimensions")
@@ -411,7 +407,7 @@ def _read_array(name: str, shape: Shape, sizes: Sizes) -> Mapping[str, int]:
     found: dict[str, int] = {}
     with suppress(UnknownCostError):
         found[f"{name}_bytes"] = sizes.content_bytes(shape)
-        found[f"{name}_elements"] = sizes.count_elements(shape)
+        found[f"{name}_elements"] = count_elements(shape)
     if isinstance(shape, ArrayShape):
         for dim, size in enumerate(shape.dims[:_MOST_DIMS]):
             if size != UNBOUNDED:

@@ -17,16 +17,16 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.cost.sizes import Sizes, TouchedBody, UnknownCostError
+from hlotool.analysis.cost.sizes import Sizes, TouchedBody, UnknownCostError, count_elements
 from hlotool.hlo import ArrayShape, Computation, Instruction, Shape, TupleShape
 from hlotool.hlo.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
 from hlotool.hlo.values import ShapeIndex
 
-NO_BODY: Final = "fusion has no computation"
 _TOO_DEEP: Final = "fusions stand too deep in each other"
 _TOO_OFTEN: Final = "too many fusions share one body"
 _IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
-_READS_APART: Final = SLICES | {"broadcast", "fusion", "reshape"}
+_UPDATE: Final = "dynamic-update-slice"
+_SPREADS: Final = frozenset(("broadcast", "reshape"))  # read all of their operand, apart
 _MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 
 # An example: a fusion that adds to one row of a matrix, in place.
@@ -43,6 +43,7 @@ _MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 #
 # Together 6,148 B; its operands and its result are 34,820 B in full.
 
+TouchedBytes: TypeAlias = tuple[ArrayShape, int]  # an array, and how many bytes of it are touched
 Touched: TypeAlias = tuple[Instruction, int]  # an instruction of a body, and the bytes it accesses
 
 
@@ -60,9 +61,7 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
     A result made by dynamic-update-slice is written by its update. Raises UnknownCostError
     where a size is unknown.
     """
-    body = instruction.callee()
-    if body is None:
-        raise UnknownCostError(NO_BODY)
+    body = expect_body(instruction)
     _read_parameters(body, sizes)
     return FusionTraffic(
         tuple((one, _measure_parameter(one, sizes)) for one in body.parameters),
@@ -71,129 +70,118 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
             for one in body.instructions
             if one.opcode == "constant"
             and not one.shape.is_tuple
-            and sizes.count_elements(one.shape) > _IMMEDIATE_ELEMENTS
+            and count_elements(one.shape) > _IMMEDIATE_ELEMENTS
         ),
         _measure_results(instruction, body.root, sizes),
     )
 
 
+def expect_body(fusion: Instruction) -> Computation:
+    """Return the computation of a fusion; raises UnknownCostError where there is none."""
+    body = fusion.callee()
+    if body is None:
+        raise UnknownCostError("fusion has no computation")
+    return body
+
+
 def _measure_results(fusion: Instruction, root: Instruction, sizes: Sizes) -> tuple[Touched, ...]:
-    shape = fusion.shape
-    if not isinstance(shape, TupleShape):
-        return ((root, _measure_result(shape, root, sizes)),)
-    if root.opcode != "tuple" or len(root.operands) != len(shape.elements):
-        return ((root, sizes.content_bytes(shape)),)
-    parts = zip(shape.elements, root.operands, strict=True)
-    return tuple((made, _measure_result(part, made, sizes)) for part, made in parts)
-
-
-def _measure_result(shape: Shape, made: Instruction, sizes: Sizes) -> int:
-    """Return the bytes of a result; of the update where it is made in place."""
-    if made.opcode == "dynamic-update-slice":
-        return sizes.content_bytes(made.operands[1].shape)
-    return sizes.content_bytes(shape)
-
-
-def _measure_parameter(parameter: Instruction, sizes: Sizes) -> int:
-    """Measure a parameter; of a tuple, the elements that are taken out of it."""
-    if not isinstance(parameter.shape, TupleShape):
-        return sizes.reads[parameter]
-    return sum(
-        _measure_element(parameter, index, sizes)
-        for index, _ in parameter.shape.leaves_with_index()
+    """Measure what is written of each result: of one made in place, the update."""
+    shape, made = fusion.shape, root.operands
+    parts: Iterable[tuple[Shape, Instruction]] = [(shape, root)]
+    if (
+        isinstance(shape, TupleShape)
+        and root.opcode == "tuple"
+        and len(made) == len(shape.elements)
+    ):
+        parts = zip(shape.elements, made, strict=True)
+    return tuple(
+        (one, sizes.content_bytes(one.operands[1].shape if one.opcode == _UPDATE else part))
+        for part, one in parts
     )
 
 
-def _measure_element(parameter: Instruction, index: ShapeIndex, sizes: Sizes) -> int:
-    """Follow get-tuple-elements as far as they lead, and measure what is read of the last."""
-    found = parameter
-    for number in index:
-        taken = sizes.elements.get(found)
-        if taken is None:  # the first instruction that takes out each element
-            taken = sizes.elements[found] = {}
-            for user in found.users:
-                if user.opcode == "get-tuple-element":
-                    taken.setdefault(user.tuple_index, user)
-        found = taken.get(number, found)
-    if found not in sizes.reads:
-        sizes.reads[found] = _Reads([found], sizes, 0).of_users(found.users)[found]
-    return sizes.reads[found]
+def _measure_parameter(parameter: Instruction, sizes: Sizes) -> int:
+    """Measure a parameter; of a tuple, the elements that are taken out of it.
+
+    Follows get-tuple-elements as far as they lead, and measures what is read of the last.
+    """
+    total = 0
+    for index, _ in parameter.shape.leaves_with_index():
+        found = parameter
+        for number in index:
+            if found not in sizes.elements:  # the first instruction that takes out each element
+                taken = [one for one in found.users if one.opcode == "get-tuple-element"]
+                sizes.elements[found] = {one.tuple_index: one for one in reversed(taken)}
+            found = sizes.elements[found].get(number, found)
+        if found not in sizes.reads:
+            sizes.reads |= _add_reads([found], found.users, sizes)
+        total += sizes.reads[found]
+    return total
 
 
 def _read_parameters(body: Computation, sizes: Sizes, depth: int = 0) -> None:
     """Find out, in one pass, what a body reads of each parameter, a tuple's table for a tuple."""
     if body.parameters and body.parameters[0] not in sizes.reads:
-        sizes.reads |= _Reads(body.parameters, sizes, depth).of_users(body.instructions)
+        sizes.reads |= _add_reads(body.parameters, body.instructions, sizes, depth)
 
 
-class _Reads:
-    """Adds up the bytes that users read of some fused values.
+def _add_reads(
+    sources: Iterable[Instruction], users: Iterable[Instruction], sizes: Sizes, depth: int = 0
+) -> dict[Instruction, int]:
+    """Add up the bytes that users read of some fused values.
 
-    Slices, broadcasts and reshapes read for themselves, all others share one reading.
+    Slices, fusions, broadcasts and reshapes read for themselves, all others share one reading.
     """
-
-    def __init__(self, sources: Iterable[Instruction], sizes: Sizes, depth: int) -> None:
-        if depth > _MOST_NESTED:
-            raise UnknownCostError(_TOO_DEEP)
-        self._bytes = {one: sizes.pointer_bytes(one.shape) for one in sources}
-        self._sizes = sizes
-        self._depth = depth
-
-    def of_users(self, users: Iterable[Instruction]) -> dict[Instruction, int]:
-        """Return the bytes read of each source by those instructions that have it as operand."""
-        whole = self._bytes
-        reads = dict.fromkeys(whole, 0)
-        sharing: set[Instruction] = set()
-        for user in users:
-            if user.opcode not in _READS_APART:
-                for source in user.operands:
-                    if source in whole:
-                        sharing.add(source)
+    if depth > _MOST_NESTED:
+        raise UnknownCostError(_TOO_DEEP)
+    whole = {one: sizes.pointer_bytes(one.shape) for one in sources}
+    reads = dict.fromkeys(whole, 0)
+    sharing: set[Instruction] = set()
+    for user in users:
+        for source in dict.fromkeys(user.operands):
+            if source not in whole:
                 continue
-            for source in dict.fromkeys(user.operands):
-                if source in whole:
-                    size = self._of_user(source, user)
-                    if size is None:
-                        sharing.add(source)
-                    else:
-                        reads[source] += size
-        for source in sharing:
-            reads[source] += whole[source]
-        return reads
+            size: int | None = None
+            if user.opcode in SLICES:
+                size = _measure_slice(source, user, sizes)
+            elif user.opcode == "fusion":
+                size = _measure_nested(source, user, sizes, depth + 1)
+            elif user.opcode in _SPREADS:
+                size = whole[source]
+            if size is None:
+                sharing.add(source)
+            else:
+                reads[source] += size
+    for source in sharing:
+        reads[source] += whole[source]
+    return reads
 
-    def _of_user(self, source: Instruction, user: Instruction) -> int | None:
-        """Return what one user reads for itself, None where it shares a reading."""
-        if user.opcode in SLICES:
-            return _measure_slice(source, user, self._sizes)
-        return self._of_nested(source, user) if user.opcode == "fusion" else self._bytes[source]
 
-    def _of_nested(self, source: Instruction, fusion: Instruction) -> int:
-        """Return what a fusion inside the fusion reads, by what is made of its result.
+def _measure_nested(source: Instruction, fusion: Instruction, sizes: Sizes, depth: int) -> int:
+    """Return what a fusion inside the fusion reads, by what is made of its result.
 
-        Where it only passes the parameter on to its root, a slice of the result is a slice
-        of the parameter.
-        """
-        body = fusion.callee()
-        if body is None:
-            raise UnknownCostError(NO_BODY)
-        _read_parameters(body, self._sizes, self._depth + 1)
-        passed = body.root.operands
-        size = 0
-        for number, operand in enumerate(fusion.operands):
-            if operand is not source:
-                continue
-            parameter = body.parameters[number]
-            is_simple = not passed or passed[0] is parameter
-            is_read = False
-            for user in fusion.users:
-                is_slice = is_simple and user.opcode in SLICES
-                sliced = _measure_slice(fusion, user, self._sizes) if is_slice else None
-                if sliced is not None:
-                    size += sliced
-                elif not is_read:  # the users that are no slices share one reading
-                    is_read = True
-                    size += self._sizes.reads[parameter]
-        return size
+    Where it only passes the parameter on to its root, a slice of the result is a slice
+    of the parameter.
+    """
+    body = expect_body(fusion)
+    _read_parameters(body, sizes, depth)
+    passed = body.root.operands
+    size = 0
+    for number, operand in enumerate(fusion.operands):
+        if operand is not source:
+            continue
+        parameter = body.parameters[number]
+        is_simple = not passed or passed[0] is parameter
+        is_read = False
+        for user in fusion.users:
+            is_slice = is_simple and user.opcode in SLICES
+            sliced = _measure_slice(fusion, user, sizes) if is_slice else None
+            if sliced is not None:
+                size += sliced
+            elif not is_read:  # the users that are no slices share one reading
+                is_read = True
+                size += sizes.reads[parameter]
+    return size
 
 
 def _measure_slice(source: Instruction, user: Instruction, sizes: Sizes) -> int | None:
@@ -211,7 +199,6 @@ _VIEWS: Final = MOVES | {"bitcast", "get-tuple-element"}  # a slice of it is a s
 _SAME_BYTES: Final = frozenset(("bitcast",))  # another name for what lies in memory
 _READS_PART: Final = (SLICES | {"gather"}) - UPDATES_IN_PLACE
 
-TouchedBytes: TypeAlias = tuple[ArrayShape, int]  # an array, and how many bytes of it are touched
 
 # An example: one layer's activation is written into the stack of all layers, in place.
 #
@@ -272,7 +259,7 @@ def _touch_body(
                 for one in body.instructions
                 if one.opcode == "constant"
                 for leaf in one.shape.leaves()
-                if sizes.count_elements(leaf) > _IMMEDIATE_ELEMENTS
+                if count_elements(leaf) > _IMMEDIATE_ELEMENTS
             ),
         )
     return known[read_outside]
@@ -340,9 +327,7 @@ class _TouchedReads:
         found = self._nested.get(fusion)
         if found is None:
             found = self._nested[fusion] = {}
-            body = fusion.callee()
-            if body is None:
-                raise UnknownCostError(NO_BODY)
+            body = expect_body(fusion)
             inside = _touch_body(body, read, self._sizes, self._depth + 1).read
             for parameter, touched in zip(body.parameters, inside, strict=True):
                 operand = fusion.operands[parameter.parameter_number]
@@ -382,7 +367,7 @@ def _find_updated(
 def updated_bytes(update: Instruction, sizes: Sizes) -> int:
     """Return the bytes that an update in place writes into its first operand."""
     operands = update.operands
-    if update.opcode == "dynamic-update-slice":
+    if update.opcode == _UPDATE:
         return sizes.content_bytes(operands[1].shape)
     if update.opcode == "scatter":
         return sum(sizes.content_bytes(one.shape) for one in operands[len(operands) // 2 + 1 :])

@@ -7,7 +7,8 @@ counts are multiplied in only where they are given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -33,6 +34,7 @@ from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_tr
 from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
 from hlotool.analysis.cost.traffic import MAIN_SPACE, measure_bytes, measure_memory
 from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
+from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES
 
@@ -57,11 +59,16 @@ class CostModel:
     """
 
     def __init__(
-        self, module: Module, graph: CallGraph, find_stated: FindStated = state_nothing
+        self,
+        module: Module,
+        graph: CallGraph,
+        executions: Executions,
+        find_stated: FindStated = state_nothing,
     ) -> None:
         self.unknown: dict[Instruction, str] = {}
         self._graph = graph
         self._find_stated = find_stated
+        self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
         self._sizes = Sizes(_list_repeated(graph))
         self._standalone = set(reach([module.entry], self._list_run_by))
         self._own: dict[Instruction, Cost] = {}  # of what runs on its own
@@ -69,8 +76,8 @@ class CostModel:
         self._flow: dict[Computation, list[Instruction]] = {}
         self._once: dict[Computation, Cost] = {}
         for computation in graph.callees_first:
-            self._plain[computation] = plain = self._measure(computation)
-            self._once[computation] = self._add_flow(computation, plain, self._once, None)
+            self._plain[computation] = self._measure(computation)
+            self._once[computation] = self._add_flow(computation, self._once, None)
 
     def of(self, instruction: Instruction) -> Cost:
         """Return the cost of one execution of an instruction, with all that it calls."""
@@ -78,27 +85,22 @@ class CostModel:
             return self._flow_cost(instruction, self._once, None)
         return self._own.get(instruction) or self._own_cost(instruction)
 
-    def of_with_trip_counts(self, instruction: Instruction, trips: TripCounts) -> Cost:
-        """Return the cost of one execution of an instruction, loops run as `trips` says."""
+    def of_all_rounds(self, instruction: Instruction) -> Cost:
+        """Return the same, every loop in it run as often as its trip count says."""
         if instruction.opcode not in _FLOW:
             return self.of(instruction)
-        return self._flow_cost(instruction, self._total(trips), trips)
+        return self._flow_cost(instruction, self._all_rounds, self._trips)
 
     def of_computation(self, computation: Computation) -> Cost:
         """Return the cost of one execution of a computation."""
         return self._once[computation]
 
-    def with_trip_counts(self, computation: Computation, trips: TripCounts) -> Cost:
-        """Return the cost of a computation whose loops run as often as `trips` says.
+    def of_computation_all_rounds(self, computation: Computation) -> Cost:
+        """Return the same, every loop in it run as often as its trip count says.
 
-        A loop that `trips` does not know counts once and makes a lower bound.
+        One of unknown trip count counts once and makes a lower bound.
         """
-        return self._total(trips)[computation]
-
-    def of_loops(self, trips: TripCounts) -> Mapping[Instruction, Cost]:
-        """Return what one execution of each loop costs, all its iterations together."""
-        totals = self._total(trips)
-        return {loop: self._flow_cost(loop, totals, trips) for loop in trips}
+        return self._all_rounds[computation]
 
     def read_call(self, instruction: Instruction) -> CustomCall:
         """Return what is known of a custom call: from its text, what it calls, or a rule."""
@@ -154,25 +156,27 @@ class CostModel:
         return add_costs(plain)
 
     def _own_cost(self, instruction: Instruction) -> Cost:
-        """Return the cost of an instruction that is not control flow."""
-        opcode = instruction.opcode
-        if opcode == "custom-call":
-            return self._call_cost(instruction)
-        body = self._find_body(instruction) if opcode == "fusion" else None
-        cost = self._once[body] if body else self._work_cost(instruction)
+        """Return the cost of an instruction that is not control flow.
+
+        XLA gives a custom call neither flops nor bytes; what it hides is counted apart.
+        """
+        opcode, called = instruction.opcode, self._graph.callees.get(instruction, ())
+        call = self.read_call(instruction) if opcode == "custom-call" else None
+        is_body = opcode == "fusion" and len(called) == 1 and "calls" in instruction.attributes
+        if call is not None:
+            cost = _hidden_work(call)
+        elif is_body and not find_custom_body(instruction, called[0]):
+            cost = self._once[called[0]]
+        else:
+            cost = self._work_cost(instruction)
         try:
             size = measure_bytes(instruction, self._sizes)
-            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
+            memory = measure_memory(instruction, self._sizes, call).get(MAIN_SPACE, 0)
         except MALFORMED as error:
+            if call is not None:
+                return replace(cost, unknown_traffic_count=1)
             return add_costs((cost, self._leave_out(instruction, error)))
-        return cost.with_bytes(size, memory)
-
-    def _find_body(self, fusion: Instruction) -> Computation | None:
-        """Return the body of a fusion that costs what its body does, None for any other."""
-        called = self._graph.callees.get(fusion, ())
-        if len(called) != 1 or "calls" not in fusion.attributes:
-            return None
-        return None if find_custom_body(fusion, called[0]) else called[0]
+        return replace(cost, bytes_accessed=size, memory_bytes=memory)
 
     def _work_cost(self, instruction: Instruction) -> Cost:
         """Return the arithmetic of an instruction that is not control flow."""
@@ -181,10 +185,7 @@ class CostModel:
             if opcode in WORKING:
                 work = count_work(instruction)
                 name = find_product_type(instruction) if work.matrix_flops else None
-                products = ((name, work.flops),) if name else ()
-                return Cost(
-                    work.flops, work.transcendentals, 0, work.matrix_flops, products=products
-                )
+                return replace(work, products=((name, work.flops),)) if name else work
             if opcode in APPLYING:
                 applied = list_applications(instruction)
                 return add_costs([self._once[body].times(times) for body, times in applied])
@@ -195,16 +196,6 @@ class CostModel:
         if opcode in _IDLE:
             return NOTHING
         return self._leave_out(instruction, UnknownCostError(f"no opcode {opcode!r} is known"))
-
-    def _call_cost(self, instruction: Instruction) -> Cost:
-        """XLA gives a custom call neither flops nor bytes; what it hides is counted apart."""
-        call = self.read_call(instruction)
-        cost = _hidden_work(call)
-        try:
-            memory = measure_memory(instruction, self._sizes, call).get(MAIN_SPACE, 0)
-        except MALFORMED:
-            return replace(cost, unknown_traffic_count=1)
-        return cost.with_bytes(0, memory)
 
     def _find_offloaded_cost(self, call: Instruction) -> StatedCost:
         """Say what the computation costs that a custom call stands for, where all of it is known.
@@ -226,29 +217,23 @@ class CostModel:
             cost.is_upper_bound,
         )
 
-    def _total(self, trips: TripCounts) -> Mapping[Computation, Cost]:
-        """Return the costs of all computations, loops counted as in `with_trip_counts`."""
-        totals = dict(self._plain)
+    @cached_property
+    def _all_rounds(self) -> Mapping[Computation, Cost]:
+        """The costs of all computations with their loops' trip counts."""
+        totals: dict[Computation, Cost] = {}
         for one in self._graph.callees_first:
-            totals[one] = self._add_flow(one, totals[one], totals, trips)
+            totals[one] = self._add_flow(one, totals, self._trips)
         return totals
 
     def _add_flow(
-        self,
-        computation: Computation,
-        plain: Cost,
-        totals: Mapping[Computation, Cost],
-        trips: TripCounts | None,
+        self, computation: Computation, totals: Mapping[Computation, Cost], trips: TripCounts | None
     ) -> Cost:
         """Add the control flow of a computation, whose callees `totals` has, to the rest of it."""
-        flow = self._flow.get(computation, ())
-        return add_costs([plain, *(self._flow_cost(one, totals, trips) for one in flow)])
+        flow = (self._flow_cost(one, totals, trips) for one in self._flow.get(computation, ()))
+        return add_costs([self._plain[computation], *flow])
 
     def _flow_cost(
-        self,
-        instruction: Instruction,
-        totals: Mapping[Computation, Cost],
-        trips: TripCounts | None,
+        self, instruction: Instruction, totals: Mapping[Computation, Cost], trips: TripCounts | None
     ) -> Cost:
         """Return the cost of the computations that control flow runs; without `trips`, once."""
         if instruction.opcode == "conditional":
@@ -271,19 +256,16 @@ class CostModel:
         self.unknown.setdefault(instruction, explain(error))
         return _UNKNOWN
 
-    def _list_run_by(self, computation: Computation) -> list[Computation]:
+    def _list_run_by(self, computation: Computation) -> Iterator[Computation]:
         """List what runs on its own because a computation does: all that its control flow calls.
 
         What a custom call stands for is run like what a call calls.
         """
-        found: list[Computation] = []
-        offloaded: list[Computation] = []
         for one in computation.instructions:
             if one.opcode in _FLOW:
-                found += self._graph.callees.get(one, ())
+                yield from self._graph.callees.get(one, ())
             elif one.opcode == "custom-call" and (body := find_offloaded(one)):
-                offloaded.append(body)
-        return found + offloaded
+                yield body
 
 
 def _hidden_work(call: CustomCall) -> Cost:

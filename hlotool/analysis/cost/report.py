@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from hlotool.analysis.cost.cost import OF_TYPES, TYPES, list_flops, list_types
 from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Module
 from hlotool.table import BYTES, COUNT, FLOPS, RATIO, Block, figure
 
@@ -97,7 +96,7 @@ _FIGURES: Final = (
 COST: Final = Block("cost", CostReport, "what the module computes", is_nullable=True)
 
 
-def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> CostReport:
+def analyze_cost(module: Module, costs: CostModel) -> CostReport:
     """Add up what the entry costs, per device or, before partitioning, for the whole program.
 
     `flops`, `transcendentals` and `bytes_accessed` are those of XLA's HloCostAnalysis (loop
@@ -108,8 +107,7 @@ def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> Co
     one counts once and makes the report a lower bound.
     """
     once = costs.of_computation(module.entry)
-    trips = {loop.instruction: loop.trip_count for loop in executions.loops}
-    run = costs.with_trip_counts(module.entry, trips) if trips else once
+    run = costs.of_computation_all_rounds(module.entry)
     is_bound = run.is_total_lower_bound or run.is_memory_lower_bound or run.is_upper_bound
     intensity = run.total_flops / run.memory_bytes if run.memory_bytes and not is_bound else None
     return CostReport(

@@ -13,8 +13,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.analysis.graph.calls import fold_up
 from hlotool.errors import ParseError
-from hlotool.hlo import ArrayShape, Computation, Instruction, Shape
+from hlotool.hlo import ArrayShape, Computation, Instruction, Shape, TupleShape
 from hlotool.hlo.shape import UNBOUNDED
 
 _POINTER_BYTES: Final = 8
@@ -63,7 +64,6 @@ class Sizes:
         self.touched: dict[Computation, dict[int | None, TouchedBody]] = {}
         self._repeated = repeated or {}
         self._leaves: dict[int, int] = {}  # by id: the parser makes one object a spelling
-        self._elements: dict[int, int] = {}
 
     def distinct(self, operands: Iterable[Instruction]) -> list[Instruction]:
         """Return each value once, in the order of the operands."""
@@ -78,13 +78,6 @@ class Sizes:
         size = self._leaves.get(id(shape))
         return _sum_arrays(shape, _array_bytes, self._leaves) if size is None else size
 
-    def count_elements(self, shape: Shape) -> int:
-        """Return the elements of an array; raises UnknownCostError for `?` and for a tuple."""
-        count = self._elements.get(id(shape))
-        if count is None:
-            count = self._elements[id(shape)] = count_elements(shape)
-        return count
-
     def pointer_bytes(self, shape: Shape) -> int:
         """Return the bytes of an array, or of a tuple's own table; raises UnknownCostError."""
         if isinstance(shape, ArrayShape):
@@ -93,23 +86,16 @@ class Sizes:
 
 
 def _sum_arrays(shape: Shape, measure: Callable[[ArrayShape], int], known: dict[int, int]) -> int:
-    """Add up a figure of all arrays in a shape; `known` keeps it by id of each part.
+    """Add up a figure of all arrays in a shape; `known` keeps it by id of each part."""
 
-    A tuple that holds another many times is walked once, and not in Python's stack.
-    """
-    pending = [shape]
-    while pending:
-        part = pending[-1]
+    def make(part: Shape) -> int:
         if isinstance(part, ArrayShape):
-            known[id(part)] = measure(part)
-        else:
-            missing = [one for one in part.elements if id(one) not in known]
-            if missing:
-                pending += missing
-                continue
-            known[id(part)] = sum(known[id(one)] for one in part.elements)
-        pending.pop()
-    return known[id(shape)]
+            return measure(part)
+        return sum(known[id(one)] for one in part.elements)
+
+    return fold_up(
+        shape, lambda one: one.elements if isinstance(one, TupleShape) else (), make, known
+    )
 
 
 def _array_bytes(shape: ArrayShape) -> int:

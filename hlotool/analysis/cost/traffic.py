@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 from hlotool.analysis.cost.arithmetic import find_custom_body
 from hlotool.analysis.cost.custom_calls import CustomCall, CustomCallKind, read_custom_call
 from hlotool.analysis.cost.fused_traffic import (
-    NO_BODY,
     TouchedBytes,
+    expect_body,
     measure_fusion_traffic,
     measure_touched,
     updated_bytes,
@@ -29,7 +29,7 @@ from hlotool.analysis.cost.sizes import (
     first_array,
     operand_shape,
 )
-from hlotool.hlo import ArrayShape, Computation, Instruction
+from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, COLLECTIVES, CONTROL_FLOW, FREE, PASSES_ON, TRANSFERS
 
 
@@ -65,20 +65,9 @@ def _operand_bytes(instruction: Instruction, number: int, sizes: Sizes) -> int:
     return sizes.content_bytes(instruction.operands[number].shape)
 
 
-def _slice(instruction: Instruction, sizes: Sizes) -> int:
-    """Count what a slice writes twice: it reads as much."""
-    return 2 * sizes.content_bytes(instruction.shape)
-
-
 def _indexed_slice(instruction: Instruction, sizes: Sizes) -> int:
-    """Count a slice, and the indices; of several start indices XLA counts the first."""
-    return _slice(instruction, sizes) + _operand_bytes(instruction, 1, sizes)
-
-
-def _dynamic_update_slice(instruction: Instruction, sizes: Sizes) -> int:
-    """Count the update twice, read and written in place, and the first start index."""
-    update, index = instruction.operands[1], instruction.operands[2]
-    return 2 * sizes.content_bytes(update.shape) + sizes.content_bytes(index.shape)
+    """Count a slice, read and written, and the indices; of several start indices XLA's first."""
+    return 2 * sizes.content_bytes(instruction.shape) + _operand_bytes(instruction, 1, sizes)
 
 
 def _scatter(instruction: Instruction, sizes: Sizes) -> int:
@@ -89,26 +78,12 @@ def _scatter(instruction: Instruction, sizes: Sizes) -> int:
 
 def _fusion(instruction: Instruction, sizes: Sizes) -> int:
     """Count what the body reads and writes; a custom fusion with a gather is only that gather."""
-    special = find_custom_body(instruction, _expect_body(instruction))
+    special = find_custom_body(instruction, expect_body(instruction))
     if special is None:
         moved = measure_fusion_traffic(instruction, sizes)
         touched = (*moved.operands, *moved.constants, *moved.results)
         return sum(size for _, size in touched)
     return (_indexed_slice if special.opcode == "gather" else _scatter)(special, sizes)
-
-
-def _expect_body(fusion: Instruction) -> Computation:
-    body = fusion.callee()
-    if body is None:
-        raise UnknownCostError(NO_BODY)
-    return body
-
-
-def _triangular_solve(instruction: Instruction, sizes: Sizes) -> int:
-    """Count half of the triangular matrix, and all else."""
-    matrix, other = instruction.operands[0], instruction.operands[1]
-    whole = sizes.content_bytes(instruction.shape) + sizes.content_bytes(other.shape)
-    return whole + sizes.content_bytes(matrix.shape) // 2
 
 
 def _is_bitcast(transpose: Instruction) -> bool:
@@ -129,14 +104,23 @@ _COUNTED_APART: Final[Mapping[str, Callable[[Instruction, Sizes], int]]] = {
     # Half is read and half is written.
     "cholesky": lambda one, sizes: _operand_bytes(one, 0, sizes),
     "dynamic-slice": _indexed_slice,
-    "dynamic-update-slice": _dynamic_update_slice,
+    # The update is read and written, in place; of the start indices XLA counts the first.
+    "dynamic-update-slice": lambda one, sizes: (
+        2 * _operand_bytes(one, 1, sizes) + _operand_bytes(one, 2, sizes)
+    ),
     "fusion": _fusion,
     "gather": _indexed_slice,
     "infeed": lambda one, sizes: sizes.content_bytes(one.shape),
     "outfeed": lambda one, sizes: sum(sizes.content_bytes(each.shape) for each in one.operands),
     "scatter": _scatter,
-    "slice": _slice,
-    "triangular-solve": _triangular_solve,
+    # It reads as much as it writes.
+    "slice": lambda one, sizes: 2 * sizes.content_bytes(one.shape),
+    # Half of the triangular matrix, and all else.
+    "triangular-solve": lambda one, sizes: (
+        sizes.content_bytes(one.shape)
+        + _operand_bytes(one, 1, sizes)
+        + _operand_bytes(one, 0, sizes) // 2
+    ),
     # The pointers are written; what they point to stays where it is.
     "tuple": lambda one, sizes: sizes.pointer_bytes(one.shape),
 }
@@ -181,7 +165,7 @@ def _list_touched(
     if opcode == "custom-call":
         return _touched_by_call(instruction, sizes, call or read_custom_call(instruction))
     if opcode == "fusion":
-        return measure_touched(instruction, _expect_body(instruction), sizes)
+        return measure_touched(instruction, expect_body(instruction), sizes)
     if opcode in {"dynamic-update-slice", "scatter"}:
         return _touched_by_update(instruction, sizes)
     if opcode in {"dynamic-slice", "gather", "slice"}:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.fusions.rows import MissedRow, RecomputeRow
 from hlotool.analysis.graph.calls import CallGraph
-from hlotool.analysis.graph.equality import Fingerprints, Numbering, allow_visits
+from hlotool.analysis.graph.equality import Fingerprints, Numbering, Visits
 from hlotool.analysis.graph.executions import Executions, count_runs
 from hlotool.analysis.origin import Origin, find_common_scope, read_origin
 from hlotool.hlo import Instruction
@@ -122,7 +122,7 @@ def list_recomputed(
     proportion. Rematerialization of a loop is not found: forward and backward are two
     computations. A row is kept when it repeats `least_operations` in one run.
     """
-    visits = allow_visits(graph)
+    visits = Visits(graph)
     rows = []
     for computation in executions.executed:
         numbering = Numbering(graph, prints, visits)

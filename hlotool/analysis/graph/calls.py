@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, NoReturn, TypeAlias
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -13,6 +13,8 @@ from hlotool.hlo.opcodes import MAY_CALL
 
 _BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
 
+Node = TypeVar("Node", bound=Hashable)
+Made = TypeVar("Made")
 Callees: TypeAlias = Mapping[Instruction, tuple[Computation, ...]]
 
 
@@ -72,9 +74,7 @@ def list_branches(conditional: Instruction) -> tuple[Computation, ...]:
     return listed or (*true, *false)
 
 
-def reach(
-    starts: Iterable[Computation], following: Callable[[Computation], Iterable[Computation]]
-) -> list[Computation]:
+def reach(starts: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> list[Node]:
     """Return the starts and all that follows from them, directly or not, as first met."""
     met = dict.fromkeys(starts)
     pending = list(met)
@@ -84,6 +84,30 @@ def reach(
                 met[one] = None
                 pending.append(one)
     return list(met)
+
+
+def fold_up(
+    start: Node,
+    parts_of: Callable[[Node], Iterable[Node]],
+    make: Callable[[Node], Made],
+    known: dict[int, Made],
+) -> Made:
+    """Return what `make` makes of a start, after it has made the same of all its parts.
+
+    What is made is kept in `known`, by id: a part of many is made once. However deep parts lie in
+    each other, Python's stack is not needed for it.
+    """
+    pending = [start]
+    while pending:
+        one = pending[-1]
+        if id(one) not in known:
+            missing = [part for part in parts_of(one) if id(part) not in known]
+            if missing:
+                pending += missing
+                continue
+            known[id(one)] = make(one)
+        pending.pop()
+    return known[id(start)]
 
 
 def _read_callees(module: Module, opcodes: Collection[str]) -> Callees:

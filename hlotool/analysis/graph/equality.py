@@ -7,15 +7,14 @@ fusions and tuples; two instructions of one number hold the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import astuple
 
-from hlotool.analysis.graph.calls import CallGraph
-from hlotool.hlo import ArrayShape, Computation, Instruction, Layout, Shape
+from hlotool.analysis.graph.calls import CallGraph, fold_up
+from hlotool.hlo import ArrayShape, Computation, Instruction, Layout, Shape, TupleShape
 from hlotool.hlo.opcodes import (
     ASYNC_DONES,
     ASYNC_STARTS,
@@ -47,7 +46,7 @@ class Fingerprints:
     """
 
     def __init__(self, graph: CallGraph, ignored: frozenset[str] = IGNORED) -> None:
-        self._known: dict[Computation, str] = {}
+        self._known: dict[int, str] = {}  # by id
         self._graph = graph
         self._ignored = ignored | frozenset(CALL_KEYS)
         self._shapes: dict[int, str] = {}  # by id: one object a spelling
@@ -58,18 +57,8 @@ class Fingerprints:
 
     def of(self, computation: Computation) -> str:
         """Return the fingerprint of a computation of the module."""
-        known = self._known
-        pending = [] if computation in known else [computation]
-        while pending:
-            one = pending[-1]
-            if one not in known:
-                missing = [each for each in self._graph.called_by(one) if each not in known]
-                if missing:
-                    pending += missing
-                    continue
-                known[one] = self._hash_computation(one)
-            pending.pop()
-        return known[computation]
+        called_by = self._graph.called_by
+        return fold_up(computation, called_by, self._hash_computation, self._known)
 
     def _hash_computation(self, computation: Computation) -> str:
         """Hash all instructions of a computation whose callees are known, then the computation.
@@ -92,7 +81,7 @@ class Fingerprints:
         parts = [instruction.opcode, self._shape_text(instruction.shape), instruction.literal]
         parts += self._list_attributes(instruction)
         callees = self._graph.callees.get(instruction, ())
-        parts += [self._known[callee] for callee in callees]
+        parts += [self._known[id(callee)] for callee in callees]
         return "\0".join(parts)
 
     def _list_attributes(self, instruction: Instruction) -> list[str]:
@@ -109,21 +98,18 @@ class Fingerprints:
     def _shape_text(self, shape: Shape) -> str:
         """Return what identifies a shape; of a tuple the digest of its parts', each made once."""
         known = self._shapes
-        pending = [] if id(shape) in known else [shape]
-        while pending:
-            part = pending[-1]
+
+        def write(part: Shape) -> str:
             if isinstance(part, ArrayShape):
-                known[id(part)] = _write_array(part)
-            else:
-                missing = [one for one in part.elements if id(one) not in known]
-                if missing:
-                    pending += missing
-                    continue
-                parts = ";".join(known[id(one)] for one in part.elements)
-                digest = self._hash(parts.encode()).hexdigest()
-                known[id(part)] = f"({digest})"
-            pending.pop()
-        return known[id(shape)]
+                return _write_array(part)
+            parts = ";".join(known[id(one)] for one in part.elements)
+            return f"({self._hash(parts.encode()).hexdigest()})"
+
+        return fold_up(shape, _list_parts, write, known)
+
+
+def _list_parts(shape: Shape) -> tuple[Shape, ...]:
+    return shape.elements if isinstance(shape, TupleShape) else ()
 
 
 def _write_array(shape: ArrayShape) -> str:
@@ -156,16 +142,15 @@ _NOT_PART: Final = IGNORED | frozenset((*CALL_KEYS, "sharding"))
 _ELIDED: Final = "{...}"
 
 
-class Visits(Struct):
-    """How many instructions of fused computations may still be looked at, in all of a module."""
+class Visits:
+    """How many instructions of fused computations may still be looked at, in all of a module.
 
-    left: int
+    That keeps the work in proportion to the module.
+    """
 
-
-def allow_visits(graph: CallGraph) -> Visits:
-    """Return as many visits as keep the work in proportion to the module."""
-    size = sum(len(one.instructions) for one in graph.callees_first)
-    return Visits(_FREE_VISITS + _MOST_VISITS * size)
+    def __init__(self, graph: CallGraph) -> None:
+        size = sum(len(one.instructions) for one in graph.callees_first)
+        self.left = _FREE_VISITS + _MOST_VISITS * size
 
 
 class Numbering:
@@ -180,27 +165,28 @@ class Numbering:
         self._bodies: dict[tuple[Computation, tuple[int, ...]], dict[Instruction, int]] = {}
         self._visits = visits
 
-    def visit(self, instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
-        """Yield an instruction, or its fused body, with the numbers of the values they make."""
+    def visit(self, instruction: Instruction) -> Iterable[tuple[Instruction, int]]:
+        """Return an instruction, or its fused body, with the numbers of the values they make."""
         operands = tuple(self._values[one] for one in instruction.operands)
-        body = self._find_body(instruction, 0)
-        if body is None:
-            value = self._number(instruction, operands)
-            yield instruction, value
-        else:
-            inside = self._number_body(body, operands, 0)
-            value = inside[body.root]
-            yield from inside.items()
-        self._values[instruction] = value
+        self._values[instruction], made = self._look_at(instruction, operands, 0)
+        return made.items()
 
-    def _find_body(self, instruction: Instruction, depth: int) -> Computation | None:
-        """Return the body of a fusion that can be looked into, None for all else."""
+    def _look_at(
+        self, instruction: Instruction, operands: tuple[int, ...], depth: int
+    ) -> tuple[int, dict[Instruction, int]]:
+        """Return the value of an instruction, and all values that it makes.
+
+        Those are the values in the body of a fusion that can be looked into, else its own.
+        """
         callees = self._graph.callees.get(instruction, ())
         is_open = instruction.opcode == "fusion" and len(callees) == 1
-        if not is_open or depth > _MOST_NESTED or self._visits.left < 0:
-            return None
-        enough = len(callees[0].parameters) <= len(instruction.operands)
-        return callees[0] if enough else None
+        if is_open and depth <= _MOST_NESTED and self._visits.left >= 0:
+            body = callees[0]
+            if len(body.parameters) <= len(operands):
+                inside = self._number_body(body, operands, depth)
+                return inside[body.root], inside
+        value = self._number(instruction, operands)
+        return value, {instruction: value}
 
     def _number_body(
         self, body: Computation, operands: tuple[int, ...], depth: int
@@ -215,16 +201,10 @@ class Numbering:
             return known
         values: dict[Instruction, int] = dict(zip(body.parameters, operands, strict=False))
         for instruction in body.instructions:
-            if instruction in values:
-                continue
-            inputs = tuple(values[one] for one in instruction.operands)
-            inner = self._find_body(instruction, depth + 1)
-            if inner is None:
-                values[instruction] = self._number(instruction, inputs)
-            else:
-                inside = self._number_body(inner, inputs, depth + 1)
-                values[instruction] = inside[inner.root]
-                values.update(inside)
+            if instruction not in values:
+                inputs = tuple(values[one] for one in instruction.operands)
+                values[instruction], made = self._look_at(instruction, inputs, depth + 1)
+                values.update(made)
         self._bodies[body, operands] = values
         return values
 

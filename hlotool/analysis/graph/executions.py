@@ -7,12 +7,13 @@ their caller and are not counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.calls import CallGraph, list_branches
+from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
 from hlotool.analysis.graph.trip_counts import Scalars, TripCount, TripCountSource, count_trips
 from hlotool.errors import InputError
 from hlotool.hlo import Computation, Instruction, Module
@@ -37,36 +38,62 @@ class Loop(Struct, frozen=True):
     parent: Instruction | None
 
 
-class _Count(Struct, frozen=True):
-    """`known` takes unknown trip counts as one; `is_exact` says whether there were none."""
+class Runs(Struct, frozen=True):
+    """How often something runs in one run of the entry.
+
+    `known` takes unknown trip counts as one; `is_exact` says whether there were none.
+    `is_conditional` says that a conditional decides if it runs; the figures are then upper bounds.
+    """
 
     known: int = 0
     is_exact: bool = True
     is_conditional: bool = False
 
+    @property
+    def exact(self) -> int | None:
+        """How often, None under a loop of unknown trip count."""
+        return self.known if self.is_exact else None
+
+    def times(self, figure: int) -> int | None:
+        """Return a figure of one execution for all of them, None when their number is unknown."""
+        return figure * self.known if self.is_exact else None
+
+
+def add_runs(parts: Iterable[Runs]) -> Runs:
+    """Add up runs; unknown and conditional is what any of them is."""
+    all_parts = list(parts)
+    return Runs(
+        sum(one.known for one in all_parts),
+        all(one.is_exact for one in all_parts),
+        any(one.is_conditional for one in all_parts),
+    )
+
+
+_NEVER: Final = Runs()
+
 
 class Executions(Struct, frozen=True):
     """Runs per computation; `executed` are those that run on their own, callers first."""
 
-    counts: Mapping[Computation, _Count]
+    counts: Mapping[Computation, Runs]
     executed: tuple[Computation, ...]
     loops: tuple[Loop, ...]
 
+    def runs_of(self, computation: Computation) -> Runs:
+        """Return the runs of a computation, none if it never runs on its own."""
+        return self.counts.get(computation, _NEVER)
+
     def of(self, computation: Computation) -> int | None:
         """Return the runs, 0 if it never runs on its own, None under an unknown loop."""
-        count = self.counts.get(computation, _NEVER)
-        return count.known if count.is_exact else None
+        return self.runs_of(computation).exact
 
     def lower_bound(self, computation: Computation) -> int:
         """Return the runs with every unknown trip count taken as one."""
-        return self.counts.get(computation, _NEVER).known
+        return self.runs_of(computation).known
 
     def is_conditional(self, computation: Computation) -> bool:
         """Say whether a conditional decides if it runs; its runs are then an upper bound."""
-        return self.counts.get(computation, _NEVER).is_conditional
-
-
-_NEVER = _Count()
+        return self.runs_of(computation).is_conditional
 
 
 class _Call(Struct, frozen=True):
@@ -87,14 +114,25 @@ def count_executions(module: Module, graph: CallGraph) -> Executions:
     """
     scalars = Scalars(graph)
     trips: dict[Instruction, TripCount] = {}
-    calls = _list_calls(module, scalars, trips)
-    order = _callers_first(module, calls)
-    counts: dict[Computation, _Count] = {module.entry: _Count(1)}
+    calls: dict[Computation, list[_Call]] = {}
+
+    def list_called(computation: Computation) -> list[Computation]:
+        calls[computation] = [
+            call
+            for instruction in computation.instructions
+            if instruction.opcode in CONTROL_FLOW
+            for call in _calls_of(instruction, scalars, trips)
+        ]
+        return [call.callee for call in calls[computation]]
+
+    reach([module.entry], list_called)
+    order = _callers_first(module.entry, calls)
+    counts: dict[Computation, Runs] = {module.entry: Runs(1)}
     depths: dict[Computation, tuple[int, Instruction | None]] = {module.entry: (0, None)}
     for computation in order:
         for call in calls[computation]:
             so_far, caller = counts.get(call.callee, _NEVER), counts[computation]
-            count = _Count(
+            count = Runs(
                 so_far.known + caller.known * (1 if call.times is None else call.times),
                 so_far.is_exact and caller.is_exact and call.times is not None,
                 so_far.is_conditional or caller.is_conditional or call.is_branch,
@@ -133,26 +171,6 @@ def check_count(count: int, computation: Computation) -> None:
         )
 
 
-def _list_calls(
-    module: Module, scalars: Scalars, trips: dict[Instruction, TripCount]
-) -> dict[Computation, list[_Call]]:
-    """List the calls of every computation that the entry reaches through control flow."""
-    calls: dict[Computation, list[_Call]] = {}
-    pending = [module.entry]
-    while pending:
-        computation = pending.pop()
-        if computation in calls:
-            continue
-        calls[computation] = [
-            call
-            for instruction in computation.instructions
-            if instruction.opcode in CONTROL_FLOW
-            for call in _calls_of(instruction, scalars, trips)
-        ]
-        pending.extend(call.callee for call in calls[computation])
-    return calls
-
-
 def _calls_of(
     instruction: Instruction, scalars: Scalars, trips: dict[Instruction, TripCount]
 ) -> list[_Call]:
@@ -170,14 +188,13 @@ def _calls_of(
     return []
 
 
-def _callers_first(module: Module, calls: dict[Computation, list[_Call]]) -> list[Computation]:
+def _callers_first(
+    entry: Computation, calls: Mapping[Computation, list[_Call]]
+) -> list[Computation]:
     """Order what the entry reaches so that every caller stands before its callees."""
-    waiting: dict[Computation, int] = {}
-    for made in calls.values():
-        for call in made:
-            waiting[call.callee] = waiting.get(call.callee, 0) + 1
+    waiting = Counter(call.callee for made in calls.values() for call in made)
     order: list[Computation] = []
-    ready = [] if module.entry in waiting else [module.entry]
+    ready = [entry]  # which nothing that it reaches calls, in a call graph without recursion
     while ready:
         computation = ready.pop()
         order.append(computation)
@@ -188,22 +205,6 @@ def _callers_first(module: Module, calls: dict[Computation, list[_Call]]) -> lis
     return order
 
 
-class Runs(Struct, frozen=True):
-    """Executions of some instructions: exact, or None; and with unknown trip counts as one."""
-
-    exact: int | None
-    known: int
-    is_conditional: bool
-
-    def times(self, figure: int) -> int | None:
-        """Return a figure of one execution for all of them, None when their number is unknown."""
-        return None if self.exact is None else figure * self.exact
-
-
 def count_runs(instructions: Iterable[Instruction], executions: Executions) -> Runs:
     """Add up the executions of instructions."""
-    computations = [one.computation for one in instructions]
-    known = sum(map(executions.lower_bound, computations))
-    is_exact = all(executions.of(one) is not None for one in computations)
-    is_conditional = any(map(executions.is_conditional, computations))
-    return Runs(known if is_exact else None, known, is_conditional)
+    return add_runs(executions.runs_of(one.computation) for one in instructions)

@@ -69,8 +69,7 @@ def count_trips(loop: Instruction, scalars: Scalars) -> TripCount:
 
 
 def _find_printed(loop: Instruction) -> int | None:
-    config = loop.backend_config()
-    text = config.find("known_trip_count", "n") if config else None
+    text = loop.find_config("known_trip_count", "n")
     if isinstance(text, int) and not isinstance(text, bool):
         return text if text >= 0 else None
     if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20:  # noqa: PLR2004 (64 bits)
@@ -92,14 +91,10 @@ def _derive(loop: Instruction, scalars: Scalars) -> int | None:
     counter = left.slot
     if counter is None or counter.loop is not loop or right.slot is not None:
         return None
-    following = scalars.find_next(counter)
-    start = scalars.find_initial(loop, counter.index)
+    following, start = scalars.find_next(counter), scalars.find_initial(loop, counter.index)
     if not isinstance(following, Linear) or following.slot != counter:
         return None
-    if not isinstance(start, Linear):
-        return None
-    start = scalars.settle(start)
-    if start.slot is not None:
+    if not isinstance(start, Linear) or (start := scalars.settle(start)).slot is not None:
         return None
     return count_iterations(direction, start.offset + left.offset, right.offset, following.offset)
 
@@ -115,22 +110,15 @@ def count_iterations(direction: str, start: int, limit: int, step: int) -> int |
     if direction in {"GT", "GE"}:
         direction, start, limit, step = _MIRRORED[direction], -start, -limit, -step
     distance = limit - start + (direction == "LE")
-    if direction in {"LT", "LE"}:
-        if distance <= 0:
-            return 0
-        return _bounded(-(-distance // step)) if step > 0 else None
-    if direction == "NE":
-        if distance == 0:
-            return 0
-        ends = step != 0 and distance % step == 0 and distance // step > 0
-        return _bounded(distance // step) if ends else None
     if direction == "EQ":
         return 0 if distance else 1 if step else None
-    return None
-
-
-def _bounded(count: int) -> int | None:
-    return count if count <= _MOST_TRIPS else None
+    if direction not in {"LT", "LE", "NE"}:
+        return None
+    if distance == 0 or (distance < 0 and direction != "NE"):
+        return 0
+    count = -(-distance // step) if step else 0
+    is_met = direction != "NE" or count * step == distance
+    return count if is_met and 0 < count <= _MOST_TRIPS else None
 
 
 class Slot(Struct, frozen=True):
@@ -186,24 +174,24 @@ class Scalars:
         self._frames: dict[Computation, _Frame] = {}
         self._depth = 0
 
-    def find(self, instruction: Instruction) -> Linear | Comparison | None:
+    def find(self, instruction: Instruction) -> Value:
         """Return what a scalar is, in terms of the loops around its computation."""
-        return _expose(self._value(instruction, self._frame(instruction.computation)))
+        return self._value(instruction, self._frame(instruction.computation))
 
-    def find_initial(self, loop: Instruction, index: int) -> Linear | Comparison | None:
+    def find_initial(self, loop: Instruction, index: int) -> Value:
         """Return what element `index` of a loop's initial state is, outside the loop."""
         if not loop.operands:
             return None
         frame = self._frame(loop.computation)
-        return _expose(self._element(self._value(loop.operands[0], frame), index))
+        return self._element(self._value(loop.operands[0], frame), index)
 
-    def find_next(self, slot: Slot) -> Linear | Comparison | None:
+    def find_next(self, slot: Slot) -> Value:
         """Return what the loop's body makes of a slot for the next iteration."""
         body = slot.loop.callees("body")
         if not body:
             return None
         state = self._value(body[0].root, self._frame(body[0]))
-        return _expose(self._element(state, slot.index))
+        return self._element(state, slot.index)
 
     def settle(self, value: Linear) -> Linear:
         """Replace a slot that its loop never changes by what the loop was given for it."""
@@ -223,22 +211,20 @@ class Scalars:
 
     def _frame(self, computation: Computation) -> _Frame:
         """Return the one way into a computation; with several callers nothing is known."""
-        frame = self._frames.get(computation)
-        if frame is None:
-            frame = self._frames[computation] = _Frame(self._parameters(computation))
-        return frame
+        if computation not in self._frames:
+            self._frames[computation] = _Frame(self._parameters(computation))
+        return self._frames[computation]
 
     def _parameters(self, computation: Computation) -> Mapping[int, Value]:
-        named = self._callers.get(computation, ())
         # A later step of an asynchronous operation names what its start calls: no call more.
+        named = self._callers.get(computation, ())
         callers = [one for one in named if one.opcode not in LATER_STEPS]
         if len(callers) != 1:
             return {}
         caller = callers[0]
         if caller.opcode == "while":
             return {0: _State(caller)}
-        is_followed = caller.opcode in {"call", "fusion", "async-start"}
-        if not is_followed or self._depth >= _DEEPEST:
+        if caller.opcode not in {"call", "fusion", "async-start"} or self._depth >= _DEEPEST:
             return {}
         self._depth += 1
         frame = self._frame(caller.computation)
@@ -296,10 +282,6 @@ class Scalars:
         if isinstance(value, _Pack) and index < len(value.instruction.operands):
             return self._value(value.instruction.operands[index], value.frame)
         return None
-
-
-def _expose(value: Value) -> Linear | Comparison | None:
-    return value if isinstance(value, Linear | Comparison) else None
 
 
 def _constant(instruction: Instruction) -> Linear | None:

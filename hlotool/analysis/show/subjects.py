@@ -131,11 +131,6 @@ class ShowEvidence(Struct, frozen=True, dict=True):
                 )
         return found
 
-    @cached_property
-    def trips(self) -> dict[Instruction, int | None]:
-        """The trip counts of loops, None where unknown."""
-        return {loop.instruction: loop.trip_count for loop in self.executions.loops}
-
 
 SubjectKind: TypeAlias = Literal["instruction", "computation"]
 _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
@@ -275,7 +270,7 @@ def describe_instruction(
         shape=part_of(instruction.shape, meant.index or ()),
         place=instruction.computation,
         once=evidence.costs.of(instruction),
-        in_a_run=evidence.costs.of_with_trip_counts(instruction, evidence.trips),
+        in_a_run=evidence.costs.of_all_rounds(instruction),
         instruction_count=len(inside) if called else None,
         definition=_write_definition(instruction, meant.index),
         origin=_read_part_origin(instruction, inside, meant.index, evidence),
@@ -341,7 +336,7 @@ def describe_computation(
         shape=computation.root.shape,
         place=computation,
         once=evidence.costs.of_computation(computation),
-        in_a_run=evidence.costs.with_trip_counts(computation, evidence.trips),
+        in_a_run=evidence.costs.of_computation_all_rounds(computation),
         instruction_count=len(computation.instructions),
         definition=(f"{computation.name} ({given}) -> {computation.root.shape}",),
         origin=read_origin(computation.root, computation.instructions),

@@ -482,11 +482,10 @@ def weigh_loops(
     computations that the loop reaches, each with all its executions; loops inside count too.
     Unknown trip counts count once and make a lower bound.
     """
-    trips = {loop.instruction: loop.trip_count for loop in executions.loops}
-    once = costs.of_loops(trips) if trips else {}
     found: dict[Instruction, LoopLoad] = {}
     for loop in executions.loops:
-        cost, computation = once[loop.instruction], loop.instruction.computation
+        cost = costs.of_all_rounds(loop.instruction)
+        computation = loop.instruction.computation
         inside = {one.name for one in reach((loop.body, loop.condition), graph.called_by)}
         sent = [row for row in collectives if row.computation in inside]
         found[loop.instruction] = LoopLoad(
