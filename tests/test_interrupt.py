@@ -62,7 +62,7 @@ def write_paths(folder: Path, text: str, command: list[str], programs: int) -> l
 
 @pytest.mark.hard
 @pytest.mark.parametrize("send", [send_to_group, send_to_parent])
-@pytest.mark.parametrize("wait_seconds", [0.7, 2.5])
+@pytest.mark.parametrize("wait_seconds", [0.7, 1.5])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_interrupt(
     name: str, wait_seconds: float, send: Callable[[int], None], tmp_path: Path, long_text: str
