@@ -64,26 +64,24 @@ FAULTS: Final = (
     ),
     Fault(
         "buffers",
-        "value.index) not in self.donated",
-        "value.index) in self.donated",
+        '"reusable" if key in donated else "fixed"',
+        '"fixed" if key in donated else "reusable"',
     ),
     Fault("buffers", "LiveRange(second.start, first.end)", "LiveRange(second.start, second.end)"),
     Fault("memory", "found.start <= position <= found.end", "found.start <= position < found.end"),
     Fault("memory", "headroom_bytes=gain - excess", "headroom_bytes=gain"),
     Fault("estimate", "not buffer.leaves, visited", "buffer.leaves, visited"),
-    Fault("estimate", "if first.end == second.start", "if first.end >= second.start"),
+    Fault("estimate", "there.end == found.start and", "there.end >= found.start and"),
     Fault("collectives", "(times * (size - 1), size)", "(times * size, size)"),
     Fault("collectives", "return int(size > 1), 1", "return 1, 1"),
-    Fault("collectives", "taking[-1] if taking else begin", "taking[0] if taking else begin"),
-    Fault("cost", "self.custom_call_flops * count", "self.custom_call_flops"),
-    Fault(
-        "cost", "max(one.memory_bytes for one in parts)", "sum(one.memory_bytes for one in parts)"
-    ),
+    Fault("collectives", "taking[-1] if taking else opening", "taking[0] if taking else opening"),
+    Fault("cost", "getattr(self, name) * count for name", "getattr(self, name) for name"),
+    Fault("cost", "_join(parts, max, is_upper", "_join(parts, sum, is_upper"),
     Fault("cost", "* (lhs.dims[labels.lhs_batch] // batch_groups)", "* lhs.dims[labels.lhs_batch]"),
     Fault("cost", "max(0, -(offset // step))", "max(0, -offset // step)"),
     Fault("fusions", "moved[number] += size * runs", "moved[number] += size"),
     Fault("fusions", "* (len(repeats) - 1)", "* len(repeats)"),
-    Fault("graph", "so_far.known + caller.known * times", "so_far.known + times"),
+    Fault("graph", "sum(one.known for one in all_parts)", "max(one.known for one in all_parts)"),
     Fault("graph", "(depth + 1, call.caller) if is_loop", "(depth, call.caller) if is_loop"),
     Fault(
         "diff match",
@@ -94,10 +92,10 @@ FAULTS: Final = (
         "diff match", "return mapped == [one for one in there", "return [] == [one for one in there"
     ),
     Fault(
-        "causes", "sum(pair.right_bytes - pair.left_bytes", "sum(pair.left_bytes - pair.right_bytes"
+        "causes", "sum(pair.delta_bytes for pair in kept", "-sum(pair.delta_bytes for pair in kept"
     ),
     Fault("causes", "(left.size_bytes or 0) * before", "(left.size_bytes or 0) * now"),
-    Fault("check", "return max(share, self.max_increase_abs or 0)", "return share"),
+    Fault("check", "baseline + max(share, self.max_increase_abs or 0)", "baseline + share"),
     Fault(
         "check",
         "return self.left is None or self.left >= 0",
@@ -108,7 +106,7 @@ FAULTS: Final = (
         "is_found(str(item)) for item in items) is is_wanted",
         "is_found(str(item)) for item in items)",
     ),
-    Fault("by", "(measure.value or 0) / plan.whole.value", "(measure.value or 0) * 1.0"),
+    Fault("by", "(measure.value or 0) / self.whole.value", "(measure.value or 0) * 1.0"),
     Fault("render", '"−" if value < 0 else', '"−" if value <= 0 else'),
     Fault("inputs", "name.suffix != own.suffix", "name.suffix == own.suffix"),
     Fault("protos", "index % _ANNOTATED_EVERY == 0", "index % _ANNOTATED_EVERY == 1"),
