@@ -28,9 +28,9 @@ from hlotool.analysis.outline.tree import (
     list_collectives,
     merge_into,
     own_figures,
-    sum_known,
     write_step,
 )
+from hlotool.hlo.shape import sum_known
 from hlotool.table import (
     BYTES,
     COUNT,

@@ -22,6 +22,7 @@ from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.origin import read_origin
 from hlotool.analysis.outline.clock import Clock, Duration, OutlineEvidence, StepKind, find_kind
 from hlotool.hlo import Computation, Instruction
+from hlotool.hlo.shape import sum_known
 from hlotool.table.names import fold_numbers, share_path
 from hlotool.table.words import list_some
 
@@ -374,9 +375,3 @@ def list_collectives(node: OutlineNode) -> Iterator[CollectiveRow]:
         yield from node.collectives
     for child in node.children:
         yield from list_collectives(child)
-
-
-def sum_known(values: Sequence[float | None]) -> float | None:
-    """Add values up; None where one of them is unknown."""
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None

@@ -299,7 +299,7 @@ def _read_part_origin(
         whole = replace(whole, scope=part.scope)
     if part.source_from in _MAKERS:
         file, line = part.source_file, part.source_line
-        whole = replace(whole, source_file=file, source_line=line, frame=part.stack_frame or 0)
+        whole = replace(whole, source_file=file, source_line=line, stack_frame=part.stack_frame)
     return whole
 
 
@@ -379,7 +379,7 @@ def _describe(subject: _Subject, meant: Meant, evidence: ShowEvidence) -> Subjec
         op_name=origin.op_name if one else None,
         source_file=origin.source_file,
         source_line=origin.source_line,
-        stack_frame=origin.frame or None,
+        stack_frame=origin.stack_frame,
         is_lower_bound=run.is_lower_bound,
         is_flops_lower_bound=run.is_total_lower_bound,
         is_memory_lower_bound=run.is_memory_lower_bound,
