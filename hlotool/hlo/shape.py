@@ -192,6 +192,15 @@ class TupleShape(Struct, frozen=True):
 Shape: TypeAlias = ArrayShape | TupleShape
 
 
+def find_part(shape: Shape, index: Iterable[int]) -> Shape | None:
+    """Return the part of a tuple at an index, () for all of it; None where there is none."""
+    for number in index:
+        if not isinstance(shape, TupleShape) or number >= len(shape.elements):
+            return None
+        shape = shape.elements[number]
+    return shape
+
+
 _Number = TypeVar("_Number", int, float)
 
 

@@ -21,10 +21,10 @@ from hlotool.analysis.graph.calls import CallGraph, reach
 from hlotool.analysis.graph.executions import Executions, Loop
 from hlotool.analysis.graph.trip_counts import TripCountSource
 from hlotool.analysis.measured import JoinedTime, join_times
-from hlotool.hlo import ArrayShape, Instruction, Module, Shape
+from hlotool.hlo import Instruction, Module, Shape
 from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import OPCODES, PASSES_ON
-from hlotool.hlo.shape import DTYPES, sum_known
+from hlotool.hlo.shape import DTYPES, find_part, sum_known
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Shown, column, figure
 
 
@@ -75,7 +75,7 @@ def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
     donated = {(one.number, one.index) for one in header.aliases}
     donated |= {(one.parameter, one.index) for one in header.donors}
     shapes = {one.parameter_number: one.shape for one in parameters}
-    parts = [_find_part(shapes.get(number), index) for number, index in donated]
+    parts = [find_part(shapes[one], index) if one in shapes else None for one, index in donated]
     return ModuleFacts(
         name=module.name,
         backend=find_backend(module),
@@ -92,15 +92,6 @@ def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
         donated_parameter_count=len({number for number, _ in donated}),
         donated_bytes=sum_known(part.size_bytes if part else None for part in parts),
     )
-
-
-def _find_part(shape: Shape | None, index: tuple[int, ...]) -> Shape | None:
-    """Return one element of a parameter; None where there is no such element."""
-    for place in index:
-        if shape is None or isinstance(shape, ArrayShape) or place >= len(shape.elements):
-            return None
-        shape = shape.elements[place]
-    return shape
 
 
 class ModuleCounts(Struct, frozen=True):
