@@ -11,10 +11,11 @@ import re
 from typing import Annotated, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
+from hlotool.hlo.shape import sum_known
 from hlotool.oom.records import ListedBuffer, OutOfMemory, When
 from hlotool.oom.usage_report import UsageReport
 from hlotool.table import (
@@ -131,8 +132,6 @@ def report_out_of_memory(message: OutOfMemory) -> MessageReport:
     """
     rows = tuple(_make_row(number, one) for number, one in enumerate(message.buffers, 1))
     requested, available, limit = message.requested, message.available, message.limit
-    sizes = [row.size_bytes for row in rows if row.size_bytes is not None]
-    paddings = [row.padding_bytes for row in rows if row.padding_bytes is not None]
     figures = MessageFigures(
         message.when,
         message.space,
@@ -148,8 +147,8 @@ def report_out_of_memory(message: OutOfMemory) -> MessageReport:
         message.message_count,
         message.has_beginning and message.has_end,
         len(rows),
-        sum(sizes) if len(sizes) == len(rows) else None,
-        sum(paddings) if len(paddings) == len(rows) else None,
+        sum_known(row.size_bytes for row in rows),
+        sum_known(row.padding_bytes for row in rows),
     )
     parts = tuple(PartRow(one.group, one.name, one.size_bytes) for one in message.parts)
     return MessageReport(figures, rows, parts)
@@ -346,15 +345,7 @@ def list_usage(report: UsageReport) -> UsageRows:
     slots, allocations = [], []
     for place, one in enumerate(report.allocations, 1):
         slots += [
-            SlotRow(
-                slot.size_bytes,
-                place,
-                one.color,
-                slot.offset,
-                slot.value_count,
-                slot.shapes,
-                one.number,
-            )
+            SlotRow(place=place, space=one.color, allocation=one.number, **asdict(slot))
             for slot in one.slots
         ]
         allocations.append(

@@ -64,12 +64,15 @@ def share_origin(origins: Sequence[Origin]) -> Origin:
     return replace(origins[0], scope=find_common_scope(one.scope for one in origins))
 
 
+def write_source(file: str | None, line: int | None) -> str | None:
+    """Write a place in the user's program as `src/model.py:12`."""
+    return f"{file}:{line}" if file is not None and line else file
+
+
 def write_short_source(file: str | None, line: int | None) -> str | None:
     """Write `model.py:12`, without the directories."""
-    if file is None:
-        return None
-    name = file.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return f"{name}:{line}" if line else name
+    name = file and file.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return write_source(name, line)
 
 
 def find_common_scope(scopes: Iterable[str | None]) -> str | None:

@@ -7,10 +7,11 @@ in one run. On CPU there are none: nothing is asynchronous there, and nothing le
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, TypeAlias
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.machine import Pricing
@@ -26,10 +27,10 @@ from hlotool.analysis.findings.finding import (
     Severity,
     name_all,
     percent,
-    write_source,
 )
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.origin import write_source
 from hlotool.hlo import ArrayShape
 from hlotool.hlo.opcodes import COLLECTIVES, MATRIX_PRODUCTS, MAY_CALL
 from hlotool.hlo.shape import DTYPE_BITS
@@ -45,11 +46,10 @@ def _group_collectives(
     report = evidence.collectives
     if report is None or find_backend(evidence.module) == "cpu":
         return []
-    groups: dict[tuple[object, ...], list[CollectiveRow]] = {}
+    groups: defaultdict[object, list[CollectiveRow]] = defaultdict(list)
     for row in report.rows:
         place = row.source_file, row.source_line
-        key = row.kind, row.dtype, row.axes, row.network, tell_apart(row), *place
-        groups.setdefault(key, []).append(row)
+        groups[row.kind, row.dtype, row.axes, row.network, tell_apart(row), place].append(row)
     return list(groups.values())
 
 
@@ -83,12 +83,14 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
     is all of it. What runs synchronously is told apart, as no work could hide it.
     """
     for group in _group_collectives(evidence, _mode_of):
-        found, mode = _measure_exposed(evidence, group), _mode_of(group[0])
-        rows = found.rows
-        if not rows or found.exposed < max(found.least, LEAST_WIRE_SHARE * found.all_sent):
+        measure, mode = _choose_measure(evidence, group), _mode_of(group[0])
+        rows = [row for row in group if measure.exposed(row)]
+        exposed, sent = sum(map(measure.exposed, rows)), sum(map(measure.sent, rows))
+        if not rows or exposed < max(measure.least, LEAST_WIRE_SHARE * measure.all_sent):
             continue
         size = sum(row.known_exposed_wire_bytes_per_run for row in rows)
-        message = _say_exposed(found, mode)
+        share = f"{percent(exposed, measure.all_sent)} of {measure.whole}."
+        message = _say_exposed(rows, mode, percent(exposed, sent), share)
         one = _make_finding(rows, size, "warning", "exposed-collective", message)
         seconds = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
         yield replace(
@@ -110,53 +112,43 @@ def _mode_of(row: CollectiveRow) -> _Mode:
     return "marked" if row.is_sync else "pair"
 
 
-class _Exposed(Struct, frozen=True):
-    """What a group of collectives exposes, of what they send and of what all send.
+class _Measure(NamedTuple):
+    """What collectives are weighed by: seconds, or bytes; `whole` names what all come to."""
 
-    All three are in seconds, or all in bytes; `whole` names the last.
-    """
-
-    rows: list[CollectiveRow]
-    exposed: float
-    sent: float
+    exposed: Callable[[CollectiveRow], float]
+    sent: Callable[[CollectiveRow], float]
     all_sent: float
     least: float
     whole: str
 
 
-def _measure_exposed(evidence: Evidence, rows: list[CollectiveRow]) -> _Exposed:
-    """Measure a group by time with a chip, where a time is known, else by bytes."""
-    timed = [row for row in rows if row.exposed_seconds is not None]
+def _choose_measure(evidence: Evidence, rows: list[CollectiveRow]) -> _Measure:
+    """Weigh a group by time with a chip, where a time is known, else by bytes."""
     all_seconds = evidence.collectives.totals.transfer_seconds if evidence.collectives else None
-    if evidence.chip is not None and all_seconds is not None and timed:
-        exposed = [row for row in timed if row.exposed_seconds]
-        return _Exposed(
-            exposed,
-            sum(row.exposed_seconds or 0.0 for row in exposed),
-            sum(row.transfer_seconds or 0.0 for row in exposed),
+    is_timed = any(row.exposed_seconds is not None for row in rows)
+    if evidence.chip is not None and all_seconds is not None and is_timed:
+        return _Measure(
+            lambda row: row.exposed_seconds or 0.0,
+            lambda row: row.transfer_seconds or 0.0,
             all_seconds,
             LEAST_SECONDS,
             "the estimated time of all transfers",
         )
-    exposed = [row for row in rows if row.known_exposed_wire_bytes_per_run]
-    return _Exposed(
-        exposed,
-        sum(row.known_exposed_wire_bytes_per_run for row in exposed),
-        sum(row.known_wire_bytes_per_run for row in exposed),
+    return _Measure(
+        attrgetter("known_exposed_wire_bytes_per_run"),
+        attrgetter("known_wire_bytes_per_run"),
         evidence.sent_bytes,
         LEAST_BYTES,
         "all bytes sent",
     )
 
 
-def _say_exposed(found: _Exposed, mode: _Mode) -> str:
+def _say_exposed(rows: list[CollectiveRow], mode: _Mode, exposed: str, share: str) -> str:
     """Write what is exposed, and why."""
-    rows = found.rows
     first = rows[0]
     names = f"{name_all([row.name for row in rows])} ({first.kind})"
     over = f" over {', '.join(first.axes)}" if first.axes else ""
     over = " between slices" if first.network == "dcn" else over
-    share = f"{percent(found.exposed, found.all_sent)} of {found.whole}."
     runs = plural(len(rows), "runs", "run")
     if mode == "alone":
         return f"{names} {runs} synchronously{over}, not as a start and a done: {share}"
@@ -167,7 +159,7 @@ def _say_exposed(found: _Exposed, mode: _Mode) -> str:
         )
     is_busy = any(row.overlap_instructions for row in rows)
     what = "Too little" if is_busy else "Nothing"
-    part = f"{percent(found.exposed, found.sent)} of it is exposed, " if is_busy else ""
+    part = f"{exposed} of it is exposed, " if is_busy else ""
     sends = plural(len(rows), "sends", "send")
     return f"{what} is computed while {names} {sends}{over}: {part}{share}"
 

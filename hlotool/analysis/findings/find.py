@@ -7,11 +7,10 @@ flops of a custom call) is worth one of any size, as every total depends on it.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
@@ -27,14 +26,13 @@ from hlotool.analysis.findings.finding import (
     FindingCode,
     name_all,
     percent,
-    write_source,
 )
 from hlotool.analysis.fusions.rows import FusionRow, is_copy_only
 from hlotool.analysis.graph.calls import reach
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import SpaceRow
 from hlotool.analysis.memory.reduction_plan import GAIN_CAVEAT, measure_donation
-from hlotool.analysis.origin import read_origin
+from hlotool.analysis.origin import read_origin, write_source
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import MOVES
 from hlotool.table.words import count_noun, list_some, plural
@@ -68,55 +66,51 @@ def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
 
     A copy that makes a donation worthless is left to `find_missed_donations`.
     """
+    for names, opcode, size, source in (*_list_copies(evidence), *_list_copy_fusions(evidence)):
+        if size >= evidence.least_traffic_bytes:
+            moves = plural(len(names), "moves", "move")
+            yield Finding(
+                size,
+                "warning",
+                "large-copy",
+                f"{name_all(names)} ({opcode}) only {moves} data, {evidence.share(size)} of all "
+                "memory traffic.",
+                names[0],
+                source,
+                count=len(names),
+            )
+
+
+_Copies: TypeAlias = tuple[list[str], str, int, str | None]  # names, opcode, bytes, source line
+
+
+def _list_copies(evidence: Evidence) -> Iterator[_Copies]:
     for row in evidence.missed:
         members = [one for one in row.members if one not in evidence.copied_first]
         if row.opcode in MOVES and members:
             # All members move equally much.
             size = row.known_memory_bytes_per_run // len(row.members) * len(members)
-            if size >= evidence.least_traffic_bytes:
-                source = write_source(row.source_file, row.source_line)
-                yield _large_copy(evidence, members, row.opcode, size, source)
-    if evidence.module.header.is_scheduled:
-        yield from _find_copy_fusions(evidence)
+            yield members, row.opcode, size, write_source(row.source_file, row.source_line)
 
 
-def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
-    """Find fusions that only copy; those of one source line share a finding."""
-    found: dict[tuple[str, str | None], list[tuple[str, int]]] = {}
-    for computation in evidence.executions.executed:
+def _list_copy_fusions(evidence: Evidence) -> Iterator[_Copies]:
+    """List fusions that only copy, in a scheduled program; those of one source line together."""
+    found: defaultdict[tuple[str, str | None], list[tuple[str, int]]] = defaultdict(list)
+    is_scheduled = evidence.module.header.is_scheduled
+    for computation in evidence.executions.executed if is_scheduled else ():
         runs = evidence.executions.lower_bound(computation)
         for fusion in computation.instructions:
             body = fusion.callee() if fusion.opcode == "fusion" else None
-            if body is None or not is_copy_only(body):
-                continue
-            if fusion.full_name in evidence.copied_first:
+            if body is None or fusion.full_name in evidence.copied_first or not is_copy_only(body):
                 continue
             origin = read_origin(fusion, reversed(body.instructions))
             source = write_source(origin.source_file, origin.source_line)
             size = evidence.costs.of(fusion).memory_bytes * runs
             shape = "" if source else str(fusion.shape)
-            found.setdefault((shape, source), []).append((fusion.full_name, size))
+            found[shape, source].append((fusion.full_name, size))
     for (_, source), members in found.items():
         members.sort(key=lambda one: -one[1])
-        size = sum(one for _, one in members)
-        if size >= evidence.least_traffic_bytes:
-            yield _large_copy(evidence, [name for name, _ in members], "fusion", size, source)
-
-
-def _large_copy(
-    evidence: Evidence, names: Sequence[str], opcode: str, size_bytes: int, source: str | None
-) -> Finding:
-    moves = plural(len(names), "moves", "move")
-    return Finding(
-        size_bytes,
-        "warning",
-        "large-copy",
-        f"{name_all(names)} ({opcode}) only {moves} data, {evidence.share(size_bytes)} of all "
-        "memory traffic.",
-        names[0],
-        source,
-        count=len(names),
-    )
+        yield [name for name, _ in members], "fusion", sum(size for _, size in members), source
 
 
 def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
@@ -292,32 +286,17 @@ _TIMES: Final = 3  # what is so many times the estimate is worth a look
 _LEAST_SHARE: Final = 0.01  # of a run
 
 
-class _Slow(Struct, frozen=True):
-    """A row, how long it took and how long it should have."""
-
-    row: FusionRow | CollectiveRow
-    size_bytes: int
-    measured: float
-    estimated: float
-
-    @property
-    def lost(self) -> float:
-        """How much longer it took than it should have."""
-        return self.measured - self.estimated
-
-
 def find_slow_fusions(evidence: Evidence) -> Iterator[Finding]:
     """Find fusions that took three times what the chip needs for their bytes and flops.
 
     With a profile and a chip. Those count that lose a hundredth of a run, and 10 µs. The estimate
     is at the chip's peaks, and leaves out launches: small fusions are below it anyway.
     """
-    found = [
-        _Slow(row, row.known_memory_bytes_per_run, row.measured_seconds, row.estimated_seconds)
+    times = [
+        (row, row.known_memory_bytes_per_run, row.measured_seconds, row.estimated_seconds)
         for row in evidence.fusions
-        if row.measured_seconds is not None and row.estimated_seconds is not None
     ]
-    yield from _find_slow(evidence, found, "slow-fusion", "at the chip's peaks")
+    yield from _find_slow(evidence, times, "slow-fusion", "at the chip's peaks")
 
 
 def find_slow_collectives(evidence: Evidence) -> Iterator[Finding]:
@@ -325,38 +304,46 @@ def find_slow_collectives(evidence: Evidence) -> Iterator[Finding]:
 
     With a profile and a chip, as `find_slow_fusions`.
     """
-    found = [
-        _Slow(row, row.known_wire_bytes_per_run, row.measured_seconds, row.transfer_seconds)
+    times = [
+        (row, row.known_wire_bytes_per_run, row.measured_seconds, row.transfer_seconds)
         for row in (evidence.collectives.rows if evidence.collectives and evidence.chip else ())
-        if row.measured_seconds is not None and row.transfer_seconds is not None
     ]
-    yield from _find_slow(evidence, found, "slow-collective", "at the speed of the link")
+    yield from _find_slow(evidence, times, "slow-collective", "at the speed of the link")
+
+
+# A row, its bytes, how long it took and how long it should have.
+_Times: TypeAlias = tuple[FusionRow | CollectiveRow, int, float | None, float | None]
 
 
 def _find_slow(
-    evidence: Evidence, found: Iterable[_Slow], code: FindingCode, speed: str
+    evidence: Evidence, times: Iterable[_Times], code: FindingCode, speed: str
 ) -> Iterator[Finding]:
     """Write one finding about all rows that are slow, the one that loses most first."""
     run = evidence.measured.run_seconds if evidence.measured else None
     least = max(LEAST_SECONDS, _LEAST_SHARE * (run or 0))
-    slow = [each for each in found if each.measured > _TIMES * each.estimated and each.lost > least]
+    slow = [
+        (measured - estimated, row, size, measured, estimated)
+        for row, size, measured, estimated in times
+        if measured is not None and estimated is not None
+        if measured > _TIMES * estimated and measured - estimated > least
+    ]
     if not slow:
         return
-    slow.sort(key=lambda each: (-each.lost, each.row.name))
-    measured, estimated = (sum(each.measured for each in slow), sum(e.estimated for e in slow))
-    lost, first = measured - estimated, slow[0].row
+    slow.sort(key=lambda each: (-each[0], each[1].name))
+    _, rows, sizes, all_measured, all_estimated = zip(*slow, strict=True)
+    measured, estimated, first = sum(all_measured), sum(all_estimated), rows[0]
     share = f", {percent(measured, run)} of a run" if run else ""
     yield Finding(
-        sum(each.size_bytes for each in slow),
+        sum(sizes),
         "warning",
         code,
-        f"{name_all([each.row.name for each in slow])} took {measured * 1e6:,.0f} µs in one run"
+        f"{name_all([row.name for row in rows])} took {measured * 1e6:,.0f} µs in one run"
         f"{share}, where {estimated * 1e6:,.0f} µs are enough {speed}.",
         first.name,
         write_source(first.source_file, first.source_line),
-        estimated_seconds=lost,
-        weighted_bytes=round(lost * evidence.pricing.chip.hbm_bytes_per_second),
-        count=len(slow),
+        estimated_seconds=measured - estimated,
+        weighted_bytes=round((measured - estimated) * evidence.pricing.chip.hbm_bytes_per_second),
+        count=len(rows),
     )
 
 

@@ -44,24 +44,23 @@ def find_missed(
     change a layout, to feed a loop, or to move data between memory spaces, and there may be
     nothing to fuse with. In dump order.
     """
-    numbers: dict[tuple[object, ...], int] = {}  # of keys: to hash shapes takes its time
-    found: list[tuple[int, Instruction]] = []
-    moved: Counter[int] = Counter()  # what all operations of a key move
+    found: list[tuple[object, Instruction]] = []
+    moved: Counter[object] = Counter()  # what all operations of a key move
     for computation in executions.executed:
         runs = executions.lower_bound(computation)
         for one in computation.instructions:
             if one.opcode in FUSIBLE and (size := costs.of(one).memory_bytes):
                 shapes = one.shape, *(each.shape for each in one.operands)
-                number = numbers.setdefault((one.opcode, computation, *shapes), len(numbers))
-                found.append((number, one))
-                moved[number] += size * runs
+                key: object = one.opcode, computation, shapes
+                found.append((key, one))
+                moved[key] += size * runs
     groups: defaultdict[object, list[Located]] = defaultdict(list)
-    for number, one in found:
-        if moved[number] >= least_bytes:  # only then are its places in the source worth reading
+    for key, one in found:
+        if moved[key] >= least_bytes:  # only then are its places in the source worth reading
             # Copies have no origin of their own: what they copy, or who uses it, stands in.
             origin = read_origin(one, (*one.operands, *one.users))
             place = origin.scope, origin.source_file, origin.source_line
-            groups[number, place].append((one, origin))
+            groups[key, place].append((one, origin))
     rows = (
         MissedRow(
             **describe_alike(members, executions, costs),
