@@ -8,6 +8,7 @@ declare the two answers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Annotated, Final
 
 from msgspec import Struct
@@ -379,13 +380,12 @@ def compare_totals(report: UsageReport, assignment: BufferAssignment) -> tuple[D
 
     Both count every allocation, thread-local ones and constants included; both are exact.
     """
-    found = []
-    for space in report.spaces:
-        assigned = sum(
-            each.size_bytes
-            for each in assignment.allocations
-            if space.color is None or each.color == space.color
-        )
-        if assigned != space.total_bytes:
-            found.append(Disagreement(space.color, space.total_bytes, assigned))
-    return tuple(found)
+    assigned: Counter[int | None] = Counter()
+    for each in assignment.allocations:
+        assigned[each.color] += each.size_bytes
+    assigned[None] = assigned.total()
+    return tuple(
+        Disagreement(space.color, space.total_bytes, assigned[space.color])
+        for space in report.spaces
+        if assigned[space.color] != space.total_bytes
+    )

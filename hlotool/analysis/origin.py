@@ -60,8 +60,12 @@ def read_origin(instruction: Instruction, others: Iterable[Instruction] = ()) ->
 
 
 def share_origin(origins: Sequence[Origin]) -> Origin:
-    """Return the first of some origins, with the module path that all of them share."""
-    return replace(origins[0], scope=find_common_scope(one.scope for one in origins))
+    """Return the first of some origins, with what the known module paths of all have in common.
+
+    Of `decoder/layers_0/mlp` and `decoder/layers_1/mlp` that is `decoder/layers_*/mlp`.
+    """
+    known = [one.scope for one in origins if one.scope]
+    return replace(origins[0], scope=share_path(known) if known else None)
 
 
 def write_source(file: str | None, line: int | None) -> str | None:
@@ -73,16 +77,6 @@ def write_short_source(file: str | None, line: int | None) -> str | None:
     """Write `model.py:12`, without the directories."""
     name = file and file.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return write_source(name, line)
-
-
-def find_common_scope(scopes: Iterable[str | None]) -> str | None:
-    """Return what scopes have in common, as `share_path` writes it; unknown ones do not count.
-
-    >>> find_common_scope(["decoder/layers_0/mlp", "decoder/layers_1/mlp", None])
-    'decoder/layers_*/mlp'
-    """
-    known = [scope for scope in scopes if scope]
-    return share_path(known) if known else None
 
 
 Stack: TypeAlias = Annotated[

@@ -20,7 +20,7 @@ from hlotool.analysis.cost.report import CostReport
 from hlotool.analysis.fusions.rows import CustomCallRow, CustomCallTotals
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions, Runs, count_runs
-from hlotool.analysis.origin import Origin, find_common_scope, read_origin
+from hlotool.analysis.origin import Origin, read_origin, share_origin
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.shape import sum_known
 
@@ -79,7 +79,7 @@ def _memory_source(found: _Found) -> CostSource | None:
 
 def _make_row(found: list[_Found], executions: Executions) -> CustomCallRow:
     first = found[0]
-    call, origin = first.call, first.origin
+    call, origin = first.call, share_origin([one.origin for one in found])
     each = [(one, count_runs((one.runner,), executions)) for one in found]
     runs = count_runs((one.runner for one in found), executions)
     flops = [(one.known.flops, times) for one, times in each]
@@ -102,7 +102,7 @@ def _make_row(found: list[_Found], executions: Executions) -> CustomCallRow:
         known_memory_bytes_per_run=_add_known(sizes),
         name=call.full_name,
         computation=call.computation.name,
-        scope=find_common_scope(one.origin.scope for one in found),
+        scope=origin.scope,
         op_name=origin.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,

@@ -21,8 +21,8 @@ from hlotool.analysis.outline.tree import (
     SMALL,
     OutlineNode,
     OwnFigures,
+    TreeBuilder,
     add_up,
-    build_tree,
     is_work,
     join_work,
     list_collectives,
@@ -248,7 +248,7 @@ def outline_program(
     `nesting` others hold are left out. Times are those of work at the peaks of the chip that
     `evidence.pricing` names: no launch latency, no overlap of work with work.
     """
-    nodes = build_tree(evidence)
+    nodes = TreeBuilder(evidence).build(evidence.module.entry)
     all_seconds = sum(node.seconds for node in nodes)
     found: list[_Listed] = []
 

@@ -76,24 +76,22 @@ class OutlineNode(Struct, eq=False, kw_only=True):
         )
 
 
-def build_tree(evidence: OutlineEvidence) -> list[OutlineNode]:
-    """Return the steps of the entry; those of a computation that is run twice stand where first.
+class TreeBuilder:
+    """Makes nodes of the steps of computations, in schedule order.
 
-    Where an asynchronous copy ends, work may wait for memory: that is a step, or part of the work
-    beside it. `Clock` says how long each takes; a part that nobody knows takes no time.
+    What is run twice stands where it is run first. Where an asynchronous copy ends, work may wait
+    for memory: that is a step, or part of the work beside it. `Clock` says how long each takes; a
+    part that nobody knows takes no time.
     """
-    return _TreeBuilder(evidence).build(evidence.module.entry, 0, 0.0)
-
-
-class _TreeBuilder:
-    """Walks computations in schedule order."""
 
     def __init__(self, evidence: OutlineEvidence) -> None:
         self._evidence = evidence
         self._clock = Clock(evidence)
         self._built: set[Computation] = set()
 
-    def build(self, computation: Computation, level: int, now: float) -> list[OutlineNode]:
+    def build(
+        self, computation: Computation, level: int = 0, now: float = 0.0
+    ) -> list[OutlineNode]:
         """Return the steps of a computation that first runs at a time."""
         self._built.add(computation)
         steps = []
