@@ -8,6 +8,7 @@ from dump_files import SHARED, TESTDATA, find_folders, find_texts, read_text
 from each import for_each
 from tables import TableCase, find_cases
 
+from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
@@ -54,7 +55,8 @@ def test_case(case: TableCase) -> None:
     }
     assert loops == dict(re.findall(r"// loop (\S+): (.+)", case.text))
     around: list[str | None] = []
-    rows = list_loops(executions)
+    graph = read_call_graph(module)
+    rows = list_loops(executions, CostModel(module, graph, executions), graph, ())
     assert sorted(loops) == sorted(row.name for row in rows)
     for row in rows:
         around[row.depth :] = [row.name]

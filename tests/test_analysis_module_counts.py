@@ -8,6 +8,7 @@ from each import for_each
 from parsed import read_module
 from tables import read_case
 
+from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.analysis.graph.executions import count_executions
@@ -55,7 +56,9 @@ def test_backend_is_told_by_content(path: Path) -> None:
 def test_loops_stand_behind_the_loop_around_them() -> None:
     case = read_case(ROOT / "testdata/executions.cases/nested")
     module = parse_module(Source(case.text))
-    loops = list_loops(count_executions(module, read_call_graph(module)))
+    graph = read_call_graph(module)
+    executions = count_executions(module, graph)
+    loops = list_loops(executions, CostModel(module, graph, executions), graph, ())
     assert [(row.name, row.parent, row.depth) for row in loops] == [
         ("outer", None, 0),
         ("inner", "outer", 1),

@@ -164,12 +164,12 @@ def rank_instructions(
     is left out where what it runs has times of its own, and so are the later steps of a
     collective, whose time is that of its first: no time counts twice.
     """
-    run = describe_runs(measured)
+    run_seconds = measured.mean(measured.run_seconds)
     timed = {each: _list_timed(each, measured) for each in executions.executed}
     # A caller and what it runs both have times: only the inner ones are listed.
     busy = {each for each in timed if any(one.name in measured.times for one in each.instructions)}
     rows = [
-        _describe(one, measured, run.run_seconds if run else None)
+        _describe(one, measured, run_seconds)
         for found in timed.values()
         for one in found
         if busy.isdisjoint(one.called_computations())

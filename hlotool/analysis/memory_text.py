@@ -8,13 +8,15 @@ declare the two answers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Annotated, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
+from hlotool.hlo.shape import sum_known
 from hlotool.oom.records import ListedBuffer, OutOfMemory, When
 from hlotool.oom.usage_report import UsageReport
 from hlotool.table import (
@@ -131,8 +133,6 @@ def report_out_of_memory(message: OutOfMemory) -> MessageReport:
     """
     rows = tuple(_make_row(number, one) for number, one in enumerate(message.buffers, 1))
     requested, available, limit = message.requested, message.available, message.limit
-    sizes = [row.size_bytes for row in rows if row.size_bytes is not None]
-    paddings = [row.padding_bytes for row in rows if row.padding_bytes is not None]
     figures = MessageFigures(
         message.when,
         message.space,
@@ -148,8 +148,8 @@ def report_out_of_memory(message: OutOfMemory) -> MessageReport:
         message.message_count,
         message.has_beginning and message.has_end,
         len(rows),
-        sum(sizes) if len(sizes) == len(rows) else None,
-        sum(paddings) if len(paddings) == len(rows) else None,
+        sum_known(row.size_bytes for row in rows),
+        sum_known(row.padding_bytes for row in rows),
     )
     parts = tuple(PartRow(one.group, one.name, one.size_bytes) for one in message.parts)
     return MessageReport(figures, rows, parts)
@@ -346,15 +346,7 @@ def list_usage(report: UsageReport) -> UsageRows:
     slots, allocations = [], []
     for place, one in enumerate(report.allocations, 1):
         slots += [
-            SlotRow(
-                slot.size_bytes,
-                place,
-                one.color,
-                slot.offset,
-                slot.value_count,
-                slot.shapes,
-                one.number,
-            )
+            SlotRow(place=place, space=one.color, allocation=one.number, **asdict(slot))
             for slot in one.slots
         ]
         allocations.append(
@@ -388,13 +380,12 @@ def compare_totals(report: UsageReport, assignment: BufferAssignment) -> tuple[D
 
     Both count every allocation, thread-local ones and constants included; both are exact.
     """
-    found = []
-    for space in report.spaces:
-        assigned = sum(
-            each.size_bytes
-            for each in assignment.allocations
-            if space.color is None or each.color == space.color
-        )
-        if assigned != space.total_bytes:
-            found.append(Disagreement(space.color, space.total_bytes, assigned))
-    return tuple(found)
+    assigned: Counter[int | None] = Counter()
+    for each in assignment.allocations:
+        assigned[each.color] += each.size_bytes
+    assigned[None] = assigned.total()
+    return tuple(
+        Disagreement(space.color, space.total_bytes, assigned[space.color])
+        for space in report.spaces
+        if assigned[space.color] != space.total_bytes
+    )

@@ -25,14 +25,15 @@ from hlotool.table.names import share_path, share_start
 class Origin(Struct, frozen=True):
     """The user's name, module path and source line of an instruction; None where unknown.
 
-    `frame` is the row of StackFrames that the line comes from, 0 for none.
+    The fields are named as those of the rows that have them: `asdict` gives them to a row.
+    `stack_frame` is the row of StackFrames that the line comes from.
     """
 
     op_name: str | None = None
     scope: str | None = None
     source_file: str | None = None
     source_line: int | None = None
-    frame: int = 0
+    stack_frame: int | None = None
 
 
 def read_origin(instruction: Instruction, others: Iterable[Instruction] = ()) -> Origin:
@@ -55,25 +56,27 @@ def read_origin(instruction: Instruction, others: Iterable[Instruction] = ()) ->
             location, frame = other.source_location(metadata), metadata.stack_frame_id
     if location is None:
         return Origin(op_name, scope)
-    return Origin(op_name, scope, location.file, location.line, frame)
+    return Origin(op_name, scope, location.file, location.line, frame or None)
+
+
+def share_origin(origins: Sequence[Origin]) -> Origin:
+    """Return the first of some origins, with what the known module paths of all have in common.
+
+    Of `decoder/layers_0/mlp` and `decoder/layers_1/mlp` that is `decoder/layers_*/mlp`.
+    """
+    known = [one.scope for one in origins if one.scope]
+    return replace(origins[0], scope=share_path(known) if known else None)
+
+
+def write_source(file: str | None, line: int | None) -> str | None:
+    """Write a place in the user's program as `src/model.py:12`."""
+    return f"{file}:{line}" if file is not None and line else file
 
 
 def write_short_source(file: str | None, line: int | None) -> str | None:
     """Write `model.py:12`, without the directories."""
-    if file is None:
-        return None
-    name = file.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return f"{name}:{line}" if line else name
-
-
-def find_common_scope(scopes: Iterable[str | None]) -> str | None:
-    """Return what scopes have in common, as `share_path` writes it; unknown ones do not count.
-
-    >>> find_common_scope(["decoder/layers_0/mlp", "decoder/layers_1/mlp", None])
-    'decoder/layers_*/mlp'
-    """
-    known = [scope for scope in scopes if scope]
-    return share_path(known) if known else None
+    name = file and file.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return write_source(name, line)
 
 
 Stack: TypeAlias = Annotated[
@@ -106,7 +109,7 @@ def add_stacks(rows: Sequence[Row], module: Module | None) -> tuple[Row, ...]:
     return tuple(found)
 
 
-_SCOPE_CACHE_SIZE: Final = 1 << 16
+_CACHE_SIZE: Final = 1 << 16
 _MOST_REPEATED: Final = 4  # components that merged names spell, for each letter written
 # Components that JAX writes for control flow and rematerialization.
 _REMATERIALIZED: Final = frozenset(("checkpoint", "remat", "remat2", "rematted_computation"))
@@ -131,7 +134,7 @@ def is_of_loop(op_name: str) -> bool:
     return all(_OF_LOOP.search(name) for name in op_name.split(";"))
 
 
-@lru_cache(maxsize=_SCOPE_CACHE_SIZE)
+@lru_cache(maxsize=_CACHE_SIZE)
 def find_scope(op_name: str) -> str | None:
     """Return the module path inside an `op_name`, `Transformer/decoder/layers_0/mlp`.
 
@@ -220,7 +223,6 @@ def _is_region(control: str, name: str) -> bool:
     return name in {"body", "cond"} if control == "while" else name.startswith("branch_")
 
 
-_CACHE_SIZE: Final = 1 << 12
 _DEEPEST: Final = 64  # wrappers inside one component; beyond that it is left as it stands
 
 # Wrappers whose argument is the scope they were applied in: `transpose(jvp(head))`.
@@ -232,8 +234,9 @@ _TRANSFORMS: Final = frozenset(
 )  # fmt: skip
 # Wrappers whose argument is the name of a compiled function, not of a module.
 _CALLS: Final = frozenset(("jit", "pjit", "pmap", "xmap", "xla_call", "soft_pmap", "named_call"))
-_OPENING: Final = "([{"
-_CLOSING: Final = ")]}"
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
+_TOKEN: Final = re.compile(r"""'[^']*'|"[^"]*"|[][(){}/;:'"]""")
 
 
 class Component(NamedTuple):
@@ -268,37 +271,14 @@ def split(text: str, separator: str) -> list[str]:
     pieces = text.split(separator)
     if len(pieces) == 1:
         return pieces
-    if "'" in text or '"' in text:
-        return _split_quoted(text, separator) or pieces
-    if not ("(" in text or "[" in text or "{" in text):
-        return pieces
-    parts: list[str] = []
-    held: list[str] = []
-    depth = 0
-    for piece in pieces:
-        held.append(piece)
-        depth += sum(map(piece.count, _OPENING)) - sum(map(piece.count, _CLOSING))
-        if not depth:
-            parts.append(separator.join(held))
-            held = []
-    return pieces if depth else parts
-
-
-def _split_quoted(text: str, separator: str) -> list[str]:
-    """Split, character by character, text that may hold quotes; return none if unbalanced."""
     parts: list[str] = []
     start = depth = 0
-    quote = ""
-    for place, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif char in _OPENING:
-            depth += 1
-        elif char in _CLOSING:
-            depth -= 1
-        elif char == separator and not depth:
-            parts.append(text[start:place])
-            start = place + 1
-    return [] if depth or quote else [*parts, text[start:]]
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token in {"'", '"'}:  # what it opens has no end
+            return pieces
+        if token == separator and not depth:
+            parts.append(text[start : match.start()])
+            start = match.end()
+        depth += (token in _OPENING) - (token in _CLOSING)
+    return pieces if depth else [*parts, text[start:]]

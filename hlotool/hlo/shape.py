@@ -7,9 +7,9 @@ where a buffer assignment states a size, that size wins (docs/numbers.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -153,12 +153,12 @@ class TupleShape(Struct, frozen=True):
     @property
     def size_bytes(self) -> int | None:
         """Padded bytes of all leaves, the tuple's own table left out; None when unknown."""
-        return _sum_known(leaf.size_bytes for leaf in self.leaves())
+        return sum_known(leaf.size_bytes for leaf in self.leaves())
 
     @property
     def unpadded_bytes(self) -> int | None:
         """Bytes of all leaves without tile padding; None when unknown."""
-        return _sum_known(leaf.unpadded_bytes for leaf in self.leaves())
+        return sum_known(leaf.unpadded_bytes for leaf in self.leaves())
 
     def leaves(self) -> Iterator[ArrayShape]:
         """Yield the arrays of the shape, left to right, at any depth."""
@@ -192,10 +192,23 @@ class TupleShape(Struct, frozen=True):
 Shape: TypeAlias = ArrayShape | TupleShape
 
 
-def _sum_known(sizes: Iterator[int | None]) -> int | None:
-    total = 0
-    for size in sizes:
-        if size is None:
+def find_part(shape: Shape, index: Iterable[int]) -> Shape | None:
+    """Return the part of a tuple at an index, () for all of it; None where there is none."""
+    for number in index:
+        if not isinstance(shape, TupleShape) or number >= len(shape.elements):
             return None
-        total += size
+        shape = shape.elements[number]
+    return shape
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def sum_known(values: Iterable[_Number | None]) -> _Number | None:
+    """Add values up; None where one of them is unknown."""
+    total: _Number = 0
+    for value in values:
+        if value is None:
+            return None
+        total += value
     return total

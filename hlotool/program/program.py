@@ -272,21 +272,14 @@ class Program:
         """What the module is, and what is in it."""
         from hlotool.analysis.summary.counts import count_module
 
-        found = count_module(self.expect_module(), self.executions)
-        if self.measured is None:
-            return found
-        from hlotool.analysis.summary.counts import measure_opcodes
-
-        opcodes = measure_opcodes(found.opcodes, self.executions, self.measured)
-        return replace(found, opcodes=opcodes)
+        return count_module(self.expect_module(), self.executions, self.measured)
 
     @cached_property
     def loops(self) -> tuple[LoopRow, ...]:
         """Which loops there are, and what each moves and sends."""
-        from hlotool.analysis.summary.counts import list_loops, weigh_loops
+        from hlotool.analysis.summary.counts import list_loops
 
-        loads = weigh_loops(self.executions, self.costs, self.graph, self.collectives.rows)
-        return list_loops(self.executions, loads)
+        return list_loops(self.executions, self.costs, self.graph, self.collectives.rows)
 
     @property
     def measured_runs(self) -> MeasuredFacts | None:

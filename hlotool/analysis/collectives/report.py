@@ -201,7 +201,7 @@ def _make_row(
         members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if options.with_groups else None,
         source_target_pairs=groups.expand_pairs() if options.with_groups else None,
-        stack_frame=origin.frame or None,
+        stack_frame=origin.stack_frame,
     )
 
 

@@ -1,42 +1,50 @@
-"""What is worth a look in a module: `FINDERS`, and those about compute, memory and times.
+"""What is worth a look in a module: `FINDERS`, each of which looks for one thing.
 
-Each finder looks for one thing, or for things of one cause, and writes its findings as sentences.
-From which size on something is worth one stands in `finding`; what nobody knows (a trip count, the
-flops of a custom call) is worth one of any size, as every total depends on it.
+A finder writes what it finds as sentences, one for all things of one cause. From which size on
+something is worth one stands in `finding`; what nobody knows (a trip count, the flops of a custom
+call) is worth one of any size, as every total depends on it. Collectives of one line of the program
+share a finding; a group is large when what it is about comes to `LEAST_BYTES` (with a chip:
+`LEAST_SECONDS`) and to `LEAST_WIRE_SHARE` of what all of them send in one run. On CPU there are
+none of these: nothing is asynchronous there, and nothing leaves the host.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.machine import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.arithmetic import APPLYING
-from hlotool.analysis.findings.collectives import find_exposed_collectives, find_f32_collectives
 from hlotool.analysis.findings.finding import (
     ADVICE,
     LEAST_BYTES,
     LEAST_SECONDS,
+    MARKED_ADVICE,
+    SYNCHRONOUS_ADVICE,
     TRAFFIC,
     Evidence,
     Finding,
     FindingCode,
+    Severity,
     name_all,
     percent,
-    write_source,
 )
 from hlotool.analysis.fusions.rows import FusionRow, is_copy_only
+from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import reach
+from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import SpaceRow
 from hlotool.analysis.memory.reduction_plan import GAIN_CAVEAT, measure_donation
-from hlotool.analysis.origin import read_origin
-from hlotool.hlo import Computation, Instruction
-from hlotool.hlo.opcodes import MOVES
+from hlotool.analysis.origin import read_origin, write_source
+from hlotool.hlo import ArrayShape, Computation, Instruction
+from hlotool.hlo.opcodes import COLLECTIVES, MATRIX_PRODUCTS, MAY_CALL, MOVES
+from hlotool.hlo.shape import DTYPE_BITS
 from hlotool.table.words import count_noun, list_some, plural
 
 _MOST_NAMED = 3
@@ -68,55 +76,51 @@ def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
 
     A copy that makes a donation worthless is left to `find_missed_donations`.
     """
+    for names, opcode, size, source in (*_list_copies(evidence), *_list_copy_fusions(evidence)):
+        if size >= evidence.least_traffic_bytes:
+            moves = plural(len(names), "moves", "move")
+            yield Finding(
+                size,
+                "warning",
+                "large-copy",
+                f"{name_all(names)} ({opcode}) only {moves} data, {evidence.share(size)} of all "
+                "memory traffic.",
+                names[0],
+                source,
+                count=len(names),
+            )
+
+
+_Copies: TypeAlias = tuple[list[str], str, int, str | None]  # names, opcode, bytes, source line
+
+
+def _list_copies(evidence: Evidence) -> Iterator[_Copies]:
     for row in evidence.missed:
         members = [one for one in row.members if one not in evidence.copied_first]
         if row.opcode in MOVES and members:
             # All members move equally much.
             size = row.known_memory_bytes_per_run // len(row.members) * len(members)
-            if size >= evidence.least_traffic_bytes:
-                source = write_source(row.source_file, row.source_line)
-                yield _large_copy(evidence, members, row.opcode, size, source)
-    if evidence.module.header.is_scheduled:
-        yield from _find_copy_fusions(evidence)
+            yield members, row.opcode, size, write_source(row.source_file, row.source_line)
 
 
-def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
-    """Find fusions that only copy; those of one source line share a finding."""
-    found: dict[tuple[str, str | None], list[tuple[str, int]]] = {}
-    for computation in evidence.executions.executed:
+def _list_copy_fusions(evidence: Evidence) -> Iterator[_Copies]:
+    """List fusions that only copy, in a scheduled program; those of one source line together."""
+    found: defaultdict[tuple[str, str | None], list[tuple[str, int]]] = defaultdict(list)
+    is_scheduled = evidence.module.header.is_scheduled
+    for computation in evidence.executions.executed if is_scheduled else ():
         runs = evidence.executions.lower_bound(computation)
         for fusion in computation.instructions:
             body = fusion.callee() if fusion.opcode == "fusion" else None
-            if body is None or not is_copy_only(body):
-                continue
-            if fusion.full_name in evidence.copied_first:
+            if body is None or fusion.full_name in evidence.copied_first or not is_copy_only(body):
                 continue
             origin = read_origin(fusion, reversed(body.instructions))
             source = write_source(origin.source_file, origin.source_line)
             size = evidence.costs.of(fusion).memory_bytes * runs
             shape = "" if source else str(fusion.shape)
-            found.setdefault((shape, source), []).append((fusion.full_name, size))
+            found[shape, source].append((fusion.full_name, size))
     for (_, source), members in found.items():
         members.sort(key=lambda one: -one[1])
-        size = sum(one for _, one in members)
-        if size >= evidence.least_traffic_bytes:
-            yield _large_copy(evidence, [name for name, _ in members], "fusion", size, source)
-
-
-def _large_copy(
-    evidence: Evidence, names: Sequence[str], opcode: str, size_bytes: int, source: str | None
-) -> Finding:
-    moves = plural(len(names), "moves", "move")
-    return Finding(
-        size_bytes,
-        "warning",
-        "large-copy",
-        f"{name_all(names)} ({opcode}) only {moves} data, {evidence.share(size_bytes)} of all "
-        "memory traffic.",
-        names[0],
-        source,
-        count=len(names),
-    )
+        yield [name for name, _ in members], "fusion", sum(size for _, size in members), source
 
 
 def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
@@ -159,16 +163,14 @@ def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
         return
     costs = evidence.costs
 
-    def list_hiding(computation: Computation) -> list[Computation]:
-        """Return the fusion bodies and reducers that hold an unknown custom call."""
-        bodies = [one.callee() for one in computation.instructions if one.opcode in APPLYING]
-        return [
-            body for body in bodies if body and costs.of_computation(body).unknown_custom_call_count
-        ]
+    def list_inside(computation: Computation) -> list[Computation]:
+        """Return the fusion bodies and reducers that a computation applies."""
+        applied = (one.callee() for one in computation.instructions if one.opcode in APPLYING)
+        return [body for body in applied if body]
 
     unknown = [
         instruction
-        for computation in reach(evidence.executions.executed, list_hiding)
+        for computation in reach(evidence.executions.executed, list_inside)
         for instruction in computation.instructions
         if instruction.opcode == "custom-call" and costs.read_call(instruction).flops is None
     ]
@@ -292,32 +294,17 @@ _TIMES: Final = 3  # what is so many times the estimate is worth a look
 _LEAST_SHARE: Final = 0.01  # of a run
 
 
-class _Slow(Struct, frozen=True):
-    """A row, how long it took and how long it should have."""
-
-    row: FusionRow | CollectiveRow
-    size_bytes: int
-    measured: float
-    estimated: float
-
-    @property
-    def lost(self) -> float:
-        """How much longer it took than it should have."""
-        return self.measured - self.estimated
-
-
 def find_slow_fusions(evidence: Evidence) -> Iterator[Finding]:
     """Find fusions that took three times what the chip needs for their bytes and flops.
 
     With a profile and a chip. Those count that lose a hundredth of a run, and 10 µs. The estimate
     is at the chip's peaks, and leaves out launches: small fusions are below it anyway.
     """
-    found = [
-        _Slow(row, row.known_memory_bytes_per_run, row.measured_seconds, row.estimated_seconds)
+    times = [
+        (row, row.known_memory_bytes_per_run, row.measured_seconds, row.estimated_seconds)
         for row in evidence.fusions
-        if row.measured_seconds is not None and row.estimated_seconds is not None
     ]
-    yield from _find_slow(evidence, found, "slow-fusion", "at the chip's peaks")
+    yield from _find_slow(evidence, times, "slow-fusion", "at the chip's peaks")
 
 
 def find_slow_collectives(evidence: Evidence) -> Iterator[Finding]:
@@ -325,39 +312,244 @@ def find_slow_collectives(evidence: Evidence) -> Iterator[Finding]:
 
     With a profile and a chip, as `find_slow_fusions`.
     """
-    found = [
-        _Slow(row, row.known_wire_bytes_per_run, row.measured_seconds, row.transfer_seconds)
+    times = [
+        (row, row.known_wire_bytes_per_run, row.measured_seconds, row.transfer_seconds)
         for row in (evidence.collectives.rows if evidence.collectives and evidence.chip else ())
-        if row.measured_seconds is not None and row.transfer_seconds is not None
     ]
-    yield from _find_slow(evidence, found, "slow-collective", "at the speed of the link")
+    yield from _find_slow(evidence, times, "slow-collective", "at the speed of the link")
+
+
+# A row, its bytes, how long it took and how long it should have.
+_Times: TypeAlias = tuple[FusionRow | CollectiveRow, int, float | None, float | None]
 
 
 def _find_slow(
-    evidence: Evidence, found: Iterable[_Slow], code: FindingCode, speed: str
+    evidence: Evidence, times: Iterable[_Times], code: FindingCode, speed: str
 ) -> Iterator[Finding]:
     """Write one finding about all rows that are slow, the one that loses most first."""
     run = evidence.measured.run_seconds if evidence.measured else None
     least = max(LEAST_SECONDS, _LEAST_SHARE * (run or 0))
-    slow = [each for each in found if each.measured > _TIMES * each.estimated and each.lost > least]
+    slow = [
+        (measured - estimated, row, size, measured, estimated)
+        for row, size, measured, estimated in times
+        if measured is not None and estimated is not None
+        if measured > _TIMES * estimated and measured - estimated > least
+    ]
     if not slow:
         return
-    slow.sort(key=lambda each: (-each.lost, each.row.name))
-    measured, estimated = (sum(each.measured for each in slow), sum(e.estimated for e in slow))
-    lost, first = measured - estimated, slow[0].row
+    slow.sort(key=lambda each: (-each[0], each[1].name))
+    _, rows, sizes, all_measured, all_estimated = zip(*slow, strict=True)
+    measured, estimated, first = sum(all_measured), sum(all_estimated), rows[0]
     share = f", {percent(measured, run)} of a run" if run else ""
     yield Finding(
-        sum(each.size_bytes for each in slow),
+        sum(sizes),
         "warning",
         code,
-        f"{name_all([each.row.name for each in slow])} took {measured * 1e6:,.0f} µs in one run"
+        f"{name_all([row.name for row in rows])} took {measured * 1e6:,.0f} µs in one run"
         f"{share}, where {estimated * 1e6:,.0f} µs are enough {speed}.",
         first.name,
         write_source(first.source_file, first.source_line),
-        estimated_seconds=lost,
-        weighted_bytes=round(lost * evidence.pricing.chip.hbm_bytes_per_second),
-        count=len(slow),
+        estimated_seconds=measured - estimated,
+        weighted_bytes=round((measured - estimated) * evidence.pricing.chip.hbm_bytes_per_second),
+        count=len(rows),
     )
+
+
+LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
+
+
+def _group_collectives(
+    evidence: Evidence, tell_apart: Callable[[CollectiveRow], object] = lambda _: None
+) -> list[list[CollectiveRow]]:
+    """Group collectives of one line of the program that differ in name and scope alone."""
+    report = evidence.collectives
+    if report is None or find_backend(evidence.module) == "cpu":
+        return []
+    groups: defaultdict[object, list[CollectiveRow]] = defaultdict(list)
+    for row in report.rows:
+        place = row.source_file, row.source_line
+        groups[row.kind, row.dtype, row.axes, row.network, tell_apart(row), place].append(row)
+    return list(groups.values())
+
+
+def _make_finding(
+    rows: list[CollectiveRow],
+    size_bytes: int,
+    severity: Severity,
+    code: FindingCode,
+    message: str,
+) -> Finding:
+    """Make the finding about some collectives; the largest of them is named."""
+    largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)
+    place = next((row for row in (largest, *rows) if row.source_file is not None), largest)
+    source = write_source(place.source_file, place.source_line)
+    return Finding(size_bytes, severity, code, message, largest.name, source, count=len(rows))
+
+
+_Mode: TypeAlias = Literal["pair", "marked", "alone"]
+
+_ADVICE: Final[dict[_Mode, str]] = {
+    "pair": "",
+    "marked": MARKED_ADVICE,
+    "alone": SYNCHRONOUS_ADVICE,
+}
+
+
+def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
+    """Find collectives of which much is sent that no work hides.
+
+    With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
+    is all of it. What runs synchronously is told apart, as no work could hide it.
+    """
+    for group in _group_collectives(evidence, _mode_of):
+        measure, mode = _choose_measure(evidence, group), _mode_of(group[0])
+        rows = [row for row in group if measure.exposed(row)]
+        exposed, sent = sum(map(measure.exposed, rows)), sum(map(measure.sent, rows))
+        if not rows or exposed < max(measure.least, LEAST_WIRE_SHARE * measure.all_sent):
+            continue
+        size = sum(row.known_exposed_wire_bytes_per_run for row in rows)
+        share = f"{percent(exposed, measure.all_sent)} of {measure.whole}."
+        message = _say_exposed(rows, mode, percent(exposed, sent), share)
+        one = _make_finding(rows, size, "warning", "exposed-collective", message)
+        seconds = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
+        yield replace(
+            one,
+            advice=_ADVICE[mode],
+            estimated_seconds=sum(seconds) if seconds else None,
+            weighted_bytes=_weigh(evidence.pricing, rows),
+        )
+
+
+def _mode_of(row: CollectiveRow) -> _Mode:
+    """Say whether something can be computed while it runs; if not, how the text tells.
+
+    XLA marks a pair where nothing is scheduled between start and done
+    (convert_async_collectives_to_sync.cc); a collective without a start was never asynchronous.
+    """
+    if not row.is_async:
+        return "alone"
+    return "marked" if row.is_sync else "pair"
+
+
+class _Measure(NamedTuple):
+    """What collectives are weighed by: seconds, or bytes; `whole` names what all come to."""
+
+    exposed: Callable[[CollectiveRow], float]
+    sent: Callable[[CollectiveRow], float]
+    all_sent: float
+    least: float
+    whole: str
+
+
+def _choose_measure(evidence: Evidence, rows: list[CollectiveRow]) -> _Measure:
+    """Weigh a group by time with a chip, where a time is known, else by bytes."""
+    all_seconds = evidence.collectives.totals.transfer_seconds if evidence.collectives else None
+    is_timed = any(row.exposed_seconds is not None for row in rows)
+    if evidence.chip is not None and all_seconds is not None and is_timed:
+        return _Measure(
+            lambda row: row.exposed_seconds or 0.0,
+            lambda row: row.transfer_seconds or 0.0,
+            all_seconds,
+            LEAST_SECONDS,
+            "the estimated time of all transfers",
+        )
+    return _Measure(
+        attrgetter("known_exposed_wire_bytes_per_run"),
+        attrgetter("known_wire_bytes_per_run"),
+        evidence.sent_bytes,
+        LEAST_BYTES,
+        "all bytes sent",
+    )
+
+
+def _say_exposed(rows: list[CollectiveRow], mode: _Mode, exposed: str, share: str) -> str:
+    """Write what is exposed, and why."""
+    first = rows[0]
+    names = f"{name_all([row.name for row in rows])} ({first.kind})"
+    over = f" over {', '.join(first.axes)}" if first.axes else ""
+    over = " between slices" if first.network == "dcn" else over
+    runs = plural(len(rows), "runs", "run")
+    if mode == "alone":
+        return f"{names} {runs} synchronously{over}, not as a start and a done: {share}"
+    if mode == "marked":
+        return (
+            f"{names} {runs} synchronously{over}, marked is_sync, as where nothing is scheduled "
+            f"between start and done: {share}"
+        )
+    is_busy = any(row.overlap_instructions for row in rows)
+    what = "Too little" if is_busy else "Nothing"
+    part = f"{exposed} of it is exposed, " if is_busy else ""
+    sends = plural(len(rows), "sends", "send")
+    return f"{what} is computed while {names} {sends}{over}: {part}{share}"
+
+
+def _weigh(pricing: Pricing, rows: list[CollectiveRow]) -> int | None:
+    """Return what memory moves in the time that no work hides, None where no time is known."""
+    times = [
+        float(seconds) * row.exposed_share * row.known_executions
+        for row in rows
+        if row.exposed_share is not None
+        if (seconds := pricing.links.estimate(row.wire_bytes, row.network, row.span)) is not None
+    ]
+    return round(sum(times) * pricing.chip.hbm_bytes_per_second) if times else None
+
+
+_MATRIX_TARGETS = ("__cublas$", "__cudnn$", "te_fused_attn")
+_HALF_BITS = 16
+# They call what adds up; a sum in f32 may be meant, to lose no bits.
+_REDUCING: Final = COLLECTIVES & MAY_CALL
+
+
+def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
+    """Find large collectives of f32 in a program whose matrix products have 16-bit operands.
+
+    Of one that sends several types, the f32 counts. A warning where data only moves, which could
+    be converted before; else, in a reduction, the wider sum may be meant.
+    """
+    least = max(LEAST_BYTES, LEAST_WIRE_SHARE * evidence.sent_bytes)
+    large = []
+    for rows in _group_collectives(evidence):
+        size = sum(dict(row.wire_bytes_by_dtype).get("f32", 0) for row in rows)
+        if size >= least:
+            large.append((rows, size))
+    # The precision takes a walk over the program, so it comes last.
+    if not large or not computes_in_16_bits(evidence.executions):
+        return
+    for rows, size in large:
+        names = name_all([row.name for row in rows])
+        verb = plural(len(rows), "sends", "send")
+        others = [dtype for dtype in rows[0].dtype.split(",") if dtype != "f32"]
+        beside = f" beside {', '.join(others)}" if others else ""
+        yield _make_finding(
+            rows,
+            size,
+            "info" if rows[0].kind in _REDUCING else "warning",
+            "f32-collective",
+            f"{names} ({rows[0].kind}) {verb} f32{beside} in a program that computes in 16 bits.",
+        )
+
+
+def computes_in_16_bits(executions: Executions) -> bool:
+    """Whether more than half of the matrix products have operands of 16 bits or fewer.
+
+    Counted are dots, convolutions and the custom calls that stand for them, in executed
+    computations and the fusions there, each once. The first operand's type is that of a product.
+    """
+    products = [
+        one
+        for computation in executions.executed
+        for instruction in computation.instructions
+        for body in [instruction.callee() if instruction.opcode == "fusion" else None]
+        for one in (body.instructions if body else (instruction,))
+        if (
+            one.custom_call_target.startswith(_MATRIX_TARGETS)
+            if one.opcode == "custom-call"
+            else one.opcode in MATRIX_PRODUCTS
+        )
+    ]
+    shapes = [one.operands[0].shape for one in products if one.operands]
+    bits = [DTYPE_BITS.get(one.dtype, 64) for one in shapes if isinstance(one, ArrayShape)]
+    return 2 * sum(each <= _HALF_BITS for each in bits) > len(products)
 
 
 # Adding a finding is adding a function: its docstring says when it speaks.

@@ -213,13 +213,6 @@ def name_all(names: Sequence[str]) -> str:
     return list_some(names, 1, " and {} like it")
 
 
-def write_source(file: str | None, line: int | None) -> str | None:
-    """Write a place in the user's program as `file:line`."""
-    if file is None:
-        return None
-    return f"{file}:{line}" if line else file
-
-
 LEAST_BYTES: Final = 1 << 20
 LEAST_SECONDS: Final = 10e-6
 LEAST_SHARE: Final = 0.01  # of all that crosses memory in one run

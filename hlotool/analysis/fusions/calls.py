@@ -20,8 +20,9 @@ from hlotool.analysis.cost.report import CostReport
 from hlotool.analysis.fusions.rows import CustomCallRow, CustomCallTotals
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions, Runs, count_runs
-from hlotool.analysis.origin import Origin, find_common_scope, read_origin
+from hlotool.analysis.origin import Origin, read_origin, share_origin
 from hlotool.hlo import Computation, Instruction
+from hlotool.hlo.shape import sum_known
 
 
 class _Found(Struct, frozen=True):
@@ -66,13 +67,10 @@ def count_custom_calls(
 def _read_call(call: Instruction, runner: Instruction, costs: CostModel) -> _Found:
     offloaded = find_offloaded(call)
     origin = read_origin(call, reversed(offloaded.instructions if offloaded else ()))
-    known = costs.read_call(call)
-    # Its fusion moves its operands and result, and counts them.
-    if call is not runner:
-        return _Found(call, runner, known, 0, origin)
     cost = costs.of(call)
-    own_bytes = None if cost.unknown_traffic_count else cost.memory_bytes
-    return _Found(call, runner, known, own_bytes, origin)
+    size = None if cost.unknown_traffic_count else cost.memory_bytes
+    # Its fusion moves its operands and result, and counts them.
+    return _Found(call, runner, costs.read_call(call), size if call is runner else 0, origin)
 
 
 def _memory_source(found: _Found) -> CostSource | None:
@@ -81,31 +79,30 @@ def _memory_source(found: _Found) -> CostSource | None:
 
 def _make_row(found: list[_Found], executions: Executions) -> CustomCallRow:
     first = found[0]
-    call, origin = first.call, first.origin
-    each_runs = [count_runs((one.runner,), executions) for one in found]
+    call, origin = first.call, share_origin([one.origin for one in found])
+    each = [(one, count_runs((one.runner,), executions)) for one in found]
     runs = count_runs((one.runner for one in found), executions)
-    flops, known_flops = _add_up([one.known.flops for one in found], each_runs)
-    memory, known_memory = _add_up([one.memory_bytes for one in found], each_runs)
+    flops = [(one.known.flops, times) for one, times in each]
+    sizes = [(one.memory_bytes, times) for one, times in each]
     products = add_typed_flops(
-        repeat_typed_flops(one.known.products, times.known)
-        for one, times in zip(found, each_runs, strict=True)
+        repeat_typed_flops(one.known.products, times.known) for one, times in each
     )
     return CustomCallRow(
         target=call.custom_call_target,
         count=len(found),
         executions=runs.exact,
         known_executions=runs.known,
-        operand_shapes=tuple(str(one.shape) for one in call.operands),
+        operand_shapes=tuple(str(operand.shape) for operand in call.operands),
         shape=str(call.shape),
         known=first.known.flops_from,
-        flops_per_run=flops,
-        known_flops_per_run=known_flops,
+        flops_per_run=_add_exact(flops),
+        known_flops_per_run=_add_known(flops),
         memory_known=_memory_source(first),
-        memory_bytes_per_run=memory,
-        known_memory_bytes_per_run=known_memory,
+        memory_bytes_per_run=_add_exact(sizes),
+        known_memory_bytes_per_run=_add_known(sizes),
         name=call.full_name,
         computation=call.computation.name,
-        scope=find_common_scope(one.origin.scope for one in found),
+        scope=origin.scope,
         op_name=origin.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,
@@ -117,16 +114,12 @@ def _make_row(found: list[_Found], executions: Executions) -> CustomCallRow:
     )
 
 
-def _add_up(figures: Sequence[int | None], runs: Sequence[Runs]) -> tuple[int | None, int]:
-    """Add up a figure of one execution over all calls: exact, or None, and the known part."""
-    exact: list[int] = []
-    known = 0
-    for value, times in zip(figures, runs, strict=True):
-        if value is not None:
-            known += value * times.known
-            if times.exact is not None:
-                exact.append(value * times.exact)
-    return sum(exact) if len(exact) == len(figures) else None, known
+def _add_exact(figures: Iterable[tuple[int | None, Runs]]) -> int | None:
+    return sum_known(None if value is None else times.times(value) for value, times in figures)
+
+
+def _add_known(figures: Iterable[tuple[int | None, Runs]]) -> int:
+    return sum((value or 0) * times.known for value, times in figures)
 
 
 def add_up_calls(rows: Sequence[CustomCallRow], cost: CostReport) -> CustomCallTotals:

@@ -8,15 +8,18 @@ cheaper to recompute than to store as long as it is small.
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Final, TypeAlias
+from collections import Counter, defaultdict
+from typing import Final
+
+from msgspec.structs import asdict
 
 from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.fusions.report import Located, describe_alike
 from hlotool.analysis.fusions.rows import MissedRow, RecomputeRow
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.equality import Fingerprints, Numbering, Visits
 from hlotool.analysis.graph.executions import Executions, count_runs
-from hlotool.analysis.origin import Origin, find_common_scope, read_origin
+from hlotool.analysis.origin import read_origin, share_origin
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, MOVES, TRANSCENDENTAL
 
@@ -28,7 +31,6 @@ _PARTNERS: Final = FUSIBLE | {
     "concatenate", "dynamic-slice", "dynamic-update-slice", "fusion", "gather", "iota", "pad",
     "reduce", "reduce-window", "scatter", "slice",
 }  # fmt: skip
-_Located: TypeAlias = tuple[Instruction, Origin]
 
 
 def find_missed(
@@ -42,64 +44,37 @@ def find_missed(
     change a layout, to feed a loop, or to move data between memory spaces, and there may be
     nothing to fuse with. In dump order.
     """
-    numbers: dict[tuple[object, ...], int] = {}  # of keys: to hash shapes takes its time
-    found: list[tuple[int, Instruction]] = []
-    moved: Counter[int] = Counter()  # what all operations of a key move
+    found: list[tuple[object, Instruction]] = []
+    moved: Counter[object] = Counter()  # what all operations of a key move
     for computation in executions.executed:
         runs = executions.lower_bound(computation)
         for one in computation.instructions:
             if one.opcode in FUSIBLE and (size := costs.of(one).memory_bytes):
                 shapes = one.shape, *(each.shape for each in one.operands)
-                number = numbers.setdefault((one.opcode, computation, *shapes), len(numbers))
-                found.append((number, one))
-                moved[number] += size * runs
-    groups: dict[tuple[object, ...], list[_Located]] = {}
-    for number, one in found:
-        if moved[number] >= least_bytes:  # only then are its places in the source worth reading
+                key: object = one.opcode, computation, shapes
+                found.append((key, one))
+                moved[key] += size * runs
+    groups: defaultdict[object, list[Located]] = defaultdict(list)
+    for key, one in found:
+        if moved[key] >= least_bytes:  # only then are its places in the source worth reading
             # Copies have no origin of their own: what they copy, or who uses it, stands in.
             origin = read_origin(one, (*one.operands, *one.users))
             place = origin.scope, origin.source_file, origin.source_line
-            groups.setdefault((number, *place), []).append((one, origin))
-    rows = (_make_missed_row(members, executions, costs) for members in groups.values())
-    return tuple(row for row in rows if row.known_memory_bytes_per_run >= least_bytes)
-
-
-def _make_missed_row(
-    members: list[_Located], executions: Executions, costs: CostModel
-) -> MissedRow:
-    instructions = [instruction for instruction, _ in members]
-    first, origin = members[0]
-    cost = costs.of(first)
-    runs = count_runs(instructions, executions)
-    return MissedRow(
-        name=first.full_name,
-        count=len(members),
-        opcode=first.opcode,
-        shape=str(first.shape),
-        computation=first.computation.name,
-        operand_bytes=costs.operand_bytes(first),
-        result_bytes=costs.size_bytes(first.shape),
-        memory_bytes=cost.memory_bytes,
-        bytes_accessed=cost.bytes_accessed,
-        flops=cost.flops,
-        transcendentals=cost.transcendentals,
-        executions=runs.exact,
-        known_executions=runs.known,
-        memory_bytes_per_run=runs.times(cost.memory_bytes),
-        known_memory_bytes_per_run=cost.memory_bytes * runs.known,
-        bytes_accessed_per_run=runs.times(cost.bytes_accessed),
-        known_bytes_accessed_per_run=cost.bytes_accessed * runs.known,
-        scope=find_common_scope(one.scope for _, one in members),
-        op_name=origin.op_name,
-        source_file=origin.source_file,
-        source_line=origin.source_line,
-        is_conditional=runs.is_conditional,
-        is_alone=not any(
-            near.opcode in _PARTNERS for one in instructions for near in (*one.operands, *one.users)
-        ),
-        members=tuple(one.full_name for one in instructions),
-        stack_frame=origin.frame or None,
+            groups[key, place].append((one, origin))
+    rows = (
+        MissedRow(
+            **describe_alike(members, executions, costs),
+            opcode=members[0][0].opcode,
+            shape=str(members[0][0].shape),
+            is_alone=not any(
+                near.opcode in _PARTNERS
+                for one, _ in members
+                for near in (*one.operands, *one.users)
+            ),
+        )
+        for members in groups.values()
     )
+    return tuple(row for row in rows if row.known_memory_bytes_per_run >= least_bytes)
 
 
 EXPENSIVE: Final = TRANSCENDENTAL | MATRIX_PRODUCTS
@@ -127,11 +102,11 @@ def list_recomputed(
     for computation in executions.executed:
         numbering = Numbering(graph, prints, visits)
         # By value: which fusions compute it, and by which instruction in each.
-        occurrences: dict[int, dict[Instruction, Instruction]] = {}
+        occurrences: defaultdict[int, dict[Instruction, Instruction]] = defaultdict(dict)
         for outer in computation.instructions:
             for inner, value in numbering.visit(outer):
                 if inner.opcode in EXPENSIVE:
-                    occurrences.setdefault(value, {}).setdefault(outer, inner)
+                    occurrences[value].setdefault(outer, inner)
         rows += [
             _make_recompute_row(found, executions, costs)
             for found in occurrences.values()
@@ -147,7 +122,6 @@ def _make_recompute_row(
     cost = costs.of(first)
     runs = count_runs((next(iter(repeats)),), executions)
     repeated = (cost.flops + cost.transcendentals) * (len(repeats) - 1)
-    origins = [read_origin(one) for one in repeats.values()]
     return RecomputeRow(
         name=first.full_name,
         count=len(repeats),
@@ -160,11 +134,7 @@ def _make_recompute_row(
         known_executions=runs.known,
         repeated_per_run=runs.times(repeated),
         known_repeated_per_run=repeated * runs.known,
-        scope=find_common_scope(one.scope for one in origins),
-        op_name=origins[0].op_name,
-        source_file=origins[0].source_file,
-        source_line=origins[0].source_line,
         is_conditional=runs.is_conditional,
         members=tuple(one.full_name for one in repeats),
-        stack_frame=origins[0].frame or None,
+        **asdict(share_origin([read_origin(one) for one in repeats.values()])),
     )

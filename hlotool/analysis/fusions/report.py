@@ -7,12 +7,12 @@ estimates at a chip's peaks, and what a profile measured; the two never mix in o
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hlotool.analysis.cost.chips import Chip, weigh_flops
 from hlotool.analysis.cost.cost import list_flops, list_types, pair_types
@@ -23,7 +23,6 @@ from hlotool.analysis.fusions.rows import (
     BodyRow,
     Bound,
     CustomCallRow,
-    Flag,
     FusionRow,
     FusionTotals,
     OutsideFusions,
@@ -36,12 +35,14 @@ from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.equality import Fingerprints
 from hlotool.analysis.graph.executions import Executions, count_runs
 from hlotool.analysis.measured import MeasuredInstruction, join_times
-from hlotool.analysis.origin import Origin, find_common_scope, read_origin
+from hlotool.analysis.origin import Origin, read_origin, share_origin
 from hlotool.errors import UsageError
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, FREE, LATER_STEPS
 
+Located: TypeAlias = tuple[Instruction, Origin]  # an operation, and where it comes from
+_GIVEN: Final[Mapping[str, BodyRole]] = {"parameter": "operand", "constant": "constant"}
 # What is started has no result before it is done.
 _MAKES_NONE = FREE | ASYNC_STARTS | (LATER_STEPS - ASYNC_DONES)
 
@@ -72,119 +73,95 @@ def list_fusions(
     from different places have rows of their own. A fusion that names no computation has a
     row of its own, a lower bound. Rows come in dump order.
     """
-    groups: dict[object, list[Instruction]] = {}
-    inside = _Bodies(costs)
+    groups: defaultdict[object, list[Located]] = defaultdict(list)
+    telling: dict[Computation, tuple[Instruction, ...]] = {}  # many fusions may share a body
     for computation in executions.executed:
         for instruction in computation.instructions:
             if instruction.opcode == "fusion":
+                body = instruction.callee()
+                if body is not None and body not in telling:
+                    named = (one for one in body.instructions if "metadata" in one.attributes)
+                    telling[body] = tuple(named)[::-1]
+                origin = read_origin(instruction, telling[body] if body else ())
                 bodies = graph.callees.get(instruction)
                 same = prints.of(bodies[0]) if bodies else instruction
                 kinds = find_kind(instruction), find_backend_kind(instruction)
-                place = (computation.name, inside.origin(instruction)) if tells_places else None
-                groups.setdefault((same, kinds, place), []).append(instruction)
+                place = (computation.name, origin) if tells_places else None
+                groups[same, kinds, place].append((instruction, origin))
     backend = find_backend(graph.callees_first[0].module)
-    rows = tuple(_make_row(each, executions, costs, backend, inside) for each in groups.values())
+    rows = tuple(_make_row(each, executions, costs, backend) for each in groups.values())
     return FusionReport(add_up_fusions(rows), rows)
 
 
-class _Bodies:
-    """Looks at each fused computation once, however many fusions call it."""
-
-    def __init__(self, costs: CostModel) -> None:
-        self._costs = costs
-        self._known: dict[Computation | None, tuple[int, tuple[Flag, ...]]] = {None: (0, ())}
-        self._origins: dict[Computation | None, Origin] = {None: Origin()}
-
-    def saved_and_flags(self, body: Computation | None) -> tuple[int, tuple[Flag, ...]]:
-        """Return the bytes that a body keeps from memory, and its flags."""
-        if body is not None and body not in self._known:
-            saved = sum(self._costs.size_bytes(one.shape) for one in _list_intermediates(body))
-            self._known[body] = saved, flag_body(body)
-        return self._known[body]
-
-    def origin(self, fusion: Instruction) -> Origin:
-        """Return where a fusion comes from; its body says what it does not say itself."""
-        own = read_origin(fusion)
-        if own.scope is not None and own.source_file is not None:
-            return own
-        body = fusion.callee()
-        if body is not None and body not in self._origins:
-            last, *others = reversed(body.instructions)
-            self._origins[body] = read_origin(last, others)
-        inside = self._origins[body]
-        scope = own.scope or inside.scope
-        if own.source_file is not None:
-            return replace(own, scope=scope)
-        return replace(inside, op_name=own.op_name, scope=scope)
-
-
 def _make_row(
-    members: list[Instruction],
-    executions: Executions,
-    costs: CostModel,
-    backend: Backend | None,
-    bodies: _Bodies,
+    found: list[Located], executions: Executions, costs: CostModel, backend: Backend | None
 ) -> FusionRow:
-    fusion = members[0]
-    by_space = costs.memory_by_space(fusion)
-    body = fusion.callee()
-    saved, flags = bodies.saved_and_flags(body)
-    cost = costs.of(fusion)
-    runs = count_runs(members, executions)
-    origins = [bodies.origin(one) for one in members]
-    origin = origins[0]
+    fusion = found[0][0]
+    body, cost, by_space = fusion.callee(), costs.of(fusion), costs.memory_by_space(fusion)
+    runs = count_runs((one for one, _ in found), executions)
+    roles = _assign_roles(body) if body else {}
+    saved = sum(costs.size_bytes(one.shape) for one, role in roles.items() if role == "on chip")
     # Those of custom calls inside are not among the flops.
     products = () if cost.custom_call_flops else cost.products
     return FusionRow(
-        name=fusion.full_name,
-        count=len(members),
+        **describe_alike(found, executions, costs),
         kind=find_kind(fusion),
         backend_kind=find_backend_kind(fusion),
         root_opcode=body.root.opcode if body else None,
-        computation=fusion.computation.name,
         fused_computation=body.name if body else None,
         instruction_count=len(body.instructions) if body else None,
-        operand_bytes=costs.operand_bytes(fusion),
-        result_bytes=costs.size_bytes(fusion.shape),
-        memory_bytes=cost.memory_bytes,
         memory_bytes_by_space=by_space,
         space_names=tuple(
             find_space_name(backend, number) or f"space {number}" for number, _ in by_space
         ),
-        bytes_accessed=cost.bytes_accessed,
-        saved_bytes=saved,
-        flops=cost.flops,
         product_types=list_types(products),
         product_flops=list_flops(products),
-        transcendentals=cost.transcendentals,
         flops_per_byte=cost.flops / cost.memory_bytes if cost.memory_bytes else None,
-        executions=runs.exact,
-        known_executions=runs.known,
-        memory_bytes_per_run=runs.times(cost.memory_bytes),
-        known_memory_bytes_per_run=cost.memory_bytes * runs.known,
-        bytes_accessed_per_run=runs.times(cost.bytes_accessed),
-        known_bytes_accessed_per_run=cost.bytes_accessed * runs.known,
         flops_per_run=runs.times(cost.flops),
         known_flops_per_run=cost.flops * runs.known,
+        saved_bytes=saved,
         saved_bytes_per_run=runs.times(saved),
         known_saved_bytes_per_run=saved * runs.known,
-        flags=flags,
-        scope=find_common_scope(one.scope for one in origins),
-        op_name=origin.op_name,
-        source_file=origin.source_file,
-        source_line=origin.source_line,
-        is_conditional=runs.is_conditional,
+        flags=flag_body(body) if body else (),
         is_lower_bound=cost.is_lower_bound,
         is_flops_lower_bound=cost.is_flops_lower_bound,
-        members=tuple(one.full_name for one in members),
-        stack_frame=origin.frame or None,
     )
 
 
-def _list_outputs(body: Computation) -> frozenset[Instruction]:
-    """Return the instructions of a fused computation whose results reach memory.
+def describe_alike(
+    found: Sequence[Located], executions: Executions, costs: CostModel
+) -> dict[str, Any]:
+    """Return what a row says of any equal operations: their place, sizes, runs and traffic.
 
-    They are the root, or what its tuple holds; a bitcast's result is its operand's.
+    The name and the sizes are those of the first, the scope is what all share.
+    """
+    members = [one for one, _ in found]
+    first, cost, runs = members[0], costs.of(members[0]), count_runs(members, executions)
+    traffic = {"memory_bytes": cost.memory_bytes, "bytes_accessed": cost.bytes_accessed}
+    return {
+        "name": first.full_name,
+        "count": len(members),
+        "computation": first.computation.name,
+        "operand_bytes": costs.operand_bytes(first),
+        "result_bytes": costs.size_bytes(first.shape),
+        "flops": cost.flops,
+        "transcendentals": cost.transcendentals,
+        "executions": runs.exact,
+        "known_executions": runs.known,
+        "is_conditional": runs.is_conditional,
+        "members": tuple(one.full_name for one in members),
+        **traffic,
+        **{f"{name}_per_run": runs.times(size) for name, size in traffic.items()},
+        **{f"known_{name}_per_run": size * runs.known for name, size in traffic.items()},
+        **asdict(share_origin([origin for _, origin in found])),
+    }
+
+
+def _assign_roles(body: Computation) -> dict[Instruction, BodyRole]:
+    """Say of the instructions of a fused computation what becomes of their results.
+
+    The root, or what its tuple holds, reaches memory; a bitcast's result is its operand's. What is
+    `FREE` makes none, fused or not; of asynchronous steps the last makes the result.
     """
     root = body.root
     outputs: set[Instruction] = set()
@@ -194,18 +171,16 @@ def _list_outputs(body: Computation) -> frozenset[Instruction]:
             outputs.add(found)
             if found.opcode == "bitcast" and found.operands:
                 found = found.operands[0]
-    return frozenset(outputs)
-
-
-def _list_intermediates(body: Computation) -> list[Instruction]:
-    """Return the instructions of a fused computation whose results reach no memory.
-
-    What is `FREE` makes none, fused or not; of asynchronous steps the last makes the result.
-    """
-    outputs = _list_outputs(body)
-    return [
-        one for one in body.instructions if one.opcode not in _MAKES_NONE and one not in outputs
-    ]
+    roles: dict[Instruction, BodyRole] = {}
+    for one in body.instructions:
+        roles[one] = "alias"
+        if one.opcode in _GIVEN:
+            roles[one] = _GIVEN[one.opcode]
+        elif one in outputs and one.opcode != "tuple":
+            roles[one] = "result"
+        elif one not in outputs and one.opcode not in _MAKES_NONE:
+            roles[one] = "on chip"
+    return roles
 
 
 _NAMED: Final = 3  # fusions named where several could be meant
@@ -222,15 +197,27 @@ def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[BodyRow,
     touched: Counter[Instruction] = Counter()  # traffic by the instruction that causes it
     traffic = costs.fusion_traffic(fusion)
     if traffic is not None:
-        for part in (traffic.operands, traffic.constants, traffic.results):
-            for instruction, size in part:
-                touched[instruction] += size
-    outputs = _list_outputs(body)
-    kept = frozenset(_list_intermediates(body))
-    return tuple(
-        _make_body_row(one, costs, touched[one], _role_of(one, outputs, kept))
-        for one in body.instructions
-    )
+        for instruction, size in (*traffic.operands, *traffic.constants, *traffic.results):
+            touched[instruction] += size
+    rows = []
+    for one, role in _assign_roles(body).items():
+        cost, size = costs.of(one), costs.size_bytes(one.shape)
+        rows.append(
+            BodyRow(
+                name=one.name,
+                opcode=one.opcode,
+                shape=str(one.shape),
+                operands=tuple(operand.name for operand in one.operands),
+                role=role,
+                result_bytes=size,
+                bytes_accessed=touched[one],
+                saved_bytes=size if role == "on chip" else 0,
+                flops=cost.flops,
+                transcendentals=cost.transcendentals,
+                **asdict(read_origin(one)),
+            )
+        )
+    return tuple(rows)
 
 
 def expect_fusion(name: str, module: Module) -> Instruction:
@@ -243,12 +230,10 @@ def expect_fusion(name: str, module: Module) -> Instruction:
     fusions = [
         one for one in module.instructions() if one.opcode == "fusion" and one.callees("calls")
     ]
-    for fusion in fusions:
-        if fusion.full_name == wanted:
-            return fusion
-    for fusion in fusions:
-        if fusion.callees("calls")[0].name == wanted:
-            return fusion
+    named = [one for one in fusions if one.full_name == wanted]
+    named = named or [one for one in fusions if one.callees("calls")[0].name == wanted]
+    if named:
+        return named[0]
     found = module.find_instruction(wanted)
     if found is not None:
         callee = found.callee() if found.opcode == "async-start" else None
@@ -264,43 +249,6 @@ def expect_fusion(name: str, module: Module) -> Instruction:
     raise UsageError(f"--body: there is no fusion {wanted!r}.")
 
 
-def _role_of(
-    instruction: Instruction, outputs: frozenset[Instruction], kept: frozenset[Instruction]
-) -> BodyRole:
-    if instruction.opcode == "parameter":
-        return "operand"
-    if instruction.opcode == "constant":
-        return "constant"
-    if instruction in kept:
-        return "on chip"
-    return "result" if instruction in outputs and instruction.opcode != "tuple" else "alias"
-
-
-def _make_body_row(
-    instruction: Instruction, costs: CostModel, touched_bytes: int, role: BodyRole
-) -> BodyRow:
-    cost = costs.of(instruction)
-    origin = read_origin(instruction)
-    size = costs.size_bytes(instruction.shape)
-    return BodyRow(
-        name=instruction.name,
-        opcode=instruction.opcode,
-        shape=str(instruction.shape),
-        operands=tuple(one.name for one in instruction.operands),
-        role=role,
-        result_bytes=size,
-        bytes_accessed=touched_bytes,
-        saved_bytes=size if role == "on chip" else 0,
-        flops=cost.flops,
-        transcendentals=cost.transcendentals,
-        scope=origin.scope,
-        op_name=origin.op_name,
-        source_file=origin.source_file,
-        source_line=origin.source_line,
-        stack_frame=origin.frame or None,
-    )
-
-
 _VMEM: Final = 1  # the memory space of TPU's vector memory
 
 
@@ -313,33 +261,23 @@ def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
     transcendentals and custom calls, which have no flops. None where the executions are unknown.
     The sum in `totals` leaves these rows out, and is a lower bound then.
     """
-    bandwidths: dict[int, tuple[Bound, float]] = {MAIN_SPACE: ("memory", chip.hbm_bytes_per_second)}
+    spaces: list[tuple[Bound, int, float]] = [("memory", MAIN_SPACE, chip.hbm_bytes_per_second)]
     if chip.vmem_bytes_per_second is not None:
-        bandwidths[_VMEM] = ("vmem", chip.vmem_bytes_per_second)
-    rows = tuple(_estimate(row, chip, bandwidths) for row in found.rows)
-    times = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
-    total = sum(times) if times or not rows else None
-    return FusionReport(replace(found.totals, estimated_seconds=total), rows)
-
-
-def _estimate(
-    row: FusionRow, chip: Chip, bandwidths: Mapping[int, tuple[Bound, float]]
-) -> FusionRow:
-    # The order breaks ties: memory before vmem before compute.
-    times: dict[Bound, float] = {"memory": row.memory_bytes / chip.hbm_bytes_per_second}
-    for space, size in row.memory_bytes_by_space:
-        if space in bandwidths:
-            bound, bytes_per_second = bandwidths[space]
-            times[bound] = size / bytes_per_second
-    products = pair_types(row.product_types, row.product_flops)
-    times["compute"] = weigh_flops(row.flops, products, chip) / chip.flops_per_second
-    bound = max(times, key=lambda name: times[name])
-    seconds = times[bound]
-    return replace(
-        row,
-        bound=bound if seconds else None,
-        estimated_seconds=None if row.executions is None else seconds * row.executions,
-    )
+        spaces.append(("vmem", _VMEM, chip.vmem_bytes_per_second))
+    rows = []
+    for row in found.rows:
+        # The order breaks ties: memory before vmem before compute.
+        sizes = {MAIN_SPACE: row.memory_bytes}
+        sizes.update((space, size) for space, size in row.memory_bytes_by_space)
+        times = {bound: sizes.get(space, 0) / speed for bound, space, speed in spaces}
+        products = pair_types(row.product_types, row.product_flops)
+        times["compute"] = weigh_flops(row.flops, products, chip) / chip.flops_per_second
+        bound = max(times, key=times.__getitem__)
+        seconds = None if row.executions is None else times[bound] * row.executions
+        rows.append(replace(row, bound=bound if times[bound] else None, estimated_seconds=seconds))
+    known = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
+    total = sum(known) if known or not rows else None
+    return FusionReport(replace(found.totals, estimated_seconds=total), tuple(rows))
 
 
 def estimate_call_times(rows: Iterable[CustomCallRow], chip: Chip) -> tuple[CustomCallRow, ...]:

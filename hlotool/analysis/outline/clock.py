@@ -78,16 +78,13 @@ class OutlineEvidence(Struct, frozen=True, dict=True):
         Others end in a fusion that carries them on, or in another computation.
         """
         asked = {*self.ends, *(row.name for row in self.ends.values())}
-        named: dict[str, Instruction] = {}
-        for one in self.module.instructions():
-            if one.full_name in asked:
-                named.setdefault(one.full_name, one)
-        found = set()
-        for name, row in self.ends.items():
-            done, begin = named.get(name), named.get(row.name)
-            if done is not None and begin is not None and done.opcode in ASYNC_DONES:
-                found |= {row.name} if done.computation is begin.computation else set()
-        return frozenset(found)
+        named = {one.full_name: one for one in self.module.instructions() if one.full_name in asked}
+        return frozenset(
+            row.name
+            for name, row in self.ends.items()
+            if named[name].opcode in ASYNC_DONES
+            if named[name].computation is named[row.name].computation
+        )
 
     @cached_property
     def trips(self) -> Mapping[Instruction, int | None]:

@@ -9,8 +9,8 @@ executions in one run of the entry, and include the rows below it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Sequence
-from typing import Annotated, Final
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,16 +21,16 @@ from hlotool.analysis.outline.tree import (
     SMALL,
     OutlineNode,
     OwnFigures,
+    TreeBuilder,
     add_up,
-    build_tree,
     is_work,
     join_work,
     list_collectives,
     merge_into,
     own_figures,
-    sum_known,
     write_step,
 )
+from hlotool.hlo.shape import sum_known
 from hlotool.table import (
     BYTES,
     COUNT,
@@ -248,79 +248,69 @@ def outline_program(
     `nesting` others hold are left out. Times are those of work at the peaks of the chip that
     `evidence.pricing` names: no launch latency, no overlap of work with work.
     """
-    nodes = build_tree(evidence)
+    nodes = TreeBuilder(evidence).build(evidence.module.entry)
     all_seconds = sum(node.seconds for node in nodes)
-    writer = _Writer(evidence.pricing, all_seconds, frozenset(only), nesting)
-    writer.write(_fold_tree(nodes, all_seconds))
-    return tuple(writer.rows)
+    found: list[_Listed] = []
+
+    def is_wanted(node: OutlineNode) -> bool:
+        return not only or node.kind in only or any(map(is_wanted, node.children))
+
+    def add(nodes: Iterable[OutlineNode], parent: int | None, depth: int) -> None:
+        for node in filter(is_wanted, nodes):
+            is_opened = nesting is None or depth < nesting
+            below = list(filter(is_wanted, node.children)) if is_opened else []
+            found.append(_Listed(node, below, len(found), parent, depth))
+            add(below, len(found) - 1, depth + 1)
+
+    add(_fold_tree(nodes, all_seconds), None, 0)
+    return tuple(_make_row(each, all_seconds, evidence.pricing) for each in found)
 
 
-class _Writer:
-    """Writes nodes as rows, one below the other."""
+class _Listed(NamedTuple):
+    """A node that has a row, with those listed below it."""
 
-    def __init__(
-        self, pricing: Pricing, all_seconds: float, only: frozenset[StepKind], nesting: int | None
-    ) -> None:
-        self.rows: list[OutlineRow] = []
-        self._pricing = pricing
-        self._all_seconds = all_seconds
-        self._only = only
-        self._nesting = nesting
+    node: OutlineNode
+    below: list[OutlineNode]
+    number: int
+    parent: int | None
+    depth: int
 
-    def write(
-        self, nodes: Sequence[OutlineNode], parent: int | None = None, depth: int = 0
-    ) -> None:
-        """Add rows for what is wanted of nodes, and below each for what it holds."""
-        for node in filter(self._is_wanted, nodes):
-            is_opened = self._nesting is None or depth < self._nesting
-            listed = list(filter(self._is_wanted, node.children)) if is_opened else []
-            number = len(self.rows)
-            self.rows.append(self._make_row(node, listed, parent, depth))
-            self.write(listed, number, depth + 1)
 
-    def _is_wanted(self, node: OutlineNode) -> bool:
-        if not self._only or node.kind in self._only:
-            return True
-        return any(map(self._is_wanted, node.children))
-
-    def _make_row(
-        self, node: OutlineNode, listed: Sequence[OutlineNode], parent: int | None, depth: int
-    ) -> OutlineRow:
-        sent = list(list_collectives(node))
-        wire_bytes = sum(row.known_wire_bytes_per_run for row in sent) if sent else None
-        exposed = sum(row.known_exposed_wire_bytes_per_run for row in sent)
-        is_known = all(row.exposed_share is not None for row in sent)
-        has_work = bool(node.cost.total_flops or node.cost.memory_bytes)
-        is_timed = self._pricing.is_timed
-        has_share = bool(node.seconds) and self._pricing.is_rated
-        return OutlineRow(
-            step=write_step(node),
-            count=node.count,
-            kind=node.kind,
-            time_share=node.seconds / self._all_seconds if has_share else None,
-            estimated_seconds=node.seconds if has_share and is_timed else None,
-            begins_seconds=node.begins_seconds if is_timed else None,
-            ends_seconds=node.ends_seconds if is_timed else None,
-            exposed_seconds=sum_known([row.exposed_seconds for row in sent])
-            if sent and is_timed
-            else None,
-            flops_per_run=node.cost.total_flops if has_work else None,
-            memory_bytes_per_run=node.cost.memory_bytes if has_work else None,
-            wire_bytes_per_run=wire_bytes,
-            exposed_share=exposed / wire_bytes if wire_bytes and is_known else None,
-            overlap_flops=node.collectives[0].overlap_flops if node.kind == "collective" else None,
-            executions=node.runs,
-            scope=share_path(node.scopes) if node.scopes else None,
-            number=len(self.rows),
-            parent=parent,
-            depth=depth,
-            names=tuple(node.names),
-            is_shown_elsewhere=node.is_shown_elsewhere,
-            is_flops_lower_bound=node.cost.is_total_lower_bound,
-            is_memory_lower_bound=node.cost.is_memory_lower_bound,
-            is_upper_bound=node.cost.is_upper_bound,
-            own=own_figures(node, listed, self._all_seconds, self._pricing),
-        )
+def _make_row(listed: _Listed, all_seconds: float, pricing: Pricing) -> OutlineRow:
+    node, is_timed = listed.node, pricing.is_timed
+    sent = list(list_collectives(node))
+    wire_bytes = sum(row.known_wire_bytes_per_run for row in sent) if sent else None
+    exposed = sum(row.known_exposed_wire_bytes_per_run for row in sent)
+    is_known = all(row.exposed_share is not None for row in sent)
+    waits = sum_known(row.exposed_seconds for row in sent) if sent and is_timed else None
+    has_work = bool(node.cost.total_flops or node.cost.memory_bytes)
+    has_share = bool(node.seconds) and pricing.is_rated
+    return OutlineRow(
+        step=write_step(node),
+        count=node.count,
+        kind=node.kind,
+        time_share=node.seconds / all_seconds if has_share else None,
+        estimated_seconds=node.seconds if has_share and is_timed else None,
+        begins_seconds=node.begins_seconds if is_timed else None,
+        ends_seconds=node.ends_seconds if is_timed else None,
+        exposed_seconds=waits,
+        flops_per_run=node.cost.total_flops if has_work else None,
+        memory_bytes_per_run=node.cost.memory_bytes if has_work else None,
+        wire_bytes_per_run=wire_bytes,
+        exposed_share=exposed / wire_bytes if wire_bytes and is_known else None,
+        overlap_flops=node.collectives[0].overlap_flops if node.kind == "collective" else None,
+        executions=node.runs,
+        scope=share_path(node.scopes) if node.scopes else None,
+        number=listed.number,
+        parent=listed.parent,
+        depth=listed.depth,
+        names=tuple(node.names),
+        is_shown_elsewhere=node.is_shown_elsewhere,
+        is_flops_lower_bound=node.cost.is_total_lower_bound,
+        is_memory_lower_bound=node.cost.is_memory_lower_bound,
+        is_upper_bound=node.cost.is_upper_bound,
+        own=own_figures(node, listed.below, all_seconds, pricing),
+    )
 
 
 def _fold_tree(nodes: Sequence[OutlineNode], all_seconds: float) -> list[OutlineNode]:

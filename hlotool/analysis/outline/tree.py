@@ -22,6 +22,7 @@ from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.origin import read_origin
 from hlotool.analysis.outline.clock import Clock, Duration, OutlineEvidence, StepKind, find_kind
 from hlotool.hlo import Computation, Instruction
+from hlotool.hlo.shape import sum_known
 from hlotool.table.names import fold_numbers, share_path
 from hlotool.table.words import list_some
 
@@ -75,31 +76,25 @@ class OutlineNode(Struct, eq=False, kw_only=True):
         )
 
 
-def build_tree(evidence: OutlineEvidence) -> list[OutlineNode]:
-    """Return the steps of the entry; those of a computation that is run twice stand where first.
+class TreeBuilder:
+    """Makes nodes of the steps of computations, in schedule order.
 
-    Where an asynchronous copy ends, work may wait for memory: that is a step, or part of the work
-    beside it. `Clock` says how long each takes; a part that nobody knows takes no time.
+    What is run twice stands where it is run first. Where an asynchronous copy ends, work may wait
+    for memory: that is a step, or part of the work beside it. `Clock` says how long each takes; a
+    part that nobody knows takes no time.
     """
-    return _TreeBuilder(evidence).build(evidence.module.entry, 0, 0.0)
-
-
-class _TreeBuilder:
-    """Walks computations in schedule order."""
 
     def __init__(self, evidence: OutlineEvidence) -> None:
         self._evidence = evidence
         self._clock = Clock(evidence)
         self._built: set[Computation] = set()
 
-    def build(self, computation: Computation, level: int, now: float) -> list[OutlineNode]:
+    def build(
+        self, computation: Computation, level: int = 0, now: float = 0.0
+    ) -> list[OutlineNode]:
         """Return the steps of a computation that first runs at a time."""
         self._built.add(computation)
-        return _nest_windows(list(self._list_steps(computation, level, now)))
-
-    def _list_steps(
-        self, computation: Computation, level: int, now: float
-    ) -> Iterator[OutlineNode]:
+        steps = []
         evidence = self._evidence
         runs = evidence.executions.of(computation)
         known = evidence.executions.lower_bound(computation)
@@ -129,7 +124,8 @@ class _TreeBuilder:
                     node.cost = self._count(evidence.costs.of(one), computation)
             now += taken.total
             node.ends_seconds = now
-            yield node
+            steps.append(node)
+        return _nest_windows(steps)
 
     def _find_wait(self, taken: Duration, known_runs: int) -> StepKind | None:
         """Say what the end of a copy is: a wait, with other work where it is short, or nothing."""
@@ -191,17 +187,16 @@ def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
     Where two such windows cross, neither in the other, the second keeps its done as a step: of
     `start a, start b, done a, done b` the window of `a` holds `start b`, and `done b` stands below.
     """
-    ends = _list_windows(steps)
+    ends = {
+        row.name: place
+        for place, step in enumerate(steps)
+        if step.kind == "wait"
+        for row in step.collectives
+    }
     open_lists: list[list[OutlineNode]] = [[]]
-    dropped = set(ends.values())
-    closing: list[int] = []
+    closing: list[int] = []  # where the open windows end, the innermost last
     for place, step in enumerate(steps):
-        if place not in dropped:
-            open_lists[-1].append(step)
-        if place in ends:
-            closing.append(ends[place])
-            open_lists.append([])
-        while closing and closing[-1] == place:
+        if closing and closing[-1] == place:
             closing.pop()
             inside = join_work(open_lists.pop(), _is_of_scope)
             window = open_lists[-1][-1]
@@ -209,27 +204,13 @@ def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
             window.ends_seconds = step.ends_seconds
             window.own_seconds += step.own_seconds
             add_up(window)
+            continue
+        open_lists[-1].append(step)
+        end = ends.get(step.collectives[0].name, -1) if step.kind == "collective" else -1
+        if place < end and (not closing or end < closing[-1]):
+            closing.append(end)
+            open_lists.append([])
     return join_work(open_lists[0], _is_of_scope)
-
-
-def _list_windows(steps: list[OutlineNode]) -> dict[int, int]:
-    """Return where windows begin and end, those that cross one begun before left out."""
-    done = {
-        row.name: place
-        for place, step in enumerate(steps)
-        if step.kind == "wait"
-        for row in step.collectives
-    }
-    found: dict[int, int] = {}
-    enclosing: list[int] = []
-    for place, step in enumerate(steps):
-        while enclosing and enclosing[-1] < place:
-            enclosing.pop()
-        end = done.get(step.collectives[0].name) if step.kind == "collective" else None
-        if end is not None and end > place and (not enclosing or end < enclosing[-1]):
-            found[place] = end
-            enclosing.append(end)
-    return found
 
 
 def _is_of_scope(last: OutlineNode, step: OutlineNode) -> bool:
@@ -356,8 +337,8 @@ def own_figures(
     memory = node.cost.memory_bytes - sum(each.cost.memory_bytes for each in listed)
     below = {row.name for each in listed for row in list_collectives(each)}
     sent = [row for row in list_collectives(node) if row.name not in below]
-    exposed = sum_known([row.exposed_seconds for row in sent]) if pricing.is_timed else None
-    wire = sum_known([row.wire_bytes_per_run for row in sent])
+    exposed = sum_known(row.exposed_seconds for row in sent) if pricing.is_timed else None
+    wire = sum_known(row.wire_bytes_per_run for row in sent)
     return OwnFigures(
         Own(seconds) if pricing.is_timed else None,
         None if exposed is None else Own(exposed),
@@ -374,9 +355,3 @@ def list_collectives(node: OutlineNode) -> Iterator[CollectiveRow]:
         yield from node.collectives
     for child in node.children:
         yield from list_collectives(child)
-
-
-def sum_known(values: Sequence[float | None]) -> float | None:
-    """Add values up; None where one of them is unknown."""
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None

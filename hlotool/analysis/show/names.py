@@ -15,7 +15,8 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.errors import UsageError
-from hlotool.hlo import Computation, Instruction, Module, Shape, TupleShape
+from hlotool.hlo import Computation, Instruction, Module, TupleShape
+from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import ShapeIndex
 from hlotool.table.names import find_folded, find_near, split_name
 from hlotool.table.words import join_words, list_some
@@ -50,28 +51,26 @@ class Names:
     @cached_property
     def folded(self) -> dict[str, list[Instruction]]:
         """The instructions whose names differ in numbers and endings alone, as tables fold them."""
-        found: dict[str, list[Instruction]] = {}
-        for one in self.module.instructions():
-            found.setdefault(split_name(one.name)[0], []).append(one)
-        return found
+        return _group((split_name(one.name)[0], one) for one in self.module.instructions())
 
     @cached_property
     def called(self) -> dict[str, list[Instruction]]:
         """The instructions of each name, full or short."""
-        found: dict[str, list[Instruction]] = {}
-        for one in self.module.instructions():
-            for name in {one.name, one.full_name}:
-                found.setdefault(name, []).append(one)
-        return found
+        listed = self.module.instructions()
+        return _group((name, one) for one in listed for name in {one.name, one.full_name})
 
     @cached_property
     def parameters(self) -> dict[str, list[Instruction]]:
         """The entry's parameters by the program's names for them."""
-        found: dict[str, list[Instruction]] = {}
-        for one in self.module.entry.parameters:
-            if name := one.metadata().op_name:
-                found.setdefault(name, []).append(one)
-        return found
+        listed = ((one.metadata().op_name, one) for one in self.module.entry.parameters)
+        return _group((name, one) for name, one in listed if name)
+
+
+def _group(named: Iterable[tuple[str, Instruction]]) -> dict[str, list[Instruction]]:
+    found: dict[str, list[Instruction]] = {}
+    for name, one in named:
+        found.setdefault(name, []).append(one)
+    return found
 
 
 def expect_meant(name: str, names: Names) -> Meant:
@@ -119,27 +118,10 @@ def _expect_part(name: str, index: ShapeIndex, whole: Meant) -> None:
     if index and not whole.instructions:
         raise UsageError(f"{name!r}: a computation has no parts; name its root.")
     for one in whole.instructions:
-        if not _has_part(one.shape, index):
+        if find_part(one.shape, index) is None:
             parts = len(one.shape.elements) if isinstance(one.shape, TupleShape) else 0
             is_what = f"a tuple of {parts}" if parts else "which is no tuple"
             raise UsageError(f"{name!r}: there is no such part in {one.full_name}, {is_what}.")
-
-
-def _has_part(shape: Shape, index: ShapeIndex) -> bool:
-    try:
-        part_of(shape, index)
-    except IndexError:
-        return False
-    return True
-
-
-def part_of(shape: Shape, index: ShapeIndex) -> Shape:
-    """Return the part of a tuple at an index, which is there."""
-    for number in index:
-        if not isinstance(shape, TupleShape):
-            raise IndexError(number)
-        shape = shape.elements[number]
-    return shape
 
 
 def _list_lines(file: str, module: Module) -> list[tuple[int, Instruction]]:
@@ -163,7 +145,7 @@ def _find_folded(name: str, wanted: str, names: Names) -> Meant | None:
     if not re.fullmatch(_INDEX, written):
         return None
     index = _read_index(written)
-    found = tuple(one for one in found if _has_part(one.shape, index))
+    found = tuple(one for one in found if find_part(one.shape, index) is not None)
     return Meant(name, found, index=index) if found else None
 
 

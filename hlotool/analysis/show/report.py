@@ -29,8 +29,7 @@ from hlotool.analysis.show.subjects import (
     ShowEvidence,
     SizeBytes,
     SubjectRow,
-    describe_computation,
-    describe_instruction,
+    describe_subject,
 )
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.buffers import Allocation, AllocationClass, BufferValue
@@ -69,12 +68,7 @@ def show_names(names: Iterable[str], hops: int, evidence: ShowEvidence) -> ShowR
     starts = (find_async_start(one) for one, _ in instructions)
     named = {one.full_name for one, _ in instructions}
     sent = named | {start.full_name for start in starts if start}
-    subjects = [
-        describe_instruction(one, each, evidence)
-        if isinstance(one, Instruction)
-        else describe_computation(one, each, evidence)
-        for one, each in wanted.items()
-    ]
+    subjects = [describe_subject(one, each, evidence) for one, each in wanted.items()]
     return ShowReport(
         add_stacks(subjects, evidence.module),
         memory,

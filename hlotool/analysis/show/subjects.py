@@ -12,25 +12,25 @@ from functools import cached_property
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.cost.report import CostReport
 from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.graph.calls import CallGraph
-from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.graph.executions import Executions, Runs
 from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
 from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.value_origins import ValueOrigins
 from hlotool.analysis.origin import Origin, Stack, StackFrame, read_origin
-from hlotool.analysis.show.names import Meant, Names, part_of
+from hlotool.analysis.show.names import Meant, Names
 from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.buffers import Allocation, BufferValue, format_position
 from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import OPCODES
+from hlotool.hlo.shape import find_part, sum_known
 from hlotool.hlo.values import ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
@@ -43,18 +43,6 @@ ShapeText: TypeAlias = Annotated[
 InstructionName: TypeAlias = Annotated[
     str, column("the instruction", heading="instruction", is_whole=True)
 ]
-
-
-class Runs(Struct, frozen=True):
-    """How often something runs in one run of the entry: `known`, or more if not `is_exact`."""
-
-    known: int = 0
-    is_exact: bool = True
-
-    @property
-    def count(self) -> int | None:
-        """The runs, None under a loop of unknown trip count."""
-        return self.known if self.is_exact else None
 
 
 class ShowEvidence(Struct, frozen=True, dict=True):
@@ -122,17 +110,17 @@ class ShowEvidence(Struct, frozen=True, dict=True):
         found: dict[Computation, Runs] = {}
         for one in reversed(self.graph.callees_first):
             if one in self.executions.counts:
-                known = self.executions.lower_bound(one)
-                found[one] = Runs(known, self.executions.of(one) is not None)
+                runs = self.executions.of(one), self.executions.lower_bound(one)
+                found[one] = Runs(*runs, self.executions.is_conditional(one))
             else:
                 above = [found[each.computation] for each in self.callers.get(one, ())]
-                found[one] = Runs(
-                    sum(each.known for each in above), all(each.is_exact for each in above)
-                )
+                exact = sum_known(each.exact for each in above)
+                found[one] = Runs(exact, sum(each.known for each in above), is_conditional=False)
         return found
 
 
 SubjectKind: TypeAlias = Literal["instruction", "computation"]
+_NEVER: Final = Runs(0, 0, is_conditional=False)
 _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
 _MAKERS: Final = frozenset(("own", "maker"))  # who tells where a part comes from, not for what
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
@@ -243,40 +231,62 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     ]
 
 
-class _Subject(Struct, frozen=True, kw_only=True):
-    """What instructions and computations say of themselves in different ways."""
-
-    name: str
-    instruction: Instruction | None  # None of a computation
-    shape: Shape
-    place: Computation  # the one whose runs count
-    once: Cost
-    in_a_run: Cost  # of one execution, loops in it with all their rounds
-    instruction_count: int | None
-    definition: tuple[str, ...]
-    origin: Origin
-    time: JoinedTime = JoinedTime()
-
-
-def describe_instruction(
-    instruction: Instruction, meant: Meant, evidence: ShowEvidence
+def describe_subject(
+    subject: Instruction | Computation, meant: Meant, evidence: ShowEvidence
 ) -> SubjectRow:
-    """Say what an instruction, or a part of its tuple, is, where it runs and what it costs."""
-    called = instruction.called_computations()
-    inside = [one for each in called for one in each.instructions]
-    subject = _Subject(
-        name=format_position(instruction.full_name, meant.index),
-        instruction=instruction,
-        shape=part_of(instruction.shape, meant.index or ()),
-        place=instruction.computation,
-        once=evidence.costs.of(instruction),
-        in_a_run=evidence.costs.of_all_rounds(instruction),
-        instruction_count=len(inside) if called else None,
-        definition=_write_definition(instruction, meant.index),
-        origin=_read_part_origin(instruction, inside, meant.index, evidence),
-        time=join_times(evidence.measured, (instruction.name,)),
+    """Say what an instruction, a part of its tuple or a computation is, where it runs, its cost."""
+    costs = evidence.costs
+    if isinstance(subject, Computation):
+        one, place, shape, name = None, subject, subject.root.shape, subject.name
+        inside = subject.instructions
+        once, in_a_run = costs.of_computation(place), costs.of_computation_all_rounds(place)
+        given = ", ".join(f"{each.name}: {each.shape}" for each in subject.parameters)
+        definition: tuple[str, ...] = (f"{name} ({given}) -> {shape}",)
+        origin = replace(read_origin(subject.root, inside), op_name=None)
+        time = JoinedTime()
+    else:
+        one, place, index = subject, subject.computation, meant.index
+        shape = find_part(one.shape, index or ()) or one.shape  # a name means what is there
+        name = format_position(one.full_name, index)
+        inside = [each for called in one.called_computations() for each in called.instructions]
+        once, in_a_run = costs.of(one), costs.of_all_rounds(one)
+        definition = _write_definition(one, shape, index)
+        origin = _read_part_origin(one, inside, index, evidence)
+        time = join_times(evidence.measured, (one.name,))
+    runs = evidence.runs.get(place, _NEVER)
+    run = in_a_run.times(runs.known, is_exact=runs.exact is not None)
+    # Inside a fusion or a reducer nothing crosses memory.
+    is_inside = one is not None and place not in evidence.executions.counts
+    memory_per_run = 0 if is_inside else run.memory_bytes
+    return SubjectRow(
+        name=name,
+        subject_kind="instruction" if one else "computation",
+        asked=meant.name,
+        opcode=one.opcode if one else None,
+        shape=str(shape),
+        size_bytes=costs.find_size_bytes(shape),
+        executions=runs.exact,
+        known_executions=runs.known,
+        flops_per_run=run.total_flops,
+        flops_share=_share(run.total_flops, evidence.cost.total_flops_per_run),
+        memory_bytes_per_run=memory_per_run,
+        memory_share=_share(memory_per_run, evidence.cost.memory_bytes_per_run),
+        measured_count=time.count,
+        measured_seconds=time.seconds,
+        flops=once.total_flops,
+        memory_bytes=0 if is_inside else once.memory_bytes,
+        computation=place.name if one else None,
+        call_path=_call_path(place, evidence),
+        caller_count=len(evidence.callers.get(place, [])),
+        instruction_count=None if one and not one.called_computations() else len(inside),
+        definition=definition,
+        is_lower_bound=run.is_lower_bound,
+        is_flops_lower_bound=run.is_total_lower_bound,
+        is_memory_lower_bound=run.is_memory_lower_bound,
+        is_conditional=runs.is_conditional,
+        is_upper_bound=run.is_upper_bound or runs.is_conditional,
+        **asdict(origin),
     )
-    return _describe(subject, meant, evidence)
 
 
 def _read_part_origin(
@@ -299,7 +309,7 @@ def _read_part_origin(
         whole = replace(whole, scope=part.scope)
     if part.source_from in _MAKERS:
         file, line = part.source_file, part.source_line
-        whole = replace(whole, source_file=file, source_line=line, frame=part.stack_frame or 0)
+        whole = replace(whole, source_file=file, source_line=line, stack_frame=part.stack_frame)
     return whole
 
 
@@ -307,7 +317,9 @@ def _read_part_origin(
 _LEFT_OUT: Final = frozenset(("metadata", "sharding", "frontend_attributes", "origin"))
 
 
-def _write_definition(instruction: Instruction, index: ShapeIndex | None) -> tuple[str, ...]:
+def _write_definition(
+    instruction: Instruction, shape: Shape, index: ShapeIndex | None
+) -> tuple[str, ...]:
     """Return `name = shape opcode(operands)` and, a line each, the attributes.
 
     Operands are names, shapes are without layout. Metadata is left out. Of a part of a tuple it is
@@ -316,76 +328,13 @@ def _write_definition(instruction: Instruction, index: ShapeIndex | None) -> tup
     inside = ", ".join(one.name for one in instruction.operands) or instruction.literal
     root = "ROOT " if instruction.is_root else ""
     name = format_position(instruction.name, index) if index else instruction.name
-    shape = f"{part_of(instruction.shape, index or ())}{' of' if index else ''}"
+    of = " of" if index else ""
     attributes = (
         f"{key}={' '.join(text.split())}"
         for key, text in instruction.attributes.items()
         if key not in _LEFT_OUT
     )
-    return (f"{root}{name} = {shape} {instruction.opcode}({inside})", *attributes)
-
-
-def describe_computation(
-    computation: Computation, meant: Meant, evidence: ShowEvidence
-) -> SubjectRow:
-    """Say what a computation is, where it runs and what it costs."""
-    given = ", ".join(f"{one.name}: {one.shape}" for one in computation.parameters)
-    subject = _Subject(
-        name=computation.name,
-        instruction=None,
-        shape=computation.root.shape,
-        place=computation,
-        once=evidence.costs.of_computation(computation),
-        in_a_run=evidence.costs.of_computation_all_rounds(computation),
-        instruction_count=len(computation.instructions),
-        definition=(f"{computation.name} ({given}) -> {computation.root.shape}",),
-        origin=read_origin(computation.root, computation.instructions),
-    )
-    return _describe(subject, meant, evidence)
-
-
-def _describe(subject: _Subject, meant: Meant, evidence: ShowEvidence) -> SubjectRow:
-    """Put the row together: all that is the same for instructions and computations."""
-    place, once, origin, one = subject.place, subject.once, subject.origin, subject.instruction
-    runs = evidence.runs.get(place, Runs())
-    run = subject.in_a_run.times(runs.known, is_exact=runs.is_exact)
-    is_conditional = evidence.executions.is_conditional(place)
-    # Inside a fusion or a reducer nothing crosses memory.
-    is_inside = one is not None and place not in evidence.executions.counts
-    memory_per_run = 0 if is_inside else run.memory_bytes
-    return SubjectRow(
-        name=subject.name,
-        subject_kind="instruction" if one else "computation",
-        asked=meant.name,
-        opcode=one.opcode if one else None,
-        shape=str(subject.shape),
-        size_bytes=evidence.costs.find_size_bytes(subject.shape),
-        executions=runs.known if runs.is_exact else None,
-        known_executions=runs.known,
-        flops_per_run=run.total_flops,
-        flops_share=_share(run.total_flops, evidence.cost.total_flops_per_run),
-        memory_bytes_per_run=memory_per_run,
-        memory_share=_share(memory_per_run, evidence.cost.memory_bytes_per_run),
-        measured_count=subject.time.count,
-        measured_seconds=subject.time.seconds,
-        flops=once.total_flops,
-        memory_bytes=0 if is_inside else once.memory_bytes,
-        computation=place.name if one else None,
-        call_path=_call_path(place, evidence),
-        caller_count=len(evidence.callers.get(place, [])),
-        instruction_count=subject.instruction_count,
-        definition=subject.definition,
-        scope=origin.scope,
-        op_name=origin.op_name if one else None,
-        source_file=origin.source_file,
-        source_line=origin.source_line,
-        stack_frame=origin.frame or None,
-        is_lower_bound=run.is_lower_bound,
-        is_flops_lower_bound=run.is_total_lower_bound,
-        is_memory_lower_bound=run.is_memory_lower_bound,
-        is_conditional=is_conditional,
-        is_upper_bound=run.is_upper_bound or is_conditional,
-    )
+    return (f"{root}{name} = {shape}{of} {instruction.opcode}({inside})", *attributes)
 
 
 def _call_path(computation: Computation, evidence: ShowEvidence) -> tuple[str, ...]:
