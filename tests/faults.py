@@ -79,7 +79,7 @@ FAULTS: Final = (
     Fault("cost", "_join(parts, max, is_upper", "_join(parts, sum, is_upper"),
     Fault("cost", "* (lhs.dims[labels.lhs_batch] // batch_groups)", "* lhs.dims[labels.lhs_batch]"),
     Fault("cost", "max(0, -(offset // step))", "max(0, -offset // step)"),
-    Fault("fusions", "moved[number] += size * runs", "moved[number] += size"),
+    Fault("fusions", "moved[key] += size * runs", "moved[key] += size"),
     Fault("fusions", "* (len(repeats) - 1)", "* len(repeats)"),
     Fault("graph", "sum(one.known for one in all_parts)", "max(one.known for one in all_parts)"),
     Fault("graph", "(depth + 1, call.caller) if is_loop", "(depth, call.caller) if is_loop"),
