@@ -30,7 +30,7 @@ from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.buffers import Allocation, BufferValue, format_position
 from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import OPCODES
-from hlotool.hlo.shape import find_part, sum_known
+from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
@@ -110,17 +110,15 @@ class ShowEvidence(Struct, frozen=True, dict=True):
         found: dict[Computation, Runs] = {}
         for one in reversed(self.graph.callees_first):
             if one in self.executions.counts:
-                runs = self.executions.of(one), self.executions.lower_bound(one)
-                found[one] = Runs(*runs, self.executions.is_conditional(one))
+                found[one] = self.executions.counts[one]
             else:
                 above = [found[each.computation] for each in self.callers.get(one, ())]
-                exact = sum_known(each.exact for each in above)
-                found[one] = Runs(exact, sum(each.known for each in above), is_conditional=False)
+                is_exact = all(each.is_exact for each in above)
+                found[one] = Runs(sum(each.known for each in above), is_exact)
         return found
 
 
 SubjectKind: TypeAlias = Literal["instruction", "computation"]
-_NEVER: Final = Runs(0, 0, is_conditional=False)
 _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
 _MAKERS: Final = frozenset(("own", "maker"))  # who tells where a part comes from, not for what
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
@@ -253,8 +251,8 @@ def describe_subject(
         definition = _write_definition(one, shape, index)
         origin = _read_part_origin(one, inside, index, evidence)
         time = join_times(evidence.measured, (one.name,))
-    runs = evidence.runs.get(place, _NEVER)
-    run = in_a_run.times(runs.known, is_exact=runs.exact is not None)
+    runs = evidence.runs.get(place, Runs())
+    run = in_a_run.times(runs.known, is_exact=runs.is_exact)
     # Inside a fusion or a reducer nothing crosses memory.
     is_inside = one is not None and place not in evidence.executions.counts
     memory_per_run = 0 if is_inside else run.memory_bytes
