@@ -21,7 +21,6 @@ from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import merge
 from typing import Final
 
 from msgspec import Struct, field
@@ -210,7 +209,7 @@ class _Sums(Struct, eq=False):
         totals: Counter[str] = Counter()
         alone: Counter[str] = Counter()
         for (device, owner), spans in self.steps.items():
-            lasted, exposed = measure_alone(spans, busy[device])
+            lasted, exposed = spans.measure(busy[device])
             totals[owner] += lasted
             alone[owner] += exposed
         return {
@@ -327,37 +326,25 @@ class Spans:
         self._begins.append(begin)
         self._ends.append(end)
 
-    def union(self) -> Iterator[tuple[int, int]]:
-        """Yield the spans in order, those that touch as one."""
-        begins, ends, base = self._begins, self._ends, self._base or 0
-        order: Iterable[int] = range(len(begins))
+    def join(self) -> None:
+        """Put the spans in order, those that touch as one: as if they had come so."""
         if not self._is_sorted:
-            order = sorted(order, key=begins.__getitem__)
-        return _join((base + begins[number], base + ends[number]) for number in order)
+            base, spans = self._base or 0, sorted(zip(self._begins, self._ends, strict=True))
+            self._begins, self._ends, self._is_sorted = array("q"), array("q"), True
+            for begin, end in spans:
+                self.add(base + begin, base + end)
 
-
-def _join(spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield spans that are in order, those that touch as one."""
-    first = next(spans, None)
-    if first is None:
-        return
-    low, high = first
-    for begin, end in spans:
-        if begin > high:
-            yield low, high
-            low, high = begin, end
-        else:
-            high = max(high, end)
-    yield low, high
-
-
-def measure_alone(spans: Spans, others: Spans) -> tuple[int, int]:
-    """Return how long spans last, and how much of that time none of the others does.
-
-    What all together last longer than the others do is the time of the spans alone.
-    """
-    both = _join(merge(spans.union(), others.union()))
-    total, beside, together = (
-        sum(end - begin for begin, end in each) for each in (spans.union(), others.union(), both)
-    )
-    return total, together - beside
+    def measure(self, others: Spans) -> tuple[int, int]:
+        """Return how long these last, and how much of that time none of the others does."""
+        self.join()
+        others.join()
+        base, ends, begins = others._base or 0, others._ends, others._begins
+        total = beside = 0
+        for begin, end in zip(self._begins, self._ends, strict=True):
+            total += end - begin
+            low, high = ((self._base or 0) + each - base for each in (begin, end))
+            at = bisect_right(ends, low)
+            while at < len(ends) and begins[at] < high:
+                beside += min(high, ends[at]) - max(low, begins[at])
+                at += 1
+        return total, total - beside
