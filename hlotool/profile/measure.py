@@ -20,7 +20,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -54,52 +54,40 @@ _DERIVED: Final = re.compile(
 )
 
 
-class MeasuredProgram(Struct, frozen=True):
-    """A program that a profile names, and its times if any event is of it."""
-
-    path: str  # the file that its proto lies in
-    label: Label
-    data: bytes
-    measured: Measurement | None
-
-
 def read_profiles(
-    profiles: Sequence[tuple[str, str, bytes]], protos: Iterable[tuple[str, bytes]]
-) -> list[MeasuredProgram]:
+    spaces: Sequence[Space], protos: Iterable[tuple[str, bytes]]
+) -> list[tuple[ProfiledProgram, Measurement | None]]:
     """Return the programs of the profiles of one run, and of the protos beside them, by paths.
 
-    A profile has a name for errors as well. Programs of several hosts are joined by name and
-    number; the first one's proto stands. Events of devices win over those of hosts, which launched
-    them. Raises InputError where a profile is broken, or none holds a program.
+    Each with its times, None where no event is of it. Programs of several hosts are joined by name
+    and number; the first one's proto stands. Events of devices win over those of hosts, which
+    launched them. Raises InputError where a profile is broken, or none holds a program.
     """
-    spaces = [Space(data, name) for _, name, data in profiles]
-    found: dict[Label, tuple[str, ProfiledProgram]] = {}
-    for (path, _, _), space in zip(profiles, spaces, strict=True):
+    found: dict[Label, ProfiledProgram] = {}
+    for space in spaces:
         for program in list_programs(space):
-            found.setdefault(program.label, (path, program))
+            found.setdefault(program.label, program)
     for path, data in protos:
-        program = make_program(read_label(os.path.basename(path).partition(PROTO_ENDING)[0]), data)
+        called = read_label(os.path.basename(path).partition(PROTO_ENDING)[0])
+        program = make_program(path, called, data)
         label = program.label
         names = {known.name for known in found}
         if label not in found and not (label.program is None and label.name in names):
-            found[label] = path, program
+            found[label] = program
     if not found:
         size = sum(len(space.data) for space in spaces)
         raise InputError(
             f"{spaces[0].name}: this is a profile of {size:,} bytes, and none of its planes holds "
             "the HLO of a program; was it taken with enable_hlo_proto off?"
         )
-    programs = [program for _, program in found.values()]
+    programs = found.values()
     devices, hosts = _Tally(programs), _Tally(programs)
     for space in spaces:
         for plane in space.planes():
             if plane.name != METADATA_PLANE:
                 tally = devices if _DEVICE.match(plane.name) else hosts
                 tally.add(_list_events(space, plane), space.name)
-    return [
-        MeasuredProgram(path, one.label, one.data, devices.measure(one) or hosts.measure(one))
-        for path, one in found.values()
-    ]
+    return [(one, devices.measure(one) or hosts.measure(one)) for one in programs]
 
 
 class Occurrence(Struct, frozen=True):
@@ -234,7 +222,7 @@ class _Sums(Struct, eq=False):
 class _Tally:
     """Adds up events of the programs of one run of a profiler."""
 
-    def __init__(self, programs: Sequence[ProfiledProgram]) -> None:
+    def __init__(self, programs: Collection[ProfiledProgram]) -> None:
         self._sums = {each.label: _Sums(each) for each in programs}
         # What tells a program where an event has a part of its label: what no other has.
         names = Counter(label.name for label in self._sums)

@@ -63,9 +63,10 @@ class Line(Struct, frozen=True):
 class Space:
     """The bytes of a profile; `name` is the file's, for errors. All raises InputError."""
 
-    def __init__(self, data: bytes, name: str) -> None:
-        self.data = data
+    def __init__(self, path: str, name: str, data: bytes) -> None:
+        self.path = path
         self.name = name
+        self.data = data
 
     def planes(self) -> Iterator[Plane]:
         """Yield the planes in the order of the file."""
@@ -221,6 +222,7 @@ class Label(Struct, frozen=True):
 class ProfiledProgram(Struct, frozen=True):
     """A program of a profile: its proto, and the roles of its instructions."""
 
+    path: str  # the file that the proto lies in
     label: Label
     data: bytes
     roles: Roles
@@ -256,14 +258,14 @@ def list_programs(space: Space) -> Iterator[ProfiledProgram]:
             for stat in one.stats:
                 if names.get(stat.metadata_id) not in _PROTO_STATS or not stat.bytes_value:
                     continue
-                found = make_program(read_label(one.name), stat.bytes_value)
+                found = make_program(space.path, read_label(one.name), stat.bytes_value)
                 key = (found.label, len(found.data))
                 if key not in seen:
                     seen.add(key)
                     yield found
 
 
-def make_program(label: Label, data: bytes) -> ProfiledProgram:
+def make_program(path: str, label: Label, data: bytes) -> ProfiledProgram:
     """Return a program; the error of a broken proto is met by who reads it."""
     roles = Roles({}, frozenset(), frozenset())
     head = find_proto_head(data)
@@ -271,7 +273,7 @@ def make_program(label: Label, data: bytes) -> ProfiledProgram:
         label = Label(head.module_name, label.program)
         with suppress(InputError, DecodeError):
             roles = _find_roles(decode_module(data, head, "").module)
-    return ProfiledProgram(label, data, roles)
+    return ProfiledProgram(path, label, data, roles)
 
 
 def _find_roles(module: HloModuleProto) -> Roles:
