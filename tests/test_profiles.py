@@ -16,7 +16,7 @@ from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.dump.find import resolve_inputs
 from hlotool.errors import HlotoolError, MissingPackageError
 from hlotool.hlo.measurement import Measurement
-from hlotool.profile.measure import Spans, measure_alone
+from hlotool.profile.measure import Spans
 from hlotool.proto.kind import is_profile
 
 FOLDER = TESTDATA / "profiles/cpu"
@@ -359,4 +359,4 @@ def test_time_alone(
     for target, source in zip(filled, (spans, others), strict=True):
         for begin, end in source:
             target.add(begin, end)
-    assert measure_alone(*filled) == (lasts, alone)
+    assert filled[0].measure(filled[1]) == (lasts, alone)

@@ -13,7 +13,7 @@ from dump_files import TESTDATA
 from linear import assert_linear
 
 from hlotool.errors import InputError
-from hlotool.proto.decode import decode_module, print_module
+from hlotool.proto.decode import decode_module
 from hlotool.proto.kind import find_proto_head
 from hlotool.proto.messages import HloModuleProto
 
@@ -28,7 +28,7 @@ BROKEN = re.compile(r"x: the protobuf is broken at byte ([\d,]+) of ([\d,]+): .+
 def read(data: bytes) -> str | None:
     """Return the text of a proto, None if it is none any more."""
     head = find_proto_head(data)
-    return None if head is None else print_module(decode_module(data, head, "x"), "x")
+    return None if head is None else decode_module(data, head, "x").print_module("x")
 
 
 def find_refusal(data: bytes) -> str | None:

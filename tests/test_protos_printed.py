@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from dump_files import TESTDATA, find_table_cases
 
-from hlotool.proto.decode import decode_module, print_head, print_module
+from hlotool.proto.decode import decode_module
 from hlotool.proto.kind import find_proto_head
 from hlotool.proto.messages import HloModuleProto
 
@@ -49,7 +49,7 @@ for number, path in enumerate(sys.stdin.read().splitlines()):
 def print_proto(data: bytes) -> str:
     head = find_proto_head(data)
     assert head is not None
-    return print_module(decode_module(data, head, "x"), "x")
+    return decode_module(data, head, "x").print_module("x")
 
 
 def test_there_are_protos() -> None:
@@ -69,10 +69,10 @@ def test_the_head_is_the_first_line(path: Path) -> None:
     head = find_proto_head(data)
     assert head is not None
     decoded = decode_module(data, head, "x")
-    line = print_head(decoded)
+    line = decoded.print_head()
     # What is proved, or said to be unknown, stands in the head alone.
     said = re.sub(r", (?:replica_count|num_partitions)=(?:\?|\d+)", "", line)
-    printed = print_module(decoded, "x").partition("\n")[0]
+    printed = decoded.print_module("x").partition("\n")[0]
     assert re.sub(r", (?:replica_count|num_partitions)=\d+", "", printed).startswith(said)
     assert line.startswith(f"HloModule {head.module_name}")
 

@@ -241,26 +241,19 @@ class _Stream:
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self.left_bytes = _MAX_HEADER_BYTES  # that may be read until this is set anew
         self._blocks = blocks
-        self._rest = memoryview(b"")
+        self._rest = bytearray()
         self._total = 0
 
     def read(self, size: int) -> bytes:
         """Return the next bytes, fewer only at the end."""
-        data = bytearray()
-        while len(data) < size and self._has_more():
-            part = self._rest[: size - len(data)]
-            self._rest = self._rest[len(part) :]
-            data += part
+        while len(self._rest) < size and (block := next(self._blocks, None)) is not None:
+            self._rest += block
+        data = bytes(self._rest[:size])
+        del self._rest[:size]  # moves nothing: a bytearray remembers where it begins
         self.left_bytes -= len(data)
         self._total += len(data)
         if self.left_bytes < 0:
             raise OSError("the tar archive is damaged: what describes a member is too long")
         if self._total > MAX_UNPACKED_BYTES:
             raise OSError(_too_much(MAX_UNPACKED_BYTES))
-        return bytes(data)
-
-    def _has_more(self) -> bool:
-        """Whether any bytes are left; they are then at hand. A block may be empty."""
-        while not self._rest and (block := next(self._blocks, None)) is not None:
-            self._rest = memoryview(block)
-        return bool(self._rest)
+        return data

@@ -15,32 +15,39 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import BinaryIO, Final, Protocol
 
+from msgspec import Struct
+
 from hlotool.dump.text_kind import HOW_TO_DUMP
 from hlotool.errors import InputError
 from hlotool.proto.kind import find_proto_head, is_profile, is_usage_report
 
 UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNPACK: Final = "; unpack it and give the directory"
-_ONCE: Final = "compressed twice; unpack it once"
 _OTHERWISE: Final = "; unpack it, or compress it with gzip, bzip2, xz or zstd"
 _NO_TEXT: Final = "; hlotool reads text"
-_MAGIC: Final = (
-    (b"PK\x03\x04", f"a zip archive{_UNPACK}"),
-    (b"7z\xbc\xaf\x27\x1c", f"a 7z archive{_UNPACK}"),
-    (b"BZh", _ONCE),
-    (b"\x04\x22\x4d\x18", f"compressed with lz4{_OTHERWISE}"),
-    (b"\x1f\x8b", _ONCE),
-    (b"\xfd7zXZ\x00", _ONCE),
-    (b"\x28\xb5\x2f\xfd", _ONCE),
-    (b"\x7fELF", f"machine code (ELF){_NO_TEXT}"),
-    (b"BC\xc0\xde", f"LLVM bitcode{_NO_TEXT}"),
-    (b"ML\xefR", f"MLIR bytecode{_NO_TEXT}"),
-    (b"\x80\x04\x95", f"a Python pickle{_NO_TEXT}"),
-    (b"\x80\x05\x95", f"a Python pickle{_NO_TEXT}"),
-    (b"SQLite format 3\x00", f"an SQLite database{_NO_TEXT}"),
-    (b"\x89PNG", f"a picture{_NO_TEXT}"),
-    (b"%PDF", f"a PDF document{_NO_TEXT}"),
-)
+_GZIP: Final = b"\x1f\x8b"
+_XZ: Final = b"\xfd7zXZ\x00"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_BZIP2: Final = b"BZh"
+_COMPRESSIONS: Final = (_GZIP, _XZ, _ZSTD, _BZIP2)
+_BINARY: Final = {
+    b"PK\x03\x04": f"a zip archive{_UNPACK}",
+    b"7z\xbc\xaf\x27\x1c": f"a 7z archive{_UNPACK}",
+    b"\x04\x22\x4d\x18": f"compressed with lz4{_OTHERWISE}",
+    **dict.fromkeys(_COMPRESSIONS, "compressed twice; unpack it once"),
+    b"\x7fELF": f"machine code (ELF){_NO_TEXT}",
+    b"BC\xc0\xde": f"LLVM bitcode{_NO_TEXT}",
+    b"ML\xefR": f"MLIR bytecode{_NO_TEXT}",
+    b"\x80\x04\x95": f"a Python pickle{_NO_TEXT}",
+    b"\x80\x05\x95": f"a Python pickle{_NO_TEXT}",
+    b"SQLite format 3\x00": f"an SQLite database{_NO_TEXT}",
+    b"\x89PNG": f"a picture{_NO_TEXT}",
+    b"%PDF": f"a PDF document{_NO_TEXT}",
+}
+_FIRST_BLOCK_BYTES: Final = 1 << 10
+_LAST_BLOCK_BYTES: Final = 1 << 20
+TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
+_ZEROS: Final = re.compile(rb"\x00*+")
 
 
 def refuse_binary(data: bytes, name: str) -> None:
@@ -68,7 +75,7 @@ def find_binary_kind(data: bytes) -> str | None:
     """
     if data.startswith(UTF16_MARKS):
         return None
-    for magic, what in _MAGIC:
+    for magic, what in _BINARY.items():
         if data.startswith(magic):
             return what
     if is_tar(data):
@@ -78,17 +85,6 @@ def find_binary_kind(data: bytes) -> str | None:
     if b"\x00" not in data or find_proto_head(data) is not None or is_usage_report(data):
         return None
     return f"a binary file{_NO_TEXT}"
-
-
-_GZIP: Final = b"\x1f\x8b"
-_XZ: Final = b"\xfd7zXZ\x00"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
-_BZIP2: Final = b"BZh"
-_MAGIC_COMPRESSION: Final = (_GZIP, _XZ, _ZSTD, _BZIP2)
-_FIRST_BLOCK_BYTES: Final = 1 << 10
-_LAST_BLOCK_BYTES: Final = 1 << 20
-TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
-_ZEROS: Final = re.compile(rb"\x00*+")
 
 
 class _Decompressor(Protocol):
@@ -103,13 +99,13 @@ class _Decompressor(Protocol):
 
 def find_compression(data: bytes) -> bytes | None:
     """Return the first bytes that tell how data is compressed, None if it is not."""
-    return next((each for each in _MAGIC_COMPRESSION if data.startswith(each)), None)
+    return next((each for each in _COMPRESSIONS if data.startswith(each)), None)
 
 
 def unpack_blocks(data: bytes, name: str) -> Iterator[bytes]:
     """Yield what compressed data holds, in blocks."""
     magic = find_compression(data)
-    return _unpack(data, magic, _choose_decompressor(magic, name)) if magic else iter((data,))
+    return _unpack(data, _choose_format(magic, name)) if magic else iter((data,))
 
 
 def decompress(data: bytes, name: str) -> bytes:
@@ -125,7 +121,7 @@ def decompress(data: bytes, name: str) -> bytes:
     blocks: list[bytes] = []
     size, is_text = 0, False
     try:
-        for block in _unpack(data, magic, _choose_decompressor(magic, name)):
+        for block in _unpack(data, _choose_format(magic, name)):
             blocks.append(block)
             size += len(block)
             if not is_text and size >= TELLING_BYTES:
@@ -150,11 +146,12 @@ def read_decompressed(file: BinaryIO, limit_bytes: int, name: str) -> bytes:
     magic = find_compression(data)
     if magic is None:
         return data + file.read(limit_bytes - len(data))
-    member = _choose_decompressor(magic, name)()
+    form = _choose_format(magic, name)
+    member = form.open()
     blocks: list[bytes] = []
     size = 0
     while data and size < limit_bytes and not member.eof:
-        blocks.append(member.decompress(memoryview(data)))
+        blocks.append(form.feed(member, memoryview(data)))
         size += len(blocks[-1])
         data = file.read(_FIRST_BLOCK_BYTES)
     return b"".join(blocks)[:limit_bytes]
@@ -175,19 +172,19 @@ def describe_error(error: Exception) -> str:
     return f"{getattr(error, 'strerror', None) or error}."
 
 
-def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Decompressor]) -> Iterator[bytes]:
+def _unpack(data: bytes, form: _Format) -> Iterator[bytes]:
     """Unpack all members of a file; zeros after a member are padding.
 
     Reads in blocks that start small and grow, so that a file of many members takes linear
     time, however small they are: what was read beyond a member's end is copied.
     """
     view, position = memoryview(data), 0
-    while data.startswith(magic, position):
-        member, size = new_member(), _FIRST_BLOCK_BYTES
+    while data.startswith(form.magic, position):
+        member, size = form.open(), _FIRST_BLOCK_BYTES
         while not member.eof:
             if position >= len(data):
                 raise EOFError
-            yield member.decompress(view[position : position + size])
+            yield form.feed(member, view[position : position + size])
             position += size
             size = min(2 * size, _LAST_BLOCK_BYTES)
         position = min(position, len(data)) - len(member.unused_data)
@@ -197,45 +194,34 @@ def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Decompressor]) 
         raise OSError(f"{len(data) - position} bytes of something else follow the compressed data")
 
 
-def _choose_decompressor(magic: bytes, name: str) -> Callable[[], _Decompressor]:
-    """Return what makes a new decompressor for one member of a format."""
+class _Format(Struct, frozen=True):
+    """A way of compression: what unpacks one member of a file, and what that raises."""
+
+    magic: bytes
+    open: Callable[[], _Decompressor]
+    error: type[Exception] = zlib.error
+
+    def feed(self, member: _Decompressor, data: memoryview) -> bytes:
+        """Unpack the next part of a member; its errors are those of gzip."""
+        try:
+            return member.decompress(data)
+        except self.error as error:
+            raise zlib.error(str(error)) from error
+
+
+def _choose_format(magic: bytes, name: str) -> _Format:
     if magic == _GZIP:
-        return lambda: zlib.decompressobj(wbits=31)
+        return _Format(magic, lambda: zlib.decompressobj(wbits=31))
     if magic == _XZ:
         import lzma  # noqa: PLC0415  start-up time
 
-        return lambda: _Guarded(lzma.LZMADecompressor(lzma.FORMAT_XZ), lzma.LZMAError)
+        return _Format(magic, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), lzma.LZMAError)
     if magic == _BZIP2:
         import bz2  # noqa: PLC0415  the same
 
-        return lambda: _Guarded(bz2.BZ2Decompressor(), OSError)
+        return _Format(magic, bz2.BZ2Decompressor, OSError)
     zstandard = _zstandard(name)
-    return lambda: _Guarded(zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError)
-
-
-class _Guarded:
-    """A member of another format whose errors are those of gzip."""
-
-    def __init__(self, member: _Decompressor, error: type[Exception]) -> None:
-        self._member = member
-        self._error = error
-
-    @property
-    def eof(self) -> bool:
-        """Whether the member is complete."""
-        return bool(self._member.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        """What was fed beyond the end of the member."""
-        return bytes(self._member.unused_data)
-
-    def decompress(self, data: memoryview) -> bytes:
-        """Unpack the next part."""
-        try:
-            return bytes(self._member.decompress(data))
-        except self._error as error:
-            raise zlib.error(str(error)) from error
+    return _Format(magic, lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError)
 
 
 def _zstandard(name: str) -> ModuleType:

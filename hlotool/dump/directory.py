@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.dump.files import DumpedProgram, DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.groups import FileGroup, adopt_buffers, group_files, make_member, pair_programs
+from hlotool.dump.groups import (
+    FileGroup,
+    GroupMember,
+    adopt_buffers,
+    group_files,
+    make_member,
+    pair_programs,
+)
 from hlotool.dump.modules import FoundModules, read_module_head, split_modules, split_stream
 from hlotool.dump.names import Stage, short_path, split_file_name, strip_compression
 from hlotool.dump.read import (
@@ -27,6 +34,7 @@ from hlotool.dump.read import (
     read_source,
     read_unpacked,
 )
+from hlotool.dump.stores import Entry
 from hlotool.dump.text_kind import HOW_TO_DUMP, TextKind, detect_kind
 from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
 from hlotool.pattern import Pattern
@@ -131,20 +139,19 @@ def collect_programs(directory: str, root: str = "") -> Found:
     what the paths of an archive begin with, if it is open. Raises InputError if there are none.
     """
     files, notes = _walk_directory(root or find_root(directory) or directory)
-    members = [
-        make_member(each.directory, each.name, DumpFile(each.path, size_bytes=each.size_bytes))
-        for each in files
-    ]
+    members = []
+    for folder, entry in files:
+        file = DumpFile(os.path.join(folder, entry.name), size_bytes=entry.size_bytes)
+        members.append(make_member(folder, entry.name, file))
     groups, parts, around = _take_parts(group_files(members))
     groups, more = adopt_buffers(groups)
-    profiled, broken = _find_profiled(files)
+    profiled, broken = _find_profiled(members)
     programs = pair_programs(groups) + parts + profiled
     if programs:
         return programs, notes + around + more + broken
     if broken:
         raise InputError(*broken)
-    name, names = display_name(directory), [split_file_name(each.name) for each in files]
-    count = sum(each.is_proto for each in names)
+    name, count = display_name(directory), sum(each.name.is_proto for each in members)
     if count and not is_proto_readable():
         raise MissingPackageError(
             f"{name}: the directory holds HLO protobufs (.hlo.pb, {count:,} of them) and no text; "
@@ -153,7 +160,7 @@ def collect_programs(directory: str, root: str = "") -> Found:
     what = {
         0: "the directory is empty",
         1: "the only file in this directory is not an HLO module",
-    }.get(len(names), f"none of the {len(names):,} files in this directory is an HLO module")
+    }.get(len(members), f"none of the {len(members):,} files in this directory is an HLO module")
     raise InputError(f"{name}: {what}.", HOW_TO_DUMP)
 
 
@@ -229,30 +236,26 @@ def list_in_profile(path: str, data: bytes) -> Found:
         raise MissingPackageError(
             f"{name}: this is a profile, which needs one more package: pip install 'hlotool[pb]'."
         )
-    protos: list[str] = []
-    directory = os.path.dirname(path)
+    directory, entries = os.path.dirname(path), list[Entry]()
     if path != STDIN:
-        try:
-            names = sorted(
-                each.name for each in choose_store(path).list_directory(directory or ".")
-            )
-        except OSError:
-            names = []
-        found = (each for each in names if strip_compression(each).endswith(PROTO_ENDING))
-        protos = [os.path.join(directory, each) for each in found]
-    return _read_profiles(name, [(path, name, data)], protos)
+        with suppress(OSError):
+            entries = choose_store(path).list_directory(directory or ".")
+    names = sorted(each.name for each in entries)
+    found = (each for each in names if strip_compression(each).endswith(PROTO_ENDING))
+    protos = [os.path.join(directory, each) for each in found]
+    return _read_profiles(name, [(path, data)], protos)
 
 
-def _find_profiled(files: Iterable[FoundFile]) -> Found:
+def _find_profiled(members: Iterable[GroupMember]) -> Found:
     """Return the programs of all profiles among files, and what is wrong with some."""
     # The profiles of one run of a profiler lie in one directory, `plugins/profile/RUN`, a file for
     # each host; protos beside them are of programs that the profiles may lack.
-    runs: dict[str, tuple[list[str], list[str]]] = {}
-    for file in files:
-        name = strip_compression(file.name)
+    runs: defaultdict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for member in members:
+        path = member.file.raw_path
         for number, ending in enumerate((PROFILE_ENDING, PROTO_ENDING)):
-            if name.endswith(ending):
-                runs.setdefault(file.directory, ([], []))[number].append(file.path)
+            if strip_compression(path).endswith(ending):
+                runs[member.directory][number].append(path)
     if runs and not is_proto_readable():
         where = next(iter(runs))
         return (), (f"{where}: profiles need one more package: pip install 'hlotool[pb]'.",)
@@ -260,7 +263,7 @@ def _find_profiled(files: Iterable[FoundFile]) -> Found:
     notes: list[str] = []
     for directory, (profiles, protos) in runs.items():
         try:
-            spaces = [(path, path, read_unpacked(path)) for path in profiles]
+            spaces = [(path, read_unpacked(path)) for path in profiles]
             found, unmeasured = _read_profiles(directory, spaces, protos)
         except InputError as error:
             notes.append(error.lines[0])
@@ -271,26 +274,28 @@ def _find_profiled(files: Iterable[FoundFile]) -> Found:
 
 
 def _read_profiles(
-    place: str, spaces: Sequence[tuple[str, str, bytes]], protos: Sequence[str]
+    place: str, profiles: Sequence[tuple[str, bytes]], protos: Sequence[str]
 ) -> Found:
     """Return a program for each proto, by name and number, and whether nothing was measured.
 
     That is so where a profile was taken with no device that could be looked at.
     """
     from hlotool.profile.measure import read_profiles  # noqa: PLC0415  optional
+    from hlotool.profile.space import Space  # noqa: PLC0415  optional
 
+    spaces = [Space(path, display_name(path), data) for path, data in profiles]
     measured = read_profiles(spaces, ((path, read_unpacked(path)) for path in protos))
     programs = []
-    for at, one in enumerate(measured, 1):
+    for at, (one, times) in enumerate(measured, 1):
         number = at if one.label.program is None else one.label.program
         file = DumpFile(one.path, size_bytes=len(one.data), part=number, data=one.data)
         buffers = None
         if holds_assignment(one.data):
             buffers = replace(file, kind=TextKind.ALLOCATIONS, is_assignment=True)
-        whole = Input(file.place, one.label.name, Stage.AFTER, file, buffers, measured=one.measured)
+        whole = Input(file.place, one.label.name, Stage.AFTER, file, buffers, measured=times)
         programs.append(DumpedProgram(whole.name, number, (whole,)))
     programs.sort(key=lambda each: (each.name, each.number or 0))
-    if any(one.measured is not None for one in measured):
+    if any(times for _, times in measured):
         return tuple(programs), ()
     note = "no event of this profile is of an instruction of its programs; "
     none = "there are no planes of devices, and nothing is measured."
@@ -302,39 +307,27 @@ MAX_DEPTH: Final = 16
 MAX_FILES: Final = 200_000
 
 
-class FoundFile(Struct, frozen=True):
-    """A regular file, or a link to one."""
-
-    directory: str
-    name: str
-    size_bytes: int
-
-    @property
-    def path(self) -> str:
-        """The path to open."""
-        return os.path.join(self.directory, self.name)
-
-
-def _walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
-    """Return the files of a directory and its subdirectories, sorted, and notes.
+def _walk_directory(path: str) -> tuple[list[tuple[str, Entry]], tuple[str, ...]]:
+    """Return the files below a directory, each with its own, sorted, and notes.
 
     Left out: what is no regular file, hidden files and directories, and what lies deeper than
     MAX_DEPTH. A link to a directory is followed once, and only where that is not met without it:
     links can lead round in circles. A subdirectory that cannot be read is a note; if `path`
     itself cannot, InputError is raised, as it is for more than MAX_FILES files.
     """
-    found: list[FoundFile] = []
+    found: list[tuple[str, Entry]] = []
     notes: list[str] = []
     pending, links = [(path, 0)], deque[tuple[str, int]]()
     met: set[Hashable] = set()
     while pending or links:
         directory, depth = pending.pop() if pending else links.popleft()
         try:
-            identity = choose_store(directory).identify(directory)
+            store = choose_store(directory)
+            identity = store.identify(directory)
             if identity in met:
                 continue
             met.add(identity)
-            inner, linked = _list_directory(directory, found)
+            entries = store.list_directory(directory)
         except OSError as error:
             why = error.strerror or error
             message = f"{display_name(directory)}: the directory cannot be read ({why})."
@@ -342,29 +335,18 @@ def _walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
                 raise InputError(message) from error
             notes.append(message)
             continue
+        # Which of several links to one directory is followed must not hang on the file system.
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.startswith("."):
+                continue
+            if not entry.is_directory:
+                found.append((directory, entry))
+            elif depth < MAX_DEPTH:
+                below = links if entry.is_link else pending
+                below.append((os.path.join(directory, entry.name), depth + 1))
         if len(found) > MAX_FILES:
             raise InputError(
                 f"{display_name(path)}: there are more than {MAX_FILES:,} files below this "
                 "directory; give the one that holds the dump."
             )
-        if depth < MAX_DEPTH:
-            pending += [(each, depth + 1) for each in inner]
-            links += [(each, depth + 1) for each in linked]
-    found.sort(key=lambda file: (file.directory, file.name))
-    return tuple(found), tuple(notes)
-
-
-def _list_directory(directory: str, found: list[FoundFile]) -> tuple[list[str], list[str]]:
-    """Add the files of one directory to `found`; return its subdirectories, and links to others."""
-    inner, links = [], []
-    for entry in choose_store(directory).list_directory(directory):
-        path = os.path.join(directory, entry.name)
-        if entry.name.startswith("."):
-            continue
-        if entry.is_link:
-            links.append(path)
-        elif entry.is_directory:
-            inner.append(path)
-        else:
-            found.append(FoundFile(directory, entry.name, entry.size_bytes))
-    return inner, sorted(links)
+    return sorted(found, key=lambda each: (each[0], each[1].name)), tuple(notes)

@@ -76,12 +76,8 @@ def make_source(data: bytes, name: str) -> Source:
             return Source(print_usage_report(data, name), name)
         return Source(decode_text(data, name), name)
     decoded = _decode(data, head, name)
-    from hlotool.proto.decode import print_module  # noqa: PLC0415  optional
-    from hlotool.proto.module import prove_counts  # noqa: PLC0415  optional
-
-    counts = prove_counts(decoded.module, decoded.config)
     proto = None if decoded.assignment is None else data
-    return Source(print_module(decoded, name), name, counts=counts, proto=proto)
+    return Source(decoded.print_module(name), name, counts=decoded.counts, proto=proto)
 
 
 def make_assignment(data: bytes, name: str) -> Source:
@@ -89,10 +85,7 @@ def make_assignment(data: bytes, name: str) -> Source:
     head = find_proto_head(data)
     if head is None:
         raise InputError(f"{name}: expected an HLO protobuf with a buffer assignment.")
-    decoded = _decode(data, head, name)
-    from hlotool.proto.decode import print_assignment  # noqa: PLC0415  optional
-
-    text = print_assignment(decoded, name)
+    text = _decode(data, head, name).print_assignment(name)
     if text is None:
         raise InputError(f"{name}: this protobuf holds a module, and no buffer assignment.")
     return Source(text, name)
@@ -154,10 +147,7 @@ def read_head(path: str, limit_bytes: int) -> str:
     if data.startswith(UTF16_MARKS):
         return data.decode("utf-16", "replace")
     if (head := find_proto_head(data)) is not None:
-        decoded = _decode(read_unpacked(path), head, name)
-        from hlotool.proto.decode import print_head  # noqa: PLC0415  optional
-
-        return f"{print_head(decoded)}\n"
+        return f"{_decode(read_unpacked(path), head, name).print_head()}\n"
     if find_binary_kind(data) is not None:
         return ""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")

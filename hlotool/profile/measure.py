@@ -20,8 +20,8 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -54,99 +54,73 @@ _DERIVED: Final = re.compile(
 )
 
 
-class MeasuredProgram(Struct, frozen=True):
-    """A program that a profile names, and its times if any event is of it."""
-
-    path: str  # the file that its proto lies in
-    label: Label
-    data: bytes
-    measured: Measurement | None
-
-
 def read_profiles(
-    profiles: Sequence[tuple[str, str, bytes]], protos: Iterable[tuple[str, bytes]]
-) -> list[MeasuredProgram]:
+    spaces: Sequence[Space], protos: Iterable[tuple[str, bytes]]
+) -> list[tuple[ProfiledProgram, Measurement | None]]:
     """Return the programs of the profiles of one run, and of the protos beside them, by paths.
 
-    A profile has a name for errors as well. Programs of several hosts are joined by name and
-    number; the first one's proto stands. Events of devices win over those of hosts, which launched
-    them. Raises InputError where a profile is broken, or none holds a program.
+    Each with its times, None where no event is of it. Programs of several hosts are joined by name
+    and number; the first one's proto stands. Events of devices win over those of hosts, which
+    launched them. Raises InputError where a profile is broken, or none holds a program.
     """
-    spaces = [Space(data, name) for _, name, data in profiles]
-    found: dict[Label, tuple[str, ProfiledProgram]] = {}
-    for (path, _, _), space in zip(profiles, spaces, strict=True):
+    found: dict[Label, ProfiledProgram] = {}
+    for space in spaces:
         for program in list_programs(space):
-            found.setdefault(program.label, (path, program))
+            found.setdefault(program.label, program)
     for path, data in protos:
-        program = make_program(read_label(os.path.basename(path).partition(PROTO_ENDING)[0]), data)
+        called = read_label(os.path.basename(path).partition(PROTO_ENDING)[0])
+        program = make_program(path, called, data)
         label = program.label
         names = {known.name for known in found}
         if label not in found and not (label.program is None and label.name in names):
-            found[label] = path, program
+            found[label] = program
     if not found:
         size = sum(len(space.data) for space in spaces)
         raise InputError(
             f"{spaces[0].name}: this is a profile of {size:,} bytes, and none of its planes holds "
             "the HLO of a program; was it taken with enable_hlo_proto off?"
         )
-    programs = [program for _, program in found.values()]
+    programs = found.values()
     devices, hosts = _Tally(programs), _Tally(programs)
     for space in spaces:
         for plane in space.planes():
-            if _DEVICE.match(plane.name):
-                devices.add(_list_device_events(space, plane), space.name)
-            elif plane.name != METADATA_PLANE:
-                hosts.add(_list_host_events(space, plane), space.name)
-    return [
-        MeasuredProgram(
-            path, program.label, program.data, devices.measure(number) or hosts.measure(number)
-        )
-        for number, (path, program) in enumerate(found.values())
-    ]
+            if plane.name != METADATA_PLANE:
+                tally = devices if _DEVICE.match(plane.name) else hosts
+                tally.add(_list_events(space, plane), space.name)
+    return [(one, devices.measure(one) or hosts.measure(one)) for one in programs]
 
 
 class Occurrence(Struct, frozen=True):
-    """An event of an instruction: where and when it ran."""
+    """An event of an instruction, or of a whole program where `op` is None."""
 
     device: str
     label: Label
-    op: str
     begin_ps: int
     end_ps: int
+    op: str | None = None
     run: int | None = None
 
 
-class Run(Struct, frozen=True):
-    """An event of a whole program."""
-
-    device: str
-    label: Label
-    begin_ps: int
-    end_ps: int
-
-
-def _list_device_events(space: Space, plane: Plane) -> Iterator[Occurrence | Run]:
-    """Yield what ran on a device: runs first, then operations, line by line."""
+def _list_events(space: Space, plane: Plane) -> Iterator[Occurrence]:
+    """Yield what ran on a device, runs first, or on the threads of a host, line by line."""
     match = _DEVICE.match(plane.name)
-    reader = _Reader(space, Tables(space, plane), match[1] if match else plane.name)
+    reader = _Reader(space, Tables(space, plane), match[1] if match else "")
     lines = space.lines
+    if match is None:
+        for line in lines(plane):
+            yield from reader.operations(line)
+        return
     runs = [run for line in lines(plane) if line.name == _MODULES for run in reader.runs(line)]
     yield from runs
     runs += [run for line in lines(plane) if _PARTS.match(line.name) for run in reader.runs(line)]
     runs.sort(key=lambda run: run.begin_ps)
+    # Where a line has an event for each instruction, the streams have its kernels once more.
     is_named = any(_OPS.match(line.name) for line in lines(plane))
     for line in lines(plane):
         if is_named and _OPS.match(line.name):
-            yield from reader.named(line, runs)
+            yield from reader.operations(line, runs)
         elif not is_named and not _DERIVED.match(line.name):
-            yield from reader.marked(line)
-
-
-def _list_host_events(space: Space, plane: Plane) -> Iterator[Occurrence]:
-    """Yield what ran on the threads of a host."""
-    reader = _Reader(space, Tables(space, plane), "")
-    for line in space.lines(plane):
-        yield from reader.marked(line)
+            yield from reader.operations(line)
 
 
 class _Reader(Struct, frozen=True):
@@ -156,37 +130,33 @@ class _Reader(Struct, frozen=True):
     tables: Tables
     device: str
 
-    def runs(self, line: Line) -> Iterator[Run]:
+    def runs(self, line: Line) -> Iterator[Occurrence]:
         """Yield the events of a line of whole programs."""
         for number, marks, begin, end in self._walk(line):
             label = read_label(self.tables.name(number))
             if label.program is None and marks.program is not None:
                 label = Label(label.name, marks.program)
-            yield Run(self.device, label, begin, end)
+            yield Occurrence(self.device, label, begin, end)
 
-    def named(self, line: Line, runs: Sequence[Run]) -> Iterator[Occurrence]:
-        """Yield the events of a line on which each is of an instruction.
+    def operations(
+        self, line: Line, runs: Sequence[Occurrence] | None = None
+    ) -> Iterator[Occurrence]:
+        """Yield the events of a line that say of which instruction they are.
 
-        Those that do not say of which program belong to the run in which they begin.
+        With runs all do, if by name alone; those that do not say of which program belong to the
+        run in which they begin.
         """
-        begins = [run.begin_ps for run in runs]
+        begins = [run.begin_ps for run in runs or ()]
         for number, marks, begin, end in self._walk(line):
-            label = Label(marks.module or "", marks.program)
-            if marks.program is None:
+            label, op = Label(marks.module or "", marks.program), marks.op
+            if runs is not None:
+                op = op or self.tables.name(number)
                 place = bisect_right(begins, begin) - 1
-                if place >= 0 and runs[place].end_ps >= begin:
+                if marks.program is None and place >= 0 and runs[place].end_ps >= begin:
                     label = runs[place].label
-            op = marks.op or self.tables.name(number)
-            device = self.device or f"{marks.device or 0}"
-            yield Occurrence(device, label, op, begin, end, marks.run)
-
-    def marked(self, line: Line) -> Iterator[Occurrence]:
-        """Yield the events of a line that say of which instruction they are."""
-        for _, marks, begin, end in self._walk(line):
-            if marks.op is not None:
-                label = Label(marks.module or "", marks.program)
+            if op is not None:
                 device = self.device or f"{marks.device or 0}"
-                yield Occurrence(device, label, marks.op, begin, end, marks.run)
+                yield Occurrence(device, label, begin, end, op, marks.run)
 
     def _walk(self, line: Line) -> Iterator[tuple[int, Marks, int, int]]:
         """Yield the kind of each event, what is said of it, and when it began and ended."""
@@ -200,97 +170,34 @@ class _Reader(Struct, frozen=True):
 
 
 _PICO: Final = 1e-12
-_Key = TypeVar("_Key")
 
 
 class _Sums(Struct, eq=False):
     """The events of one program, of all devices together where nothing else is said."""
 
+    program: ProfiledProgram
     devices: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
     durations_ps: Counter[str] = field(default_factory=Counter)
     run_count: int = 0  # events of whole runs
     run_ps: int = 0
     runs: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
-    steps: dict[tuple[str, str], Spans] = field(default_factory=dict)  # by device and owner
+    steps: defaultdict[tuple[str, str], Spans] = field(
+        default_factory=lambda: defaultdict(Spans)  # by device and owner
+    )
 
-
-class _Tally:
-    """Adds up events of the programs of one run of a profiler."""
-
-    def __init__(self, programs: Sequence[ProfiledProgram]) -> None:
-        self._programs = programs
-        self._numbers = {each.label: number for number, each in enumerate(programs)}
-        self._by_id = _find_unique(each.label.program for each in programs)
-        self._by_name = _find_unique(each.label.name for each in programs)
-        self._sums = [_Sums() for _ in programs]
-        self._busy: defaultdict[str, Spans] = defaultdict(Spans)
-        self._has_collectives = any(each.roles.owners for each in programs)
-
-    def add(self, events: Iterable[Occurrence | Run], place: str) -> None:
-        """Add the events of a plane; devices of different places are different."""
-        for one in events:
-            device = f"{place} {one.device}"
-            number = self._find(one.label)
-            if isinstance(one, Run):
-                if number is not None:
-                    self._sums[number].run_count += 1
-                    self._sums[number].run_ps += one.end_ps - one.begin_ps
-            elif number is None:
-                if self._has_collectives:
-                    self._busy[device].add(one.begin_ps, one.end_ps)
-            else:
-                self._add_to(number, one, device)
-
-    def _add_to(self, number: int, one: Occurrence, device: str) -> None:
-        sums, roles = self._sums[number], self._programs[number].roles
-        sums.devices.add(device)
-        sums.counts[one.op] += 1
-        sums.durations_ps[one.op] += one.end_ps - one.begin_ps
-        if one.run is not None:
-            first, last = sums.runs.get((device, one.run), (one.begin_ps, one.end_ps))
-            sums.runs[device, one.run] = min(first, one.begin_ps), max(last, one.end_ps)
-        owner = roles.owners.get(one.op)
-        if owner is not None:
-            sums.steps.setdefault((device, owner), Spans()).add(one.begin_ps, one.end_ps)
-        elif self._has_collectives and one.op not in roles.containers:
-            self._busy[device].add(one.begin_ps, one.end_ps)
-
-    def _find(self, label: Label) -> int | None:
-        """Return which program is meant: by name and number, or by what tells it alone."""
-        number = self._numbers.get(label)
-        if number is not None:
-            return number
-        if label.program is not None and not label.name:
-            return self._by_id.get(label.program)
-        number = self._by_name.get(label.name)
-        known = None if number is None else self._programs[number].label.program
-        return number if known is None or label.program is None else None
-
-    def measure(self, number: int) -> Measurement | None:
-        """Return the times of a program, None where no event is of it."""
-        sums = self._sums[number]
-        if not sums.counts:
-            return None
-        times = {
-            op: MeasuredTime(count, sums.durations_ps[op] * _PICO)
-            for op, count in sums.counts.items()
-        }
-        times |= self._measure_collectives(number)
-        count, seconds = self._count_runs(number)
-        return Measurement(len(sums.devices), count, seconds, times)
-
-    def _measure_collectives(self, number: int) -> dict[str, MeasuredTime]:
+    def measure_collectives(self, busy: defaultdict[str, Spans]) -> dict[str, MeasuredTime]:
         """Return the times of collectives by the instructions that begin them."""
-        sums, owners = self._sums[number], self._programs[number].roles.owners
+        owners = self.program.roles.owners
         counts: Counter[str] = Counter()
-        for op, count in sums.counts.items():
+        for op, count in self.counts.items():
             if op in owners:
+                # A start and its done are one collective: not their sum.
                 counts[owners[op]] = max(counts[owners[op]], count)
         totals: Counter[str] = Counter()
         alone: Counter[str] = Counter()
-        for (device, owner), spans in sums.steps.items():
-            lasted, exposed = measure_alone(spans, self._busy[device])
+        for (device, owner), spans in self.steps.items():
+            lasted, exposed = spans.measure(busy[device])
             totals[owner] += lasted
             alone[owner] += exposed
         return {
@@ -298,30 +205,84 @@ class _Tally:
             for owner, count in counts.items()
         }
 
-    def _count_runs(self, number: int) -> tuple[int | None, float | None]:
+    def count_runs(self) -> tuple[int | None, float | None]:
         """Return how often a program ran and how long that took, as far as events tell.
 
         Else as often as most instructions of the entry occur; in doubt, the fewer.
         """
-        sums = self._sums[number]
-        if sums.run_count:
-            return sums.run_count, sums.run_ps * _PICO
-        if sums.runs:
-            lasted = sum(last - first for first, last in sums.runs.values())
-            return len(sums.runs), lasted * _PICO
-        entry = self._programs[number].roles.entry
-        how_many = Counter(count for op, count in sums.counts.items() if op in entry)
-        if not how_many:
-            return None, None
-        most = max(how_many.values())
-        return min(count for count, times in how_many.items() if times == most), None
+        if self.run_count:
+            return self.run_count, self.run_ps * _PICO
+        if self.runs:
+            return len(self.runs), sum(last - first for first, last in self.runs.values()) * _PICO
+        entry = self.program.roles.entry
+        how_many = Counter(count for op, count in self.counts.items() if op in entry)
+        return max(how_many, key=lambda count: (how_many[count], -count), default=None), None
 
 
-def _find_unique(keys: Iterable[_Key | None]) -> dict[_Key, int]:
-    """Return the numbers of the keys that come once."""
-    listed = list(keys)
-    often = Counter(listed)
-    return {key: n for n, key in enumerate(listed) if key is not None and often[key] == 1}
+class _Tally:
+    """Adds up events of the programs of one run of a profiler."""
+
+    def __init__(self, programs: Collection[ProfiledProgram]) -> None:
+        self._sums = {each.label: _Sums(each) for each in programs}
+        # What tells a program where an event has a part of its label: what no other has.
+        names = Counter(label.name for label in self._sums)
+        numbers = Counter(label.program for label in self._sums)
+        self._by_name = {
+            label.name: one for label, one in self._sums.items() if names[label.name] == 1
+        }
+        self._by_id = {
+            label.program: one for label, one in self._sums.items() if numbers[label.program] == 1
+        }
+        self._busy: defaultdict[str, Spans] = defaultdict(Spans)
+        self._has_collectives = any(each.roles.owners for each in programs)
+
+    def add(self, events: Iterable[Occurrence], place: str) -> None:
+        """Add the events of a plane; devices of different places are different."""
+        for one in events:
+            device = f"{place} {one.device}"
+            sums = self._find(one.label)
+            if one.op is None:
+                if sums is not None:
+                    sums.run_count += 1
+                    sums.run_ps += one.end_ps - one.begin_ps
+                continue
+            owner, is_container = None, False
+            if sums is not None:
+                sums.devices.add(device)
+                sums.counts[one.op] += 1
+                sums.durations_ps[one.op] += one.end_ps - one.begin_ps
+                if one.run is not None:
+                    first, last = sums.runs.get((device, one.run), (one.begin_ps, one.end_ps))
+                    sums.runs[device, one.run] = min(first, one.begin_ps), max(last, one.end_ps)
+                owner = sums.program.roles.owners.get(one.op)
+                is_container = one.op in sums.program.roles.containers
+            # What other programs do hides a collective as well; a loop does nothing itself.
+            if sums is not None and owner is not None:
+                sums.steps[device, owner].add(one.begin_ps, one.end_ps)
+            elif self._has_collectives and not is_container:
+                self._busy[device].add(one.begin_ps, one.end_ps)
+
+    def _find(self, label: Label) -> _Sums | None:
+        """Return the sums of the program that is meant: by name and number, or what tells it."""
+        if (sums := self._sums.get(label)) is not None:
+            return sums
+        if label.program is not None and not label.name:
+            return self._by_id.get(label.program)
+        sums = self._by_name.get(label.name)
+        is_other = sums and None not in (label.program, sums.program.label.program)
+        return None if is_other else sums
+
+    def measure(self, program: ProfiledProgram) -> Measurement | None:
+        """Return the times of a program, None where no event is of it."""
+        sums = self._sums[program.label]
+        if not sums.counts:
+            return None
+        times = {
+            op: MeasuredTime(count, sums.durations_ps[op] * _PICO)
+            for op, count in sums.counts.items()
+        }
+        times |= sums.measure_collectives(self._busy)
+        return Measurement(len(sums.devices), *sums.count_runs(), times)
 
 
 _MOST: Final = 1 << 62  # picoseconds: 53 days
@@ -353,41 +314,25 @@ class Spans:
         self._begins.append(begin)
         self._ends.append(end)
 
-    def union(self) -> Iterator[tuple[int, int]]:
-        """Yield the spans in order, those that touch as one."""
-        begins, ends, base = self._begins, self._ends, self._base or 0
-        order: Iterable[int] = range(len(begins))
+    def join(self) -> None:
+        """Put the spans in order, those that touch as one: as if they had come so."""
         if not self._is_sorted:
-            order = sorted(order, key=begins.__getitem__)
-        spans = ((base + begins[number], base + ends[number]) for number in order)
-        first = next(spans, None)
-        if first is None:
-            return
-        low, high = first
-        for begin, end in spans:
-            if begin > high:
-                yield low, high
-                low, high = begin, end
-            else:
-                high = max(high, end)
-        yield low, high
+            base, spans = self._base or 0, sorted(zip(self._begins, self._ends, strict=True))
+            self._begins, self._ends, self._is_sorted = array("q"), array("q"), True
+            for begin, end in spans:
+                self.add(base + begin, base + end)
 
-
-def measure_alone(spans: Spans, others: Spans) -> tuple[int, int]:
-    """Return how long spans last, and how much of that time none of the others does."""
-    total = alone = 0
-    beside = others.union()
-    current = next(beside, None)
-    for begin, end in spans.union():
-        total += end - begin
-        at = begin
-        while current is not None and current[1] <= at:
-            current = next(beside, None)
-        while current is not None and current[0] < end:
-            alone += max(current[0] - at, 0)
-            at = max(at, min(current[1], end))
-            if current[1] > end:
-                break
-            current = next(beside, None)
-        alone += max(end - at, 0)
-    return total, alone
+    def measure(self, others: Spans) -> tuple[int, int]:
+        """Return how long these last, and how much of that time none of the others does."""
+        self.join()
+        others.join()
+        base, ends, begins = others._base or 0, others._ends, others._begins
+        total = beside = 0
+        for begin, end in zip(self._begins, self._ends, strict=True):
+            total += end - begin
+            low, high = ((self._base or 0) + each - base for each in (begin, end))
+            at = bisect_right(ends, low)
+            while at < len(ends) and begins[at] < high:
+                beside += min(high, ends[at]) - max(low, begins[at])
+                at += 1
+        return total, total - beside

@@ -63,9 +63,10 @@ class Line(Struct, frozen=True):
 class Space:
     """The bytes of a profile; `name` is the file's, for errors. All raises InputError."""
 
-    def __init__(self, data: bytes, name: str) -> None:
-        self.data = data
+    def __init__(self, path: str, name: str, data: bytes) -> None:
+        self.path = path
         self.name = name
+        self.data = data
 
     def planes(self) -> Iterator[Plane]:
         """Yield the planes in the order of the file."""
@@ -221,6 +222,7 @@ class Label(Struct, frozen=True):
 class ProfiledProgram(Struct, frozen=True):
     """A program of a profile: its proto, and the roles of its instructions."""
 
+    path: str  # the file that the proto lies in
     label: Label
     data: bytes
     roles: Roles
@@ -248,25 +250,22 @@ def read_label(text: str) -> Label:
 def list_programs(space: Space) -> Iterator[ProfiledProgram]:
     """Yield the programs of the plane `/host:metadata`; the same bytes of a label once."""
     for plane in space.planes():
-        if plane.name == METADATA_PLANE:
-            yield from _list_programs(space, plane)
+        if plane.name != METADATA_PLANE:
+            continue
+        names = {one.id: one.name for one in space.metadata(plane, XStatMetadata)}
+        seen: set[tuple[Label, int]] = set()
+        for one in space.metadata(plane, XEventMetadata):
+            for stat in one.stats:
+                if names.get(stat.metadata_id) not in _PROTO_STATS or not stat.bytes_value:
+                    continue
+                found = make_program(space.path, read_label(one.name), stat.bytes_value)
+                key = (found.label, len(found.data))
+                if key not in seen:
+                    seen.add(key)
+                    yield found
 
 
-def _list_programs(space: Space, plane: Plane) -> Iterator[ProfiledProgram]:
-    names = {one.id: one.name for one in space.metadata(plane, XStatMetadata)}
-    seen: set[tuple[Label, int]] = set()
-    for one in space.metadata(plane, XEventMetadata):
-        for stat in one.stats:
-            if names.get(stat.metadata_id) not in _PROTO_STATS or not stat.bytes_value:
-                continue
-            found = make_program(read_label(one.name), stat.bytes_value)
-            key = (found.label, len(found.data))
-            if key not in seen:
-                seen.add(key)
-                yield found
-
-
-def make_program(label: Label, data: bytes) -> ProfiledProgram:
+def make_program(path: str, label: Label, data: bytes) -> ProfiledProgram:
     """Return a program; the error of a broken proto is met by who reads it."""
     roles = Roles({}, frozenset(), frozenset())
     head = find_proto_head(data)
@@ -274,7 +273,7 @@ def make_program(label: Label, data: bytes) -> ProfiledProgram:
         label = Label(head.module_name, label.program)
         with suppress(InputError, DecodeError):
             roles = _find_roles(decode_module(data, head, "").module)
-    return ProfiledProgram(label, data, roles)
+    return ProfiledProgram(path, label, data, roles)
 
 
 def _find_roles(module: HloModuleProto) -> Roles:
@@ -286,24 +285,22 @@ def _find_roles(module: HloModuleProto) -> Roles:
     }
     owners: dict[str, str] = {}
     containers: set[str] = set()
+    entry: set[str] = set()
     for computation in module.computations:
         names = {each.id & _LOCAL: each.name for each in computation.instructions}
+        if computation.id == module.entry_computation_id:
+            entry.update(each.name for each in computation.instructions)
         for each in computation.instructions:
             is_wrapper = each.opcode in _WRAPPERS and inside & {*each.called_computation_ids}
             if each.opcode in _CONTAINERS:
                 containers.add(each.name)
             elif each.opcode.endswith(_LATER):
+                # A done, and each update before it, is of the collective that its operand began.
                 started = names.get(each.operand_ids[0] & _LOCAL, "") if each.operand_ids else ""
                 if started in owners:
                     owners[each.name] = owners[started]
             elif _base(each) in _COMMUNICATES or is_wrapper:
                 owners[each.name] = each.name
-    entry = (
-        each.name
-        for every in module.computations
-        if every.id == module.entry_computation_id
-        for each in every.instructions
-    )
     return Roles(owners, frozenset(containers), frozenset(entry))
 
 

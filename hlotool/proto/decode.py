@@ -28,10 +28,9 @@ from hlotool.proto.messages import (
     message_class,
 )
 from hlotool.proto.module import find_counts, prove_counts, render_head, render_module
+from hlotool.text import DeviceCounts
 
 _DEEPEST: Final = 100  # protobuf decodes no message that stands deeper
-
-
 _TEXT_PER_BYTE: Final = 64  # no real module comes near it
 _FREE_CHARACTERS: Final = 1 << 20
 
@@ -45,7 +44,36 @@ class DecodedModule(Struct, frozen=True):
     assignment: BufferAssignmentProto | None = None
 
     @property
-    def limit(self) -> int:
+    def counts(self) -> DeviceCounts:
+        """On how many devices the proto proves that the module runs."""
+        return prove_counts(self.module, self.config)
+
+    def print_module(self, name: str) -> str:
+        """Return the text of the module; raise InputError if its ids lead nowhere."""
+        try:
+            return render_module(self.module, self.config, name, self._limit)
+        except MemoryError as error:
+            raise InputError(f"{name}: the text of the module does not fit into memory.") from error
+
+    def print_assignment(self, name: str) -> str | None:
+        """Return the text of the buffer assignment beside the module, None where there is none.
+
+        Raises InputError if its ids lead nowhere.
+        """
+        if self.assignment is None:
+            return None
+        return render_assignment(self.assignment, self.module, name, self._limit)
+
+    def print_head(self) -> str:
+        """Return the header line alone; a count of devices that nobody knows is `?` in it."""
+        line, counts = render_head(self.module, self.config), self.counts
+        if find_counts(self.module, self.config) is not None:
+            return line
+        told = (("replica_count", counts.replica_count), ("num_partitions", counts.num_partitions))
+        return line + "".join(f", {key}={'?' if count is None else count}" for key, count in told)
+
+    @property
+    def _limit(self) -> int:
         """The most characters its text may have: a name may be long, and used often."""
         return self.size_bytes * _TEXT_PER_BYTE + _FREE_CHARACTERS
 
@@ -116,31 +144,3 @@ def _decodes(message: str, data: bytes) -> bool:
     except DecodeError:
         return False
     return True
-
-
-def print_module(decoded: DecodedModule, name: str) -> str:
-    """Return the text of a module; raise InputError if its ids lead nowhere."""
-    try:
-        return render_module(decoded.module, decoded.config, name, decoded.limit)
-    except MemoryError as error:
-        raise InputError(f"{name}: the text of the module does not fit into memory.") from error
-
-
-def print_assignment(decoded: DecodedModule, name: str) -> str | None:
-    """Return the text of the buffer assignment beside a module, None where there is none.
-
-    Raises InputError if its ids lead nowhere.
-    """
-    if decoded.assignment is None:
-        return None
-    return render_assignment(decoded.assignment, decoded.module, name, decoded.limit)
-
-
-def print_head(decoded: DecodedModule) -> str:
-    """Return the header line alone; a count of devices that nobody knows is `?` in it."""
-    counts = prove_counts(decoded.module, decoded.config)
-    line = render_head(decoded.module, decoded.config)
-    if find_counts(decoded.module, decoded.config) is not None:
-        return line
-    told = (("replica_count", counts.replica_count), ("num_partitions", counts.num_partitions))
-    return line + "".join(f", {key}={'?' if count is None else count}" for key, count in told)
