@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-import click
-
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.mesh import parse_mesh_axes
@@ -22,15 +20,14 @@ from hlotool.analysis.collectives.report import (
 )
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import BETWEEN_SLICES, COLLECTIVE_TOTALS, CollectiveTotals
-from hlotool.analysis.origin import add_stacks
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import (
     MACHINE_AND_LATENCY,
     RowOptions,
     add_options,
     dump_options,
-    explain_missing_stacks,
-    show_stacks,
+    option,
+    print_stacks,
     stack_option,
 )
 from hlotool.commands.shared.output import print_document
@@ -48,12 +45,8 @@ hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 
 @document_command("collectives", COLLECTIVES, example=_EXAMPLE, renamed={"--expand": "--operands"})
 @dump_options
-@click.option(
-    "--mesh", metavar="AXIS=N,…", help="Name the axes of the device mesh, slowest-varying first."
-)
-@click.option(
-    "--operands", "has_operands", is_flag=True, help="List the operands of combined collectives."
-)
+@option("--mesh AXIS=N,…", "Name the axes of the device mesh, slowest-varying first.")
+@option("--operands", "List the operands of combined collectives.", "has_operands")
 @stack_option
 @add_options(MACHINE_AND_LATENCY)
 def collectives(
@@ -72,9 +65,6 @@ def collectives(
     is_default = not options.by and options.columns[:1] in {"", "+", "-"}
     with_axes = is_default or options.names("axes")  # whether a column of the answer has them
     notes = _note(report, wanted, program.machine, with_axes=with_axes)
-    if has_stacks:
-        rows, spec = add_stacks(rows, module), show_stacks(spec)
-        notes += explain_missing_stacks(module)
     lists: dict[str, Sequence[object]] = {
         "rows": rows,
         "by_kind": report.totals.by_kind,
@@ -93,6 +83,8 @@ def collectives(
         notes=notes,
         shown=_choose_tables(lists),
     )
+    if has_stacks:
+        document = print_stacks(document, module, "rows")
     print_document(document, options)
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import click
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.fusions.report import FusionReport, expand_fusion, expect_fusion
@@ -21,15 +19,14 @@ from hlotool.analysis.fusions.rows import (
     OutsideFusions,
     choose_fusion_columns,
 )
-from hlotool.analysis.origin import add_stacks
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import (
     CHIP_ALONE,
     RowOptions,
     add_options,
     dump_options,
-    explain_missing_stacks,
-    show_stacks,
+    option,
+    print_stacks,
     stack_option,
 )
 from hlotool.commands.shared.output import print_document
@@ -52,16 +49,13 @@ _SHARE: Final = "{flops_share} of all known flops"
 
 @document_command("fusions", FUSIONS, example=_EXAMPLE, renamed={"--expand": "--body"})
 @dump_options
-@click.option("--body", metavar="NAME", default="", help="Show the body of one fusion.")
-@click.option("--missed", is_flag=True, help="List large operations left unfused.")
-@click.option(
-    "--above",
-    metavar="SIZE",
-    help=f"With --missed: only what moves at least this much in a run; {_LEAST} by default.",
+@option("--body NAME", "Show the body of one fusion.", default="")
+@option("--missed", "List large operations left unfused.")
+@option(
+    "--above SIZE",
+    f"With --missed: only what moves at least this much in a run; {_LEAST} by default.",
 )
-@click.option(
-    "--recompute", is_flag=True, help="List expensive operations that several fusions repeat."
-)
+@option("--recompute", "List expensive operations that several fusions repeat.")
 @stack_option
 @add_options(CHIP_ALONE)
 def fusions(
@@ -96,13 +90,13 @@ def fusions(
         lists["recompute"] = program.recomputed
     is_by_place = options.groups_by(*_PLACES)
     rows = program.fusions_by_place if is_by_place else report.rows
-    answer: dict[str, Sequence[Struct]] = {"rows": rows, **lists}
     is_measured = program.measured is not None
     document = Document(
         choose_fusion_columns(has_chip=chip is not None, is_measured=is_measured),
         program.paths,
         rows={
-            **answer,
+            "rows": rows,
+            **lists,
             "custom_calls": program.custom_calls_by_place if is_by_place else program.custom_calls,
         },
         blocks={
@@ -117,14 +111,7 @@ def fusions(
         find_words=program.find_words,
     )
     if has_stacks:
-        module = program.expect_module()
-        stacked = {name: add_stacks(found, module) for name, found in answer.items()}
-        document = replace(
-            document,
-            spec=show_stacks(document.spec),
-            rows={**document.rows, **stacked},
-            notes=(*document.notes, *explain_missing_stacks(module)),
-        )
+        document = print_stacks(document, program.expect_module(), "rows", *lists)
     print_document(document, options)
 
 

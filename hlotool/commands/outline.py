@@ -17,6 +17,7 @@ from hlotool.commands.shared.options import (
     RowOptions,
     add_options,
     dump_options,
+    option,
 )
 from hlotool.commands.shared.output import print_document, write_bytes, write_text
 from hlotool.commands.shared.request import Request, load_one
@@ -49,21 +50,13 @@ hlotool outline dump/ --nesting 1 --chip h100"""
 
 @document_command("outline", OUTLINE, example=_EXAMPLE, formats=(*FORMATS, *_FORMATS))
 @dump_options
-@click.option(
-    "--only", metavar="KIND,…", default="", help=f"Only steps of these kinds: {', '.join(_KINDS)}."
-)
-@click.option(
-    "--nesting",
+@option("--only KIND,…", f"Only steps of these kinds: {', '.join(_KINDS)}.", default="")
+@option(
+    "--nesting N",
+    "Leave out what more than N loops, branches or calls hold.",
     type=click.IntRange(min=0),
-    metavar="N",
-    help="Leave out what more than N loops, branches or calls hold.",
 )
-@click.option(
-    "--clock",
-    "has_clock",
-    is_flag=True,
-    help="With --chip: when each step begins and ends on a modelled clock.",
-)
+@option("--clock", "With --chip: when each step begins and ends on a modelled clock.", "has_clock")
 @add_options(MACHINE_AND_LATENCY)
 def outline(
     request: Request, *, only: str, nesting: int | None, has_clock: bool, options: RowOptions

@@ -23,7 +23,7 @@ from hlotool.commands.diff.text import count_changes, say_difference
 from hlotool.commands.shared.command import HelpfulCommand
 from hlotool.commands.shared.memory_text import say_headroom
 from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import MACHINE, add_options, dump_options
+from hlotool.commands.shared.options import MACHINE, add_options, dump_options, option
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary.text import (
@@ -122,8 +122,8 @@ def _link_by(name: str, text: str = "") -> FindLink:
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
 @click.argument("new", metavar="[NEW]", required=False)
-@click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
-@click.option("-o", "--output", metavar="FILE", required=True, help="Write the page to FILE.")
+@option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
+@option("-o, --output FILE", "Write the page to FILE.", required=True)
 @add_options(MACHINE)
 def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
     """Write a program as one page of HTML that opens anywhere, without a network.

@@ -10,7 +10,7 @@ import click
 from hlotool.check.history import HISTORY_SCHEMA, HistoryLine
 from hlotool.commands.shared.command import HelpfulCommand, all_documents
 from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import completing
+from hlotool.commands.shared.options import completing, option
 from hlotool.commands.shared.output import write_text
 from hlotool.errors import UsageError
 from hlotool.table.names import suggest
@@ -25,7 +25,7 @@ _EXAMPLES = (
 
 @click.command("schema", cls=HelpfulCommand, examples=_EXAMPLES)
 @click.argument("name", metavar="COMMAND", shell_complete=completing(lambda _: _list_documents()))
-@click.option("-o", "--output", metavar="FILE", default="", help="Write to FILE instead of stdout.")
+@option("-o, --output FILE", "Write to FILE instead of stdout.", default="")
 def schema(name: str, output: str) -> None:
     """Print the JSON Schema of what COMMAND --json prints.
 

@@ -24,7 +24,7 @@ from hlotool.analysis.show.report import (
 )
 from hlotool.analysis.show.subjects import SubjectRow
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.options import FORMATS, RowOptions, dump_options
+from hlotool.commands.shared.options import FORMATS, RowOptions, dump_options, option
 from hlotool.commands.shared.output import print_document, write_text
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.export.graph import GRAPH_FORMATS, GraphEdge, GraphNode
@@ -45,11 +45,11 @@ hlotool show dump/ fusion.123 --format dot | dot -Tsvg > around.svg"""
 @document_command("show", SHOW, example=_EXAMPLE, formats=(*FORMATS, *GRAPH_FORMATS))
 @dump_options
 @click.argument("names", metavar="NAME…", nargs=-1, required=True)
-@click.option(
+@option(
     "--hops",
+    "How many steps away operands and users are listed; 1 by default.",
     type=click.IntRange(0, 1000),
     default=1,
-    help="How many steps away operands and users are listed; 1 by default.",
 )
 def show(request: Request, *, names: tuple[str, ...], hops: int, options: RowOptions) -> None:
     """Show all there is about instructions, computations, parameters or source lines.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hlotool.commands.shared.command import HelpfulCommand
-from hlotool.commands.shared.options import dump_options
+from hlotool.commands.shared.options import dump_options, option
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request
 from hlotool.dump.read import display_name
@@ -24,8 +24,8 @@ _EXAMPLES = (
 
 @click.command("text", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
-@click.option("--computation", metavar="NAME", default="", help="Only this computation.")
-@click.option("-o", "--output", metavar="FILE", default="", help="Write to FILE instead of stdout.")
+@option("--computation NAME", "Only this computation.", default="")
+@option("-o, --output FILE", "Write to FILE instead of stdout.", default="")
 def text(request: Request, *, computation: str, output: str) -> None:
     """Print the HLO text of a module; of a protobuf, what XLA would print.
 

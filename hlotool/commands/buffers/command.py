@@ -33,7 +33,6 @@ from hlotool.analysis.memory_text import (
     choose_message_columns,
     report_out_of_memory,
 )
-from hlotool.analysis.origin import add_stacks
 from hlotool.commands.buffers.text import (
     describe_message,
     describe_program,
@@ -53,8 +52,8 @@ from hlotool.commands.shared.options import (
     add_options,
     completing,
     dump_options,
-    explain_missing_stacks,
-    show_stacks,
+    option,
+    print_stacks,
     stack_option,
 )
 from hlotool.commands.shared.output import make_look, print_document
@@ -80,53 +79,34 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
 
 @document_command("buffers", BUFFERS, OUT_OF_MEMORY, USAGE_REPORT, example=_EXAMPLE)
 @dump_options
-@click.option(
-    "--at",
-    metavar="INSTANT",
-    default="peak",
-    help="Show this instant: a position, an instruction, or peak.",
-)
-@click.option(
-    "--all", "is_all", is_flag=True, help="Show every allocation and value, whenever it is live."
-)
-@click.option(
-    "--space",
+@option("--at INSTANT", "Show this instant: a position, an instruction, or peak.", default="peak")
+@option("--all", "Show every allocation and value, whenever it is live.", "is_all")
+@option(
+    "--space TEXT",
+    "Memory space: a number, a name such as vmem, or all.",
     default="0",
-    help="Memory space: a number, a name such as vmem, or all.",
     shell_complete=completing(lambda _: ((name, "") for name in (*sorted(SPACE_NAMES), "all"))),
 )
-@click.option(
+@option(
     "--peaks",
+    "Also list this many of the highest separate peaks.",
+    "peak_count",
     type=click.IntRange(1, 1000),
-    help="Also list this many of the highest separate peaks.",
 )
-@click.option(
-    "--timeline", "has_timeline", is_flag=True, help="Show memory in use over the schedule."
-)
-@click.option(
-    "--donation",
-    "has_donation",
-    is_flag=True,
-    help="List parameters that are, or could be, donated.",
-)
+@option("--timeline", "Show memory in use over the schedule.", "has_timeline")
+@option("--donation", "List parameters that are, or could be, donated.", "has_donation")
 @stack_option
-@click.option(
-    "--without", metavar="EXPR", help="Show the program without the values for which EXPR holds."
-)
-@click.option(
-    "--hbm",
-    metavar="SIZE",
-    help="Show what is left of this much memory, such as 80GiB; if nothing, what would help.",
+@option("--without EXPR", "Show the program without the values for which EXPR holds.")
+@option(
+    "--hbm SIZE",
+    "Show what is left of this much memory, such as 80GiB; if nothing, what would help.",
 )
 @add_options(CHIP_MEMORY)
-@click.option(
-    "--dump", metavar="DIR", help="Of an out-of-memory message: the dump that holds its program."
-)
+@option("--dump DIR", "Of an out-of-memory message: the dump that holds its program.")
 def buffers(
     request: Request,
     options: RowOptions,
     *,
-    peaks: int | None,
     hbm: str | None,
     without: str | None,
     dump: str | None,
@@ -139,7 +119,7 @@ def buffers(
         from hlotool.table.expression.where import compile_where  # noqa: PLC0415  pyparsing is slow to import
 
         left_out = compile_where(without, ROWS.fields, "--without")
-    asked = Asked(**values, peak_count=peaks, limit_bytes=limit, without=left_out)
+    asked = Asked(**values, limit_bytes=limit, without=left_out)
     machine = request.assumptions.machine
     names_chip = machine is not None and machine.chip is not None and machine.must_fit
     _refuse_contradictions(asked, names_chip=names_chip)
@@ -230,7 +210,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         else all_rows(report, module, color)
     )
     rows: dict[str, Any] = {
-        "rows": add_stacks(values, module) if asked.has_stacks else values,
+        "rows": values,
         "spaces": report.figures.spaces,
         **({} if instant else {"allocations": allocation_rows(report.map, module, color)}),
         **_list_asked(program, report, asked, main),
@@ -266,9 +246,8 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         "rows": True,
     }
     focus = _choose_focus(asked, options)
-    missing = explain_missing_stacks(module) if asked.has_stacks else ()
-    return Document(
-        spec=show_stacks(spec) if asked.has_stacks else spec,
+    document = Document(
+        spec=spec,
         input=program.paths,
         find_words=program.find_words,
         rows=rows,
@@ -280,10 +259,11 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
             *curve,
         ),
         above={"relief": say_relief(headroom, relief)} if headroom and relief else {},
-        notes=(*say_donation(donations), *note_program(whole, main), *missing),
+        notes=(*say_donation(donations), *note_program(whole, main)),
         shown=(focus,) if focus else tuple(name for name, is_shown in shown.items() if is_shown),
         focus=focus,
     )
+    return print_stacks(document, module, "rows") if asked.has_stacks else document
 
 
 def _choose_color(report: MemoryReport, space: str) -> int | None:

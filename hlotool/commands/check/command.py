@@ -40,7 +40,14 @@ from hlotool.check.results import CHECK
 from hlotool.commands.check.text import CI_FORMATS, print_run
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.messages import say, say_all
-from hlotool.commands.shared.options import FORMATS, MACHINE, RowOptions, add_options, dump_options
+from hlotool.commands.shared.options import (
+    FORMATS,
+    MACHINE,
+    RowOptions,
+    add_options,
+    dump_options,
+    option,
+)
 from hlotool.commands.shared.output import add_to_file, print_document, write_file
 from hlotool.commands.shared.request import Request, track
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
@@ -82,20 +89,12 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 )
 @dump_options
 @add_options(MACHINE)
-@click.option(
-    "--baseline", metavar="PATH", default="", help="Earlier figures: a dump or a JSON document."
-)
-@click.option(
-    "--update-baseline", is_flag=True, help="Write the figures to the baseline; check nothing."
-)
-@click.option(
-    "--history", metavar="FILE", default="", help="Add the figures to FILE, a line a module."
-)
-@click.option("--time", metavar="WHEN", help="With --history: ISO 8601, or seconds since 1970.")
-@click.option("--commit", metavar="TEXT", help="With --history: what was compiled.")
-@click.option(
-    "--trend", is_flag=True, help="Show each metric of the history, and since when it is so."
-)
+@option("--baseline PATH", "Earlier figures: a dump or a JSON document.", default="")
+@option("--update-baseline", "Write the figures to the baseline; check nothing.")
+@option("--history FILE", "Add the figures to FILE, a line a module.", default="")
+@option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
+@option("--commit TEXT", "With --history: what was compiled.")
+@option("--trend", "Show each metric of the history, and since when it is so.")
 def check(
     request: Request,
     *,
@@ -146,11 +145,11 @@ def check(
 
 def _expect_usage(history: str, given: Sequence[str]) -> None:
     """Refuse options about a history without one, and what is recorded where it is only read."""
-    for option in given:
+    for name in given:
         if not history:
-            raise UsageError(f"{option} goes with --history FILE.")
-        if "--trend" in given and option != "--trend":
-            raise UsageError(f"{option} goes with what is recorded; --trend only reads.")
+            raise UsageError(f"{name} goes with --history FILE.")
+        if "--trend" in given and name != "--trend":
+            raise UsageError(f"{name} goes with what is recorded; --trend only reads.")
 
 
 def _run(request: Request, baseline: str, history: str) -> Run:

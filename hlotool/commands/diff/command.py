@@ -28,10 +28,12 @@ from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.messages import say_all
 from hlotool.commands.shared.options import (
     MACHINE,
+    STAGE_HELP,
     RowOptions,
     add_options,
-    complete_module,
     config_option,
+    module_option,
+    option,
     read_assumptions,
     take_config,
 )
@@ -93,54 +95,24 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     choose_specs=_choose_specs,
 )
 @click.argument("sides", metavar="OLD NEW…", nargs=-1)
-@click.option(
-    "--stage",
-    type=click.Choice(["before", "after"]),
-    default="after",
-    help="In a directory: the text before or after optimizations.",
+@option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
+@module_option
+@option(
+    "--map OLD=NEW", "Pair these two modules: names, paths or places.", "renamed", multiple=True
 )
-@click.option(
-    "--module",
-    metavar="REGEX",
-    help="Of several modules: only those whose name, or name#number, matches.",
-    shell_complete=complete_module,
-)
-@click.option(
-    "--map",
-    "renamed",
-    metavar="OLD=NEW",
-    multiple=True,
-    help="Pair these two modules: names, paths or places.",
-)
-@click.option("--blocks", metavar="BLOCK,…", default="", help=f"Of {', '.join(BLOCKS)}.")
-@click.option("--strict", is_flag=True, help="Compare autotuned choices and channel numbers too.")
-@click.option("--unfold", is_flag=True, help="List every changed instruction separately.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
-@click.option(
-    "--threshold",
-    metavar="LIMIT,…",
+@option("--blocks BLOCK,…", f"Of {', '.join(BLOCKS)}.", default="")
+@option("--strict", "Compare autotuned choices and channel numbers too.")
+@option("--unfold", "List every changed instruction separately.")
+@option("--exit-code", "Exit with 1 if anything differs.")
+@option("--threshold LIMIT,…", "--exit-code only if worse by more, as in 2%,64MiB.", default="")
+@option("--why NAME", "What an instruction and its partner have in common.", default="")
+@option("--text", "Print a unified diff of normalized text.", "as_text")
+@option("--computation NAME", "With --text: only this computation.", default="")
+@option("--passes DIR", "What each pass changed; given twice, where dumps part.", multiple=True)
+@option(
+    "--trace EXPR",
+    "With --passes DIR: which pass made, and which removed, the instructions for which EXPR holds.",
     default="",
-    help="--exit-code only if worse by more, as in 2%,64MiB.",
-)
-@click.option(
-    "--why", metavar="NAME", default="", help="What an instruction and its partner have in common."
-)
-@click.option("--text", "as_text", is_flag=True, help="Print a unified diff of normalized text.")
-@click.option(
-    "--computation", metavar="NAME", default="", help="With --text: only this computation."
-)
-@click.option(
-    "--passes",
-    metavar="DIR",
-    multiple=True,
-    help="What each pass changed; given twice, where dumps part.",
-)
-@click.option(
-    "--trace",
-    metavar="EXPR",
-    default="",
-    help="With --passes DIR: which pass made, and which removed, the instructions for which EXPR "
-    "holds.",
 )
 @config_option
 @add_options(MACHINE)

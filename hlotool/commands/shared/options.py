@@ -10,14 +10,15 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.origin import add_stacks
 from hlotool.check.config import Config, find_config, read_config
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
@@ -29,7 +30,7 @@ from hlotool.dump.stores import is_address
 from hlotool.errors import HlotoolError, UsageError
 from hlotool.hlo import Module
 from hlotool.program.program import Assumptions
-from hlotool.table import DocumentSpec, Line, RowList
+from hlotool.table import Document, DocumentSpec, Line, RowList
 from hlotool.table.quantity import parse_bandwidth, parse_time
 from hlotool.table.select import Query
 from hlotool.table.units import UNITS
@@ -40,6 +41,40 @@ if TYPE_CHECKING:
 
 _Command: TypeAlias = Callable[..., int | None]
 _Decorator: TypeAlias = Callable[[_Command], _Command]
+
+
+def option(declared: str, says: str, name: str = "", **more: Any) -> _Decorator:
+    """Declare an option as its help shows it, `-n, --limit N`; without a value it is a flag.
+
+    `name` is that of the parameter, where it is not the option's own.
+    """
+    names, attributes = _declare(declared, says, name, more)
+    return click.option(*names, **attributes)
+
+
+def _declare(
+    declared: str, says: str, name: str, more: dict[str, Any]
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of an option and what else click is told of it."""
+    words = declared.split()
+    names = [one.rstrip(",") for one in words if one.startswith("-")]
+    if len(words) > len(names):
+        more["metavar"] = words[-1]
+    elif "type" not in more:
+        more["is_flag"] = True
+    return [*names, *filter(None, [name])], {"help": says, **more}
+
+
+def add_options(options: Sequence[_Decorator]) -> _Decorator:
+    """Give a command options, of which the help shows the first one first."""
+
+    def decorate(function: _Command) -> _Command:
+        for add in reversed(options):
+            function = add(function)
+        return function
+
+    return decorate
+
 
 # Values that the shell completes, without reading a dump: eval "$(_HLOTOOL_COMPLETE=bash_source
 # hlotool)". Fields and row lists are those of the command, modules those that the names of files
@@ -100,7 +135,10 @@ def _list_modules(ctx: click.Context) -> Iterator[tuple[str, str]]:
             yield from ((one.name, path) for one in resolve_inputs(path.rpartition("=")[2]).inputs)
 
 
-complete_module: Final = completing(_list_modules)
+_complete_module: Final = completing(_list_modules)
+_complete_rows: Final = completing(
+    lambda ctx: ((rows.name, rows.meaning) for rows in _list_rows(ctx))
+)
 
 
 # Rows and output.
@@ -177,110 +215,85 @@ def make_row_options(values: Mapping[str, Any]) -> RowOptions:
 
 def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
     """Return the click options that `make_row_options` reads, in the order of the help."""
+
+    def row_option(declared: str, says: str, name: str = "", **more: Any) -> click.Option:
+        names, attributes = _declare(declared, says, name, more)
+        return click.Option(names, **attributes)
+
+    text = partial(row_option, default="")
+    fields = partial(text, shell_complete=_complete_fields)
     return [
-        click.Option(["--json", "is_json"], is_flag=True, help="Short for --format json."),
-        click.Option(["--format"], type=click.Choice(list(formats)), help="Output form."),
-        click.Option(
-            ["--where"], metavar="EXPR", default="", help="Keep only rows for which EXPR holds."
-        ),
-        click.Option(
-            ["--sort"],
-            metavar="[-]FIELD",
-            default="",
-            help="Sort rows by FIELD; -FIELD sorts descending.",
-            shell_complete=_complete_fields,
-        ),
-        click.Option(
-            ["-n", "--limit"],
+        row_option("--json", "Short for --format json.", "is_json"),
+        row_option("--format", "Output form.", type=click.Choice(list(formats))),
+        text("--where EXPR", "Keep only rows for which EXPR holds."),
+        fields("--sort [-]FIELD", "Sort rows by FIELD; -FIELD sorts descending."),
+        row_option(
+            "-n, --limit N",
+            "Show N rows, 0 for all; tables show 20 by default.",
             type=click.IntRange(min=0),
-            metavar="N",
-            help="Show N rows, 0 for all; tables show 20 by default.",
         ),
-        click.Option(
-            ["--rows"],
-            metavar="NAME",
-            default="",
-            help="The row list these options act on.",
-            shell_complete=completing(
-                lambda ctx: ((rows.name, rows.meaning) for rows in _list_rows(ctx))
-            ),
+        text("--rows NAME", "The row list these options act on.", shell_complete=_complete_rows),
+        fields("--by FIELD,…", "Group rows by these fields, nested in this order."),
+        row_option(
+            "--numbered",
+            "Keep layer_0 and layer_1 apart; else they are one row or group, layer_*.",
+            "keeps_numbers",
         ),
-        click.Option(
-            ["--by"],
-            metavar="FIELD,…",
-            default="",
-            help="Group rows by these fields, nested in this order.",
-            shell_complete=_complete_fields,
+        fields(
+            "--columns FIELD,…", "Choose columns; +FIELD adds one to those shown, -FIELD hides it."
         ),
-        click.Option(
-            ["--numbered", "keeps_numbers"],
-            is_flag=True,
-            help="Keep layer_0 and layer_1 apart; else they are one row or group, layer_*.",
-        ),
-        click.Option(
-            ["--columns"],
-            metavar="FIELD,…",
-            default="",
-            help="Choose columns; +FIELD adds one to those shown, -FIELD hides it.",
-            shell_complete=_complete_fields,
-        ),
-        click.Option(
-            ["-w", "--wide", "is_wide"], is_flag=True, help="Show all columns, untruncated."
-        ),
-        click.Option(
-            ["--units"],
+        row_option("-w, --wide", "Show all columns, untruncated.", "is_wide"),
+        row_option(
+            "--units",
+            "Units of sizes in tables; B is exact.",
             type=click.Choice(UNITS),
             default="auto",
-            help="Units of sizes in tables; B is exact.",
         ),
-        click.Option(
-            ["-o", "--output"], metavar="FILE", default="", help="Write to FILE instead of stdout."
-        ),
-        click.Option(
-            ["--color"],
+        text("-o, --output FILE", "Write to FILE instead of stdout."),
+        row_option(
+            "--color",
+            "Colour tables: on a terminal, or where FORCE_COLOR is set, unless NO_COLOR is.",
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
-            help="Colour tables: on a terminal, or where FORCE_COLOR is set, unless NO_COLOR is.",
         ),
     ]
 
 
 # --stack.
 
-stack_option: Final = click.option(
-    "--stack",
-    "has_stacks",
-    is_flag=True,
-    help="Print below each row the calls that led to its source line.",
+stack_option: Final = option(
+    "--stack", "Print below each row the calls that led to its source line.", "has_stacks"
 )
 
 
-def show_stacks(spec: DocumentSpec) -> DocumentSpec:
-    """Return a declaration whose tables print the stacks, where their rows have any."""
+def print_stacks(document: Document, module: Module | None, *names: str) -> Document:
+    """Return an answer whose tables print the stacks of rows; the lists of these names get them."""
     lists = (
         rows.showing(rows.shown() | {"stack"})
         if any(field.name == "stack" for field in rows.fields)
         else rows
-        for rows in spec.row_lists
+        for rows in document.spec.row_lists
     )
-    return replace(spec, row_lists=tuple(lists))
-
-
-def explain_missing_stacks(module: Module | None) -> tuple[Line, ...]:
-    """Say why there are no stacks, where the text of the module has none."""
+    notes: tuple[Line, ...] = ()
     if module is None:
-        return (Line("No stacks: they stand in the text of the module (--module-text)."),)
-    missing = "No stacks: this text has no StackFrames table; older XLA prints the innermost line"
-    return () if module.debug_info.frames else (Line(f"{missing} alone."),)
+        notes = (Line("No stacks: they stand in the text of the module (--module-text)."),)
+    elif not module.debug_info.frames:
+        text = "No stacks: this text has no StackFrames table; older XLA prints the innermost line"
+        notes = (Line(f"{text} alone."),)
+    rows = cast("Mapping[str, Sequence[Struct]]", document.rows)
+    stacked = {name: add_stacks(rows[name], module) for name in names}
+    return replace(
+        document,
+        spec=replace(document.spec, row_lists=tuple(lists)),
+        rows={**document.rows, **stacked},
+        notes=(*document.notes, *notes),
+    )
 
 
 # The configuration, and the machine to estimate times for.
 
-config_option: Final = click.option(
-    "--config",
-    metavar="FILE",
-    default="",
-    help="Use this file instead of the hlotool.toml here or above.",
+config_option: Final = option(
+    "--config FILE", "Use this file instead of the hlotool.toml here or above.", default=""
 )
 
 
@@ -290,55 +303,36 @@ def take_config(values: dict[str, Any]) -> Config:
     return read_config(path) if path else find_config()
 
 
-_CHIP: Final = click.option(
-    "--chip",
-    metavar="NAME",
-    help="Estimate times on this chip: h100, v5p, ….",
+_CHIP: Final = option(
+    "--chip NAME",
+    "Estimate times on this chip: h100, v5p, ….",
     shell_complete=completing(_list_chips),
 )
-_BANDWIDTH: Final = click.option(
-    "--bandwidth", metavar="SPEED", help="Estimate transfers within a node at this speed: 450GB/s."
+_CHIP_MEMORY: Final = option(
+    "--chip NAME", "Show what is left of this chip's memory: h100, v5p, …."
 )
-_NODE_BANDWIDTH: Final = click.option(
-    "--node-bandwidth",
-    metavar="SPEED",
-    help="Estimate transfers between nodes, or slices, at this speed: 50GB/s.",
+_CHIP_FILE: Final = option(
+    "--chip-file FILE", "TOML file of your own chips, in the form of chips.toml.", default=""
 )
-_DEVICES_PER_NODE: Final = click.option(
-    "--devices-per-node",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Say that a node has N consecutive devices; by default what the chip's link joins.",
-)
-_LATENCY: Final = click.option(
-    "--latency", metavar="TIME", help="Add this much for each collective: 5us."
-)
-_CHIP_FILE: Final = click.option(
-    "--chip-file",
-    metavar="FILE",
-    default="",
-    help="TOML file of your own chips, in the form of chips.toml.",
-)
-_CHIP_MEMORY: Final = click.option(
-    "--chip", metavar="NAME", help="Show what is left of this chip's memory: h100, v5p, …."
+_LATENCY: Final = option("--latency TIME", "Add this much for each collective: 5us.")
+_LINKS: Final = (
+    option("--bandwidth SPEED", "Estimate transfers within a node at this speed: 450GB/s."),
+    option(
+        "--node-bandwidth SPEED",
+        "Estimate transfers between nodes, or slices, at this speed: 50GB/s.",
+    ),
+    option(
+        "--devices-per-node N",
+        "Say that a node has N consecutive devices; by default what the chip's link joins.",
+        type=click.IntRange(min=1),
+    ),
 )
 
 # Which of them a command takes; `take_machine` reads them all.
 CHIP_ALONE: Final = (_CHIP, _CHIP_FILE)
 CHIP_MEMORY: Final = (_CHIP_MEMORY, _CHIP_FILE)
-MACHINE: Final = (_CHIP, _BANDWIDTH, _NODE_BANDWIDTH, _DEVICES_PER_NODE, _CHIP_FILE)
-MACHINE_AND_LATENCY: Final = (*MACHINE[:-1], _LATENCY, _CHIP_FILE)
-
-
-def add_options(options: Sequence[_Decorator]) -> _Decorator:
-    """Give a command options, of which the help shows the first one first."""
-
-    def decorate(function: _Command) -> _Command:
-        for add in reversed(options):
-            function = add(function)
-        return function
-
-    return decorate
+MACHINE: Final = (_CHIP, *_LINKS, _CHIP_FILE)
+MACHINE_AND_LATENCY: Final = (_CHIP, *_LINKS, _LATENCY, _CHIP_FILE)
 
 
 def take_machine(values: dict[str, Any], settings: Config) -> Machine | None:
@@ -382,27 +376,22 @@ def read_assumptions(values: dict[str, Any], config: Config) -> Assumptions:
 # The dump.
 
 _CHECK = "check"
+module_option: Final = option(
+    "--module REGEX",
+    "Of several modules: only those whose name, or name#number, matches.",
+    shell_complete=_complete_module,
+)
+STAGE_HELP: Final = "In a directory: the text before or after optimizations."
 _DUMP_PARAMETERS: tuple[_Decorator, ...] = (
-    click.option(
-        "--stage",
-        type=click.Choice(["before", "after", "all"]),
-        default="after",
-        help="In a directory: the text before or after optimizations.",
-    ),
-    click.option(
-        "--module",
-        metavar="REGEX",
-        help="Of several modules: only those whose name, or name#number, matches.",
-        shell_complete=complete_module,
-    ),
-    click.option("--buffers", metavar="FILE", help="The buffer assignment, if not beside PATH."),
-    click.option("--live-range", metavar="FILE", help="The live ranges, if not beside PATH."),
-    click.option("--module-text", metavar="FILE", help="The HLO text, if not beside PATH."),
-    click.option(
-        "--budget",
-        metavar="EXPR",
+    option("--stage", STAGE_HELP, type=click.Choice(["before", "after", "all"]), default="after"),
+    module_option,
+    option("--buffers FILE", "The buffer assignment, if not beside PATH."),
+    option("--live-range FILE", "The live ranges, if not beside PATH."),
+    option("--module-text FILE", "The HLO text, if not beside PATH."),
+    option(
+        "--budget EXPR",
+        "Exit with 1 unless EXPR holds, such as 'buffers.temp_bytes <= 8GiB'.",
         multiple=True,
-        help="Exit with 1 unless EXPR holds, such as 'buffers.temp_bytes <= 8GiB'.",
     ),
     config_option,
 )
@@ -483,17 +472,15 @@ class FleetOptions(Struct, frozen=True):
 def directory_options(function: _Command) -> _Command:
     """Give a command --cache and --dask, as `fleet: FleetOptions`."""
 
-    @click.option(
-        "--cache",
-        metavar="FILE",
+    @option(
+        "--cache FILE",
+        "Of a directory: keep rows in FILE, and read only what is not there yet.",
         default="",
-        help="Of a directory: keep rows in FILE, and read only what is not there yet.",
     )
-    @click.option(
-        "--dask",
-        metavar="ADDRESS",
+    @option(
+        "--dask ADDRESS",
+        "Of a directory: let the workers of this Dask cluster read it.",
         default="",
-        help="Of a directory: let the workers of this Dask cluster read it.",
     )
     @wraps(function)
     def call(cache: str, dask: str, **values: Any) -> int | None:

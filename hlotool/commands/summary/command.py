@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import click
-
 from hlotool.analysis.memory_text import USAGE_REPORT
 from hlotool.analysis.summary.report import (
     MODULES,
@@ -29,6 +27,7 @@ from hlotool.commands.shared.options import (
     add_options,
     directory_options,
     dump_options,
+    option,
 )
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request, load_one, progress
@@ -60,9 +59,9 @@ _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 @document_command("summary", SUMMARY, SUMMARY_DIRECTORY, USAGE_REPORT, example=_EXAMPLE)
 @dump_options
 @add_options(MACHINE)
-@click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
+@option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
 @directory_options
-@click.option("--no-findings", is_flag=True, help="Leave out the findings.")
+@option("--no-findings", "Leave out the findings.")
 def summary(
     request: Request, fleet: FleetOptions, hbm: str | None, no_findings: bool, options: RowOptions
 ) -> int:
