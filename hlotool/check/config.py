@@ -53,7 +53,7 @@ from hlotool.dump.read import display_name, read_bytes
 from hlotool.errors import UsageError
 from hlotool.program.call_rules import CallRule
 from hlotool.table.expression.check import Vocabulary, parse_number
-from hlotool.table.expression.tree import Expression
+from hlotool.table.expression.nodes import Expression
 from hlotool.table.names import suggest
 from hlotool.table.words import join_words
 

@@ -9,7 +9,7 @@ from hlotool.analysis.collectives.machine import Machine
 from hlotool.errors import UsageError
 from hlotool.program.metrics import METRICS, ROW_LISTS
 from hlotool.table import Field, Unit
-from hlotool.table.expression.tree import Aggregate, Expression, Name, find_reads
+from hlotool.table.expression.nodes import Aggregate, Expression, Name, find_reads
 
 _OF_CHIPS: Final = frozenset(("fusions", "run_time"))  # times that need one; others need a link
 _MEASURED: Final = "measured"  # how the names of measured figures, and their block, begin
