@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import asdict, replace
 
-from hlotool.table.expression.tree import (
+from hlotool.table.expression.nodes import (
     Aggregate,
     And,
     Arithmetic,

@@ -17,7 +17,7 @@ from hlotool.check.run import plan_run, run_plan
 from hlotool.dump.find import resolve_inputs
 from hlotool.program.program import Program
 from hlotool.table.expression.grammar import parse_expression
-from hlotool.table.expression.tree import Expression
+from hlotool.table.expression.nodes import Expression
 
 DUMPS = Path(__file__).parents[1] / "testdata" / "dumps"
 DUMP = load(DUMPS / "gpu_h100" / "mlp_train")

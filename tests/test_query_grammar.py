@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hlotool.errors import QueryError
 from hlotool.table.expression.grammar import MAX_DEPTH, parse_expression
-from hlotool.table.expression.tree import (
+from hlotool.table.expression.nodes import (
     FUNCTIONS,
     KEYWORDS,
     Aggregate,

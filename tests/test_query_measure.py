@@ -12,7 +12,7 @@ from hlotool.errors import QueryError
 from hlotool.table import Field, Unit
 from hlotool.table.expression.check import Vocabulary, parse_condition, parse_number
 from hlotool.table.expression.compile import Measured, measure
-from hlotool.table.expression.tree import Aggregate, find_reads
+from hlotool.table.expression.nodes import Aggregate, find_reads
 
 VOCABULARY = Vocabulary(
     {

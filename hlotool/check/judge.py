@@ -24,7 +24,7 @@ from hlotool.program.program import NamedFigures, Program
 from hlotool.table import Unit
 from hlotool.table.expression.check import face_limit
 from hlotool.table.expression.compile import Measured, as_number, compile_condition, measure
-from hlotool.table.expression.tree import (
+from hlotool.table.expression.nodes import (
     Aggregate,
     And,
     Expression,

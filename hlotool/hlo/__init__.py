@@ -7,11 +7,10 @@
 * `buffers` is the IR of a buffer assignment, `assignment` reads its text.
 """
 
-from hlotool.hlo.groups import AxisRef, Iota, Mesh, MeshAxis, ReplicaGroups, Sharding
+from hlotool.hlo.groups import AxisRef, Iota, Mesh, MeshAxis, ReplicaGroups
 from hlotool.hlo.module import (
     Computation,
     DebugInfo,
-    Header,
     Instruction,
     Module,
     StackFrame,
@@ -22,11 +21,7 @@ from hlotool.hlo.values import (
     BackendConfig,
     DimLabels,
     Donor,
-    DotDimensions,
-    Metadata,
-    PaddingDimension,
     ShapeIndex,
-    SliceDimension,
     SourceLocation,
     WindowDimension,
 )
@@ -40,21 +35,15 @@ __all__ = [
     "DebugInfo",
     "DimLabels",
     "Donor",
-    "DotDimensions",
-    "Header",
     "Instruction",
     "Iota",
     "Layout",
     "Mesh",
     "MeshAxis",
-    "Metadata",
     "Module",
-    "PaddingDimension",
     "ReplicaGroups",
     "Shape",
     "ShapeIndex",
-    "Sharding",
-    "SliceDimension",
     "SourceLocation",
     "StackFrame",
     "TupleShape",

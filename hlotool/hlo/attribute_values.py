@@ -15,27 +15,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from hlotool.hlo.groups import (
-    AxisRef,
-    Iota,
-    Mesh,
-    MeshAxis,
-    ReplicaGroups,
-    Sharding,
-    count_devices,
-)
+from hlotool.hlo import groups, values
+from hlotool.hlo.groups import AxisRef, Iota, Mesh, ReplicaGroups, Sharding
 from hlotool.hlo.scanner import STRING, Scanner, unquote
-from hlotool.hlo.values import (
-    Alias,
-    BackendConfig,
-    DimLabels,
-    Donor,
-    Metadata,
-    PaddingDimension,
-    ShapeIndex,
-    SliceDimension,
-    WindowDimension,
-)
 
 _KEY = re.compile(r"[a-z_]+")
 _NUMBER = r"-?[0-9]{1,18}"
@@ -92,7 +74,7 @@ def _parse_names(scanner: Scanner, what: str) -> tuple[str, ...]:
     return tuple(scanner.parse_items(parse, "}", "a name", may_trail=True))
 
 
-def parse_window(scanner: Scanner) -> tuple[WindowDimension, ...]:
+def parse_window(scanner: Scanner) -> tuple[values.WindowDimension, ...]:
     """Read a window; parts left out have their default, all have the rank of `size`.
 
     window = "{" { key "=" ( sizes | pads ) } "}"
@@ -118,14 +100,14 @@ def parse_window(scanner: Scanner) -> tuple[WindowDimension, ...]:
     if {len(pads), *map(len, filled.values())} != {rank}:
         scanner.fail("the window's parts differ in rank", start, scanner.pos)
     return tuple(
-        WindowDimension(size, stride, low, high, lhs_dilate, rhs_dilate, bool(is_reversed))
+        values.WindowDimension(size, stride, low, high, lhs_dilate, rhs_dilate, bool(is_reversed))
         for (low, high), size, stride, lhs_dilate, rhs_dilate, is_reversed in zip(
             pads, *filled.values(), strict=True
         )
     )
 
 
-def parse_dim_labels(scanner: Scanner) -> DimLabels:
+def parse_dim_labels(scanner: Scanner) -> values.DimLabels:
     """Read `b01f_01io->b01f`; a digit is the number of a spatial dimension, `?` is unused."""
     start = scanner.pos
     scanner.skip_blanks()
@@ -133,49 +115,42 @@ def parse_dim_labels(scanner: Scanner) -> DimLabels:
     if match is None:
         scanner.fail_expected("dimension labels such as b01f_01io->b01f")
     lhs, rhs, output = match.groups()
-    ranks = [sum(char.isdigit() for char in labels) for labels in (lhs, rhs, output)]
-    needed = ((lhs, "bf"), (rhs, "io"), (output, "bf"))
-    if len(set(ranks)) != 1 or any(
-        sorted(char for char in labels if char.isdigit()) != [str(n) for n in range(ranks[0])]
-        or any(labels.count(letter) != 1 for letter in letters)
-        for labels, letters in needed
-    ):
-        scanner.fail("the labels must name batch, features and each spatial dimension once", start)
-
-    def spatial(labels: str) -> tuple[int, ...]:
-        return tuple(labels.index(str(number)) for number in range(ranks[0]))
-
-    return DimLabels(
-        lhs.index("b"), lhs.index("f"), spatial(lhs),
-        rhs.index("i"), rhs.index("o"), spatial(rhs),
-        output.index("b"), output.index("f"), spatial(output),
+    spatial = [str(number) for number in range(sum(map(str.isdigit, lhs)))]
+    for labels, letters in ((lhs, "bf"), (rhs, "io"), (output, "bf")):
+        if sorted(labels.replace("?", "")) != sorted([*spatial, *letters]):
+            message = "the labels must name batch, features and each spatial dimension once"
+            scanner.fail(message, start)
+    return values.DimLabels(
+        lhs.index("b"), lhs.index("f"), tuple(map(lhs.index, spatial)),
+        rhs.index("i"), rhs.index("o"), tuple(map(rhs.index, spatial)),
+        output.index("b"), output.index("f"), tuple(map(output.index, spatial)),
     )  # fmt: skip
 
 
-def parse_slices(scanner: Scanner) -> tuple[SliceDimension, ...]:
+def parse_slices(scanner: Scanner) -> tuple[values.SliceDimension, ...]:
     """Read `{[0:4], [0:1024:2]}`."""
     what = "a dimension of the slice"
 
-    def parse_slice(scanner: Scanner) -> SliceDimension:
+    def parse_slice(scanner: Scanner) -> values.SliceDimension:
         scanner.expect("[", f"before {what}")
         start = scanner.expect_integer("where the slice starts")
         scanner.expect(":", "after the start")
         limit = scanner.expect_integer("where the slice ends")
         stride = scanner.expect_integer("the stride") if scanner.accept_token(":") else 1
         scanner.expect("]", f"after {what}")
-        return SliceDimension(start, limit, stride)
+        return values.SliceDimension(start, limit, stride)
 
     scanner.expect("{", "before the slice")
     return tuple(scanner.parse_items(parse_slice, "}", what, may_trail=True))
 
 
-def parse_padding(scanner: Scanner) -> tuple[PaddingDimension, ...]:
+def parse_padding(scanner: Scanner) -> tuple[values.PaddingDimension, ...]:
     """Read `1_1_2x0_-3`: low, high and interior of each dimension."""
     text = scanner.expect_match(_PADS, "padding such as 0_1x2_2_1")
-    return tuple(PaddingDimension(*map(int, one.split("_"))) for one in text.split("x"))
+    return tuple(values.PaddingDimension(*map(int, one.split("_"))) for one in text.split("x"))
 
 
-def parse_backend_config(scanner: Scanner) -> BackendConfig:
+def parse_backend_config(scanner: Scanner) -> values.BackendConfig:
     """Read JSON, a quoted string, or raw braces that are no JSON; nothing is refused."""
     text = unquote(scanner.text[scanner.pos : scanner.end].strip())
     scanner.pos = scanner.end
@@ -185,7 +160,7 @@ def parse_backend_config(scanner: Scanner) -> BackendConfig:
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         value = None
-    return BackendConfig(text, value if isinstance(value, dict) else None)
+    return values.BackendConfig(text, value if isinstance(value, dict) else None)
 
 
 _KIND = re.compile(r"may-alias|must-alias")
@@ -193,18 +168,18 @@ _KIND = re.compile(r"may-alias|must-alias")
 _ALIAS = re.compile(r" ?\{([0-9]{1,9}|)\}: \(([0-9]{1,9}), \{\}(?:, (may-alias|must-alias))?\)")
 
 
-def parse_aliases(scanner: Scanner) -> tuple[Alias, ...]:
+def parse_aliases(scanner: Scanner) -> tuple[values.Alias, ...]:
     """Read `{ alias, alias }`: which outputs share memory with which parameters or operands."""
     scanner.expect("{", "before the list")
     return tuple(scanner.parse_items(_parse_alias, "}", "an entry of the list"))
 
 
-def _parse_alias(scanner: Scanner) -> Alias:
+def _parse_alias(scanner: Scanner) -> values.Alias:
     """Read `{output index}: (number, {index}[, may-alias|must-alias])`."""
     usual = scanner.accept_match(_ALIAS)
     if usual:
         element, parameter, kind_text = usual.groups()
-        return Alias((int(element),) if element else (), int(parameter), (), kind_text or "")
+        return values.Alias((int(element),) if element else (), int(parameter), (), kind_text or "")
     output = _parse_index(scanner)
     scanner.expect(":", "after the output's index")
     scanner.expect("(", "before the aliased number")
@@ -215,25 +190,25 @@ def _parse_alias(scanner: Scanner) -> Alias:
     if scanner.accept_token(","):
         kind = scanner.expect_match(_KIND, "may-alias or must-alias")
     scanner.expect(")", "after the alias")
-    return Alias(output, number, index, kind)
+    return values.Alias(output, number, index, kind)
 
 
-def parse_donors(scanner: Scanner) -> tuple[Donor, ...]:
+def parse_donors(scanner: Scanner) -> tuple[values.Donor, ...]:
     """Read `{ (parameter, {index}), … }`: which parameters are donated."""
 
-    def parse_donor(scanner: Scanner) -> Donor:
+    def parse_donor(scanner: Scanner) -> values.Donor:
         scanner.expect("(", "before a donated parameter")
         parameter = scanner.expect_count("a parameter number")
         scanner.expect(",", "after the parameter number")
         index = _parse_index(scanner)
         scanner.expect(")", "after the donated parameter")
-        return Donor(parameter, index)
+        return values.Donor(parameter, index)
 
     scanner.expect("{", "before the list")
     return tuple(scanner.parse_items(parse_donor, "}", "an entry of the list"))
 
 
-def _parse_index(scanner: Scanner) -> ShapeIndex:
+def _parse_index(scanner: Scanner) -> values.ShapeIndex:
     """Read a shape index `{0, 1}`."""
     scanner.expect("{", "before a shape index")
     parse = partial(Scanner.expect_count, what="an index")
@@ -265,7 +240,7 @@ def drop_metadata(text: str, count: int = 0) -> str:
 
 
 @lru_cache(maxsize=_MOST_KEPT)
-def read_metadata(text: str) -> Metadata | None:
+def read_metadata(text: str) -> values.Metadata | None:
     """Read a value as machines print it; None when it is not of that form."""
     if not text.startswith("{") or not text.endswith("}"):
         return None
@@ -286,10 +261,10 @@ def read_metadata(text: str) -> Metadata | None:
         else:
             other[key] = string or number or rest
         pos = match.end()
-    return Metadata(**known, other=other)
+    return values.Metadata(**known, other=other)
 
 
-def parse_metadata(scanner: Scanner) -> Metadata:
+def parse_metadata(scanner: Scanner) -> values.Metadata:
     """Read metadata by hand.
 
     metadata = "{" { key "=" ( string | integer | word | "{" … "}" ) [","] } "}"
@@ -316,7 +291,7 @@ def parse_metadata(scanner: Scanner) -> Metadata:
         else:
             other[key] = scanner.expect_match(_WORD, f"a value of {key!r}")
         scanner.accept_token(",")
-    return Metadata(**known, other=other)
+    return values.Metadata(**known, other=other)
 
 
 _AXIS_NAME = re.compile(r"'[^']*+'|\"[^\"]*+\"|[A-Za-z_][A-Za-z0-9_.\-]*+")
@@ -385,14 +360,14 @@ def _parse_mesh(scanner: Scanner) -> Mesh:
     devices = "device_ids=(" ( integers | "[" dims "]" [ "T(" integers ")" ] ) ")"
     """
     start = scanner.pos
-    axes: dict[str, MeshAxis] = {}
+    axes: dict[str, groups.MeshAxis] = {}
 
     def parse_axis(scanner: Scanner) -> None:
         name = unquote(scanner.expect_match(_AXIS_NAME, "an axis name"))
         if name in axes:
             scanner.fail(f"the mesh has two axes {name!r}", start, scanner.pos)
         scanner.expect("=", "after the axis name")
-        axes[name] = MeshAxis(name, scanner.expect_count("the size of the axis"))
+        axes[name] = groups.MeshAxis(name, scanner.expect_count("the size of the axis"))
 
     scanner.expect("[", "before the mesh axes")
     scanner.parse_items(parse_axis, "]", "an axis", may_trail=True)
@@ -419,7 +394,7 @@ def _parse_device_ids(scanner: Scanner) -> Iota | tuple[int, ...]:
     perm = _parse_counts(scanner, "(", ")") if scanner.accept_token("T") else ()
     scanner.expect(")", "after the device ids")
     _check_devices(scanner, Iota(reshape, reshape, perm).check, start)
-    return Iota((count_devices(reshape),), reshape, perm)
+    return Iota((groups.count_devices(reshape),), reshape, perm)
 
 
 def _parse_axes(scanner: Scanner) -> tuple[tuple[AxisRef, ...], bool]:

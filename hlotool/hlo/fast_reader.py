@@ -13,25 +13,20 @@ from collections.abc import Iterable
 from sys import intern
 from typing import Final
 
+from hlotool.hlo import opcodes
 from hlotool.hlo.module import Computation, Instruction
-from hlotool.hlo.opcodes import (
-    ASYNC_DONES,
-    ASYNC_STARTS,
-    LATER_STEPS,
-    TAKES_OPERANDS,
-    sugared_opcode,
-)
+from hlotool.hlo.opcodes import TAKES_OPERANDS, sugared_opcode
 from hlotool.hlo.scanner import NAME
 from hlotool.hlo.shape import ArrayShape, Shape
 from hlotool.hlo.shape_parser import ShapeCache, drop_indices
 
 # Starts and dones that are opcodes of their own, and those that take all operands in one tuple.
-_OWN_STARTS: Final = ASYNC_STARTS - {"async-start"}
-_OWN_DONES: Final = ASYNC_DONES - {"async-done"}
+_OWN_STARTS: Final = opcodes.ASYNC_STARTS - {"async-start"}
+_OWN_DONES: Final = opcodes.ASYNC_DONES - {"async-done"}
 _TAKE_TUPLES: Final = frozenset(("all-gather-start", "collective-permute-start"))
 MAY_BE_SUGAR: Final = _OWN_STARTS | _OWN_DONES
 
-_STEPS: Final = LATER_STEPS | {"async-start"}
+_STEPS: Final = opcodes.LATER_STEPS | {"async-start"}
 _WITH_CONTEXT: Final = 3  # operands, result, and one number or more
 
 

@@ -21,23 +21,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from hlotool.errors import ParseError
-from hlotool.hlo.attribute_values import (
-    drop_metadata,
-    parse_aliases,
-    parse_backend_config,
-    parse_computation_names,
-    parse_dim_labels,
-    parse_instruction_names,
-    parse_metadata,
-    parse_numbers,
-    parse_padding,
-    parse_pairs,
-    parse_replica_groups,
-    parse_sharding,
-    parse_slices,
-    parse_window,
-    read_metadata,
-)
+from hlotool.hlo import attribute_values
 from hlotool.hlo.attributes import find_value, read_attributes
 from hlotool.hlo.groups import ReplicaGroups, Sharding
 from hlotool.hlo.not_hlo import REQUIRED
@@ -155,7 +139,7 @@ class Instruction(Node, eq=False):
         if self.given_attributes is not None:
             return None
         text = self.computation.module.source.text
-        return drop_metadata(text[self.start : _line_end(text, self.start)], 1)
+        return attribute_values.drop_metadata(text[self.start : _line_end(text, self.start)], 1)
 
     # -- any attribute, as a value
 
@@ -195,11 +179,11 @@ class Instruction(Node, eq=False):
 
     def integers(self, key: str) -> tuple[int, ...]:
         """Return an attribute `{0,1}` or `3` as integers."""
-        return self.read(key, parse_numbers) or ()
+        return self.read(key, attribute_values.parse_numbers) or ()
 
     def expect_number(self, key: str, attributes: dict[str, str] | None = None) -> int:
         """Return an attribute that is one integer; raise where it is absent too."""
-        numbers = self.read(key, parse_numbers, attributes)
+        numbers = self.read(key, attribute_values.parse_numbers, attributes)
         if numbers is None:
             self.fail(key, f"{self.opcode} needs an attribute {key}=")
         if len(numbers) != 1:
@@ -224,7 +208,7 @@ class Instruction(Node, eq=False):
             return (only,)
         found: tuple[Computation, ...] | None = module.values.get((key, text))
         if found is None:  # a long list is asked for again and again
-            names = self.read(key, parse_computation_names) or ()
+            names = self.read(key, attribute_values.parse_computation_names) or ()
             if len(names) != 1 and key not in LISTS_OF_CALLEES:
                 self.fail(key, f"expected one computation as the value of {key!r}")
             for name in names:
@@ -259,7 +243,7 @@ class Instruction(Node, eq=False):
     def control_predecessors(self) -> tuple[Instruction, ...]:
         """Return what must run before for another reason than its result."""
         key = "control-predecessors"
-        names = self.read(key, parse_instruction_names) or ()
+        names = self.read(key, attribute_values.parse_instruction_names) or ()
         for name in names:
             if name not in self.computation.by_name:
                 self.fail(key, f"there is no instruction {name!r} in this computation")
@@ -286,7 +270,8 @@ class Instruction(Node, eq=False):
         text = self.split_attributes().get("metadata")
         if text is None:
             return _NO_METADATA
-        return read_metadata(text) or self._parse_value("metadata", text, parse_metadata)
+        found = attribute_values.read_metadata(text)
+        return found or self._parse_value("metadata", text, attribute_values.parse_metadata)
 
     def source_location(self, metadata: Metadata | None = None) -> SourceLocation | None:
         """Return the user's line: as printed, else through the stack-frame tables.
@@ -321,19 +306,19 @@ class Instruction(Node, eq=False):
 
     def replica_groups(self) -> ReplicaGroups | None:
         """Return `replica_groups=`."""
-        return self.read("replica_groups", parse_replica_groups)
+        return self.read("replica_groups", attribute_values.parse_replica_groups)
 
     def source_target_pairs(self) -> tuple[tuple[int, int], ...]:
         """Return the pairs of a collective-permute."""
-        return self.read("source_target_pairs", parse_pairs) or ()
+        return self.read("source_target_pairs", attribute_values.parse_pairs) or ()
 
     def window(self) -> tuple[WindowDimension, ...]:
         """Return `window=`."""
-        return self.read("window", parse_window) or ()
+        return self.read("window", attribute_values.parse_window) or ()
 
     def dim_labels(self) -> DimLabels | None:
         """Return `dim_labels=`; a convolution's name each dimension it has."""
-        labels = self.read("dim_labels", parse_dim_labels)
+        labels = self.read("dim_labels", attribute_values.parse_dim_labels)
         if labels is not None and self.opcode == "convolution":
             shapes = (self.shape, *self._operand_shapes(2))
             self._check_rank("dim_labels", len(labels.lhs_spatial) + 2, *shapes)
@@ -358,7 +343,7 @@ class Instruction(Node, eq=False):
 
     def slice_dimensions(self) -> tuple[SliceDimension, ...]:
         """Return `slice=`, one part for each dimension."""
-        parts = self.read("slice", parse_slices) or ()
+        parts = self.read("slice", attribute_values.parse_slices) or ()
         if self.opcode == "slice":
             self._check_rank("slice", len(parts), self.shape)
             self._check_rank("slice", len(parts), *self._operand_shapes(1))
@@ -366,14 +351,14 @@ class Instruction(Node, eq=False):
 
     def padding(self) -> tuple[PaddingDimension, ...]:
         """Return `padding=`, one part for each dimension."""
-        parts = self.read("padding", parse_padding) or ()
+        parts = self.read("padding", attribute_values.parse_padding) or ()
         if self.opcode == "pad":
             self._check_rank("padding", len(parts), self.shape)
         return parts
 
     def backend_config(self) -> BackendConfig | None:
         """Return `backend_config=`."""
-        return self.read("backend_config", parse_backend_config)
+        return self.read("backend_config", attribute_values.parse_backend_config)
 
     def find_config(self, *path: str) -> object:
         """Return the value at a path of keys in `backend_config=`, None where there is none."""
@@ -382,11 +367,11 @@ class Instruction(Node, eq=False):
 
     def sharding(self) -> Sharding | None:
         """Return `sharding=`."""
-        return self.read("sharding", parse_sharding)
+        return self.read("sharding", attribute_values.parse_sharding)
 
     def aliasing(self) -> tuple[Alias, ...]:
         """Return `output_to_operand_aliasing=`."""
-        return self.read("output_to_operand_aliasing", parse_aliases) or ()
+        return self.read("output_to_operand_aliasing", attribute_values.parse_aliases) or ()
 
     def frontend_attributes(self) -> Mapping[str, str]:
         """Return `frontend_attributes=` with values unquoted."""

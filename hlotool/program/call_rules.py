@@ -13,7 +13,7 @@ from hlotool.hlo import Instruction
 from hlotool.pattern import Pattern
 
 if TYPE_CHECKING:
-    from hlotool.table.expression.tree import Expression, Read
+    from hlotool.table.expression.nodes import Expression, Read
 
 _Figures: TypeAlias = Mapping[str, int]
 _Count: TypeAlias = Callable[[_Figures], int | None]
@@ -58,7 +58,7 @@ def _compile(tree: Expression | None) -> _Count:
     if tree is None:
         return lambda _: None
     from hlotool.table.expression.compile import as_number, compile_value  # noqa: PLC0415
-    from hlotool.table.expression.tree import Name  # noqa: PLC0415
+    from hlotool.table.expression.nodes import Name  # noqa: PLC0415
 
     def find_reader(read: Read) -> Callable[[_Figures], int | None]:
         return lambda figures: figures.get(read.path) if isinstance(read, Name) else None

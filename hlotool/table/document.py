@@ -52,7 +52,24 @@ class Fold(Struct, frozen=True):
     joined: tuple[str, ...] = ()
 
 
-class RowList(Struct, frozen=True):
+class _Declared(Struct, frozen=True):
+    """A name in a document, and the record whose figures stand under it."""
+
+    name: str
+    record: type[Struct]
+    meaning: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The figures of the record."""
+        return fields_of(self.record)
+
+    def field(self, name: str) -> Field:
+        """Return the field of that name; KeyError is a mistake in a declaration."""
+        return {each.name: each for each in self.fields}[name]
+
+
+class RowList(_Declared, frozen=True):
     """A list of equal records in a document.
 
     `record` declares the fields of a row.
@@ -64,9 +81,6 @@ class RowList(Struct, frozen=True):
     figures, too, if it `is_sum`.
     """
 
-    name: str
-    record: type[Struct]
-    meaning: str
     sort: str = ""  # '': the order the analysis gives
     size: str = ""
     key: str = ""  # breaks ties; '': the first field
@@ -86,10 +100,6 @@ class RowList(Struct, frozen=True):
     def fields(self) -> tuple[Field, ...]:
         """The figures of the record, as the answer has them."""
         return self.chosen or fields_of(self.record)
-
-    def field(self, name: str) -> Field:
-        """Return the field of that name; KeyError is a mistake in a declaration."""
-        return {each.name: each for each in self.fields}[name]
 
     @property
     def key_field(self) -> Field:
@@ -120,28 +130,16 @@ class RowList(Struct, frozen=True):
         return {each.name for each in self.fields if each.in_table}
 
 
-class Block(Struct, frozen=True):
+class Block(_Declared, frozen=True):
     """A record of scalars in a document, such as `totals`; may hold blocks and lists of records.
 
     `{name}` of a `Line` names one of `fields`; what is nested is the attribute of its name.
     """
 
-    name: str
-    record: type[Struct]
-    meaning: str
     blocks: tuple[Block, ...] = ()
     row_lists: tuple[RowList, ...] = ()  # not for --rows: they are printed as they are
     is_nullable: bool = False
     is_optional: bool = False  # present only when an option asks for it
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """The figures of the record."""
-        return fields_of(self.record)
-
-    def field(self, name: str) -> Field:
-        """Return the field of that name; KeyError is a mistake in a declaration."""
-        return {each.name: each for each in self.fields}[name]
 
 
 class DocumentSpec(Struct, frozen=True):

@@ -183,9 +183,9 @@ def format_bounds(text: str, *, is_lower: bool, is_upper: bool) -> str:
 def _format_bytes(value: float, units: str, digits: int) -> str:
     """Write a size, in binary units unless asked; `B` is exact, a named one has two decimals."""
     if units == "B":
-        return _comma(value)
+        return f"{value:,}"
     if digits > _MOST_SIZE_DIGITS or (value < 1 << 10 and units not in SIZES):
-        return f"{_comma(value)} B"
+        return f"{value:,} B"
     if units in SIZES:
         return f"{value / SIZES[units]:,.{2 + digits}f} {units}"
     import humanize  # noqa: PLC0415  only tables need it
@@ -199,7 +199,7 @@ def _format_bytes(value: float, units: str, digits: int) -> str:
 
 def _format_work(value: float, units: str, digits: int) -> str:
     is_exact = units == "B" or value < _EXACT_BELOW
-    return _comma(value) if is_exact else _metric(value, "", digits)
+    return f"{value:,}" if is_exact else _metric(value, "", digits)
 
 
 def _format_ratio(value: float, _: str, digits: int) -> str:
@@ -217,12 +217,6 @@ def _metric(value: float, unit: str, digits: int) -> str:
     return humanize.metric(rounded, unit, 3 + digits).strip()
 
 
-def _comma(value: float) -> str:
-    import humanize  # noqa: PLC0415  only tables need it
-
-    return humanize.intcomma(value)
-
-
 # Of a number that is not negative, by its unit, `--units` and how many more digits than usual.
 _WRITERS: Final[dict[Unit, Callable[[float, str, int], str]]] = {
     Unit.BYTES: _format_bytes,
@@ -232,5 +226,5 @@ _WRITERS: Final[dict[Unit, Callable[[float, str, int], str]]] = {
     Unit.TIMES: lambda value, *_: "" if value == 1 else f"×{value:,}",  # one needs no word
     Unit.RATIO: _format_ratio,
     Unit.MEASURE: _format_ratio,
-    Unit.COUNT: lambda value, *_: _comma(value),
+    Unit.COUNT: lambda value, *_: f"{value:,}",
 }

@@ -14,18 +14,10 @@ from typing import Final, NoReturn
 from msgspec import Struct, field
 
 from hlotool.errors import ParseError
+from hlotool.hlo import buffers
 from hlotool.hlo.attribute_values import read_metadata
 from hlotool.hlo.attributes import read_attributes
-from hlotool.hlo.buffers import (
-    BufferValue,
-    Definition,
-    LiveRange,
-    LiveRanges,
-    PeakEntry,
-    UsedValue,
-    ValueKey,
-    format_position,
-)
+from hlotool.hlo.buffers import BufferValue, LiveRange, UsedValue, ValueKey
 from hlotool.hlo.opcodes import sugared_opcode
 from hlotool.hlo.scanner import STRING, Scanner
 from hlotool.hlo.shape_parser import parse_shape
@@ -121,7 +113,7 @@ class LiveRangeReader(Struct):
     mixed_up: str
     indices: ShapeIndices = field(default_factory=ShapeIndices)
 
-    def read(self, start: int) -> LiveRanges | None:
+    def read(self, start: int) -> buffers.LiveRanges | None:
         """Read the section that begins at or after `start`, None without one.
 
         live_range = "HloLiveRange (max " integer "):" NL
@@ -155,7 +147,7 @@ class LiveRangeReader(Struct):
             raise ParseError(message, self.source, *header.span(1), CUT)
         at = self._read_ranges(at, last)
         position: int | None = None
-        entries: list[PeakEntry] = []
+        entries: list[buffers.PeakEntry] = []
         if match := _PEAK.match(text, at):
             position = int(match[1])
             entries, at = self._read_peak(match, position, last)
@@ -165,7 +157,7 @@ class LiveRangeReader(Struct):
             at = match.end()
         while at < len(text):
             at = self.unknown.pass_over(self.source, at, "the end of the live ranges")
-        return LiveRanges(sequence, last, position, tuple(entries), self.source)
+        return buffers.LiveRanges(sequence, last, position, tuple(entries), self.source)
 
     def _read_sequence(self, at: int) -> tuple[tuple[str, ...], int]:
         """Read the numbered instructions, 0, 1, 2, …, up to the heading of the ranges."""
@@ -204,7 +196,9 @@ class LiveRangeReader(Struct):
             key = name, self.indices[index or ""]
             value = self.by_key.get(key)
             if value is None:
-                message = f"{format_position(*key)!r} has a live range, but is in no allocation"
+                message = (
+                    f"{buffers.format_position(*key)!r} has a live range, but is in no allocation"
+                )
                 end = match.start(3) - 1
                 raise ParseError(message, self.source, match.start(1), end, self.mixed_up)
             value.live = LiveRange(first, end)
@@ -212,19 +206,19 @@ class LiveRangeReader(Struct):
 
     def _read_peak(
         self, heading: re.Match[str], position: int, last: int
-    ) -> tuple[list[PeakEntry], int]:
+    ) -> tuple[list[buffers.PeakEntry], int]:
         """Read what is live at XLA's peak; with unknown lines between, only if it adds up."""
         if position > last:
             message = f"the peak lies beyond the last position, {last}"
             raise ParseError(message, self.source, *heading.span(1))
-        entries: list[PeakEntry] = []
+        entries: list[buffers.PeakEntry] = []
         at, total, behind = heading.end(), "", False  # behind a line that is not known
         is_broken = False
         while at < len(self.source.text) and not _BREAKDOWN.match(self.source.text, at):
             if entry := _PEAK_ENTRY.match(self.source.text, at):
                 name, index, size, total = entry.groups()
                 place = None if index is None else self.indices[index]
-                entries.append(PeakEntry(name, place, int(size)))
+                entries.append(buffers.PeakEntry(name, place, int(size)))
                 is_broken |= behind
                 at = entry.end()
                 continue
@@ -411,7 +405,7 @@ def _fail(source: Source, at: int) -> NoReturn:
 _OPCODE = re.compile(r"[a-z][\w\-]*+")
 
 
-def find_definition(used: UsedValue) -> Definition | None:
+def find_definition(used: UsedValue) -> buffers.Definition | None:
     """Return opcode and metadata of `name = shape opcode(operands), attributes`.
 
     None where the text is not that: it repeats what the module says, and no figure hangs
@@ -431,4 +425,4 @@ def find_definition(used: UsedValue) -> Definition | None:
     except ParseError:
         return None
     opcode, _ = sugared_opcode(opcode) or (opcode, "")
-    return Definition(opcode, read_metadata(attributes.get("metadata", "{}")) or Metadata())
+    return buffers.Definition(opcode, read_metadata(attributes.get("metadata", "{}")) or Metadata())

@@ -16,24 +16,8 @@ from msgspec.structs import replace
 from hlotool.errors import QueryError
 from hlotool.pattern import PatternError, parse_pattern
 from hlotool.table.document import RowList
-from hlotool.table.expression.tree import (
-    Aggregate,
-    And,
-    Arithmetic,
-    Expression,
-    Kind,
-    Listing,
-    Literal,
-    Match,
-    Membership,
-    Name,
-    Negative,
-    Not,
-    Or,
-    Relation,
-    Type,
-    find_reads,
-)
+from hlotool.table.expression import nodes
+from hlotool.table.expression.nodes import Expression, Kind, Literal, Name, Relation, Type
 from hlotool.table.field import Field, Unit
 from hlotool.table.names import suggest, suggest_field
 from hlotool.table.quantity import UNITS
@@ -98,15 +82,15 @@ def expect_unit(figure: Expression, other: Expression, text: str, source: Source
         raise QueryError(message, source, literal.start, literal.end)
 
 
-def make_count(rows: str, row_list: RowList, where: Expression | None) -> Aggregate:
+def make_count(rows: str, row_list: RowList, where: Expression | None) -> nodes.Aggregate:
     """Return the checked figure that says how many rows fulfil a checked condition."""
     counted = Type(Kind.NUMBER, Unit.COUNT, Unit.COUNT)
-    return Aggregate("count", rows, where=where, row_list=row_list, type=counted)
+    return nodes.Aggregate("count", rows, where=where, row_list=row_list, type=counted)
 
 
 def face_limit(tree: Relation) -> Relation:
     """Return a checked comparison with what is constant on the right: `2ms >= x` is `x <= 2ms`."""
-    if any(find_reads(tree.left)) or not any(find_reads(tree.right)):
+    if any(nodes.find_reads(tree.left)) or not any(nodes.find_reads(tree.right)):
         return tree
     operator = _MIRRORED.get(tree.operator, tree.operator)
     return _type_relation(replace(tree, operator=operator), tree.right, tree.left)
@@ -144,32 +128,34 @@ class _Checker(Struct, frozen=True):
                 found = self.find_field(tree)
                 kind = _KINDS.get(found.unit, Kind.NUMBER)
                 return replace(tree, field=found, type=Type(kind, found.unit, found.unit))
-            case Negative():
+            case nodes.Negative():
                 operand = self.number(tree.operand, "'-'")
                 return replace(tree, operand=operand, type=operand.type)
-            case Arithmetic():
+            case nodes.Arithmetic():
                 return self.arithmetic(tree)
-            case Aggregate():
+            case nodes.Aggregate():
                 return self.aggregate(tree)
-            case Listing():
+            case nodes.Listing():
                 raise self.fail("a list stands only after 'in'", tree)
             case _:
                 return self.truth(tree)
 
-    def truth(self, tree: Relation | Match | Membership | Not | And | Or) -> Expression:
+    def truth(
+        self, tree: Relation | nodes.Match | nodes.Membership | nodes.Not | nodes.And | nodes.Or
+    ) -> Expression:
         """Check what is true or false by its form."""
         match tree:
             case Relation():
                 return self.relation(tree)
-            case Match():
+            case nodes.Match():
                 return self.match(tree)
-            case Membership():
+            case nodes.Membership():
                 return self.membership(tree)
-            case Not():
+            case nodes.Not():
                 operand = self.condition(tree.operand)
                 flag = Type(Kind.FLAG, compared=operand.type.compared)
                 return replace(tree, operand=operand, type=flag)
-            case And() | Or():
+            case nodes.And() | nodes.Or():
                 operands = tuple(self.condition(each) for each in tree.operands)
                 compared = tuple(pair for each in operands for pair in each.type.compared)
                 return replace(tree, operands=operands, type=Type(Kind.FLAG, compared=compared))
@@ -183,7 +169,7 @@ class _Checker(Struct, frozen=True):
             raise self.fail(f"there is no {what} {name.path!r}", name, hint)
         return found
 
-    def arithmetic(self, tree: Arithmetic) -> Arithmetic:
+    def arithmetic(self, tree: nodes.Arithmetic) -> nodes.Arithmetic:
         """Check a sum or a product, and what literals are added to."""
         operators = (tree.operators[0], *tree.operators)  # the first operand has the first one's
         operands = tuple(
@@ -216,7 +202,7 @@ class _Checker(Struct, frozen=True):
         self.refuse_misfit(right, left)
         return _type_relation(tree, left, right)
 
-    def match(self, tree: Match) -> Match:
+    def match(self, tree: nodes.Match) -> nodes.Match:
         """Check `~`: text or a list of texts against a literal that is a regular expression."""
         left = self.check(tree.left)
         if left.type.kind not in {Kind.TEXT, Kind.LIST}:
@@ -232,10 +218,10 @@ class _Checker(Struct, frozen=True):
             raise QueryError(message, self.source, literal.start + 1, literal.end - 1) from None
         return replace(tree, left=left, right=self.check(literal), type=Type(Kind.FLAG))
 
-    def membership(self, tree: Membership) -> Membership:
+    def membership(self, tree: nodes.Membership) -> nodes.Membership:
         """Check `in`: a value in a listing of its kind, or a literal in a list field."""
         left = self.check(tree.left)
-        if isinstance(tree.right, Listing):
+        if isinstance(tree.right, nodes.Listing):
             listing = self.listing(tree.right, left)
             compared = tuple(_find_compared(left, listing.items))
             return replace(tree, left=left, right=listing, type=Type(Kind.FLAG, compared=compared))
@@ -251,7 +237,7 @@ class _Checker(Struct, frozen=True):
         self.refuse_misfit(right, left)
         return replace(tree, left=left, right=right, type=Type(Kind.FLAG))
 
-    def listing(self, tree: Listing, left: Expression) -> Listing:
+    def listing(self, tree: nodes.Listing, left: Expression) -> nodes.Listing:
         """Check the list that a value may be in."""
         if left.type.kind is Kind.LIST:
             hint = f'ask for one item at a time: "…" in {self.cut(left)}'
@@ -263,7 +249,7 @@ class _Checker(Struct, frozen=True):
             self.refuse_misfit(left, item)
         return replace(tree, items=items, type=Type(Kind.LIST))
 
-    def aggregate(self, tree: Aggregate) -> Aggregate:
+    def aggregate(self, tree: nodes.Aggregate) -> nodes.Aggregate:
         """Check an aggregate: its rows, and its arguments against their fields."""
         row_lists = self.vocabulary.row_lists
         if not row_lists:
@@ -287,7 +273,7 @@ class _Checker(Struct, frozen=True):
 
     def refuse_bare_words(self, right: Expression) -> None:
         """Say that text needs quotes where somebody wrote `kind == all-gather`."""
-        words = right.operands if isinstance(right, Arithmetic) else (right,)
+        words = right.operands if isinstance(right, nodes.Arithmetic) else (right,)
         names = [word.path for word in words if isinstance(word, Name)]
         is_known = all(name in self.vocabulary.fields for name in names)
         if len(names) == len(words) and not is_known:

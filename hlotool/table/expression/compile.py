@@ -17,22 +17,8 @@ from msgspec import Struct
 
 from hlotool.pattern import parse_pattern
 from hlotool.table.document import Sum
-from hlotool.table.expression.tree import (
-    Aggregate,
-    And,
-    Arithmetic,
-    Expression,
-    Listing,
-    Literal,
-    Match,
-    Membership,
-    Name,
-    Negative,
-    Not,
-    Or,
-    Read,
-    Relation,
-)
+from hlotool.table.expression import nodes
+from hlotool.table.expression.nodes import Expression, Literal, Name, Read
 from hlotool.table.field import Unit
 from hlotool.table.quantity import LARGEST_FIGURE
 from hlotool.table.sums import sum_fields
@@ -90,12 +76,12 @@ def compile_value(tree: Expression, find_reader: FindReader[Row]) -> Reader[Row]
         case Literal():
             constant = tree.value
             return lambda _: constant
-        case Name() | Aggregate():
+        case Name() | nodes.Aggregate():
             return find_reader(tree)
-        case Negative():
+        case nodes.Negative():
             read = compile_value(tree.operand, find_reader)
             return lambda row: None if (value := read(row)) is None else -value
-        case Arithmetic():
+        case nodes.Arithmetic():
             return _compile_arithmetic(tree, find_reader)
         case _:
             return _compile_condition(tree, find_reader)
@@ -104,29 +90,29 @@ def compile_value(tree: Expression, find_reader: FindReader[Row]) -> Reader[Row]
 def _compile_condition(tree: Expression, find_reader: FindReader[Row]) -> Test[Row]:
     """Return the function that says whether a condition holds."""
     match tree:
-        case And():
+        case nodes.And():
             tests = [_compile_condition(each, find_reader) for each in tree.operands]
             return lambda row: all(test(row) for test in tests)
-        case Or():
+        case nodes.Or():
             tests = [_compile_condition(each, find_reader) for each in tree.operands]
             return lambda row: any(test(row) for test in tests)
-        case Not():
+        case nodes.Not():
             test = _compile_condition(tree.operand, find_reader)
             return lambda row: not test(row)
-        case Relation():
+        case nodes.Relation():
             left, right = (compile_value(one, find_reader) for one in (tree.left, tree.right))
             holds = _compile_operator(tree)
             return lambda row: holds(left(row), right(row))
-        case Match():
+        case nodes.Match():
             return _compile_match(tree, find_reader)
-        case Membership():
+        case nodes.Membership():
             return _compile_membership(tree, find_reader)
         case _:
             read = compile_value(tree, find_reader)
             return lambda row: read(row) is True
 
 
-def _compile_arithmetic(tree: Arithmetic, find_reader: FindReader[Row]) -> Reader[Row]:
+def _compile_arithmetic(tree: nodes.Arithmetic, find_reader: FindReader[Row]) -> Reader[Row]:
     """Calculate from left to right."""
     first, *others = [compile_value(each, find_reader) for each in tree.operands]
     steps = list(zip([_CALCULATE[each] for each in tree.operators], others, strict=True))
@@ -148,7 +134,7 @@ def _compile_arithmetic(tree: Arithmetic, find_reader: FindReader[Row]) -> Reade
     return calculate
 
 
-def _compile_operator(tree: Relation) -> Callable[[Any, Any], bool]:
+def _compile_operator(tree: nodes.Relation) -> Callable[[Any, Any], bool]:
     """Return the function that compares the values of both sides.
 
     It is false where one is unknown, but beside the literal null, which asks just that.
@@ -160,7 +146,7 @@ def _compile_operator(tree: Relation) -> Callable[[Any, Any], bool]:
     return lambda left, right: left is not None and right is not None and compare(left, right)
 
 
-def _compile_match(tree: Match, find_reader: FindReader[Row]) -> Test[Row]:
+def _compile_match(tree: nodes.Match, find_reader: FindReader[Row]) -> Test[Row]:
     """Search for a regular expression; in a list, in any of its items."""
     if not isinstance(tree.right, Literal):
         raise TypeError(tree.right)  # `check` refuses it first
@@ -178,11 +164,11 @@ def _compile_match(tree: Match, find_reader: FindReader[Row]) -> Test[Row]:
     return test
 
 
-def _compile_membership(tree: Membership, find_reader: FindReader[Row]) -> Test[Row]:
+def _compile_membership(tree: nodes.Membership, find_reader: FindReader[Row]) -> Test[Row]:
     """Look for a value in a listing, or for a literal in a list field."""
     read = compile_value(tree.left, find_reader)
     is_wanted = not tree.is_negated
-    if isinstance(tree.right, Listing):
+    if isinstance(tree.right, nodes.Listing):
         listed = frozenset(item.value for item in tree.right.items)
         if None in listed:
             return lambda row: (read(row) in listed) is is_wanted
@@ -248,7 +234,7 @@ def measure(tree: Expression, scope: Scope) -> Measured:
         return aggregate
 
     left = right = None
-    if isinstance(tree, Relation):
+    if isinstance(tree, nodes.Relation):
         left, right = (compile_value(one, find_reader)(None) for one in (tree.left, tree.right))
         value = _compile_operator(tree)(left, right)
     else:
@@ -263,7 +249,7 @@ def measure(tree: Expression, scope: Scope) -> Measured:
     )
 
 
-def _aggregate(tree: Aggregate, rows: Sequence[object]) -> tuple[Sum, int]:
+def _aggregate(tree: nodes.Aggregate, rows: Sequence[object]) -> tuple[Sum, int]:
     """Return the figure that rows come to, and how many of them it was made of."""
     if tree.where is not None:
         keeps = compile_condition(tree.where)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from functools import cache
 from typing import Final
 
@@ -30,23 +29,8 @@ import pyparsing as pp
 from msgspec.structs import replace
 
 from hlotool.errors import QueryError
-from hlotool.table.expression.tree import (
-    FUNCTIONS,
-    KEYWORDS,
-    Aggregate,
-    And,
-    Arithmetic,
-    Expression,
-    Listing,
-    Literal,
-    Match,
-    Membership,
-    Name,
-    Negative,
-    Not,
-    Or,
-    Relation,
-)
+from hlotool.table.expression import nodes
+from hlotool.table.expression.nodes import Expression, Literal, Name
 from hlotool.table.names import suggest
 from hlotool.table.quantity import LARGEST_FIGURE, SIZES, TIMES, to_base_unit
 from hlotool.text import Source
@@ -56,7 +40,7 @@ from hlotool.text import Source
 MAX_DEPTH: Final = 16
 _MAX_LENGTH: Final = 50_000  # characters; pyparsing reads about 100,000 a second
 _MOST_DIGITS: Final = 300  # of a number; int() refuses more than 4,300 with an error of its own
-_NAME: Final = rf"(?!(?:{'|'.join(KEYWORDS)})\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_NAME: Final = rf"(?!(?:{'|'.join(nodes.KEYWORDS)})\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _NUMBER: Final = (
     r"(?P<number>(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     rf"(?:\s*(?P<suffix>%|(?:{'|'.join((*SIZES, *TIMES))})(?!\w)))?"
@@ -125,11 +109,11 @@ def parse_expression(text: str, name: str = "--where") -> Expression:
 def _grammar() -> pp.ParserElement:
     """Build the grammar of the module's docstring, once."""
     expression = pp.Forward()
-    product = _chain(_factor(expression), pp.one_of("* /"), Arithmetic)
-    total = _chain(product, pp.one_of("+ -"), Arithmetic)
-    negation = _prefixed("not", _comparison(total), Not)
-    conjunction = _chain(negation, _keyword("and"), lambda _, parts, **place: And(parts, **place))
-    expression <<= _chain(conjunction, _keyword("or"), lambda _, parts, **place: Or(parts, **place))
+    product = _chain(_factor(expression), pp.one_of("* /"), nodes.Arithmetic)
+    total = _chain(product, pp.one_of("+ -"), nodes.Arithmetic)
+    negation = _prefixed("not", _comparison(total), nodes.Not)
+    conjunction = _chain(negation, _keyword("and"), nodes.And)
+    expression <<= _chain(conjunction, _keyword("or"), nodes.Or)
     expression.parse_with_tabs()
     return expression
 
@@ -142,7 +126,7 @@ def _factor(expression: pp.Forward) -> pp.ParserElement:
     call = (name + pp.Optional(pp.Group(arguments))).add_parse_action(_call)
     value = _literal() | call | bracketed
     value.set_name("a value")
-    return _prefixed("-", value, Negative)
+    return _prefixed("-", value, nodes.Negative)
 
 
 def _literal() -> pp.ParserElement:
@@ -177,7 +161,7 @@ def _mark(text: str) -> pp.ParserElement:
 
 
 def _prefixed(
-    prefix: str, operand: pp.ParserElement, kind: type[Negative | Not]
+    prefix: str, operand: pp.ParserElement, kind: type[nodes.Negative | nodes.Not]
 ) -> pp.ParserElement:
     """Return a rule for an operand with any number of prefixes, of which the innermost is last."""
 
@@ -191,16 +175,20 @@ def _prefixed(
 
 
 def _chain(
-    operand: pp.ParserElement, operator: pp.ParserElement, make: Callable[..., Expression]
+    operand: pp.ParserElement,
+    operator: pp.ParserElement,
+    kind: type[nodes.Arithmetic | nodes.And | nodes.Or],
 ) -> pp.ParserElement:
     """Return a rule for operands with operators between them; a lone operand stays as it is."""
 
     def join(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
-        operators, operands = tuple(list(tokens)[1::2]), tuple(list(tokens)[::2])
-        first: Expression = operands[0]
-        if not operators:
-            return first
-        return make(operators, operands, start=first.start, end=operands[-1].end)
+        operands: tuple[Expression, ...] = tuple(list(tokens)[::2])
+        if len(operands) == 1:
+            return operands[0]
+        start, end = operands[0].start, operands[-1].end
+        if issubclass(kind, nodes.Arithmetic):
+            return kind(tuple(list(tokens)[1::2]), operands, start=start, end=end)
+        return kind(operands=operands, start=start, end=end)
 
     return (operand + pp.ZeroOrMore(operator - operand)).add_parse_action(join)
 
@@ -246,16 +234,16 @@ def _call(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
     *arguments, closing = tokens[1]
     end = int(closing) + 1
     rows, _, function = name.path.rpartition(".")
-    if function not in FUNCTIONS:
+    if function not in nodes.FUNCTIONS:
         message = f"there is no function {function!r}"
-        raise _Refusal(message, name.start, name.end, suggest(function, FUNCTIONS))
+        raise _Refusal(message, name.start, name.end, suggest(function, nodes.FUNCTIONS))
     least, most = (0, 1) if function == "count" else (1, 2)
     if not least <= len(arguments) <= most:
         form = "count(), count(CONDITION)" if least == 0 else f"{function}(FIELD[, CONDITION])"
         raise _Refusal(f"{function} is written {form}", name.start, end)
     value = None if function == "count" else arguments.pop(0)
     where = arguments[0] if arguments else None
-    return Aggregate(function, rows, value, where, start=name.start, end=end)
+    return nodes.Aggregate(function, rows, value, where, start=name.start, end=end)
 
 
 def _item(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
@@ -268,10 +256,10 @@ def _item(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
     return Literal(-literal.written, literal.suffix, start=loc, end=literal.end)
 
 
-def _listing(text: str, loc: int, tokens: pp.ParseResults) -> Listing:
+def _listing(text: str, loc: int, tokens: pp.ParseResults) -> nodes.Listing:
     """Make a listing; it ends at the bracket after its last item."""
     after = tokens[-1].end if tokens else loc
-    return Listing(tuple(tokens), start=loc, end=text.index("]", after) + 1)
+    return nodes.Listing(tuple(tokens), start=loc, end=text.index("]", after) + 1)
 
 
 def _bracketed(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
@@ -289,10 +277,10 @@ def _compare(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
     operator, right = tokens[-2], tokens[-1]
     place = {"start": left.start, "end": right.end}
     if operator in {"~", "!~"}:
-        return Match(left, right, operator == "!~", **place)
+        return nodes.Match(left, right, operator == "!~", **place)
     if operator == "in":
-        return Membership(left, right, tokens[1] == "not", **place)
-    return Relation(operator, left, right, **place)
+        return nodes.Membership(left, right, tokens[1] == "not", **place)
+    return nodes.Relation(operator, left, right, **place)
 
 
 # -- what is wrong with a text, in words the user can act on

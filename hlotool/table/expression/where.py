@@ -15,7 +15,7 @@ from msgspec import Struct
 from hlotool.errors import QueryError
 from hlotool.table.expression.check import Vocabulary, parse_condition
 from hlotool.table.expression.compile import Test, compile_condition
-from hlotool.table.expression.tree import Expression, Name, find_reads
+from hlotool.table.expression.nodes import Expression, Name, find_reads
 from hlotool.table.field import Field
 from hlotool.table.names import suggest
 from hlotool.text import Source
