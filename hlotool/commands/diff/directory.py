@@ -17,13 +17,12 @@ from hlotool.commands.shared.messages import say, say_all
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
-from hlotool.compare.changes.figures import MetricRow, by_path, find_worse, pick_headline
-from hlotool.compare.directory import ModuleDiff, Status, add_time, choose_columns, describe_alone
+from hlotool.compare.changes.figures import MetricRow, find_worse
+from hlotool.compare.directory import ModuleDiff, choose_columns, describe_alone, describe_pair
 from hlotool.compare.inputs import Argument, read_pair, read_side
 from hlotool.compare.pairing import Pairing
 from hlotool.compare.report import compare_programs
 from hlotool.dump.workers import Failure, map_inputs
-from hlotool.program.program import Assumptions
 from hlotool.table import Document, InputPaths, Line, quote_braces
 
 
@@ -82,56 +81,17 @@ def print_directory(
 def _compare(pair: Pairing, *, asked: Asked) -> _Result:
     """Compare one pair; runs in a process of its own."""
     if pair.left is None or pair.right is None:
-        return _Result(_alone(pair, asked.assumptions), differs=True)
+        found = pair.left or pair.right
+        if found is None:
+            raise ValueError("a pair has a side")
+        row = describe_alone(pair, *read_side(found, "", asked.assumptions))
+        return _Result(row, differs=True)
     sides = pair.left, pair.right
-    (left, right), (left_facts, right_facts) = read_pair(sides, ("", ""), asked.assumptions)
+    (left, right), facts = read_pair(sides, ("", ""), asked.assumptions)
     report = compare_programs(left, right, asked.compared)
-    headline = pick_headline(by_path(report.metrics))
-    row = ModuleDiff(
-        module=pair.name,
-        status="changed" if report.differs else "identical",
-        place=pair.place,
-        left_path=left_facts.input.module_path or left_facts.input.path,
-        right_path=right_facts.input.module_path or right_facts.input.path,
-        identical=report.identical,
-        left_peak_bytes=headline.left_peak_bytes,
-        right_peak_bytes=headline.right_peak_bytes,
-        peak_delta_bytes=headline.peak_delta_bytes,
-        peak_change=headline.peak_change,
-        wire_delta_bytes=headline.wire_delta_bytes,
-        exposed_delta_bytes=headline.exposed_delta_bytes,
-        exposed_delta_seconds=headline.exposed_delta_seconds,
-        flops_delta=headline.flops_delta,
-        left_fusion_count=headline.left_fusion_count,
-        right_fusion_count=headline.right_fusion_count,
-        matched_count=report.matched_count,
-        changed_count=report.changed_count,
-        left_only_count=report.left_only_count,
-        right_only_count=report.right_only_count,
-        is_estimate=headline.estimated != "neither",
-        paired_by=pair.way,
-    )
     worse = find_worse(report.metrics, asked.threshold)
-    row = add_time(row, report.time)
+    row = describe_pair(pair, facts, report)
     return _Result(row, report.differs, (*left.notes(), *right.notes()), worse)
-
-
-def _alone(pair: Pairing, assumptions: Assumptions) -> ModuleDiff:
-    """Make the row of a program without a partner: all its figures are a difference."""
-    found = pair.left or pair.right
-    if found is None:
-        raise ValueError("a pair has a side")
-    status: Status = "removed" if pair.right is None else "added"
-    side, facts = read_side(found, "", assumptions)
-    path = facts.input.module_path or facts.input.path
-    return describe_alone(
-        pair.name,
-        "ambiguous" if pair.is_ambiguous else status,
-        side,
-        path,
-        pair.place,
-        is_left=pair.right is None,
-    )
 
 
 def _failed(pair: Pairing, failure: Failure) -> ModuleDiff:

@@ -15,17 +15,16 @@ from hlotool.compare.answer import METRICS
 from hlotool.compare.causes.cause import Cause, CauseKind, Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
-    HEADLINE,
     MetricRow,
     TimeChange,
     by_path,
-    pick_headline,
+    choose_peaks,
 )
 from hlotool.compare.changes.header import FlagChange
 from hlotool.compare.changes.memory import SpaceChange, pick_telling
 from hlotool.compare.report import DiffReport
 from hlotool.table import Line, Unit, quote_braces
-from hlotool.table.units import format_bounds, format_field, format_value, render_line
+from hlotool.table.units import format_bounds, format_field, format_value
 from hlotool.table.words import count_noun, join_words, list_some, plural
 
 _FLAGS: Final = 3
@@ -409,10 +408,9 @@ def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
                     parts.append(f"{other} {delta}")
             yield ", ".join(parts)
             return
-    headline = pick_headline(rows)
-    if headline.peak_delta_bytes is not None:
-        line = Line("peak (one side estimated) {peak_delta_bytes}", HEADLINE, headline)
-        yield render_line(line, units)
+    left, right, _ = choose_peaks(rows)
+    if left is not None and right is not None:
+        yield f"peak (one side estimated) {_signed(right - left, units)}"
 
 
 def _spaces(
