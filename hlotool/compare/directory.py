@@ -8,10 +8,18 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.compare.changes.figures import TimeChange, by_path, compare_metrics, pick_headline
+from hlotool.compare.answer import SideFacts
+from hlotool.compare.changes.figures import (
+    UNKNOWN,
+    by_path,
+    choose_peaks,
+    compare_metrics,
+    whole,
+)
 from hlotool.compare.changes.instructions import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT, sides
 from hlotool.compare.inputs import DiffSide
-from hlotool.compare.pairing import Way
+from hlotool.compare.pairing import Pairing, Way
+from hlotool.compare.report import DiffReport
 from hlotool.table import (
     BYTES,
     COUNT,
@@ -143,8 +151,45 @@ def choose_columns(rows: Iterable[ModuleDiff]) -> DocumentSpec:
     return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(MODULES.shown() - {"time_change"}),))
 
 
-def add_time(row: ModuleDiff, time: TimeChange | None) -> ModuleDiff:
-    """Add what is estimated of the time of one run."""
+_EXPOSED: Final = "collectives.exposed_wire_bytes_per_run"
+_FLOPS: Final = "cost.total_flops_per_run"
+_FUSION_COUNT: Final = "fusions.fusion_count"
+_WIRE: Final = "collectives.wire_bytes_per_run"
+
+
+def describe_pair(
+    pair: Pairing, facts: tuple[SideFacts, SideFacts], report: DiffReport
+) -> ModuleDiff:
+    """Make the row of two modules that were compared."""
+    metrics, time = by_path(report.metrics), report.time
+    left, right, is_estimate = choose_peaks(metrics)
+    delta = None if left is None or right is None else right - left
+    paths = [each.input.module_path or each.input.path for each in facts]
+    exposed = metrics.get("collectives.exposed_seconds", UNKNOWN)
+    row = ModuleDiff(
+        pair.name,
+        "changed" if report.differs else "identical",
+        pair.place,
+        paths[0],
+        paths[1],
+        identical=report.identical,
+        left_peak_bytes=left,
+        right_peak_bytes=right,
+        peak_delta_bytes=delta,
+        peak_change=delta / left if delta is not None and left else None,
+        wire_delta_bytes=whole(metrics.get(_WIRE, UNKNOWN).delta),
+        exposed_delta_bytes=whole(metrics.get(_EXPOSED, UNKNOWN).delta),
+        exposed_delta_seconds=exposed.delta,
+        flops_delta=whole(metrics.get(_FLOPS, UNKNOWN).delta),
+        left_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).left),
+        right_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).right),
+        matched_count=report.matched_count,
+        changed_count=report.changed_count,
+        left_only_count=report.left_only_count,
+        right_only_count=report.right_only_count,
+        is_estimate=is_estimate,
+        paired_by=pair.way,
+    )
     if time is None:
         return row
     return replace(
@@ -157,32 +202,29 @@ def add_time(row: ModuleDiff, time: TimeChange | None) -> ModuleDiff:
     )
 
 
-def describe_alone(
-    name: str, status: Status, side: DiffSide, path: str, place: str, *, is_left: bool
-) -> ModuleDiff:
+def describe_alone(pair: Pairing, side: DiffSide, facts: SideFacts) -> ModuleDiff:
     """Make the row of a module that has no partner: all that it takes is a difference."""
     rows = by_path(compare_metrics(side.figures, side.figures))
-    headline = pick_headline(rows)
-    peak, fusions = headline.right_peak_bytes, headline.right_fusion_count
-    sign = -1 if is_left else 1
+    peak, _, is_estimate = choose_peaks(rows)
+    fusions = whole(rows.get(_FUSION_COUNT, UNKNOWN).right)
+    path = facts.input.module_path or facts.input.path
+    status: Status = "removed" if pair.right is None else "added"
+    sign = -1 if pair.right is None else 1
 
-    def whole(metric: str) -> int | None:
-        row = rows.get(metric)
-        return None if row is None or row.right is None else sign * int(row.right)
+    def delta(metric: str) -> int | None:
+        value = rows.get(metric, UNKNOWN).right
+        return None if value is None else sign * int(value)
 
-    return ModuleDiff(
-        name,
-        status,
-        place,
-        left_path=path if is_left else None,
-        right_path=None if is_left else path,
-        left_peak_bytes=peak if is_left else None,
-        right_peak_bytes=None if is_left else peak,
+    row = ModuleDiff(
+        pair.name,
+        "ambiguous" if pair.is_ambiguous else status,
+        pair.place,
         peak_delta_bytes=None if peak is None else sign * peak,
-        wire_delta_bytes=whole("collectives.wire_bytes_per_run"),
-        exposed_delta_bytes=whole("collectives.exposed_wire_bytes_per_run"),
-        flops_delta=whole("cost.total_flops_per_run"),
-        left_fusion_count=fusions if is_left else None,
-        right_fusion_count=None if is_left else fusions,
-        is_estimate=headline.estimated != "neither",
+        wire_delta_bytes=delta(_WIRE),
+        exposed_delta_bytes=delta(_EXPOSED),
+        flops_delta=delta(_FLOPS),
+        is_estimate=is_estimate,
     )
+    if pair.right is None:
+        return replace(row, left_path=path, left_peak_bytes=peak, left_fusion_count=fusions)
+    return replace(row, right_path=path, right_peak_bytes=peak, right_fusion_count=fusions)

@@ -35,13 +35,11 @@ from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
 from hlotool.compare.changes.figures import (
     MetricRow,
     Threshold,
-    by_path,
     changed_metrics,
     find_worse,
-    pick_headline,
 )
 from hlotool.compare.changes.instructions import InstructionChange
-from hlotool.compare.directory import ModuleDiff, Status, add_time, choose_columns, describe_alone
+from hlotool.compare.directory import ModuleDiff, choose_columns, describe_alone, describe_pair
 from hlotool.compare.inputs import (
     Argument,
     Candidate,
@@ -308,42 +306,17 @@ def print_directory(
 def _compare(pair: Pairing, *, asked: Asked) -> _Result:
     """Compare one pair; runs in a process of its own."""
     if pair.left is None or pair.right is None:
-        return _Result(_alone(pair, asked.assumptions), differs=True)
+        found = pair.left or pair.right
+        if found is None:
+            raise ValueError("a pair has a side")
+        row = describe_alone(pair, *read_side(found, "", asked.assumptions))
+        return _Result(row, differs=True)
     sides = pair.left, pair.right
-    (left, right), (left_facts, right_facts) = read_pair(sides, ("", ""), asked.assumptions)
+    (left, right), facts = read_pair(sides, ("", ""), asked.assumptions)
     report = compare_programs(left, right, asked.compared)
-    headline = pick_headline(by_path(report.metrics))
-    same = set(ModuleDiff.__struct_fields__).intersection(headline.__struct_fields__)
-    row = ModuleDiff(
-        module=pair.name,
-        status="changed" if report.differs else "identical",
-        place=pair.place,
-        left_path=left_facts.input.module_path or left_facts.input.path,
-        right_path=right_facts.input.module_path or right_facts.input.path,
-        identical=report.identical,
-        **{name: getattr(headline, name) for name in same},
-        matched_count=report.matched_count,
-        changed_count=report.changed_count,
-        left_only_count=report.left_only_count,
-        right_only_count=report.right_only_count,
-        is_estimate=headline.estimated != "neither",
-        paired_by=pair.way,
-    )
     worse = find_worse(report.metrics, asked.threshold)
-    row = add_time(row, report.time)
+    row = describe_pair(pair, facts, report)
     return _Result(row, report.differs, (*left.notes(), *right.notes()), worse)
-
-
-def _alone(pair: Pairing, assumptions: Assumptions) -> ModuleDiff:
-    """Make the row of a program without a partner: all its figures are a difference."""
-    found = pair.left or pair.right
-    if found is None:
-        raise ValueError("a pair has a side")
-    is_left = pair.right is None
-    status: Status = "ambiguous" if pair.is_ambiguous else "removed" if is_left else "added"
-    side, facts = read_side(found, "", assumptions)
-    path = facts.input.module_path or facts.input.path
-    return describe_alone(pair.name, status, side, path, pair.place, is_left=is_left)
 
 
 def _rank(row: ModuleDiff) -> tuple[bool, bool, int, str]:

@@ -16,11 +16,10 @@ from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
 from hlotool.compare.causes.cause import Cause, Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
-    HEADLINE,
     MetricRow,
     TimeChange,
     by_path,
-    pick_headline,
+    choose_peaks,
 )
 from hlotool.compare.changes.header import FlagChange
 from hlotool.compare.changes.memory import SpaceChange, pick_telling
@@ -32,7 +31,7 @@ from hlotool.compare.several import SideFigure, SideRow
 from hlotool.compare.trace import TraceFacts
 from hlotool.hlo import Instruction
 from hlotool.table import Line, Unit, quote_braces
-from hlotool.table.units import format_bounds, format_field, format_value, render_line
+from hlotool.table.units import format_bounds, format_field, format_value
 from hlotool.table.words import count_noun, join_words, list_some, plural
 
 # One pair.
@@ -170,10 +169,10 @@ def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
                     parts.append(f"{other} {delta}")
             yield ", ".join(parts)
             return
-    headline = pick_headline(rows)
-    if headline.peak_delta_bytes is not None:
-        line = Line("peak (one side estimated) {peak_delta_bytes}", HEADLINE, headline)
-        yield render_line(line, units)
+    left, right, _ = choose_peaks(rows)
+    if left is not None and right is not None:
+        delta = format_value(right - left, Unit.BYTES, units, is_signed=True)
+        yield f"peak (one side estimated) {delta}"
 
 
 def _spaces(

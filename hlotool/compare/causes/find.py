@@ -13,6 +13,7 @@ from typing import Final
 
 from hlotool.compare.causes import communication, memory, structure
 from hlotool.compare.causes.cause import Cause, Evidence
+from hlotool.compare.changes.figures import PEAKS
 from hlotool.table.words import list_some
 
 _FINDERS: Final = (
@@ -33,7 +34,6 @@ _FINDERS: Final = (
 _SHARE: Final = 0.5
 _LEAST: Final = 0.001  # of a peak, so that it needs a reason
 _DTYPE: Final = "dtype "
-_PEAKS: Final = ("buffers.peak_bytes", "buffers.estimated.peak_bytes")
 # By how much memory is more for a reason; what is not donated takes memory of its own.
 _ON_MEMORY: Final = {"peak": 1, "peak of all layers": 1, "donated": -1, "results": 1}
 # These follow from others; all else somebody changed, or it says who computes it.
@@ -63,7 +63,7 @@ def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
 
 def _is_peak_open(evidence: Evidence, found: Sequence[Cause]) -> bool:
     """Say whether the peak differs, and no reason is found for half of it."""
-    rows = (evidence.metrics.get(path) for path in _PEAKS)
+    rows = (evidence.metrics.get(path) for path in PEAKS)
     peak = next((row for row in rows if row and row.delta is not None), None)
     delta = (peak.delta or 0) if peak else 0
     if peak is None or abs(delta) <= _LEAST * (peak.left or 0):

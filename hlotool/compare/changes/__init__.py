@@ -2,6 +2,6 @@
 
 `instructions` finds those that differ, `reasons` says why; `fusions` folds what changed alike, and
 says what was split or merged. `memory` pairs the values at the two peaks, `collectives` what
-crosses the interconnect. `figures` has the figures side by side, the headline, times and the
-threshold. `header` tells of module headers and flags, `text` writes both programs line by line.
+crosses the interconnect. `figures` has the figures side by side, times and the threshold.
+`header` tells of module headers and flags, `text` writes both programs line by line.
 """

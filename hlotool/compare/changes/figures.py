@@ -1,4 +1,4 @@
-"""The figures of both programs side by side, the few in a headline, and how much one may grow.
+"""The figures of both programs side by side, the time of a run, and how much one may grow.
 
 Figures are named as budgets name them (METRICS of `program`). Where one side's figure is a bound,
 the difference is one as well: the more the right may be, or the less the left, the larger it is.
@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
@@ -22,14 +22,10 @@ from hlotool.errors import UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import NamedFigures
 from hlotool.table import (
-    BYTES,
-    COUNT,
-    FLOPS,
     MEASURE,
     PERCENT,
     RATIO,
     SECONDS,
-    Block,
     Unit,
     column,
     figure,
@@ -37,7 +33,6 @@ from hlotool.table import (
 from hlotool.table.quantity import TIMES, find_share, parse_size, parse_time
 
 ESTIMATED_TIME: Final = "run_time.estimated_seconds"
-Bounds: TypeAlias = tuple[bool, bool]  # whether a difference is at least so much, at most so much
 # What is compared, in the order of a report.
 DIFFED: Final = (
     "buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes",
@@ -112,11 +107,6 @@ class MetricRow(Struct, frozen=True):
     is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")] = False
     unit: Unit = Unit.NUMBER
 
-    @property
-    def bounds(self) -> Bounds:
-        """Whether the difference is a lower and an upper bound."""
-        return self.is_lower_bound, self.is_upper_bound
-
 
 def compare_metrics(
     left: NamedFigures, right: NamedFigures, paths: Iterable[str] = DIFFED
@@ -164,88 +154,21 @@ def by_path(rows: Iterable[MetricRow]) -> Mapping[str, MetricRow]:
     return {row.metric: row for row in rows}
 
 
-class Headline(Struct, frozen=True):
-    """Peak, wire bytes, exposure, flops and fusions: the difference, and its part of the left side.
-
-    Null where a side does not know the figure. `estimated` says of which sides the peak is
-    an estimate: neither, one, or both.
-    """
-
-    estimated: Literal["neither", "one", "both"]
-    left_peak_bytes: int | None
-    right_peak_bytes: int | None
-    peak_delta_bytes: Annotated[int | None, figure("peak", BYTES, is_signed=True)]
-    peak_change: Annotated[float | None, figure("peak", PERCENT, is_signed=True)]
-    wire_delta_bytes: Annotated[int | None, figure("wire", BYTES, is_signed=True)]
-    wire_change: Annotated[float | None, figure("wire", PERCENT, is_signed=True)]
-    exposed_delta_bytes: Annotated[int | None, figure("exposed", BYTES, is_signed=True)]
-    exposed_change: Annotated[float | None, figure("exposed", PERCENT, is_signed=True)]
-    exposed_delta_seconds: Annotated[float | None, figure("exposed", SECONDS, is_signed=True)]
-    exposed_seconds_change: Annotated[float | None, figure("exposed", PERCENT, is_signed=True)]
-    flops_delta: Annotated[int | None, figure("flops", FLOPS, is_signed=True)]
-    flops_change: Annotated[float | None, figure("flops", PERCENT, is_signed=True)]
-    left_fusion_count: Annotated[int | None, figure("fusions", COUNT)]
-    right_fusion_count: Annotated[int | None, figure("fusions", COUNT)]
-    wire_bounds: Bounds
-    exposed_bounds: Bounds
-    flops_bounds: Bounds
+PEAKS: Final = ("buffers.peak_bytes", "buffers.estimated.peak_bytes")
+UNKNOWN: Final = MetricRow("")
 
 
-HEADLINE: Final = Block("headline", Headline, "the diff in one line")
+def choose_peaks(rows: Mapping[str, MetricRow]) -> tuple[int | None, int | None, bool]:
+    """Return both peaks, and whether any is an estimate: that of a side without assignment."""
+    known, guess = (rows.get(path, UNKNOWN) for path in PEAKS)
+    sides = ((known.left, guess.left), (known.right, guess.right))
+    left, right = (estimated if exact is None else exact for exact, estimated in sides)
+    is_estimate = any(exact is None and estimated is not None for exact, estimated in sides)
+    return whole(left), whole(right), is_estimate
 
 
-_UNKNOWN: Final = MetricRow("")
-
-
-def pick_headline(rows: Mapping[str, MetricRow]) -> Headline:
-    """Pick the few figures from the metrics.
-
-    Where only one side has a buffer assignment, the other's peak is taken as estimated.
-    """
-    peak, guess, wire, exposed, exposed_time, flops, fusions = (
-        rows.get(path, _UNKNOWN)
-        for path in (
-            "buffers.peak_bytes",
-            "buffers.estimated.peak_bytes",
-            "collectives.wire_bytes_per_run",
-            "collectives.exposed_wire_bytes_per_run",
-            "collectives.exposed_seconds",
-            "cost.total_flops_per_run",
-            "fusions.fusion_count",
-        )
-    )
-    left, is_left_guess = _choose_peak(peak.left, guess.left)
-    right, is_right_guess = _choose_peak(peak.right, guess.right)
-    delta = None if left is None or right is None else right - left
-    return Headline(
-        estimated=("neither", "one", "both")[is_left_guess + is_right_guess],
-        left_peak_bytes=left,
-        right_peak_bytes=right,
-        peak_delta_bytes=delta,
-        peak_change=delta / left if delta is not None and left else None,
-        wire_delta_bytes=_whole(wire.delta),
-        wire_change=wire.relative_delta,
-        exposed_delta_bytes=_whole(exposed.delta),
-        exposed_change=exposed.relative_delta,
-        exposed_delta_seconds=exposed_time.delta,
-        exposed_seconds_change=exposed_time.relative_delta,
-        flops_delta=_whole(flops.delta),
-        flops_change=flops.relative_delta,
-        left_fusion_count=_whole(fusions.left),
-        right_fusion_count=_whole(fusions.right),
-        wire_bounds=wire.bounds,
-        exposed_bounds=(exposed if exposed_time is _UNKNOWN else exposed_time).bounds,
-        flops_bounds=flops.bounds,
-    )
-
-
-def _choose_peak(known: float | None, estimated: float | None) -> tuple[int | None, bool]:
-    """Return a side's peak, and whether it is an estimate."""
-    is_estimate = known is None and estimated is not None
-    return _whole(estimated if is_estimate else known), is_estimate
-
-
-def _whole(value: float | None) -> int | None:
+def whole(value: float | None) -> int | None:
+    """Return a figure that is a whole number, None where it is unknown."""
     return None if value is None else int(value)
 
 
