@@ -50,7 +50,7 @@ class Fault:
 FAULTS: Final = (
     Fault("parser", "-(-pending // entry) * entry", "pending // entry * entry"),
     Fault("parser", "count * layout.element_bits + 7", "count * layout.element_bits"),
-    Fault("parser", "Iota((count_devices(reshape),)", "Iota(reshape"),
+    Fault("parser", "Iota((groups.count_devices(reshape),)", "Iota(reshape"),
     Fault("parser", "AxisRef(name, pre_size, size)", "AxisRef(name, size, pre_size)"),
     Fault("inference", "pad.interior * max(size - 1, 0)", "pad.interior * size"),
     Fault("inference", "known = before + size", "known = max(before, size)"),
