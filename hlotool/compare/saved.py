@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.analysis.measured import MEASURED
-from hlotool.compare.changes.collectives import CollectiveChange, Sums, has_changed, make_change
+from hlotool.compare.changes.collectives import CollectiveChange, has_changed, make_change
 from hlotool.dump.saved import SavedSummary
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
@@ -96,24 +96,6 @@ def compare_kinds(
 ) -> tuple[CollectiveChange, ...]:
     """Compare collectives by kind alone, which is all that a summary tells of them."""
     here, there = ({row.kind: row for row in side} for side in (left, right))
-    rows = [
-        make_change(kind, _sums(here.get(kind)), _sums(there.get(kind)))
-        for kind in sorted({*here, *there})
-    ]
+    rows = (make_change(here.get(kind), there.get(kind)) for kind in sorted({*here, *there}))
     changed = [row for row in rows if has_changed(row)]
     return tuple(sorted(changed, key=lambda row: (-abs(row.delta_bytes), row.kind)))
-
-
-def _sums(row: KindRow | None) -> Sums | None:
-    if row is None:
-        return None
-    return Sums(
-        row.count,
-        row.executions,
-        row.payload_bytes_per_run,
-        row.wire_bytes_per_run,
-        row.exposed_wire_bytes_per_run,
-        row.exposed_seconds,
-        row.is_lower_bound,
-        row.is_exposed_lower_bound,
-    )

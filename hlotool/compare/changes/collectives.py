@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives.mesh import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.totals import KindRow
 from hlotool.compare.changes import instructions as columns
 from hlotool.compare.changes.instructions import LEFT, RIGHT, Change, share_scope, sides
 from hlotool.hlo.opcodes import COLLECTIVES
@@ -228,7 +229,7 @@ def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
     largest = max(shown, key=lambda row: row.known_wire_bytes_per_run)
     details = _list_details(pairs)
     return replace(
-        make_change(largest.kind, _sum_up(left), _sum_up(right)),
+        make_change(_sum_up(left), _sum_up(right)),
         network=largest.network,
         axes=largest.axes,
         group_size=largest.group_size,
@@ -265,31 +266,22 @@ def _name_axes(row: CollectiveRow) -> str:
     return ", ".join(row.axes or row.strides or ("?",))
 
 
-class Sums(Struct, frozen=True):
-    """What the collectives of a group add up to on one side; no exposure where nobody says."""
-
-    count: int = 0
-    executions: int = 0
-    payload_bytes: int = 0
-    wire_bytes: int = 0
-    exposed_bytes: int | None = None
-    exposed_seconds: float | None = None
-    is_lower_bound: bool = False
-    is_exposed_lower_bound: bool = False
-
-
-def _sum_up(rows: Sequence[CollectiveRow]) -> Sums | None:
+def _sum_up(rows: Sequence[CollectiveRow]) -> KindRow | None:
+    """Add up a group on one side, None where it has none; no exposure where nobody says."""
     if not rows:
         return None
-    return Sums(
-        len(rows),
-        sum(row.known_executions for row in rows),
-        sum(row.known_payload_bytes_per_run for row in rows),
-        sum(row.known_wire_bytes_per_run for row in rows),
-        _add_up([row.exposed_wire_bytes_per_run for row in rows]),
-        _add_up([row.exposed_seconds for row in rows]),
-        any(row.wire_bytes_per_run is None for row in rows),
-        any(row.exposed_wire_bytes_per_run is None for row in rows),
+    return KindRow(
+        rows[0].kind,
+        count=len(rows),
+        textual_count=0,
+        executions=sum(row.known_executions for row in rows),
+        payload_bytes_per_run=sum(row.known_payload_bytes_per_run for row in rows),
+        wire_bytes_per_run=sum(row.known_wire_bytes_per_run for row in rows),
+        exposed_wire_bytes_per_run=_add_up([row.exposed_wire_bytes_per_run for row in rows]),
+        exposed_seconds=_add_up([row.exposed_seconds for row in rows]),
+        is_lower_bound=any(row.wire_bytes_per_run is None for row in rows),
+        is_upper_bound=False,
+        is_exposed_lower_bound=any(row.exposed_wire_bytes_per_run is None for row in rows),
     )
 
 
@@ -302,34 +294,26 @@ def _add_up(values: Sequence[N | None]) -> N | None:
     return sum(known) if known else None
 
 
-def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveChange:
-    """Put two sides together, None for a side that has none; all else is left open."""
-    known = [side for side in (left, right) if side is not None]
-    # A side that has none exposes nothing, but only where the other side knows what it exposes.
-    nothing = Sums(
-        exposed_bytes=0 if all(side.exposed_bytes is not None for side in known) else None,
-        exposed_seconds=0.0 if all(side.exposed_seconds is not None for side in known) else None,
-    )
-    here, there = left or nothing, right or nothing
-    exposed = None
-    if here.exposed_bytes is not None and there.exposed_bytes is not None:
-        exposed = there.exposed_bytes - here.exposed_bytes
+def make_change(left: KindRow | None, right: KindRow | None) -> CollectiveChange:
+    """Put two sides together, None for the one that has none; all else is left open."""
+    here, there = left or _make_nothing(right), right or _make_nothing(left)
+    old, new = here.exposed_wire_bytes_per_run, there.exposed_wire_bytes_per_run
     return CollectiveChange(
         change=columns.name_change(left, right),
-        kind=kind,
+        kind=there.kind,
         count=there.count or here.count,
         left_count=here.count,
         right_count=there.count,
         left_executions=here.executions,
         right_executions=there.executions,
-        left_payload_bytes=here.payload_bytes,
-        right_payload_bytes=there.payload_bytes,
-        left_bytes=here.wire_bytes,
-        right_bytes=there.wire_bytes,
-        delta_bytes=there.wire_bytes - here.wire_bytes,
-        left_exposed_bytes=here.exposed_bytes,
-        right_exposed_bytes=there.exposed_bytes,
-        delta_exposed_bytes=exposed,
+        left_payload_bytes=here.payload_bytes_per_run,
+        right_payload_bytes=there.payload_bytes_per_run,
+        left_bytes=here.wire_bytes_per_run,
+        right_bytes=there.wire_bytes_per_run,
+        delta_bytes=there.wire_bytes_per_run - here.wire_bytes_per_run,
+        left_exposed_bytes=old,
+        right_exposed_bytes=new,
+        delta_exposed_bytes=None if old is None or new is None else new - old,
         left_exposed_seconds=here.exposed_seconds,
         right_exposed_seconds=there.exposed_seconds,
         is_left_lower_bound=here.is_lower_bound,
@@ -337,6 +321,23 @@ def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveC
         is_lower_bound=there.is_lower_bound,
         is_upper_bound=here.is_lower_bound,
         is_exposed_lower_bound=here.is_exposed_lower_bound or there.is_exposed_lower_bound,
+    )
+
+
+def _make_nothing(other: KindRow | None) -> KindRow:
+    """Make a side that has none: it exposes nothing, where the other side knows what it exposes."""
+    if other is None:
+        raise ValueError("one side is always there")
+    return replace(
+        other,
+        count=0,
+        executions=0,
+        payload_bytes_per_run=0,
+        wire_bytes_per_run=0,
+        exposed_wire_bytes_per_run=None if other.exposed_wire_bytes_per_run is None else 0,
+        exposed_seconds=None if other.exposed_seconds is None else 0.0,
+        is_lower_bound=False,
+        is_exposed_lower_bound=False,
     )
 
 

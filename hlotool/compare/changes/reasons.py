@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from fractions import Fraction
+from functools import cache
 from itertools import zip_longest
 from typing import Final
 
@@ -149,7 +150,10 @@ class Reason(Struct, frozen=True):
 
 
 class Reasoner:
-    """Says why partners differ; `pairs` and `back` are all partners of both modules."""
+    """Says why partners differ; `pairs` and `back` are all partners of both modules.
+
+    `reasons` lists why a pair differs, callees' contents aside.
+    """
 
     def __init__(self, structure: Structure) -> None:
         self.signatures = structure.signatures
@@ -157,18 +161,15 @@ class Reasoner:
         self.pairs = structure.partners()
         self.back = structure.back()
         self.flow = structure.flow
-        self._known: dict[tuple[Instruction, Instruction], tuple[Reason, ...]] = {}
+        self.reasons = cache(self._list_reasons)
         self._known_own: dict[Hashable, tuple[Reason, ...]] = {}
 
-    def reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
+    def _list_reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
         """List why a pair differs, () where it does not, callees' contents aside."""
         if left is right:  # of a program that is compared with itself
             return ()
-        found = self._known.get((left, right))
-        if found is None:
-            found = () if self._have_same_operands(left, right) else (Reason("operands"),)
-            found = self._known[left, right] = (*self._own(left, right), *found)
-        return found
+        operands = () if self._have_same_operands(left, right) else (Reason("operands"),)
+        return (*self._own(left, right), *operands)
 
     def _own(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
         """Return what differs in the instructions themselves, found once for all that say so."""

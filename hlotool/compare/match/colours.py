@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Final, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.compare.match.signature import Signatures, Table, family
@@ -131,7 +132,7 @@ def list_views(signatures: Signatures, exact: View, *, has_numbers: bool) -> tup
         above = [first(operand) for operand in one.operands]
         return number(("surrounded", first(one), *above, -1, *sorted(map(first, one.users))))
 
-    first = _remembered(layered if signatures.layers.families else stated)
+    first = cache(layered if signatures.layers.families else stated)
     views = (
         surrounded,
         first,
@@ -141,19 +142,7 @@ def list_views(signatures: Signatures, exact: View, *, has_numbers: bool) -> tup
         lambda one: number(("sized", family(one), signatures.dims(one.shape))),
         lambda one: number(("kind", family(one))),
     )
-    return tuple(map(_remembered, views))
-
-
-def _remembered(view: View) -> View:
-    known: dict[Instruction, int] = {}
-
-    def remembered(one: Instruction) -> int:
-        number = known.get(one)
-        if number is None:
-            number = known[one] = view(one)
-        return number
-
-    return remembered
+    return tuple(cache(view) for view in views)
 
 
 class Contents(Struct, frozen=True, eq=False):
@@ -165,15 +154,16 @@ class Contents(Struct, frozen=True, eq=False):
     both: Sequence[int]  # up and down in one
 
 
-class ContentNumbers(Struct, eq=False):
+class ContentNumbers:
     """The numbers of all modules that are compared.
 
     Which place an instruction has is kept of computations that someone asked about: of two programs
     that hold the same, nobody does.
     """
 
-    contents: dict[Computation, Contents] = field(default_factory=dict)
-    _places: dict[Computation, dict[Instruction, int]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.contents: dict[Computation, Contents] = {}
+        self._places = cache(_number_places)
 
     def computation(self, computation: Computation) -> int:
         """Return the number of a computation."""
@@ -181,10 +171,7 @@ class ContentNumbers(Struct, eq=False):
 
     def place(self, one: Instruction) -> int:
         """Return where an instruction stands in its computation: 0, 1, 2, …"""
-        places = self._places.get(one.computation)
-        if places is None:
-            places = self._places[one.computation] = _number_places(one.computation)
-        return places[one]
+        return self._places(one.computation)[one]
 
     def signature(self, one: Instruction) -> int:
         """Return the number of all that counts in an instruction, its operands aside."""

@@ -11,7 +11,8 @@ says the same as `e = exponential(negate(a))`: e stands on n, and n on a.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Final
 
 from hlotool.analysis.graph.calls import CallGraph
@@ -24,32 +25,33 @@ class Places:
     """The places of the operands of instructions that have many."""
 
     def __init__(self) -> None:
-        self._known: dict[Instruction, dict[Instruction, int]] = {}
+        self._number = cache(_number_operands)
 
     def of(self, operand: Instruction, user: Instruction) -> int:
         """Return the first place at which an operand stands."""
-        if len(user.operands) <= _WIDE:
-            return user.operands.index(operand)
-        places = self._known.get(user)
-        if places is None:
-            numbered = list(enumerate(user.operands))
-            places = self._known[user] = {one: place for place, one in reversed(numbered)}
-        return places[operand]
+        is_wide = len(user.operands) > _WIDE
+        return self._number(user)[operand] if is_wide else user.operands.index(operand)
+
+
+def _number_operands(user: Instruction) -> dict[Instruction, int]:
+    return {one: place for place, one in reversed([*enumerate(user.operands)])}
 
 
 _FARTHEST: Final = 32  # steps to what a value is
 CONTAINERS: Final = frozenset(("fusion", "call"))
-_PASSED_ON: Final = CONTAINERS | {"parameter", "get-tuple-element"}
 
 
 class Flow:
-    """Looks through fusions, calls and tuples of modules, one way and the other."""
+    """Looks through fusions, calls and tuples of modules, one way and the other.
+
+    `meanings` lists a value and what it is in truth, `users` what computes with a value.
+    """
 
     def __init__(self, graphs: Iterable[CallGraph]) -> None:
         self._callers: dict[Computation, Instruction | None] = {}
         self._place = Places().of
-        self._meanings: dict[Instruction, list[Instruction]] = {}
-        self._users: dict[Instruction, tuple[tuple[Instruction, int], ...]] = {}
+        self.meanings = cache(self._list_meanings)
+        self.users = cache(self._list_users)
         for graph in graphs:
             for caller, callees in graph.callees.items():
                 for callee in callees:
@@ -60,36 +62,25 @@ class Flow:
         """Return the one fusion or call that runs a computation, None where there is none."""
         return self._callers.get(computation)
 
-    def meanings(self, one: Instruction) -> Sequence[Instruction]:
+    def _list_meanings(self, one: Instruction) -> Sequence[Instruction]:
         """List a value and what it is in truth, each step nearer to where it is computed."""
-        if one.opcode not in _PASSED_ON:
-            return (one,)
-        found = self._meanings.get(one)
-        if found is None:
-            found = [one]
-            while len(found) < _FARTHEST:
-                step = self._behind(found[-1])
-                if step is None:
-                    break
-                found.append(step)
-            self._meanings[one] = found
+        found = [one]
+        while len(found) < _FARTHEST:
+            step = self._behind(found[-1])
+            if step is None:
+                break
+            found.append(step)
         return found
 
-    def users(self, one: Instruction) -> tuple[tuple[Instruction, int], ...]:
+    def _list_users(self, one: Instruction) -> list[tuple[Instruction, int]]:
         """List what computes with a value, and at which place of its operands."""
-        found = self._users.get(one)
-        if found is None:
-            found = self._users[one] = tuple(self._find_users(one))
-        return found
-
-    def _find_users(self, one: Instruction) -> Iterator[tuple[Instruction, int]]:
-        pending, seen = [one], {one}
+        found, pending, seen = [], [one], {one}
         while pending:
             value = pending.pop()
             for user in value.users:
                 passed = self._passed_on(user, value)
                 if passed is None:
-                    yield user, self._place(value, user)
+                    found.append((user, self._place(value, user)))
                     continue
                 new = [each for each in passed if each not in seen]
                 seen.update(new)
@@ -98,6 +89,7 @@ class Flow:
             if caller is not None and caller not in seen:
                 seen.add(caller)
                 pending.append(caller)
+        return found
 
     def _behind(self, one: Instruction) -> Instruction | None:
         """Return what a value is one step nearer to its making, None where it is made."""

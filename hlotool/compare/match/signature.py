@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable
+from functools import cache
 from typing import Final
 
 from hlotool.analysis.origin import find_scope
@@ -37,7 +38,11 @@ class Table:
 
 
 class Signatures:
-    """Signatures of the instructions of two modules, under the terms of one comparison."""
+    """Signatures of the instructions of two modules, under the terms of one comparison.
+
+    `op_name` is that of the metadata, '' where there is none, on the right with layers called as
+    their partners on the left; `bag` counts how often each opcode occurs in a computation.
+    """
 
     def __init__(self, terms: comparable.Terms) -> None:
         self.terms = terms
@@ -45,10 +50,9 @@ class Signatures:
         self.table = Table()
         self._shapes: dict[int, tuple[Shape, int, int]] = {}
         self._values: dict[tuple[str, str], Hashable] = {}
-        self._op_names: dict[Instruction, str] = {}
         self._written: dict[Hashable, int] = {}
-        self._bodies: dict[Computation, int] = {}
-        self._bags: dict[Computation, Counter[str]] = {}
+        self.op_name = cache(self._translate)
+        self.bag = cache(_count_opcodes)
 
     def exact(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
         """Return the number of all that counts; `callees` are the called computations' numbers.
@@ -83,16 +87,8 @@ class Signatures:
         """Return the number of a shape without its layout."""
         return self._shape_numbers(shape)[2]
 
-    def op_name(self, instruction: Instruction) -> str:
-        """Return the op_name of the metadata, '' where there is none.
-
-        On the right its layers are called as their partners on the left.
-        """
-        name = self._op_names.get(instruction)
-        if name is None:
-            name = self.layers.translate(instruction.metadata().op_name, instruction.module)
-            self._op_names[instruction] = name
-        return name
+    def _translate(self, instruction: Instruction) -> str:
+        return self.layers.translate(instruction.metadata().op_name, instruction.module)
 
     def origin(self, instruction: Instruction) -> str:
         """Return the scope and the primitive, without what differentiation and remat add."""
@@ -101,23 +97,8 @@ class Signatures:
 
     def body(self, instruction: Instruction) -> int:
         """Return the number of what is called, roughly: how often each opcode occurs there."""
-        numbers = []
-        for computation in instruction.called_computations():
-            number = self._bodies.get(computation)
-            if number is None:
-                number = self.table.number(("body", *sorted(self.bag(computation).items())))
-                self._bodies[computation] = number
-            numbers.append(number)
-        return self.table.number(("bodies", *numbers))
-
-    def bag(self, computation: Computation) -> Counter[str]:
-        """Count how often each opcode occurs in a computation, what is free left out."""
-        found = self._bags.get(computation)
-        if found is None:
-            found = self._bags[computation] = Counter(
-                one.opcode for one in computation.instructions if one.opcode not in FREE
-            )
-        return found
+        bags = [self.bag(computation) for computation in instruction.called_computations()]
+        return self.table.number(("bodies", *(tuple(sorted(bag.items())) for bag in bags)))
 
     def are_related(self, left: Instruction, right: Instruction) -> bool:
         """Say whether two fusions share half of what the larger one does.
@@ -130,8 +111,8 @@ class Signatures:
         if callees[0] is None or callees[1] is None:
             return True
         bags = self.bag(callees[0]), self.bag(callees[1])
-        shared = sum((bags[0] & bags[1]).values())
-        size = max(sum(bag.values()) for bag in bags)
+        shared = (bags[0] & bags[1]).total()
+        size = max(bag.total() for bag in bags)
         return shared * 2 >= size or size <= _TINY
 
     def attributes(self, instruction: Instruction) -> tuple[tuple[str, Hashable], ...]:
@@ -139,19 +120,17 @@ class Signatures:
 
         Written alike they mean the same in any instruction, so each text is looked at once.
         """
-        found: list[tuple[str, Hashable]] = []
+        found: dict[str, Hashable] = {}
         for key, text in instruction.attributes.items():
             if key not in _NOT_COMPARED:
                 memo = key, text
                 if memo not in self._values:
                     self._values[memo] = self._comparable(instruction, key, text)
                 if self._values[memo] is not None:
-                    found.append((key, self._values[memo]))
+                    found[key] = self._values[memo]
             elif key == "control-predecessors" and self.terms.has_control_dependencies:
-                found.append((key, text.count(",")))
-        if len(found) > 1:
-            found.sort(key=lambda item: item[0])
-        return tuple(found)
+                found[key] = text.count(",")
+        return tuple([(key, found[key]) for key in sorted(found)])
 
     def _comparable(self, instruction: Instruction, key: str, text: str) -> Hashable:
         """Return an attribute's value in a form fit for comparison, None to leave it out."""
@@ -190,6 +169,11 @@ class Signatures:
             exact = self.table.number(("layout", shape)) if self.terms.has_layouts else bare
             known = self._shapes[id(shape)] = shape, exact, bare  # keeps the shape alive
         return known
+
+
+def _count_opcodes(computation: Computation) -> Counter[str]:
+    """Count how often each opcode occurs in a computation, what is free left out."""
+    return Counter(one.opcode for one in computation.instructions if one.opcode not in FREE)
 
 
 def family(instruction: Instruction) -> str:
