@@ -69,9 +69,11 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            yield node.module or ""
-            if node.module == "hlotool":
-                yield from (f"hlotool.{alias.name}" for alias in node.names)
+            module = node.module or ""
+            for alias in node.names:  # of a room: a file of it, or what its `__init__` holds
+                inner = f"{module}.{alias.name}"
+                is_file = (PACKAGE.parent / f"{inner.replace('.', '/')}.py").exists()
+                yield inner if is_file or module == "hlotool" else module
 
 
 def write_table() -> str:
