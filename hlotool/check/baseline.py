@@ -27,6 +27,7 @@ from hlotool.dump.saved import (
     make_summary,
     read_saved,
     read_schema,
+    update_document,
 )
 from hlotool.errors import UsageError
 from hlotool.program.program import Program
@@ -131,7 +132,7 @@ def read_modules(path: str) -> dict[str, object]:
         raise UsageError(f"--update-baseline: {name} is not a baseline; it was not overwritten.")
     source = read_source(path)
     read_saved(source)
-    document: dict[str, Any] = json.loads(source.text)
+    document: Any = update_document(json.loads(source.text))
     modules: dict[str, object] = document.get("modules", {})
     return modules
 

@@ -21,6 +21,7 @@ from hlotool.check.baseline import known_metrics
 from hlotool.check.config import Number
 from hlotool.check.results import VERDICTS, RuleResult, Verdict, choose_verdict
 from hlotool.compare.changes.figures import DIFFED
+from hlotool.dump.saved import update_document
 from hlotool.errors import InputError, UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
@@ -37,7 +38,7 @@ from hlotool.table import (
     figure,
 )
 
-HISTORY_SCHEMA: Final = "hlotool/check-history/v1"
+HISTORY_SCHEMA: Final = "hlotool/check-history/v2"
 _EPOCH: Final = re.compile(r"[0-9]{1,11}")
 
 
@@ -105,7 +106,8 @@ def read_lines(data: bytes, name: str) -> dict[int, HistoryLine]:
         if not line.strip():
             continue
         try:
-            found[number] = convert(json.loads(line.decode("utf-8")), HistoryLine)
+            written = json.loads(line.decode("utf-8"))
+            found[number] = convert(update_document(written), HistoryLine)
         except (ValueError, RecursionError) as error:
             raise InputError(
                 f"{name}:{number}: this line is none that hlotool check --history wrote: {error}."

@@ -1,14 +1,17 @@
 """`hlotool explain`: what a number, a column, a word, an exit code, a mark or an option means.
 
-Nothing is declared here but what no field, option or list says of itself: the forms of answers, and
-the marks of tables. All else is collected from where it is declared; a term that means the same in
-several places has one meaning that names them all.
+Without a term it prints the glossary (`hlotool/data/glossary.toml`). Nothing is declared here but
+what no field, option or list says of itself: the forms of answers, and the marks of tables. All
+else is collected from where it is declared; a term that means the same in several places has one
+meaning that names them all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Final
 
 import click
@@ -27,6 +30,7 @@ from hlotool.program.metrics import METRICS
 from hlotool.table import VARIOUS, Block, DocumentSpec, Field
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
 from hlotool.table.names import suggest
+from hlotool.table.renamed import find_new, list_renamed, say_renamed
 from hlotool.table.schema import KEY_MEANINGS, describe_line
 from hlotool.table.select import COUNT, SHARE
 from hlotool.table.units import UNKNOWN, wrap
@@ -81,6 +85,12 @@ LEGEND: Final[Mapping[str, str]] = {
     "layer_*": "in a path: numbered siblings taken as one; --numbered keeps them apart",
 }
 
+
+def read_glossary() -> dict[str, str]:
+    """Return the concepts that the words of hlotool stand for, each with its sentences."""
+    return tomllib.loads((files("hlotool") / "data" / "glossary.toml").read_text(encoding="utf-8"))
+
+
 _OPEN: Final = "One of the words that hlotool knows; a dump may hold others."
 
 
@@ -114,6 +124,7 @@ def collect_meanings() -> dict[str, tuple[Meaning, ...]]:
 
 
 def _list_all() -> Iterator[_Found]:
+    yield from (_Found(term, "concept", (says,)) for term, says in read_glossary().items())
     yield from _list_words("word of tables", LEGEND)
     yield from _list_words("key of JSON", KEY_MEANINGS)
     yield from _list_words("key of a line of a history", describe_line(HistoryLine))
@@ -243,23 +254,38 @@ def _list_terms(_: click.Context) -> Iterator[tuple[str, str]]:
     examples=_EXAMPLES,
     context_settings={"ignore_unknown_options": True},
 )
-@click.argument(
-    "term", metavar="TERM", nargs=-1, required=True, shell_complete=completing(_list_terms)
-)
+@click.argument("term", metavar="[TERM]", nargs=-1, shell_complete=completing(_list_terms))
 def explain(term: Sequence[str]) -> None:
     """Say what TERM means, in each command that has it, and how it is counted.
 
-    TERM is a field or the heading of a column, a metric, a part or a row list, an option or its
-    value, a finding, a reason of a diff, a class of memory, an exit code, a chip, a mark such as
-    ≥, or any other word that a field can be.
+    Without TERM it prints the glossary: the concepts. TERM is one of them, a field or the heading
+    of a column, a metric, a part or a row list, an option or its value, a finding, a reason of a
+    diff, a class of memory, an exit code, a chip, a mark such as ≥, or any other word that a field
+    can be.
     """
+    width = min(_WIDTH, find_width() or _WIDTH)
+    if not term:
+        concepts = (Meaning(name, (says,)) for name, says in read_glossary().items())
+        write_text((line for each in concepts for line in _write(each, width)), "")
+        return
     asked = " ".join(term)
     meanings = collect_meanings()
     found = find_meanings(asked, meanings)
     if not found:
-        raise UsageError(f"nothing is called {asked!r}; {_hint(normalize(asked), meanings)}")
-    width = min(_WIDTH, find_width() or _WIDTH)
+        renamed = _find_renamed(normalize(asked).replace(" ", "_"), meanings)
+        if renamed is None:
+            raise UsageError(f"nothing is called {asked!r}; {_hint(normalize(asked), meanings)}")
+        found = find_meanings(renamed, meanings)
+        write_text((f"{say_renamed(asked, renamed)}.\n",), "")
     write_text((line for meaning in found for line in _write(meaning, width)), "")
+
+
+def _find_renamed(old: str, meanings: Container[str]) -> str | None:
+    """Find what an old name, or an old word that a field could be, is called now."""
+    words = (
+        new for each, new, _ in list_renamed() if each.replace(" ", "_") == old and new in meanings
+    )
+    return find_new(old, meanings) or next(words, None)
 
 
 def find_meanings(asked: str, meanings: Mapping[str, tuple[Meaning, ...]]) -> tuple[Meaning, ...]:

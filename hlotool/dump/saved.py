@@ -1,11 +1,14 @@
 """JSON documents that hlotool wrote, read again: figures to compare with.
 
-Of newer and older documents what is known is read; a figure that is not there is unknown.
+One reader brings what an older version wrote up to date (`update_document`): answers, baselines,
+lines of a history and rows of a cache. Of newer and older documents what is known is read; a figure
+that is not there is unknown.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -14,11 +17,12 @@ from msgspec import Struct, ValidationError, convert
 
 from hlotool.errors import InputError
 from hlotool.table.quantity import LARGEST_FIGURE
+from hlotool.table.renamed import update_keys
 from hlotool.text import Source
 
-SUMMARY_SCHEMA: Final = "hlotool/summary/v1"
-DIRECTORY_SCHEMA: Final = "hlotool/summary-directory/v1"
-BASELINE_SCHEMA: Final = "hlotool/baseline/v1"
+SUMMARY_SCHEMA: Final = "hlotool/summary/v2"
+DIRECTORY_SCHEMA: Final = "hlotool/summary-directory/v2"
+BASELINE_SCHEMA: Final = "hlotool/baseline/v2"
 PLACE_MARK: Final = " @ "  # between a module's name and its place, in a key
 
 _MOST_DIGITS: Final = len(str(LARGEST_FIGURE)) - 1
@@ -180,6 +184,29 @@ def make_key(name: str, place: str) -> str:
     return f"{name}{PLACE_MARK}{place}" if place else name
 
 
+_VERSION: Final = re.compile(r"(hlotool/(?P<name>[a-z-]+)/v)1")
+
+
+def update_document(document: object) -> object:
+    """Return JSON that any version of hlotool wrote as that of today writes it.
+
+    Version 1 has other names. A baseline holds modules by names of the user, which stay.
+    """
+    schema = document.get("schema") if isinstance(document, dict) else None
+    older = _VERSION.fullmatch(schema) if isinstance(schema, str) else None
+    if older is None or not isinstance(document, dict):
+        return document
+    made = update_keys(document, older["name"])
+    modules = document.get("modules")
+    if isinstance(made, dict):
+        made["schema"] = f"{older[1]}2"
+        if isinstance(modules, dict):
+            made["modules"] = {
+                name: update_keys(one, older["name"]) for name, one in modules.items()
+            }
+    return made
+
+
 def read_schema(text: str) -> str:
     """Return what a JSON document says it is, '' for any other text."""
     try:
@@ -210,6 +237,7 @@ def _parse(source: Source) -> tuple[str, object]:
         raise InputError(f"{source.name}: this is not valid JSON: {error}.") from error
     except RecursionError as error:
         raise InputError(f"{source.name}: this JSON is nested too deeply.") from error
+    document = update_document(document)
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema not in (SUMMARY_SCHEMA, DIRECTORY_SCHEMA, BASELINE_SCHEMA):
         raise InputError(

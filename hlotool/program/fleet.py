@@ -26,11 +26,13 @@ from hlotool.dump.files import Input, StageChoice
 from hlotool.dump.find import resolve_inputs
 from hlotool.dump.names import Stage, short_path, split_file_name
 from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.saved import update_document
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError, UsageError
 from hlotool.program.load import load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.table import fields_of
+from hlotool.table.renamed import find_old
 from hlotool.table.words import count_noun
 
 if TYPE_CHECKING:
@@ -262,8 +264,8 @@ def _forget_text(chosen: Input) -> Input:
 
 # What is known from an earlier run.
 
-ROW_SCHEMA: Final = "hlotool/summary-cache/v1"
-_START: Final = json.dumps({"schema": ROW_SCHEMA})[:-1].encode()  # of every line
+ROW_SCHEMA: Final = "hlotool/summary-cache/v2"
+_START: Final = json.dumps({"schema": ROW_SCHEMA})[:-3].encode()  # of every line, of any version
 
 
 class CachedRow(Struct, frozen=True, tag_field="schema", tag=ROW_SCHEMA):
@@ -311,7 +313,7 @@ class RowCache:
             self._write(b"\n")
         for line in filter(None, lines):
             try:
-                row = convert(json.loads(line), CachedRow)
+                row = convert(update_document(json.loads(line)), CachedRow)
             except (ValueError, RecursionError):
                 broken += 1
                 continue
@@ -349,7 +351,7 @@ def make_key(chosen: Input, assumptions: Assumptions) -> str:
     rules = [
         (each.target.text, repr(each.flops), repr(each.bytes)) for each in assumptions.call_rules
     ]
-    names = [field.name for field in fields_of(ProgramRow)]
+    names = [find_old(field.name) for field in fields_of(ProgramRow)]  # as the first version had it
     said = [__version__, names, rules, chosen.name, chosen.stage and chosen.stage.value]
     said.append(repr(assumptions.machine))  # by which findings are ranked
     digest = blake2b(json.dumps(said).encode(), digest_size=20)

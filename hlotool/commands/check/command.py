@@ -156,12 +156,13 @@ def _run(request: Request, baseline: str, history: str) -> Run:
     """Hold the budgets against the dump, and measure its figures for a history."""
     if not (request.config.budgets or request.budgets or history):
         raise NothingCheckedError(_NO_BUDGETS)
-    from hlotool.check.rule import compile_rule  # noqa: PLC0415  the expression language
+    from hlotool.check.rule import compile_rule, list_older_names  # noqa: PLC0415  the expression language
     from hlotool.commands.shared.budgets import compile_budgets, run_rules  # noqa: PLC0415  the same
 
     settings, machine = request.config, request.assumptions.machine
     rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
     rules += compile_budgets(request.budgets, machine)
+    say_all(note for rule in rules for note in list_older_names(rule))
     if history:  # before any dump is read, a file that is none, and modules it cannot name
         if Path(history).is_file():
             read_lines(read_bytes(history), display_name(history))
