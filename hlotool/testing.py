@@ -27,7 +27,7 @@ from hlotool.dump.find import Compiled
 from hlotool.hlo import Module
 from hlotool.program.metrics import ROW_LISTS
 from hlotool.program.program import Program
-from hlotool.table.expression.where import compile_where, expect_row_words
+from hlotool.table.expression.compile import compile_where, expect_row_words
 from hlotool.text import escape
 
 Dumped: TypeAlias = "str | os.PathLike[str] | Compiled"

@@ -34,9 +34,14 @@ from hlotool.table.expression.check import (
     parse_condition,
     parse_number,
 )
-from hlotool.table.expression.compile import compile_value, read_row
+from hlotool.table.expression.compile import (
+    UnknownValue,
+    compile_value,
+    find_unknown_values,
+    read_row,
+    refuse_value,
+)
 from hlotool.table.expression.nodes import Aggregate, Expression, Name, Relation, find_reads
-from hlotool.table.expression.where import UnknownValue, find_unknown_values, refuse_value
 from hlotool.table.names import suggest
 from hlotool.table.quantity import find_share
 from hlotool.text import Source

@@ -64,7 +64,7 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
     Raises QueryError for an expression or a name that does not fit `row_list`.
     """
     if query.where:
-        from hlotool.table.expression.where import compile_where  # noqa: PLC0415  pyparsing is slow to import
+        from hlotool.table.expression.compile import compile_where  # noqa: PLC0415  pyparsing is slow to import
 
         holds = compile_where(query.where, row_list.fields)
         rows = [row for row in rows if holds(row)]

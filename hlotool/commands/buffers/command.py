@@ -116,7 +116,7 @@ def buffers(
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     left_out = None
     if without is not None:
-        from hlotool.table.expression.where import compile_where  # noqa: PLC0415  pyparsing is slow to import
+        from hlotool.table.expression.compile import compile_where  # noqa: PLC0415  pyparsing is slow to import
 
         left_out = compile_where(without, ROWS.fields, "--without")
     asked = Asked(**values, limit_bytes=limit, without=left_out)
@@ -133,7 +133,7 @@ def buffers(
         asked = replace(asked, limit_bytes=about.limit_bytes)
     program = load_one(about.request, with_buffers=True)
     if without is not None:
-        from hlotool.table.expression.where import expect_row_words  # noqa: PLC0415  the same
+        from hlotool.table.expression.compile import expect_row_words  # noqa: PLC0415  the same
 
         expect_row_words(without, ROWS.fields, (), program.find_words, "--without")
     check_usage(program)

@@ -198,7 +198,7 @@ def _select(
         )
     rows = document.rows[row_list.name]
     if query.where:
-        from hlotool.table.expression.where import expect_row_words  # pyparsing is slow to import
+        from hlotool.table.expression.compile import expect_row_words  # pyparsing is slow to import
 
         expect_row_words(query.where, row_list.fields, rows, document.find_words)
     return select_rows(row_list, rows, query)
@@ -219,7 +219,7 @@ def _say_unknown_fields(target: RowList | None, document: Document, options: Row
         return all(read(row) is None for row in rows)
 
     if options.where:
-        from hlotool.table.expression.where import compile_where, find_fields  # slow to import
+        from hlotool.table.expression.compile import compile_where, find_fields  # slow to import
 
         read = find_fields(options.where, target.fields)
         unknown = [field for field in read if is_unknown(field.name)]
