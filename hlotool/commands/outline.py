@@ -21,7 +21,7 @@ from hlotool.commands.shared.options import (
 )
 from hlotool.commands.shared.output import print_document, write_bytes, write_text
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary.text import say_why_unknown
+from hlotool.commands.summary import say_why_unknown
 from hlotool.errors import UsageError
 from hlotool.export.graph import ExplorerNode, render_model_explorer
 from hlotool.export.profilers import Slice, Track, render_perfetto

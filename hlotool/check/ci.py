@@ -1,6 +1,8 @@
 """Budgets as CI systems read them: GitHub annotations, JUnit XML, and SARIF.
 
-All three are made from one record, `Outcome`, whose texts are foreign: each format escapes them.
+All three are made from the results of a check, whose texts are foreign: each format escapes them.
+The file and line of a result are where the user should look: in the program, else in the
+configuration.
 """
 
 from __future__ import annotations
@@ -9,14 +11,12 @@ import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import quote
 
-from msgspec import Struct
-
+from hlotool.check.results import RuleResult, write_sentence
 from hlotool.text import encode_json, escape
 
-Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
 Json: TypeAlias = dict[str, object]
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -24,35 +24,11 @@ _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _LINE_BREAK: Final = "\u2028"  # stands for one in XML: `escape` lets none of these through
 
 
-class Outcome(Struct, frozen=True):
-    """One budget in one module. `text` says what was found, `advice` what its author says.
-
-    All of it is as the dump and the configuration have it; the formats print it escaped.
-
-    `file` and `line` are where the user should look: a line of the program, else of the
-    configuration; '' and 0 where neither is known.
-    """
-
-    rule: str
-    module: str
-    status: Status
-    is_warning: bool
-    text: str
-    advice: str = ""
-    file: str = ""
-    line: int = 0
-
-    @property
-    def is_reported(self) -> bool:
-        """Whether there is something to complain about."""
-        return self.status != "pass"
-
-    @property
-    def full_text(self) -> str:
-        """What was found, where, and the author's advice, which alone may have several lines."""
-        where = f"{self.module}: " if self.module else ""
-        advice = "\n".join(map(escape, self.advice.split("\n")))
-        return escape(where + self.text) + (f" {advice}" if advice else "")
+def write_whole(result: RuleResult) -> str:
+    """Write what was found, where, and the author's advice, which alone may have several lines."""
+    where = f"{result.key}: " if result.key else ""
+    advice = "\n".join(map(escape, (result.message or "").split("\n")))
+    return escape(where + write_sentence(result)) + (f" {advice}" if advice else "")
 
 
 def relative_file(path: str, root: str) -> str:
@@ -65,29 +41,29 @@ def relative_file(path: str, root: str) -> str:
     return pure.as_posix()
 
 
-def render_github(outcomes: Sequence[Outcome]) -> str:
+def render_github(results: Sequence[RuleResult]) -> str:
     """Return an annotation for every budget that did not pass, and a last line that counts.
 
     `::error file=…,line=…,title=…::message`, escaped as actions/toolkit does
     (packages/core/src/command.ts). GitHub shows the first ten errors and the first ten warnings
     of a step, so failures come before warnings.
     """
-    reported = sorted((one for one in outcomes if one.is_reported), key=lambda one: one.is_warning)
+    reported = [one for one in results if one.status != "pass"]
+    reported.sort(key=lambda one: one.severity == "warning")
     lines = [_command(one) for one in reported]
-    passed = sum(one.status == "pass" for one in outcomes)
-    lines.append(f"hlotool: {passed} of {len(outcomes)} budgets pass")
+    passed = sum(one.status == "pass" for one in results)
+    lines.append(f"hlotool: {passed} of {len(results)} budgets pass")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _command(outcome: Outcome) -> str:
-    properties = {"title": escape(f"hlotool: {outcome.rule}")}
-    if outcome.file:
-        properties["file"] = outcome.file
-        if outcome.line:
-            properties["line"] = str(outcome.line)
+def _command(result: RuleResult) -> str:
+    properties = {"title": escape(f"hlotool: {result.name}")}
+    if result.source_file:
+        properties["file"] = result.source_file
+        if result.source_line:
+            properties["line"] = str(result.source_line)
     given = ",".join(f"{key}={_encode_property(value)}" for key, value in properties.items())
-    name = "warning" if outcome.is_warning else "error"
-    return f"::{name} {given}::{_encode(outcome.full_text)}"
+    return f"::{result.severity} {given}::{_encode(write_whole(result))}"
 
 
 def _encode(text: str) -> str:
@@ -100,7 +76,7 @@ def _encode_property(text: str) -> str:
     return _encode(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def render_junit(outcomes: Sequence[Outcome]) -> str:
+def render_junit(results: Sequence[RuleResult]) -> str:
     """Return a test suite for each module, and in it a test case for each budget.
 
     Exceeded budgets are failures, what was not checked is an error. A budget that only warns
@@ -109,19 +85,19 @@ def render_junit(outcomes: Sequence[Outcome]) -> str:
     """
     from xml.etree import ElementTree as ET  # noqa: PLC0415  start-up time
 
-    suites: dict[str, list[Outcome]] = {}
-    for one in outcomes:
-        suites.setdefault(one.module or "hlotool", []).append(one)
-    root = ET.Element("testsuites", {"name": "hlotool check", **_counts(outcomes)})
+    suites: dict[str, list[RuleResult]] = {}
+    for one in results:
+        suites.setdefault(one.key or "hlotool", []).append(one)
+    root = ET.Element("testsuites", {"name": "hlotool check", **_counts(results)})
     for name, members in suites.items():
         suite = ET.SubElement(root, "testsuite", {"name": escape(name), **_counts(members)})
         for one in members:
-            given = {"name": escape(one.rule), "classname": escape(name), "time": "0"}
+            given = {"name": escape(one.name), "classname": escape(name), "time": "0"}
             case = ET.SubElement(suite, "testcase", given)
             tag = _tag(one)
-            said = {"message": escape(one.text), "type": one.status} if tag else {}
+            said = {"message": escape(write_sentence(one)), "type": one.status} if tag else {}
             body = ET.SubElement(case, tag or "system-out", said)
-            is_warned = one.is_reported and not tag
+            is_warned = one.status != "pass" and not tag
             body.text = ("warning: " if is_warned else "") + _case_text(one)
     ET.indent(root)
     # ElementTree writes a line break as it is, and a text could then begin a line of a log that a
@@ -130,8 +106,8 @@ def render_junit(outcomes: Sequence[Outcome]) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
-def _counts(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    tags = [_tag(one) for one in outcomes]
+def _counts(results: Sequence[RuleResult]) -> dict[str, str]:
+    tags = [_tag(one) for one in results]
     return {
         "tests": str(len(tags)),
         "failures": str(tags.count("failure")),
@@ -139,27 +115,28 @@ def _counts(outcomes: Sequence[Outcome]) -> dict[str, str]:
     }
 
 
-def _tag(outcome: Outcome) -> str:
+def _tag(result: RuleResult) -> str:
     """Return the element that makes a test case fail, '' for one that passes."""
-    if outcome.status == "fail":
-        return "" if outcome.is_warning else "failure"
-    return "error" if outcome.is_reported else ""
+    if result.status == "fail":
+        return "" if result.severity == "warning" else "failure"
+    return "error" if result.status != "pass" else ""
 
 
-def _case_text(outcome: Outcome) -> str:
-    place = escape(f" ({outcome.file}:{outcome.line})") if outcome.file and outcome.line else ""
-    return (outcome.full_text + place).replace("\n", _LINE_BREAK)
+def _case_text(result: RuleResult) -> str:
+    file, line = result.source_file, result.source_line
+    place = escape(f" ({file}:{line})") if file and line else ""
+    return (write_whole(result) + place).replace("\n", _LINE_BREAK)
 
 
-def render_sarif(outcomes: Sequence[Outcome], version: str) -> str:
+def render_sarif(results: Sequence[RuleResult], version: str) -> str:
     """Return SARIF 2.1.0, which code scanning reads (docs.oasis-open.org/sarif/sarif/v2.1.0).
 
     One run; one rule a budget, one result a budget and module; passed ones are results of kind
-    `pass`. Code scanning shows a result only where it has a place: give every outcome a file.
+    `pass`. Code scanning shows a result only where it has a place: give every result a file.
     """
-    names = list(dict.fromkeys(one.rule for one in outcomes))
+    names = list(dict.fromkeys(one.name for one in results))
     ids = rule_ids(names)
-    warnings = {one.rule for one in outcomes if one.is_warning}
+    warnings = {one.name for one in results if one.severity == "warning"}
     run: Json = {
         "tool": {
             "driver": {
@@ -178,7 +155,7 @@ def render_sarif(outcomes: Sequence[Outcome], version: str) -> str:
             }
         },
         "columnKind": "unicodeCodePoints",
-        "results": [_result(one, ids[one.rule], names.index(one.rule)) for one in outcomes],
+        "results": [_result(one, ids[one.name], names.index(one.name)) for one in results],
     }
     document: Json = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return encode_json(document, indent=2) + "\n"
@@ -195,27 +172,28 @@ def rule_ids(names: Sequence[str]) -> dict[str, str]:
     return ids
 
 
-def _result(outcome: Outcome, identifier: str, index: int) -> Json:
-    level = "warning" if outcome.is_warning else "error"
+def _result(result: RuleResult, identifier: str, index: int) -> Json:
     # A finding is the same from run to run if budget and module are, whatever the figures.
-    finding = f"{outcome.rule}\0{outcome.module}".encode("utf-8", "surrogatepass")
+    finding = f"{result.name}\0{result.key}".encode("utf-8", "surrogatepass")
     made: Json = {
         "ruleId": identifier,
         "ruleIndex": index,
-        "kind": "fail" if outcome.is_reported else "pass",
-        "level": level if outcome.is_reported else "none",
-        "message": {"text": outcome.full_text},
+        "kind": "fail" if result.status != "pass" else "pass",
+        "level": result.severity if result.status != "pass" else "none",
+        "message": {"text": write_whole(result)},
         "partialFingerprints": {"budget/v1": hashlib.sha256(finding).hexdigest()[:32]},
     }
-    if outcome.file:
-        made["locations"] = [{"physicalLocation": _place(outcome)}]
+    if result.source_file:
+        made["locations"] = [
+            {"physicalLocation": _place(result.source_file, result.source_line or 0)}
+        ]
     return made
 
 
-def _place(outcome: Outcome) -> Json:
-    is_absolute = outcome.file.startswith("/") or outcome.file[1:2] == ":"
-    uri = quote(outcome.file, "/:" if is_absolute else "/", errors="surrogateescape")
+def _place(file: str, line: int) -> Json:
+    is_absolute = file.startswith("/") or file[1:2] == ":"
+    uri = quote(file, "/:" if is_absolute else "/", errors="surrogateescape")
     artifact: Json = {"uri": f"file://{'' if uri.startswith('/') else '/'}{uri}"}
     if not is_absolute:
         artifact = {"uri": uri, "uriBaseId": "%SRCROOT%"}
-    return {"artifactLocation": artifact, "region": {"startLine": max(1, outcome.line)}}
+    return {"artifactLocation": artifact, "region": {"startLine": max(1, line)}}

@@ -1,20 +1,19 @@
-"""`hlotool check`: budgets from hlotool.toml, for CI; their baseline, and a history of the figures.
-
-The expression language is loaded where there are budgets: --trend and --update-baseline have none.
-"""
+"""`hlotool check`: budgets from hlotool.toml, for CI; their baseline, and the history of figures."""
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 from msgspec.structs import replace
 
+from hlotool import __version__
 from hlotool.check.baseline import (
     Earlier,
     expect_apart,
@@ -23,7 +22,8 @@ from hlotool.check.baseline import (
     read_modules,
     write_baseline,
 )
-from hlotool.check.config import expect_pattern
+from hlotool.check.ci import relative_file, render_github, render_junit, render_sarif
+from hlotool.check.config import Config, expect_pattern
 from hlotool.check.history import (
     TREND,
     TREND_FACTS,
@@ -36,9 +36,17 @@ from hlotool.check.history import (
     read_lines,
     write_lines,
 )
-from hlotool.check.results import CHECK
-from hlotool.commands.check.text import CI_FORMATS, print_run
-from hlotool.commands.shared.command import document_command
+from hlotool.check.results import (
+    CHECK,
+    FACTS,
+    CheckFacts,
+    RuleResult,
+    choose_check_columns,
+)
+from hlotool.check.rule import Rule, compile_rule
+from hlotool.check.run import Run
+from hlotool.commands.shared.budgets import compile_budgets, run_rules
+from hlotool.commands.shared.command import PURPOSES, document_command
 from hlotool.commands.shared.messages import say, say_all
 from hlotool.commands.shared.options import (
     FORMATS,
@@ -48,7 +56,14 @@ from hlotool.commands.shared.options import (
     dump_options,
     option,
 )
-from hlotool.commands.shared.output import add_to_file, print_document, write_file
+from hlotool.commands.shared.output import (
+    add_to_file,
+    make_look,
+    print_document,
+    render_document,
+    write_file,
+    write_text,
+)
 from hlotool.commands.shared.request import Request, track
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
 from hlotool.dump.files import StageChoice
@@ -59,10 +74,7 @@ from hlotool.program.load import load_program, note_files
 from hlotool.table import Document, DocumentSpec, InputPaths, Line
 from hlotool.table.words import count_noun
 
-if TYPE_CHECKING:
-    from hlotool.check.rule import Rule
-    from hlotool.check.run import Run
-
+_CI_FORMATS: Final = ("github", "junit", "sarif")
 _EXAMPLE = """\
 hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
 hlotool check dump/ --update-baseline
@@ -84,7 +96,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     CHECK,
     TREND,
     example=_EXAMPLE,
-    formats=(*FORMATS, *CI_FORMATS),
+    formats=(*FORMATS, *_CI_FORMATS),
     choose_specs=_choose_specs,
 )
 @dump_options
@@ -156,9 +168,6 @@ def _run(request: Request, baseline: str, history: str) -> Run:
     """Hold the budgets against the dump, and measure its figures for a history."""
     if not (request.config.budgets or request.budgets or history):
         raise NothingCheckedError(_NO_BUDGETS)
-    from hlotool.check.rule import compile_rule  # noqa: PLC0415  the expression language
-    from hlotool.commands.shared.budgets import compile_budgets, run_rules  # noqa: PLC0415  the same
-
     settings, machine = request.config, request.assumptions.machine
     rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
     rules += compile_budgets(request.budgets, machine)
@@ -177,14 +186,92 @@ def _list_modules(request: Request) -> list[Candidate]:
     return [Candidate(one.name, request.path, one) for one in request.find().inputs]
 
 
+# What a check came to.
+
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+def print_run(run: Run, settings: Config, options: RowOptions) -> None:
+    """Print what a check came to."""
+    document = Document(
+        spec=choose_check_columns(run.results),
+        input=run.paths,
+        scalars=run.facts,
+        rows={"rules": run.results},
+        lines=(_headline(run.facts),),
+    )
+    if options.format not in _CI_FORMATS:
+        print_document(document, options)
+        return
+    results = [_place(one, settings) for one in run.results]
+    if options.format == "junit":
+        write_text((render_junit(results),), options.output)
+    elif options.format == "sarif":
+        write_text((render_sarif(results, __version__),), options.output)
+    else:
+        markdown = RowOptions(format="markdown", units=options.units)
+        _append_summary(render_document(document, markdown, make_look(markdown)))
+        write_text((render_github(results),), options.output, has_commands=True)
+
+
+def _headline(facts: CheckFacts) -> Line:
+    parts = {
+        "{fail_count} exceeded": facts.fail_count,
+        "{pass_count} pass": True,
+        "{warning_count} exceeded as warnings": facts.warning_count,
+        "{no_match_count} with nothing to measure": facts.no_match_count,
+        "{error_count} in modules that cannot be read": facts.error_count,
+    }
+    said = ", ".join(text for text, is_so in parts.items() if is_so)
+    tone = "pass" if facts.ok else "fail"
+    return Line(f"budgets: {said}", FACTS, facts, tone=tone)
+
+
+def _place(result: RuleResult, settings: Config) -> RuleResult:
+    """Return a result with where to look: in the program, else in the configuration."""
+    root = os.environ.get("GITHUB_WORKSPACE", "") or _find_working_directory()
+    file = result.source_file or settings.path or "hlotool.toml"
+    lines = {one.title: one.lines.line for one in settings.budgets}
+    line = lines.get(result.name) if result.source_file is None else result.source_line
+    return replace(result, source_file=_find_file(file, root), source_line=line)
+
+
+def _find_working_directory() -> str:
+    """Return where the program runs, "." if that was deleted."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:
+        return os.curdir
+
+
+def _find_file(path: str, root: str) -> str:
+    """Return a file's path in the repository; a container may have had it elsewhere."""
+    inside = relative_file(path, root)
+    parts = inside.split("/")
+    for place in range(len(parts)):
+        tail = "/".join(parts[place:])
+        if tail and os.path.isfile(os.path.join(root, tail)):  # noqa: PTH113,PTH118
+            return tail
+    return inside
+
+
+def _append_summary(markdown: Iterable[str]) -> None:
+    """Add the answer to the step summary, if GitHub asks for one."""
+    path = os.environ.get(_SUMMARY, "")
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8", newline="\n") as file:  # noqa: PTH123
+            file.writelines(markdown)
+    except OSError as error:
+        raise UsageError(f"{_SUMMARY} {path}: {error.strerror}.") from error
+
+
 # Baselines.
 
 _DEFAULT: Final = "hlotool-baseline.json"  # what a baseline is called that has no name yet
-_CHOOSING: Final = (  # what decides which figures a baseline holds, and where it lies
-    "path", "stage", "module", "buffers", "live_range", "module_text", "chip", "bandwidth",
-    "node_bandwidth", "devices_per_node",
-    "chip_file", "config", "baseline",
-)  # fmt: skip
+# The parameters that decide which figures a baseline holds, and where it lies.
+_CHOOSING: Final = ("path", "baseline", *PURPOSES["Input"], *PURPOSES["Model"])
 
 
 def _read_baseline(
