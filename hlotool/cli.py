@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the subcommand, or say which were near."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            from hlotool.table.names import suggest  # noqa: PLC0415  only an error needs it
+            from hlotool.table.words import suggest  # noqa: PLC0415  only an error needs it
 
             ctx.fail(f"There is no command {args[0]!r}; {suggest(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)

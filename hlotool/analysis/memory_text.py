@@ -17,8 +17,8 @@ from msgspec.structs import asdict, replace
 from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.shape import sum_known
-from hlotool.oom.records import ListedBuffer, OutOfMemory, When
 from hlotool.oom.usage_report import UsageReport
+from hlotool.oom.wordings import ListedBuffer, OutOfMemory, When
 from hlotool.table import (
     BYTES,
     COUNT,

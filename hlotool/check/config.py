@@ -40,9 +40,8 @@ from msgspec.structs import fields, replace
 from hlotool.dump.files import StageChoice
 from hlotool.dump.read import display_name, read_bytes
 from hlotool.errors import UsageError
-from hlotool.pattern import Pattern, PatternError, parse_pattern
-from hlotool.table.names import suggest
-from hlotool.table.words import join_words
+from hlotool.table.words import join_words, suggest
+from hlotool.text import Pattern, PatternError, parse_pattern
 
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"

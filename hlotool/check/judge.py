@@ -17,7 +17,7 @@ from hlotool.check.baseline import NO_BASELINE
 from hlotool.check.config import Number
 from hlotool.check.results import RuleResult, Status
 from hlotool.check.rule import Limits, Rule, find_measured, find_unestimated, tidy
-from hlotool.compare.saved import SavedFigures
+from hlotool.compare.inputs import SavedFigures
 from hlotool.program.load import note_chip
 from hlotool.program.metrics import ROW_LISTS
 from hlotool.program.program import NamedFigures, Program
@@ -35,7 +35,7 @@ from hlotool.table.expression.nodes import (
     Relation,
     find_reads,
 )
-from hlotool.table.quantity import to_base_unit
+from hlotool.table.units import to_base_unit
 from hlotool.table.words import list_some
 
 _LISTED: Final = 3  # modules named where none is the one asked for, and rows that a rule found

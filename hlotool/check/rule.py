@@ -21,7 +21,6 @@ from hlotool.analysis.cost.custom_calls import CALL_FIGURES
 from hlotool.check.config import Budget, Config, Count, Limit, Number, expect_pattern
 from hlotool.dump.read import display_name
 from hlotool.errors import QueryError, UsageError
-from hlotool.pattern import Pattern
 from hlotool.program.call_rules import CallRule
 from hlotool.program.metrics import METRICS, ROW_LISTS
 from hlotool.program.program import Program
@@ -42,9 +41,9 @@ from hlotool.table.expression.compile import (
     refuse_value,
 )
 from hlotool.table.expression.nodes import Aggregate, Expression, Name, Relation, find_reads
-from hlotool.table.names import suggest
-from hlotool.table.quantity import find_share
-from hlotool.text import Source
+from hlotool.table.units import find_share
+from hlotool.table.words import suggest
+from hlotool.text import Pattern, Source
 
 VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS)
 _CALL_VOCABULARY: Final = Vocabulary(CALL_FIGURES)

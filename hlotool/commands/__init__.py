@@ -1,8 +1,8 @@
 """One module a subcommand: its options, what it asks of a program, and what it says.
 
-Where its sentences need room a command is a package: `command` has the options and the answer,
-`text` the sentences, which stand nowhere else. No figure is computed here. What all share is in
-`shared`.
+A command whose sentences need more room than a file has is a package: `command` has the options and
+the answer, `text` the sentences, which stand nowhere else. No figure is computed here. What all
+share is in `shared`.
 
 `COMMANDS` is what `hlotool --help` shows without importing any of them; the module of a
 command has its name and holds a click command of that name, and its documents.

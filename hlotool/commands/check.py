@@ -1,4 +1,4 @@
-"""`hlotool check`: budgets from hlotool.toml, for CI; their baseline, and the history of figures."""
+"""`hlotool check`: budgets from hlotool.toml, for CI; their baseline, and their history."""
 
 from __future__ import annotations
 

@@ -26,11 +26,10 @@ from hlotool.hlo.buffers import CLASS_MEANINGS
 from hlotool.program.metrics import METRICS
 from hlotool.table import VARIOUS, Block, DocumentSpec, Field
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
-from hlotool.table.names import suggest
 from hlotool.table.schema import KEY_MEANINGS, describe_line
 from hlotool.table.select import COUNT, SHARE
 from hlotool.table.units import UNKNOWN, wrap
-from hlotool.table.words import join_words
+from hlotool.table.words import join_words, suggest
 
 _GRAPH: Final = "what gives to a thing and takes from it as a graph"
 _CI: Final = "budgets for a CI system"

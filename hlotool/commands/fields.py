@@ -17,7 +17,7 @@ from hlotool.commands.shared.options import RowOptions, completing
 from hlotool.commands.shared.output import print_document, write_text
 from hlotool.errors import UsageError
 from hlotool.table import Block, Document, DocumentSpec, Field, RowList, column, figure
-from hlotool.table.names import suggest
+from hlotool.table.words import suggest
 
 _EXAMPLE: Final = """\
 hlotool fields collectives

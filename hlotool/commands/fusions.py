@@ -34,7 +34,7 @@ from hlotool.commands.shared.request import Request, load_one
 from hlotool.errors import UsageError
 from hlotool.hlo import Instruction
 from hlotool.table import Document, Line, quote_braces
-from hlotool.table.quantity import parse_size
+from hlotool.table.units import parse_size
 from hlotool.table.words import count_noun
 
 _EXAMPLE: Final = """\

@@ -28,8 +28,8 @@ from hlotool.export.profilers import Slice, Track, render_perfetto
 from hlotool.page.data import list_levels
 from hlotool.program.program import Program
 from hlotool.table import Document, Line, Unit
-from hlotool.table.names import suggest
 from hlotool.table.units import format_value
+from hlotool.table.words import suggest
 
 _KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
 _FORMATS: Final = ("perfetto", "model-explorer")

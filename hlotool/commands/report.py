@@ -65,9 +65,8 @@ from hlotool.page.html import (
 )
 from hlotool.program.program import Program
 from hlotool.table import InputPaths, Line, RowList, Unit, quote_braces
-from hlotool.table.quantity import parse_size
 from hlotool.table.select import Query, select_rows
-from hlotool.table.units import format_value
+from hlotool.table.units import format_value, parse_size
 
 _Sides = tuple[DiffSide, DiffSide]
 _Labels = tuple[str, str]

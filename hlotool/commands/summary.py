@@ -52,9 +52,8 @@ from hlotool.dump.read import STDIN
 from hlotool.dump.text_kind import TextKind
 from hlotool.program.program import Program
 from hlotool.table import Block, Document, InputPaths, Line, Unit, quote_braces
-from hlotool.table.quantity import parse_size
 from hlotool.table.select import sort_rows
-from hlotool.table.units import format_value
+from hlotool.table.units import format_value, parse_size
 from hlotool.table.words import count_noun, list_some
 
 _EXAMPLE: Final = """\

@@ -50,9 +50,8 @@ from hlotool.errors import (
     UsageError,
 )
 from hlotool.oom.wordings import holds_message
-from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.proto.kind import is_profile, is_proto_readable, write_field
-from hlotool.text import DeviceCounts, Source
+from hlotool.text import DeviceCounts, Pattern, PatternError, Source, parse_pattern
 
 # What may be a log, or a line of one.
 _LOGS: Final = (TextKind.OUT_OF_MEMORY, TextKind.STREAM, TextKind.JSON)

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, ValidationError, convert
 
 from hlotool.errors import InputError
-from hlotool.table.quantity import LARGEST_FIGURE
+from hlotool.table.units import LARGEST_FIGURE
 from hlotool.text import Source
 
 SUMMARY_SCHEMA: Final = "hlotool/summary/v1"

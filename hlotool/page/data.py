@@ -20,7 +20,7 @@ from hlotool.compare.inputs import DiffSide, level_sides
 from hlotool.compare.report import DiffReport
 from hlotool.errors import UsageError
 from hlotool.program.program import Program
-from hlotool.table.names import fold_numbers
+from hlotool.table.words import fold_numbers
 
 Json: TypeAlias = dict[str, object]
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hlotool.analysis.cost.custom_calls import FindStated, StatedCost, read_call_figures
 from hlotool.hlo import Instruction
-from hlotool.pattern import Pattern
+from hlotool.text import Pattern
 
 if TYPE_CHECKING:
     from hlotool.table.expression.nodes import Expression, Read

@@ -22,7 +22,7 @@ from hlotool.dump.names import short_path
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError
 from hlotool.hlo.assignment.parser import parse_buffer_assignment
-from hlotool.oom.records import ListedBuffer, OutOfMemory
+from hlotool.oom.wordings import ListedBuffer, OutOfMemory
 from hlotool.table import BYTES, Block, figure
 from hlotool.table.words import list_some
 

@@ -25,7 +25,6 @@ from hlotool.table.document import (
     Total,
 )
 from hlotool.table.field import Field, Unit
-from hlotool.table.names import parse_names
 from hlotool.table.sums import (
     divide_rows,
     find_divider,
@@ -34,6 +33,7 @@ from hlotool.table.sums import (
     share_values,
     sum_fields,
 )
+from hlotool.table.words import parse_names
 from hlotool.text import Source
 
 

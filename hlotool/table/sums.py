@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hlotool.table.document import VARIOUS, Fold, Range, RowList, Sum
 from hlotool.table.field import Field, Unit
-from hlotool.table.names import fold_name, fold_numbers, share_path, split_name
+from hlotool.table.words import fold_name, fold_numbers, share_path, split_name
 
 
 def sum_fields(

@@ -30,7 +30,7 @@ from hlotool.errors import InputError
 from hlotool.hlo import Module, ShapeIndex
 from hlotool.hlo.buffers import Allocation
 from hlotool.table import BYTES, COUNT, NUMBER, Block, RowList, column, figure
-from hlotool.table.names import ANY, fold_numbers
+from hlotool.table.words import ANY, fold_numbers
 
 # The easiest first. A donation costs nothing; what follows costs some time of each run, and a few
 # lines; then what changes what a program gets, gives and learns, or needs more devices.

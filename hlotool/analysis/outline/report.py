@@ -46,7 +46,7 @@ from hlotool.table import (
     column,
     figure,
 )
-from hlotool.table.names import share_path
+from hlotool.table.words import share_path
 
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
 _LOWER_MEMORY: Final = "is_memory_lower_bound"

@@ -60,13 +60,13 @@ from hlotool.commands.shared.output import make_look, print_document
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import UsageError
-from hlotool.oom.records import OutOfMemory
+from hlotool.oom.wordings import OutOfMemory
 from hlotool.program.oom_match import asks_for_main_memory, find_program
 from hlotool.program.program import Program
 from hlotool.table import Document, InputPaths, Line
 from hlotool.table.curve import MOST_GROUPS, count_columns, draw_curve, draw_stack
-from hlotool.table.quantity import parse_size
 from hlotool.table.sums import read_folded
+from hlotool.table.units import parse_size
 from hlotool.table.words import plural
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal

@@ -31,9 +31,8 @@ from hlotool.errors import HlotoolError, UsageError
 from hlotool.hlo import Module
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, DocumentSpec, Line, RowList
-from hlotool.table.quantity import parse_bandwidth, parse_time
 from hlotool.table.select import Query
-from hlotool.table.units import UNITS
+from hlotool.table.units import UNITS, parse_bandwidth, parse_time
 
 if TYPE_CHECKING:
     from hlotool.analysis.collectives.machine import Machine

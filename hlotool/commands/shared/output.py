@@ -25,8 +25,8 @@ from hlotool.errors import HlotoolError, PlacedError, UsageError
 from hlotool.table import Document, DocumentSpec, Field, RowList, Selection
 from hlotool.table.cells import Look
 from hlotool.table.curve import fit_encoding
-from hlotool.table.names import suggest
 from hlotool.table.select import Query, select_rows, sort_keys
+from hlotool.table.words import suggest
 from hlotool.text import disarm_lines
 
 _NO_TEXT: Final = frozenset({"parquet", "pprof", "perfetto"})
@@ -87,7 +87,7 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
     if options.format == "markdown":
-        from hlotool.table.markdown import render_markdown
+        from hlotool.table.terminal import render_markdown
 
         return iter((render_markdown(document, selections, options.units),))
     from hlotool.table.terminal import render_tables

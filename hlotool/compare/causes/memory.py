@@ -26,8 +26,7 @@ from hlotool.compare.changes.memory import ValuePair, find_likeness
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE
 from hlotool.program.program import Program
-from hlotool.table.names import ANY, fold_numbers
-from hlotool.table.words import list_some
+from hlotool.table.words import ANY, fold_numbers, list_some
 
 _MADE_AGAIN: Final = "rematted_computation"
 

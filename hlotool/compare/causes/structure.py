@@ -29,8 +29,7 @@ from hlotool.compare.causes.memory import MAKE_NOTHING
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW, ELEMENTWISE, MATRIX_PRODUCTS, TRANSCENDENTAL
 from hlotool.program.program import Program
-from hlotool.table.names import fold_numbers
-from hlotool.table.words import list_some
+from hlotool.table.words import fold_numbers, list_some
 
 _LEAST: Final = 2  # members that make a family
 

@@ -346,3 +346,13 @@ def has_changed(row: CollectiveChange) -> bool:
     left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
     right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
     return left != right or bool(row.delta_exposed_bytes) or bool(row.details)
+
+
+def compare_kinds(
+    left: Sequence[KindRow], right: Sequence[KindRow]
+) -> tuple[CollectiveChange, ...]:
+    """Compare collectives by kind alone, which is all that a summary tells of them."""
+    here, there = ({row.kind: row for row in side} for side in (left, right))
+    rows = (make_change(here.get(kind), there.get(kind)) for kind in sorted({*here, *there}))
+    changed = [row for row in rows if has_changed(row)]
+    return tuple(sorted(changed, key=lambda row: (-abs(row.delta_bytes), row.kind)))

@@ -30,7 +30,7 @@ from hlotool.table import (
     column,
     figure,
 )
-from hlotool.table.quantity import TIMES, find_share, parse_size, parse_time
+from hlotool.table.units import TIMES, find_share, parse_size, parse_time
 
 ESTIMATED_TIME: Final = "run_time.estimated_seconds"
 # What is compared, in the order of a report.

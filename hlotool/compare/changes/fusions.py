@@ -29,7 +29,7 @@ from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import FREE, OPCODES
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, FLOPS, WHOLE, column, figure
-from hlotool.table.names import fold_numbers
+from hlotool.table.words import fold_numbers
 
 _Bag: TypeAlias = Counter[Hashable]
 _Lineages: TypeAlias = Mapping[Instruction, tuple[Instruction, ...]]  # what fell into what

@@ -22,7 +22,7 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, GIVEN, OPCODES
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, Unit, column, figure
-from hlotool.table.names import ANY, share_path
+from hlotool.table.words import ANY, share_path
 
 Change: TypeAlias = Literal["added", "removed", "changed"]
 

@@ -26,7 +26,7 @@ from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.buffers import AllocationClass, BufferValue
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import BYTES, NUMBER, WHOLE, column, figure
-from hlotool.table.names import fold_numbers
+from hlotool.table.words import fold_numbers
 
 MemoryReason: TypeAlias = Literal["new", "gone", "at the peak now", "not at the peak now", "size"]
 _Value: TypeAlias = BufferRow | BufferValue  # described or not: instruction and index

@@ -34,8 +34,7 @@ from typing import Final, TypeAlias
 
 from hlotool.compare.match import colours
 from hlotool.compare.match.colours import Colour, ContentNumbers, Landmarks, View
-from hlotool.compare.match.flow import Places
-from hlotool.compare.match.signature import Signatures, Table, family
+from hlotool.compare.match.signature import Places, Signatures, Table, family
 from hlotool.hlo import Computation, Instruction
 
 Pairs: TypeAlias = dict[Instruction, Instruction]

@@ -16,16 +16,15 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from msgspec import Struct
 
 from hlotool.errors import QueryError
-from hlotool.pattern import parse_pattern
 from hlotool.table.document import Sum
 from hlotool.table.expression import nodes
 from hlotool.table.expression.check import Vocabulary, parse_condition
 from hlotool.table.expression.nodes import Expression, Literal, Name, Read, find_reads
 from hlotool.table.field import Field, Unit
-from hlotool.table.names import suggest
-from hlotool.table.quantity import LARGEST_FIGURE
 from hlotool.table.sums import sum_fields
-from hlotool.text import Source
+from hlotool.table.units import LARGEST_FIGURE
+from hlotool.table.words import suggest
+from hlotool.text import Source, parse_pattern
 
 Row = TypeVar("Row")
 Number: TypeAlias = int | float

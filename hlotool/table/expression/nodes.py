@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from hlotool.table.document import RowList
 from hlotool.table.field import Field, Unit
-from hlotool.table.quantity import to_base_unit
+from hlotool.table.units import to_base_unit
 
 KEYWORDS: Final = ("and", "or", "not", "in", "true", "false", "null")
 FUNCTIONS: Final = ("count", "sum", "max", "min")
@@ -63,7 +63,7 @@ class Literal(Part, frozen=True):
     """`64MiB`, `2ms`, `5%`, `12`, `"text"`, `true`, `null`: what was written, and its suffix."""
 
     written: int | float | str | bool | None
-    suffix: str = ""  # '' or a key of UNITS
+    suffix: str = ""  # '' or a key of SUFFIXES
 
     @property
     def value(self) -> int | float | str | bool | None:
