@@ -249,10 +249,7 @@ def diff(
     Raises as `load` does.
     """
     from hlotool.compare.inputs import DiffSide  # noqa: PLC0415
-    from hlotool.compare.report import (  # noqa: PLC0415
-        DiffOptions,
-        compare_programs,
-    )
+    from hlotool.compare.report import DiffOptions, compare_programs  # noqa: PLC0415
 
     old, new = (
         one

@@ -6,12 +6,11 @@ Subcommands are imported when they are called: `hlotool --version` and `--help` 
 from __future__ import annotations
 
 import os
-from importlib import import_module
 
 import click
 
 from hlotool import __version__
-from hlotool.commands import COMMANDS
+from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.shared.messages import say
 from hlotool.errors import HlotoolError, UsageError
 
@@ -36,10 +35,7 @@ class LazyGroup(click.Group):
         cmd_name: str,
     ) -> click.Command | None:
         """Import a command's module, which holds a click command of its own name."""
-        if cmd_name not in COMMANDS:
-            return None
-        command = getattr(import_module(f"hlotool.commands.{cmd_name}"), cmd_name)
-        return command if isinstance(command, click.Command) else None
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(
         self,

@@ -146,7 +146,6 @@ _LISTED: Final = RowList(
     "with a profile: what takes most of the measured time, of any opcode",
     sort="-measured_seconds",
     size="measured_seconds",
-    is_optional=True,
     option="a profile",
     title="Instructions by measured time",
 )

@@ -199,6 +199,28 @@ Value: TypeAlias = Number | None
 _MOST: Final = 1e300  # no figure is larger, and none is no number
 
 
+def _measured(
+    meaning: str,
+    name: str,
+    heading: str = "",
+    null_text: str = "?",
+    hide_order: int = 0,
+    *,
+    is_signed: bool = False,
+) -> Meta:
+    """Declare a figure with its own marks of bounds."""
+    return column(
+        meaning,
+        MEASURE,
+        heading=heading,
+        null_text=null_text,
+        is_signed=is_signed,
+        hide_order=hide_order,
+        lower_if=f"is_{name}_lower_bound",
+        upper_if=f"is_{name}_upper_bound",
+    )
+
+
 class TrendRow(Struct, frozen=True, kw_only=True):
     """One metric of one module over the lines of a history; `unit` is that of its figures.
 
@@ -211,36 +233,22 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         tuple[Value, ...],
         column("the figure in each line, oldest first", heading="trend", is_curve=True),
     ]
-    first: Annotated[
-        Value,
-        column(
-            "the figure in the first line", MEASURE,
-            lower_if="is_first_lower_bound", upper_if="is_first_upper_bound", hide_order=3,
-        ),
-    ]  # fmt: skip
-    last: Annotated[
-        Value,
-        column(
-            "the figure in the last line", MEASURE,
-            lower_if="is_last_lower_bound", upper_if="is_last_upper_bound",
-        ),
-    ]  # fmt: skip
+    first: Annotated[Value, _measured("the figure in the first line", "first", hide_order=3)]
+    last: Annotated[Value, _measured("the figure in the last line", "last")]
     delta: Annotated[
-        Value,
-        column(
-            "last minus first", MEASURE,
-            heading="change", is_signed=True, hide_order=2,
-            lower_if="is_delta_lower_bound", upper_if="is_delta_upper_bound",
-        ),
-    ]  # fmt: skip
+        Value, _measured("last minus first", "delta", "change", hide_order=2, is_signed=True)
+    ]
     last_change: Annotated[
         Value,
-        column(
-            "what the last step changed; null if there is none", MEASURE,
-            heading="last step", null_text="", is_signed=True, hide_order=1,
-            lower_if="is_step_lower_bound", upper_if="is_step_upper_bound",
+        _measured(
+            "what the last step changed; null if there is none",
+            "step",
+            "last step",
+            "",
+            1,
+            is_signed=True,
         ),
-    ] = None  # fmt: skip
+    ] = None
     since_commit: Annotated[
         str | None, column("commit of the last step", heading="since", null_text="")
     ] = None

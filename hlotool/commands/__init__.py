@@ -8,7 +8,11 @@ share is in `shared`.
 command has its name and holds a click command of that name, and its documents.
 """
 
+from functools import cache
+from importlib import import_module
 from typing import Final
+
+import click
 
 COMMANDS: Final = {
     "summary": "A module on one screen; a directory as a table of modules.",
@@ -25,3 +29,12 @@ COMMANDS: Final = {
     "explain": "What a number, a word or an option means.",
     "schema": "The JSON Schema of a command's answer.",
 }
+
+
+@cache
+def load_command(name: str) -> click.Command:
+    """Return a command by its name, which is one of COMMANDS."""
+    command = getattr(import_module(f"hlotool.commands.{name}"), name)
+    if not isinstance(command, click.Command):
+        raise TypeError(name)
+    return command

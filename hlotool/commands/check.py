@@ -36,13 +36,7 @@ from hlotool.check.history import (
     read_lines,
     write_lines,
 )
-from hlotool.check.results import (
-    CHECK,
-    FACTS,
-    CheckFacts,
-    RuleResult,
-    choose_check_columns,
-)
+from hlotool.check.results import CHECK, FACTS, CheckFacts, RuleResult, choose_check_columns
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run
 from hlotool.commands.shared.budgets import compile_budgets, run_rules

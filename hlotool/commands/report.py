@@ -26,13 +26,7 @@ from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import MACHINE, add_options, dump_options, option
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary import (
-    say_collectives,
-    say_measured,
-    say_memory,
-    say_what,
-    say_work,
-)
+from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
 from hlotool.compare.answer import name_columns
 from hlotool.compare.changes.fusions import FusionChange
 from hlotool.compare.changes.instructions import InstructionChange

@@ -377,7 +377,6 @@ OPERANDS: Final = RowList(
     "the operands of collectives that have several, largest first",
     sort="-wire_bytes_per_run,name,operand",
     size="wire_bytes_per_run",
-    is_optional=True,
     option="--operands",
     title="Operands of combined collectives",
 )

@@ -614,7 +614,6 @@ MISSED: Final = RowList(
     sort="-known_memory_bytes_per_run",
     size="memory_bytes_per_run",
     upper_if=("is_conditional",),
-    is_optional=True,
     option="--missed",
     title="Not fused",
 )
@@ -625,7 +624,6 @@ RECOMPUTE: Final = RowList(
     sort="-known_repeated_per_run",
     size="repeated_per_run",
     upper_if=("is_conditional",),
-    is_optional=True,
     option="--recompute",
     title="Computed again",
 )
@@ -643,7 +641,6 @@ BODY: Final = RowList(
     BodyRow,
     "the body of one fusion, in the order of the dump; figures of one execution",
     size="bytes_accessed",
-    is_optional=True,
     option="--body NAME",
     limit=0,
     title="Body",

@@ -53,7 +53,6 @@ ALLOCATIONS: Final = RowList(
     size="size_bytes",
     key="allocation",
     no_total_across="space",
-    is_optional=True,
     option="--all",
     title="Allocations",
 )
@@ -63,7 +62,6 @@ TIMELINE: Final = RowList(
     "bytes in use at every position",
     size="bytes",
     has_total=False,
-    is_optional=True,
     option="--timeline",
     title="Timeline",
 )
@@ -81,7 +79,6 @@ DONATION: Final = RowList(
     sort="-gain_bytes,-size_bytes,parameter_number",
     size="size_bytes",
     key="parameter_number",
-    is_optional=True,
     option="--donation",
     title="Donation",
 )

@@ -113,7 +113,6 @@ RELIEF: Final = RowList(
     "the smallest sets of parts without which the program fits, the easiest to do without first",
     key="part",
     has_total=False,
-    is_optional=True,
     option="--hbm SIZE",
     title="Without these",
 )

@@ -32,12 +32,7 @@ from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
 from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
-from hlotool.compare.changes.figures import (
-    MetricRow,
-    Threshold,
-    changed_metrics,
-    find_worse,
-)
+from hlotool.compare.changes.figures import MetricRow, Threshold, changed_metrics, find_worse
 from hlotool.compare.changes.instructions import InstructionChange
 from hlotool.compare.changes.reasons import DIFF_WHY, compare_partners, find_pairs
 from hlotool.compare.directory import ModuleDiff, choose_columns, describe_alone, describe_pair

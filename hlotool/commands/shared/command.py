@@ -8,7 +8,7 @@ docs/adding-a-command.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, wraps
+from functools import wraps
 from importlib import import_module
 from typing import Any, Final
 
@@ -164,15 +164,6 @@ def document_command(
         )(call)
 
     return decorate
-
-
-@cache
-def load_command(name: str) -> click.Command:
-    """Return a command by its name, which is one of COMMANDS."""
-    command = getattr(import_module(f"hlotool.commands.{name}"), name)
-    if not isinstance(command, click.Command):
-        raise TypeError(name)
-    return command
 
 
 def documents_of(name: str) -> tuple[DocumentSpec, ...]:

@@ -332,9 +332,7 @@ LIKENESSES: Final = RowList(
     limit=0,
 )
 DIFF_WHY: Final = DocumentSpec(
-    "diff-why",
-    "why two instructions are taken for one",
-    row_lists=(LIKENESSES,),
+    "diff-why", "why two instructions are taken for one", row_lists=(LIKENESSES,)
 )
 
 

@@ -299,12 +299,7 @@ _MOST: Final = 64  # instructions that stand beside one at one place, so that it
 
 
 def pair_beside(
-    free: _Free,
-    marks: _Marks,
-    flow: Flow,
-    signatures: Signatures,
-    *,
-    is_last: bool,
+    free: _Free, marks: _Marks, flow: Flow, signatures: Signatures, *, is_last: bool
 ) -> dict[Instruction, Instruction]:
     """Pair free instructions of two modules; `marks` has the right one of each pair, by either.
 
@@ -321,13 +316,7 @@ def pair_beside(
 class _Finder:
     """Pairs as found so far; a mark is the right one of a pair, for both of it."""
 
-    def __init__(
-        self,
-        free: _Free,
-        marks: _Marks,
-        flow: Flow,
-        signatures: Signatures,
-    ) -> None:
+    def __init__(self, free: _Free, marks: _Marks, flow: Flow, signatures: Signatures) -> None:
         self._left = dict.fromkeys(free[0])
         self._right = dict.fromkeys(free[1])
         self._marks = dict(marks)
