@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from urllib.parse import quote
 
 from hlotool.check.results import RuleResult, write_sentence
+from hlotool.table.sums import group_by
 from hlotool.text import encode_json, escape
 
 Json: TypeAlias = dict[str, object]
@@ -85,9 +86,7 @@ def render_junit(results: Sequence[RuleResult]) -> str:
     """
     from xml.etree import ElementTree as ET  # noqa: PLC0415  start-up time
 
-    suites: dict[str, list[RuleResult]] = {}
-    for one in results:
-        suites.setdefault(one.key or "hlotool", []).append(one)
+    suites = group_by(results, lambda one: one.key or "hlotool")
     root = ET.Element("testsuites", {"name": "hlotool check", **_counts(results)})
     for name, members in suites.items():
         suite = ET.SubElement(root, "testsuite", {"name": escape(name), **_counts(members)})

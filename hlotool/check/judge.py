@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.findings.finding import Finding
 from hlotool.check.baseline import NO_BASELINE
@@ -84,15 +85,15 @@ def unmatched(rule: Rule, names: Sequence[str]) -> RuleResult:
 
 
 def not_judged(rule: Rule, module: str | None, status: Status, reason: str) -> RuleResult:
-    """Return the result of a budget that was held against nothing, and why."""
+    """Return the result of a budget without figures, as of one that was held against nothing."""
     return RuleResult(
         name=rule.budget.title,
         module=module,
         expression=rule.says,
         status=status,
         severity=rule.budget.severity,
-        message=rule.budget.message or None,
-        reason=reason,
+        message=(rule.budget.message or None) if status != "pass" else None,
+        reason=reason or None,
         unit=rule.unit,
     )
 
@@ -117,24 +118,17 @@ def _result(
     is_unsure = status == "pass" and is_lower and margin is not None
     if is_unsure and actual is not None and limit is not None and actual <= limit:
         reason = reason or "at least that much: a part is unknown"
-    return RuleResult(
-        status=status,
-        name=rule.budget.title,
-        module=program.name,
-        expression=rule.says,
+    return replace(
+        not_judged(rule, program.name, status, reason),
         actual=tidy(actual),
         limit=tidy(limit),
         margin=tidy(margin),
         baseline=tidy(baseline),
-        severity=rule.budget.severity,
         matched_count=found.matched_count if found else None,
         is_lower_bound=is_lower,
         is_upper_bound=is_upper,
-        reason=reason or None,
-        message=(rule.budget.message or None) if status != "pass" else None,
         source_file=file,
         source_line=line,
-        unit=rule.unit,
         digits=rule.digits,
     )
 

@@ -29,6 +29,7 @@ from hlotool.table.sums import (
     divide_rows,
     find_divider,
     fold_rows,
+    group_by,
     read_folded,
     share_values,
     sum_fields,
@@ -297,11 +298,8 @@ class _Divided(Struct, frozen=True):
         field = self.by[depth]
         read = field.getter()
         read_key = read if self.query.keeps_numbers else read_folded(field)
-        parts: dict[object, list[object]] = {}
-        for row in rows:
-            parts.setdefault(read_key(row), []).append(row)
         whole = []
-        for part in parts.values():
+        for part in group_by(rows, read_key).values():
             label = share_values(field, [read(row) for row in part])
             whole.append((self._narrow(part, depth).summarise(label, part), part))
         ordered = self._sort(whole, depth)

@@ -22,6 +22,7 @@ from hlotool.compare.changes.instructions import LEFT, RIGHT, Change, share_scop
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, Unit, column, figure
+from hlotool.table.sums import group_by
 
 
 class RowPair(Struct, frozen=True):
@@ -214,9 +215,7 @@ def compare_collectives(
     without a partner of that dtype and these devices, are a group. Groups in which neither number,
     executions, bytes, exposure nor who asked differ are left out.
     """
-    groups: dict[Hashable, list[RowPair]] = {}
-    for pair in pair_collectives(left, right):
-        groups.setdefault(pair.kinds, []).append(pair)
+    groups = group_by(pair_collectives(left, right), lambda pair: pair.kinds)
     changed = [row for row in map(_row, groups.values()) if has_changed(row)]
     changed.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.kind, row.dtype))
     return tuple(changed)

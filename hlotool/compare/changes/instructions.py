@@ -22,6 +22,7 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, GIVEN, OPCODES
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, Unit, column, figure
+from hlotool.table.sums import group_by
 from hlotool.table.words import ANY, share_path
 
 Change: TypeAlias = Literal["added", "removed", "changed"]
@@ -153,10 +154,7 @@ class _Folder:
 
     def rows(self, found: Iterable[Found], *, is_folded: bool) -> tuple[InstructionChange, ...]:
         """Fold what changed alike; what moves most bytes comes first, ties by name."""
-        classes: dict[tuple[object, ...], list[Found]] = {}
-        for one in found:
-            key = self._alike(one) if is_folded else (one.shown,)
-            classes.setdefault(key, []).append(one)
+        classes = group_by(found, self._alike if is_folded else lambda one: (one.shown,))
         weighed = []
         for members in classes.values():
             # The heaviest lends the row its name, shapes and source.

@@ -26,6 +26,7 @@ from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.buffers import AllocationClass, BufferValue
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import BYTES, NUMBER, WHOLE, column, figure
+from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers
 
 MemoryReason: TypeAlias = Literal["new", "gone", "at the peak now", "not at the peak now", "size"]
@@ -222,11 +223,8 @@ def compare_memory(
 
     `partners` are those of the left module's instructions, none where a side has no module.
     """
-    classes: dict[Hashable, list[ValuePair]] = {}
-    for found in pair_rows(left, right, partners):
-        if found.delta_bytes:
-            classes.setdefault(find_likeness(found), []).append(found)
-    rows = [_row(members) for members in classes.values()]
+    changed = [one for one in pair_rows(left, right, partners) if one.delta_bytes]
+    rows = [_row(members) for members in group_by(changed, find_likeness).values()]
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta_bytes), row.value)))
 
 
