@@ -21,6 +21,7 @@ from hlotool.check.baseline import known_metrics
 from hlotool.check.config import Number
 from hlotool.check.results import VERDICTS, RuleResult, Verdict, choose_verdict
 from hlotool.compare.changes.figures import DIFFED
+from hlotool.compare.changes.instructions import subtract
 from hlotool.errors import InputError, UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
@@ -133,6 +134,21 @@ def parse_time(text: str) -> str:
 # Trends.
 
 
+def _since(what: str) -> tuple[Meta, Meta, Meta]:
+    """Declare from which commit, time and line on something is so."""
+    return (
+        column(f"commit from which on it is {what}", heading="since", null_text=""),
+        column(f"time from which on it is {what}", heading="time", null_text="", hide_order=2),
+        column(
+            f"line of the history from which on it is {what}", NUMBER, heading="line", hide_order=1
+        ),
+    )
+
+
+_SO: Final = _since("so")
+_EXCEEDED: Final = _since("exceeded")
+
+
 class VerdictRow(Struct, frozen=True):
     """One module, by its newest line that says what its budgets came to."""
 
@@ -141,17 +157,9 @@ class VerdictRow(Struct, frozen=True):
     ]
     module: Annotated[str, column("the module, as baselines name it")]
     exceeded: Annotated[tuple[str, ...], figure("the budgets that were exceeded last, by name")]
-    since_commit: Annotated[
-        str | None, column("commit from which on it is so", heading="since", null_text="")
-    ]
-    since_time: Annotated[
-        str | None,
-        column("time from which on it is so", heading="time", null_text="", hide_order=2),
-    ]
-    since_line: Annotated[
-        int,
-        column("line of the history from which on it is so", NUMBER, heading="line", hide_order=1),
-    ]
+    since_commit: Annotated[str | None, _SO[0]]
+    since_time: Annotated[str | None, _SO[1]]
+    since_line: Annotated[int, _SO[2]]
     fail_count: Annotated[int, figure("lines of the module that fail", COUNT)]
     line_count: Annotated[int, figure("lines of the module that have a verdict", COUNT)]
 
@@ -161,19 +169,9 @@ class ExceededRow(Struct, frozen=True):
 
     name: Annotated[str, column("the budget's name", heading="budget", min_width=WHOLE)]
     module: Annotated[str, column("the module, as baselines name it", hide_if_constant=True)]
-    since_commit: Annotated[
-        str | None, column("commit from which on it is exceeded", heading="since", null_text="")
-    ]
-    since_time: Annotated[
-        str | None,
-        column("time from which on it is exceeded", heading="time", null_text="", hide_order=2),
-    ]
-    since_line: Annotated[
-        int,
-        column(
-            "line of the history from which on it is exceeded", NUMBER, heading="line", hide_order=1
-        ),
-    ]
+    since_commit: Annotated[str | None, _EXCEEDED[0]]
+    since_time: Annotated[str | None, _EXCEEDED[1]]
+    since_line: Annotated[int, _EXCEEDED[2]]
     exceeded_count: Annotated[int, figure("lines of the module in which it is exceeded", COUNT)]
 
 
@@ -415,8 +413,8 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
         values=tuple(values.values()),
         first=values[oldest],
         last=values[newest],
-        delta=_subtract(values[newest], values[oldest]),
-        last_change=_subtract(values[since], values[before]) if since and before else None,
+        delta=subtract(values[newest], values[oldest]),
+        last_change=subtract(values[since], values[before]) if since and before else None,
         since_commit=lines[since].commit if since else None,
         since_time=lines[since].time if since else None,
         since_line=since,
@@ -439,7 +437,3 @@ def _read(line: HistoryLine, path: str, machine: str | None) -> Value:
     if value is None or not -_MOST < value < _MOST:
         return None
     return None if machine is not None and line.machine != machine else value
-
-
-def _subtract(last: Value, first: Value) -> Value:
-    return None if last is None or first is None else last - first

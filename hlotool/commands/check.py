@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 from click.core import ParameterSource
@@ -65,7 +65,7 @@ from hlotool.dump.read import display_name, read_bytes
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
-from hlotool.table import Document, DocumentSpec, InputPaths, Line
+from hlotool.table import Document, InputPaths, Line
 from hlotool.table.words import count_noun
 
 _CI_FORMATS: Final = ("github", "junit", "sarif")
@@ -80,18 +80,13 @@ _NO_BUDGETS = (
 )
 
 
-def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
-    """Return what is printed: the trend where one is asked for."""
-    return (TREND,) if values["trend"] else (CHECK,)
-
-
 @document_command(
     "check",
     CHECK,
     TREND,
     example=_EXAMPLE,
     formats=(*FORMATS, *_CI_FORMATS),
-    choose_specs=_choose_specs,
+    choose_specs=lambda values: (TREND,) if values["trend"] else (CHECK,),
 )
 @dump_options
 @add_options(MACHINE)

@@ -71,23 +71,19 @@ def fields(command: str, options: RowOptions) -> None:
 def list_fields(spec: DocumentSpec) -> Iterator[FieldRow]:
     """Yield the fields of a document: of its top, its blocks and its row lists."""
     for path, holder in spec.walk():
-        is_row = isinstance(holder, RowList) and "." not in path
-        yield from (_row(spec, path, each, is_row=is_row) for each in holder.fields)
-
-
-def _row(spec: DocumentSpec, where: str, field: Field, *, is_row: bool) -> FieldRow:
-    return FieldRow(
-        spec.name,
-        where,
-        is_row,
-        field.name,
-        field.unit.value,
-        field.is_nullable,
-        field.in_table,
-        field.title,
-        field.meaning,
-        field.values,
-    )
+        for field in holder.fields:
+            yield FieldRow(
+                spec.name,
+                path,
+                isinstance(holder, RowList) and "." not in path,
+                field.name,
+                field.unit.value,
+                field.is_nullable,
+                field.in_table,
+                field.title,
+                field.meaning,
+                field.values,
+            )
 
 
 def _write_lists(documents: tuple[DocumentSpec, ...]) -> Iterator[str]:

@@ -73,11 +73,6 @@ _EXAMPLES: Final = (
 _MOST_FINDINGS: Final = 5  # on the first screen
 
 
-def _no_link(record: object) -> Link | None:  # noqa: ARG001  as the others
-    """Link nothing."""
-    return None
-
-
 class Listed(Struct, frozen=True):
     """A list that is a table of the page, if it has rows."""
 
@@ -85,7 +80,7 @@ class Listed(Struct, frozen=True):
     title: str
     row_list: RowList
     rows: Sequence[object]
-    find_link: FindLink = _no_link
+    find_link: FindLink | None = None
 
 
 def _list_tables(*lists: Listed) -> tuple[PageTable, ...]:
@@ -267,7 +262,9 @@ def _list_changes(report: DiffReport, sides: _Sides, labels: _Labels) -> PageTab
     spaces = list_spaces(left.figures, right.figures) if left and right else ()
     shown = spaces if len(spaces) > 1 else ()
 
-    def list_all(name: str, title: str, find_link: FindLink = _no_link, anchor: str = "") -> Listed:
+    def list_all(
+        name: str, title: str, find_link: FindLink | None = None, anchor: str = ""
+    ) -> Listed:
         return Listed(anchor or name, title, lists[name], getattr(report, name), find_link)
 
     return PageTables(

@@ -10,7 +10,14 @@ from msgspec.structs import replace
 
 from hlotool.compare.answer import SideFacts
 from hlotool.compare.changes.figures import UNKNOWN, by_path, choose_peaks, compare_metrics, whole
-from hlotool.compare.changes.instructions import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT, sides
+from hlotool.compare.changes.instructions import (
+    DELTA_BYTES,
+    LEFT,
+    RELATIVE_DELTA,
+    RIGHT,
+    sides,
+    subtract,
+)
 from hlotool.compare.inputs import DiffSide
 from hlotool.compare.pairing import Pairing, Way
 from hlotool.compare.report import DiffReport
@@ -146,7 +153,7 @@ def describe_pair(
     """Make the row of two modules that were compared."""
     metrics, time = by_path(report.metrics), report.time
     left, right, is_estimate = choose_peaks(metrics)
-    delta = None if left is None or right is None else right - left
+    delta = subtract(right, left)
     paths = [each.input.module_path or each.input.path for each in facts]
     exposed = metrics.get("collectives.exposed_seconds", UNKNOWN)
     row = ModuleDiff(

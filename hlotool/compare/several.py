@@ -115,10 +115,21 @@ def list_figures(
     """Put the figures of all sides in one list."""
     columns = [by_path(rows) for rows in compared]
     return [
-        _figure(rows[metric], side.label)
+        SideFigure(
+            metric,
+            side.label,
+            row.right,
+            row.delta,
+            row.relative_delta,
+            row.is_right_lower_bound,
+            row.is_right_upper_bound,
+            row.is_lower_bound,
+            row.is_upper_bound,
+            row.unit,
+        )
         for metric in dict.fromkeys(metric for rows in columns for metric in rows)
         for rows, side in zip(columns, facts, strict=True)
-        if metric in rows
+        if (row := rows.get(metric))
     ]
 
 
@@ -140,21 +151,6 @@ def list_links(sides: Iterable[DiffSide]) -> tuple[str, ...]:
     programs = [side.program for side in sides if side.program and side.program.module]
     times = [one.run_time for one in programs]
     return tuple(dict.fromkeys(link for time in times if time for link in time.links))
-
-
-def _figure(row: MetricRow, label: str) -> SideFigure:
-    return SideFigure(
-        row.metric,
-        label,
-        row.right,
-        row.delta,
-        row.relative_delta,
-        row.is_right_lower_bound,
-        row.is_right_upper_bound,
-        row.is_lower_bound,
-        row.is_upper_bound,
-        row.unit,
-    )
 
 
 DIFF_SEVERAL: Final = DocumentSpec(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -18,7 +18,15 @@ from hlotool.analysis.collectives.mesh import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.compare.changes import instructions as columns
-from hlotool.compare.changes.instructions import LEFT, RIGHT, Change, share_scope, sides
+from hlotool.compare.changes.instructions import (
+    LEFT,
+    RIGHT,
+    Change,
+    N,
+    share_scope,
+    sides,
+    subtract,
+)
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, Unit, column, figure
@@ -284,9 +292,6 @@ def _sum_up(rows: Sequence[CollectiveRow]) -> KindRow | None:
     )
 
 
-N = TypeVar("N", int, float)
-
-
 def _add_up(values: Sequence[N | None]) -> N | None:
     """Add up what is known, None where nothing is."""
     known = [value for value in values if value is not None]
@@ -312,7 +317,7 @@ def make_change(left: KindRow | None, right: KindRow | None) -> CollectiveChange
         delta_bytes=there.wire_bytes_per_run - here.wire_bytes_per_run,
         left_exposed_bytes=old,
         right_exposed_bytes=new,
-        delta_exposed_bytes=None if old is None or new is None else new - old,
+        delta_exposed_bytes=subtract(new, old),
         left_exposed_seconds=here.exposed_seconds,
         right_exposed_seconds=there.exposed_seconds,
         is_left_lower_bound=here.is_lower_bound,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -25,6 +25,7 @@ from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, Unit, col
 from hlotool.table.sums import group_by
 from hlotool.table.words import ANY, share_path
 
+N = TypeVar("N", int, float)
 Change: TypeAlias = Literal["added", "removed", "changed"]
 
 LEFT: Final = " on the left"
@@ -66,6 +67,11 @@ def name_change(left: object, right: object) -> Change:
     if not left:
         return "added"
     return "changed" if right else "removed"
+
+
+def subtract(right: N | None, left: N | None) -> N | None:
+    """Return right minus left, None where a side is unknown."""
+    return None if right is None or left is None else right - left
 
 
 def share_scope(scopes: Iterable[str | None]) -> str | None:

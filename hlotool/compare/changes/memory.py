@@ -20,7 +20,7 @@ from hlotool.analysis.memory.figures import MemoryFigures, SpaceRow
 from hlotool.analysis.memory.memory_map import Holding
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.compare.changes import instructions as columns
-from hlotool.compare.changes.instructions import Change, share_scope, sides
+from hlotool.compare.changes.instructions import Change, share_scope, sides, subtract
 from hlotool.compare.match.matching import Pairs
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.buffers import AllocationClass, BufferValue
@@ -324,16 +324,12 @@ def list_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange,
                 space,
                 new.name or old.name,
                 *peaks,
-                _subtract(*peaks),
+                subtract(peaks[1], peaks[0]),
                 *allocated,
-                _subtract(*allocated),
+                subtract(allocated[1], allocated[0]),
             )
         )
     return tuple(found)
-
-
-def _subtract(left: int | None, right: int | None) -> int | None:
-    return None if left is None or right is None else right - left
 
 
 def pick_telling(
