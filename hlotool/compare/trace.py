@@ -24,6 +24,7 @@ from hlotool.table import (
     fields_of,
     figure,
 )
+from hlotool.table.expression.compile import compile_where, expect_row_words
 from hlotool.table.sums import group_by
 
 Ending: TypeAlias = Literal["removed", "goes on", "no match"]
@@ -122,8 +123,6 @@ class Tracer:
 
     def __init__(self, expression: str) -> None:
         """Raise QueryError where the expression is none, or names what no instruction has."""
-        from hlotool.table.expression.compile import compile_where  # noqa: PLC0415  slow to import
-
         self.expression = expression
         self._holds: Callable[[object], bool] = compile_where(
             expression, fields_of(Traced), "--trace"
@@ -179,8 +178,6 @@ class Tracer:
 
     def expect_words(self) -> None:
         """Raise QueryError where the expression names an opcode that nobody knows or uses."""
-        from hlotool.table.expression.compile import expect_row_words  # noqa: PLC0415  the same
-
         fields = fields_of(Traced)
         expect_row_words(self.expression, fields, (), lambda: self._opcodes, "--trace")
 

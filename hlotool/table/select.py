@@ -24,6 +24,7 @@ from hlotool.table.document import (
     Sum,
     Total,
 )
+from hlotool.table.expression.compile import compile_where
 from hlotool.table.field import Field, Unit
 from hlotool.table.sums import (
     divide_rows,
@@ -65,8 +66,6 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
     Raises QueryError for an expression or a name that does not fit `row_list`.
     """
     if query.where:
-        from hlotool.table.expression.compile import compile_where  # noqa: PLC0415  pyparsing is slow to import
-
         holds = compile_where(query.where, row_list.fields)
         rows = [row for row in rows if holds(row)]
     columns = _choose_columns(row_list, query)

@@ -25,6 +25,7 @@ from hlotool.errors import HlotoolError, PlacedError, UsageError
 from hlotool.table import Document, DocumentSpec, Field, RowList, Selection
 from hlotool.table.cells import Look
 from hlotool.table.curve import fit_encoding
+from hlotool.table.expression.compile import compile_where, expect_row_words, find_fields
 from hlotool.table.select import Query, select_rows, sort_keys
 from hlotool.table.words import suggest
 from hlotool.text import disarm_lines
@@ -198,8 +199,6 @@ def _select(
         )
     rows = document.rows[row_list.name]
     if query.where:
-        from hlotool.table.expression.compile import expect_row_words  # pyparsing is slow to import
-
         expect_row_words(query.where, row_list.fields, rows, document.find_words)
     return select_rows(row_list, rows, query)
 
@@ -219,8 +218,6 @@ def _say_unknown_fields(target: RowList | None, document: Document, options: Row
         return all(read(row) is None for row in rows)
 
     if options.where:
-        from hlotool.table.expression.compile import compile_where, find_fields  # slow to import
-
         read = find_fields(options.where, target.fields)
         unknown = [field for field in read if is_unknown(field.name)]
         holds = compile_where(options.where, target.fields)
