@@ -365,6 +365,3 @@ def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
         shown=(*(name for name, rows in above.items() if rows), "trends"),
     )
     print_document(document, options)
-
-
-DOCUMENTS = (CHECK, TREND)

@@ -253,6 +253,3 @@ def _say_of_links(report: CollectiveReport, machine: Machine | None) -> Iterator
 def _name(rows: Sequence[CollectiveRow]) -> str:
     """Name the first few."""
     return list_some([row.name for row in rows], _NAMES_SHOWN, " and {:,} more")
-
-
-DOCUMENTS = (COLLECTIVES,)

@@ -287,6 +287,3 @@ def _write(meaning: Meaning, width: int) -> Iterator[str]:
     yield f"{wrap(meaning.what, width, '  ')}\n"
     for paragraph in meaning.says:
         yield f"{wrap(_INDENT + paragraph, width)}\n"
-
-
-DOCUMENTS = ()

@@ -101,6 +101,3 @@ def _write_lists(documents: tuple[DocumentSpec, ...]) -> Iterator[str]:
 def _explain(field: Field) -> str:
     """Return a field's meaning behind its unit, with `?` where it may be unknown."""
     return f"[{field.unit.value}{'?' * field.is_nullable}] {field.meaning}"
-
-
-DOCUMENTS = (FIELDS_DOCUMENT,)

@@ -185,6 +185,3 @@ def _describe_body(report: FusionReport, name: str, fusion: Instruction) -> tupl
             kind = " ".join(filter(None, (row.kind, row.backend_kind)))
             return (Line(f"{wanted}: {kind}, in {holder}{alike}, executions {runs}"),)
     return ()
-
-
-DOCUMENTS = (FUSIONS,)

@@ -192,6 +192,3 @@ def _make_nodes(program: Program) -> Iterator[ExplorerNode]:
                 tuple(dict.fromkeys(each.full_name for each in one.operands)),
                 tuple((key, said) for key, said in told.items() if said),
             )
-
-
-DOCUMENTS = (OUTLINE,)

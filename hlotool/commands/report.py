@@ -306,6 +306,3 @@ def _link_changes(labels: _Labels) -> tuple[FindLink, FindLink, FindLink]:
         return Link(row.name, name, labels[bool(row.right_name)]) if name else None
 
     return memory, fusion, instruction
-
-
-DOCUMENTS = ()

@@ -48,6 +48,3 @@ def all_schemas() -> dict[str, Json]:
 
 def _list_documents() -> Iterator[tuple[str, str]]:
     yield from ((name, str(one["description"])) for name, one in all_schemas().items())
-
-
-DOCUMENTS = ()

@@ -65,7 +65,7 @@ _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
-@document_command("summary", SUMMARY, SUMMARY_DIRECTORY, USAGE_REPORT, example=_EXAMPLE)
+@document_command("summary", SUMMARY, SUMMARY_DIRECTORY, example=_EXAMPLE, others=(USAGE_REPORT,))
 @dump_options
 @add_options(MACHINE)
 @option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
@@ -199,9 +199,6 @@ def _print_modules(
         options,
     )
     return next((each.exit_code for each in measured if each.exit_code), 0)
-
-
-DOCUMENTS = (SUMMARY, SUMMARY_DIRECTORY)
 
 
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)

@@ -60,6 +60,3 @@ def _cut(source: Source, name: str) -> str:
         f"--computation: {display_name(source.name)} has no computation {wanted!r}; "
         f"{suggest(wanted, known)}"
     )
-
-
-DOCUMENTS = ()

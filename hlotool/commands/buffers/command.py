@@ -394,6 +394,3 @@ def _choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump
     figures = report_out_of_memory(message).figures
     limit = figures.limit_bytes if asks_for_main_memory(message) else None
     return AskedDump(asked, limit, (*describe_message(figures), *say_fit(message, matched, limit)))
-
-
-DOCUMENTS = (BUFFERS, OUT_OF_MEMORY, USAGE_REPORT)

@@ -67,7 +67,6 @@ _EXAMPLE = """\
 hlotool diff before/ after/
 hlotool diff before/ after/ --threshold '2%,64MiB' --exit-code
 hlotool diff --passes dump/ --trace 'opcode == "all-gather"'"""
-DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_WHY, DIFF_PASSES, DIFF_TRACE)
 _BOTH = 2  # OLD and NEW
 
 
@@ -87,9 +86,9 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     DIFF,
     DIFF_DIRECTORY,
     DIFF_SEVERAL,
+    DIFF_WHY,
     DIFF_PASSES,
     DIFF_TRACE,
-    DIFF_WHY,
     example=_EXAMPLE,
     renamed={"--only": "--blocks"},
     choose_specs=_choose_specs,
