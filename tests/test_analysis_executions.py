@@ -11,8 +11,7 @@ from tables import TableCase, find_cases
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.graph.calls import read_call_graph
-from hlotool.analysis.graph.executions import Executions, count_executions
-from hlotool.analysis.graph.trip_counts import count_iterations
+from hlotool.analysis.graph.executions import Executions, count_executions, count_iterations
 from hlotool.analysis.summary.counts import list_loops
 from hlotool.errors import InputError, ParseError
 from hlotool.hlo import Module

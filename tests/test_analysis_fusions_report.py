@@ -12,8 +12,7 @@ from each import for_each
 from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import find_chip
-from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.cost.report import analyze_cost
+from hlotool.analysis.cost.model import CostModel, analyze_cost
 from hlotool.analysis.fusions.report import FusionReport, estimate_fusions, expand_fusion
 from hlotool.analysis.fusions.rows import FUSION_ROWS, FusionRow
 from hlotool.analysis.graph.executions import Executions

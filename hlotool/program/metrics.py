@@ -11,10 +11,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.host_rows import HOST_ROWS, HOST_TOTALS
 from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
+from hlotool.analysis.collectives.rows import HOST_ROWS, HOST_TOTALS
 from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS
-from hlotool.analysis.cost.report import COST
+from hlotool.analysis.cost.model import COST
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTALS
 from hlotool.analysis.measured import MEASURED

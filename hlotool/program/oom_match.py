@@ -21,7 +21,7 @@ from hlotool.dump.files import Input, Inputs
 from hlotool.dump.names import short_path
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.oom.records import ListedBuffer, OutOfMemory
 from hlotool.table import BYTES, Block, figure
 from hlotool.table.words import list_some

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
     from hlotool.analysis.collectives.totals import CollectiveTotals
     from hlotool.analysis.cost.chips import Chip
-    from hlotool.analysis.cost.model import CostModel
-    from hlotool.analysis.cost.report import CostReport
+    from hlotool.analysis.cost.custom_calls import CallRule
+    from hlotool.analysis.cost.model import CostModel, CostReport
     from hlotool.analysis.findings.finding import Finding
     from hlotool.analysis.fusions.report import FusionReport
     from hlotool.analysis.fusions.rows import (
@@ -46,14 +46,12 @@ if TYPE_CHECKING:
     from hlotool.analysis.outline.report import OutlineRow
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
-    from hlotool.analysis.summary.compilation import Compilation
-    from hlotool.analysis.summary.counts import LoopRow, ModuleCounts
+    from hlotool.analysis.summary.counts import Compilation, LoopRow, ModuleCounts
     from hlotool.analysis.summary.report import Summary
     from hlotool.analysis.summary.run import RunEstimate
     from hlotool.hlo import Mesh, Module
     from hlotool.hlo.buffers import BufferAssignment
-    from hlotool.hlo.measurement import Measurement
-    from hlotool.program.call_rules import CallRule
+    from hlotool.hlo.values import Measurement
     from hlotool.program.siblings import SiblingMesh
 
 _Held = TypeVar("_Held")
@@ -184,7 +182,7 @@ class Program:
     def compilation(self) -> Compilation:
         """Under what it was compiled, as far as its files tell."""
         from hlotool.analysis.collectives.mesh import find_header_mesh
-        from hlotool.analysis.summary.compilation import Compilation, list_axes
+        from hlotool.analysis.summary.counts import Compilation, list_axes
 
         mesh = find_header_mesh(self.expect_module()) or self._find_mesh()
         found = self._find_compilation() if self._find_compilation else Compilation()
@@ -256,14 +254,14 @@ class Program:
         module, rules = self.expect_module(), self.assumptions.call_rules
         if not rules:
             return CostModel(module, self.graph, self.executions)
-        from hlotool.program.call_rules import compile_call_rules
+        from hlotool.analysis.cost.custom_calls import compile_call_rules
 
         return CostModel(module, self.graph, self.executions, compile_call_rules(rules))
 
     @cached_property
     def cost(self) -> CostReport:
         """What one run computes."""
-        from hlotool.analysis.cost.report import analyze_cost
+        from hlotool.analysis.cost.model import analyze_cost
 
         return analyze_cost(self.expect_module(), self.costs)
 
@@ -334,8 +332,11 @@ class Program:
         return self._count_custom_calls(tells_places=True)
 
     def _count_custom_calls(self, *, tells_places: bool) -> tuple[CustomCallRow, ...]:
-        from hlotool.analysis.fusions.calls import count_custom_calls
-        from hlotool.analysis.fusions.report import add_measured_times, estimate_call_times
+        from hlotool.analysis.fusions.report import (
+            add_measured_times,
+            count_custom_calls,
+            estimate_call_times,
+        )
 
         found = count_custom_calls(
             self.graph, self.executions, self.costs, tells_places=tells_places
@@ -347,7 +348,7 @@ class Program:
     @cached_property
     def custom_call_totals(self) -> CustomCallTotals:
         """What all custom calls cost together."""
-        from hlotool.analysis.fusions.calls import add_up_calls
+        from hlotool.analysis.fusions.report import add_up_calls
 
         return add_up_calls(self.custom_calls, self.cost)
 

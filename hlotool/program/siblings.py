@@ -21,7 +21,7 @@ from hlotool.errors import HlotoolError
 from hlotool.text import Source
 
 if TYPE_CHECKING:
-    from hlotool.analysis.summary.compilation import Compilation
+    from hlotool.analysis.summary.counts import Compilation
     from hlotool.hlo import Mesh, Module
 
 _LINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?::\s*(?P<value>.*\S)|(?P<opens>\{))\s*")
@@ -66,7 +66,7 @@ class SiblingFlags(Struct, frozen=True):
 
     def describe(self) -> Compilation:
         """Return them as an answer has them; the mesh stands in texts."""
-        from hlotool.analysis.summary.compilation import Compilation, list_flags  # noqa: PLC0415
+        from hlotool.analysis.summary.counts import Compilation, list_flags  # noqa: PLC0415
 
         return Compilation(
             flags=None if self.printed is None else list_flags(self.printed),

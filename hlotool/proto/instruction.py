@@ -15,10 +15,8 @@ from msgspec import Struct, field
 
 from hlotool.errors import InputError
 from hlotool.proto.attributes import list_own_attributes
-from hlotool.proto.literals import render_constant
 from hlotool.proto.messages import OpMetadata, StackFrameIndexProto
 from hlotool.proto.nodes import Block, Node
-from hlotool.proto.shapes import ShapeTexts, escape_text, join_annotated, render_config
 from hlotool.proto.sharding import (
     find_payload,
     render_accuracy,
@@ -26,6 +24,13 @@ from hlotool.proto.sharding import (
     render_metadata,
     render_original_value,
     render_sharding,
+)
+from hlotool.proto.values import (
+    ShapeTexts,
+    escape_text,
+    join_annotated,
+    render_config,
+    render_constant,
 )
 
 _Key = TypeVar("_Key")

@@ -8,17 +8,19 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.host_rows import (
-    HOST_ROWS,
-    HOST_TOTALS,
-    HostTransfers,
-    list_host_transfers,
-)
 from hlotool.analysis.collectives.logical import LogicalCollective
 from hlotool.analysis.collectives.machine import Machine, Pricing, price
 from hlotool.analysis.collectives.mesh import Extent, ExtentFinder, MeshSource
 from hlotool.analysis.collectives.overlap import Exposure, is_marked_sync, measure_exposures
-from hlotool.analysis.collectives.rows import CollectiveRow, OperandRow, Requester
+from hlotool.analysis.collectives.rows import (
+    HOST_ROWS,
+    HOST_TOTALS,
+    CollectiveRow,
+    HostTransfers,
+    OperandRow,
+    Requester,
+    list_host_transfers,
+)
 from hlotool.analysis.collectives.totals import (
     BY_KIND,
     BY_NETWORK,
@@ -40,9 +42,9 @@ from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
 from hlotool.hlo import Instruction, Mesh, Module
-from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.module import all_operands
 from hlotool.hlo.opcodes import MOVES
+from hlotool.hlo.values import Measurement
 from hlotool.table import DocumentSpec, Fold, RowList
 
 

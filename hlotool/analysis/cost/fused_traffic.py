@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.cost.sizes import Sizes, TouchedBody, UnknownCostError, count_elements
+from hlotool.analysis.cost.cost import Sizes, TouchedBody, UnknownCostError, count_elements
 from hlotool.hlo import ArrayShape, Computation, Instruction, Shape, TupleShape
 from hlotool.hlo.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
 from hlotool.hlo.values import ShapeIndex

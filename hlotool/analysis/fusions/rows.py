@@ -3,7 +3,7 @@
 `once` declares a figure of one execution, `per_run` one of all executions in one run of the entry,
 `known_per_run` what is known of that where a trip count is not. Bytes are those of shapes without
 tile padding. A column that several lists have is declared once, under a name of its own. Kinds are
-those of xla/hlo/ir/hlo_instruction.h. `report`, `missed` and `calls` make the rows.
+those of xla/hlo/ir/hlo_instruction.h. `report` and `missed` make the rows.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.cost.report import CostReport
+from hlotool.analysis.cost.model import CostModel, CostReport
 from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions, Runs
@@ -28,10 +27,9 @@ from hlotool.analysis.origin import Origin, Stack, StackFrame, read_origin
 from hlotool.analysis.show.names import Meant, Names
 from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.buffers import Allocation, BufferValue, format_position
-from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.hlo.shape import find_part
-from hlotool.hlo.values import ShapeIndex
+from hlotool.hlo.values import Measurement, ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
 SizeBytes: TypeAlias = Annotated[

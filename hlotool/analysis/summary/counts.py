@@ -1,16 +1,17 @@
-"""What is in a module, counted: its facts, opcodes, element types and loops.
+"""What is in a module, counted: its facts, opcodes, element types and loops; its compilation.
 
 Bytes are those of shapes with tile padding (docs/numbers.md), None where a shape's size is unknown.
 Results are counted once, by how often they run, opcode and shape; opcodes and element types are
 sums over that. `executions` of None are those under a loop of unknown trip count, which
-`known_executions` take as one.
+`known_executions` take as one. Under what a program was compiled is told as far as its files do:
+mesh, flags, the compiler's build.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -18,13 +19,12 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.calls import CallGraph, reach
-from hlotool.analysis.graph.executions import Executions, Loop
-from hlotool.analysis.graph.trip_counts import TripCountSource
+from hlotool.analysis.graph.executions import Executions, Loop, TripCountSource
 from hlotool.analysis.measured import JoinedTime, join_times
-from hlotool.hlo import Instruction, Module, Shape
-from hlotool.hlo.measurement import Measurement
+from hlotool.hlo import Instruction, Mesh, Module, Shape
 from hlotool.hlo.opcodes import OPCODES, PASSES_ON
 from hlotool.hlo.shape import DTYPES, find_part, sum_known
+from hlotool.hlo.values import Measurement
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Shown, column, figure
 
 
@@ -421,3 +421,49 @@ def list_loops(
             )
         )
     return tuple(rows)
+
+
+_DUMPING: Final = "xla_dump_"  # where and how the dump was written is no part of the program
+
+
+class Compilation(Struct, frozen=True):
+    """The mesh of the user's program, the compiler's flags and its build."""
+
+    mesh: Annotated[
+        tuple[str, ...] | None,
+        figure("the axes of the mesh, as axis=size; null if no text names the one mesh there is"),
+    ] = None
+    flags: Annotated[
+        tuple[str, ...] | None,
+        figure(
+            "flags that are not at their default, as .debug_options prints them, but for those "
+            "about dumping; null without that file"
+        ),
+    ] = None
+    build: Annotated[
+        int | None, figure("the build of TPU's compiler, N of cl_N in the file's name", NUMBER)
+    ] = None
+    flags_path: Annotated[str | None, figure("the file that prints the flags")] = None
+    tpu_flag_count: Annotated[
+        int | None,
+        figure(
+            "flags that tpu_comp_env.txt prints, at their default or not, which nothing tells; "
+            "null without that file",
+            COUNT,
+        ),
+    ] = None
+    tpu_flags_path: Annotated[str | None, figure("the tpu_comp_env.txt of the program")] = None
+
+
+def list_axes(mesh: Mesh | None) -> tuple[str, ...] | None:
+    """Write the axes of a mesh, the slowest-varying first."""
+    return tuple(f"{axis.name}={axis.size}" for axis in mesh.axes) if mesh else None
+
+
+def list_flags(printed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Write flags with their values, those of a repeated flag joined, in the order of the file."""
+    return tuple(
+        f"{name}={','.join(values)}"
+        for name, values in printed.items()
+        if not name.startswith(_DUMPING)
+    )

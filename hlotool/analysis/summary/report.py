@@ -13,10 +13,9 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.host_rows import HOST_TOTALS, HostTotals
-from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.rows import HOST_TOTALS, CollectiveRow, HostTotals
 from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS, CollectiveTotals
-from hlotool.analysis.cost.report import COST, CostReport
+from hlotool.analysis.cost.model import COST, CostReport
 from hlotool.analysis.findings.finding import FINDINGS, Finding, FindingCode, choose_finding_columns
 from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.measured import (
@@ -34,8 +33,7 @@ from hlotool.analysis.memory.figures import (
     Headroom,
     MemoryFigures,
 )
-from hlotool.analysis.summary.compilation import Compilation
-from hlotool.analysis.summary.counts import DtypeRow, LoopRow, ModuleFacts, OpcodeRow
+from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
 from hlotool.table import (
     BYTES,

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hlotool.analysis.cost.chips import PRICED_AS_BF16, Chip, list_unstated, weigh_flops
 from hlotool.analysis.cost.cost import pair_types
-from hlotool.analysis.cost.report import CostReport
+from hlotool.analysis.cost.model import CostReport
 from hlotool.analysis.outline.clock import RunTime
 from hlotool.table import PERCENT, SECONDS, Block, figure
 
