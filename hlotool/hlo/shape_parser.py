@@ -204,16 +204,6 @@ class ShapeCache(dict[str, Shape]):
             return None
 
     def _read_tuple(self, text: str) -> Shape | None:
-        """Read a tuple as machines print it; None for any other."""
-        if "((" in text or ", (" in text or text == "()":
-            return self._read_nested(text)
-        parts = drop_indices(text)[1:-1].split(", ")
-        try:
-            return TupleShape(tuple(map(self.__getitem__, parts))) if text[-1] == ")" else None
-        except KeyError:
-            return None
-
-    def _read_nested(self, text: str) -> Shape | None:
         """Read a tuple of arrays and tuples; None when it is not as machines print it."""
         begun: list[list[Shape]] = [[]]
         pos = 0

@@ -193,6 +193,7 @@ _MOST_BRACES: Final = 1000
 _BYTE_BITS: Final = 8
 _F32S: Final = 8  # numbers of fields of LiteralProto
 _C64S: Final = 12
+_WHOLE_WORDS: Final = frozenset(("s32", "s64", "u32", "u64"))
 _NAN: Final = 0xFF  # of f8e8m0fnu, which is all exponent
 
 
@@ -276,8 +277,10 @@ def _list_values(literal: LiteralProto) -> Iterable[str]:
     if name == "pred":
         words = ("0", "1") if literal.shape.dimensions else ("false", "true")
         return (words[bool(value)] for value in literal.preds)
-    if name in _PLAIN:
-        return map(_PLAIN[name][1], _PLAIN[name][0](literal))
+    if name in _WHOLE_WORDS:
+        return map(str, getattr(literal, f"{name}s"))
+    if name == "f64":
+        return map(_render_f64, literal.f64s)
     if name == "f32":
         return _render_f32s(literal, literal.f32s, _F32S)
     if name in {"c64", "c128"}:
@@ -403,12 +406,3 @@ def _render_small_float(pattern: int, kind: _SmallFloat) -> str:
     scale = max(exponent, 1) - kind.bias - mantissa_bits
     value = math.ldexp(mantissa + ((exponent > 0) << mantissa_bits), scale)
     return f"{sign}{value:.{kind.digits}g}"
-
-
-_PLAIN: Final[dict[str, tuple[Callable[[LiteralProto], Sequence[float]], Callable[..., str]]]] = {
-    "s32": (lambda literal: literal.s32s, str),
-    "s64": (lambda literal: literal.s64s, str),
-    "u32": (lambda literal: literal.u32s, str),
-    "u64": (lambda literal: literal.u64s, str),
-    "f64": (lambda literal: literal.f64s, _render_f64),
-}

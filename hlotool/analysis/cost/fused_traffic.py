@@ -20,6 +20,7 @@ from msgspec import Struct
 from hlotool.analysis.cost.cost import Sizes, TouchedBody, UnknownCostError, count_elements
 from hlotool.hlo import ArrayShape, Computation, Instruction, Shape, TupleShape
 from hlotool.hlo.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
+from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import ShapeIndex
 
 _TOO_DEEP: Final = "fusions stand too deep in each other"
@@ -347,10 +348,7 @@ def _is_in_place(root: Instruction, index: ShapeIndex, shape: ArrayShape) -> boo
     if found is None:
         return False
     source, at = found
-    part: Shape | None = source.shape
-    for number in at:
-        part = part.elements[number] if isinstance(part, TupleShape) else None
-    return part == shape
+    return find_part(source.shape, at) == shape
 
 
 def _find_updated(

@@ -150,9 +150,8 @@ def find_backend_kind(fusion: Instruction) -> str | None:
     # To look for the word first spares reading configs without it as JSON.
     if "kind" not in fusion.attributes.get("backend_config", ""):
         return None
-    config = fusion.backend_config()
     for key in ("fusion_backend_config", "fusion_config"):
-        kind = config.find(key, "kind") if config else None
+        kind = fusion.find_config(key, "kind")
         if isinstance(kind, str) and kind:
             return kind
     return None

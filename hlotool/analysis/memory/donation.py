@@ -7,6 +7,7 @@ the output back to where it comes from, to tell such copies from others.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -22,10 +23,6 @@ from hlotool.hlo.buffers import ValueKey, format_position
 from hlotool.table import BYTES, NUMBER, column
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]
-
-
-def _join_gains(row: DonationRow) -> Saving[Any] | None:
-    return row.donatable
 
 
 class DonationRow(Struct, frozen=True):
@@ -44,7 +41,7 @@ class DonationRow(Struct, frozen=True):
             "how far the allocated size falls if it were donated too, 0 where it is; null where "
             "nothing says when values live; of several rows together, not their sum",
             BYTES,
-            joint=_join_gains,
+            joint=attrgetter("donatable"),
         ),
     ]
     status: Annotated[

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from operator import attrgetter
 from typing import Annotated, Final
 
 from msgspec import Struct, field
@@ -102,10 +103,6 @@ def allocation_rows(
     return rows
 
 
-def _join_gains(row: BufferRow) -> Saving[Tenure] | None:
-    return row.held
-
-
 class BufferRow(Struct, frozen=True):
     """One value. `occupied_bytes` are its own at the instant shown, None for all values.
 
@@ -128,7 +125,7 @@ class BufferRow(Struct, frozen=True):
             "how far the peak of the space falls if these bytes were not there, nor those of what "
             "shares them; of several rows together, not their sum",
             BYTES,
-            joint=_join_gains,
+            joint=attrgetter("held"),
         ),
     ]
     size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
@@ -40,7 +41,6 @@ from hlotool.table import (
     SECONDS,
     TIMES,
     DocumentSpec,
-    Joint,
     RowList,
     Shown,
     column,
@@ -54,30 +54,6 @@ _LOWER_MEMORY: Final = "is_memory_lower_bound"
 
 def _show_step(row: OutlineRow) -> object:
     return Shown(row.step, "  " * row.depth)
-
-
-def _join_share(row: OutlineRow) -> Joint | None:
-    return row.own.share
-
-
-def _join_seconds(row: OutlineRow) -> Joint | None:
-    return row.own.seconds
-
-
-def _join_exposed_seconds(row: OutlineRow) -> Joint | None:
-    return row.own.exposed_seconds
-
-
-def _join_flops(row: OutlineRow) -> Joint | None:
-    return row.own.flops
-
-
-def _join_memory_bytes(row: OutlineRow) -> Joint | None:
-    return row.own.memory_bytes
-
-
-def _join_wire_bytes(row: OutlineRow) -> Joint | None:
-    return row.own.wire_bytes
 
 
 class OutlineRow(Struct, frozen=True, kw_only=True):
@@ -115,7 +91,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="of work",
             null_text="",
             is_summed=True,
-            joint=_join_share,
+            joint=attrgetter("own.share"),
         ),
     ]
     estimated_seconds: Annotated[
@@ -125,7 +101,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             null_text="",
             is_summed=True,
-            joint=_join_seconds,
+            joint=attrgetter("own.seconds"),
         ),
     ]
     begins_seconds: Annotated[
@@ -152,7 +128,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="gap/run",
             null_text="",
             is_summed=True,
-            joint=_join_exposed_seconds,
+            joint=attrgetter("own.exposed_seconds"),
         ),
     ]
     flops_per_run: Annotated[
@@ -162,7 +138,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             null_text="",
             lower_if=_LOWER_FLOPS,
-            joint=_join_flops,
+            joint=attrgetter("own.flops"),
             hide_order=3,
         ),
     ]
@@ -175,7 +151,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="memory/run",
             null_text="",
             lower_if=_LOWER_MEMORY,
-            joint=_join_memory_bytes,
+            joint=attrgetter("own.memory_bytes"),
             hide_order=2,
         ),
     ]
@@ -186,7 +162,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="wire/run",
             null_text="",
-            joint=_join_wire_bytes,
+            joint=attrgetter("own.wire_bytes"),
             hide_order=1,
         ),
     ]
