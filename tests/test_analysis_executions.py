@@ -31,7 +31,7 @@ def load(text: str, name: str = "case") -> tuple[Module, Executions]:
 
 
 def trip_counts(executions: Executions) -> dict[str, int | None]:
-    return {loop.instruction.name: loop.trip_count for loop in executions.loops}
+    return {loop.instruction.name: loop.trips.count for loop in executions.loops}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -44,10 +44,10 @@ def test_case(case: TableCase) -> None:
     """
     module, executions = load(case.text, case.name)
     loops = {
-        loop.instruction.full_name: f"{loop.trip_count} {loop.trip_count_source} {loop.depth}"
+        loop.instruction.full_name: f"{loop.trips.count} {loop.trips.source} {loop.depth}"
         + (
-            f" contradicting {loop.contradicting_trip_count}"
-            if loop.contradicting_trip_count is not None
+            f" contradicting {loop.trips.contradicting}"
+            if loop.trips.contradicting is not None
             else ""
         )
         for loop in executions.loops

@@ -236,9 +236,9 @@ def suspect(message: OutOfMemory, need: ProgramNeed | None) -> Suspicion | None:
     requested, available = message.requested, message.available
     is_excluded = is_far_smaller(message, need)
     distance = measure_distance(message, need)
-    is_other = distance is not None and requested is not None and (
-        distance > _UNSEEN_BYTES + (1 - _LEAST_SHARE) * requested.bytes
-    )  # fmt: skip
+    asked_bytes = requested.bytes if requested else 0
+    most = _UNSEEN_BYTES + (1 - _LEAST_SHARE) * asked_bytes
+    is_other = distance is not None and distance > most
     fits: bool | None = None
     if available is not None and need.allocated_bytes <= available.bytes:
         fits = True

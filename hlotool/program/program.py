@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from hlotool.analysis.fusions.rows import (
         CustomCallRow,
         CustomCallTotals,
-        FusionRow,
         MissedRow,
         OutsideFusions,
         RecomputeRow,
@@ -182,11 +181,12 @@ class Program:
     def compilation(self) -> Compilation:
         """Under what it was compiled, as far as its files tell."""
         from hlotool.analysis.collectives.mesh import find_header_mesh
-        from hlotool.analysis.summary.counts import Compilation, list_axes
+        from hlotool.analysis.summary.counts import Compilation
 
         mesh = find_header_mesh(self.expect_module()) or self._find_mesh()
         found = self._find_compilation() if self._find_compilation else Compilation()
-        return replace(found, mesh=list_axes(mesh))
+        axes = tuple(f"{axis.name}={axis.size}" for axis in mesh.axes) if mesh else None
+        return replace(found, mesh=axes)
 
     def _find_mesh(self) -> Mesh | None:
         return self._sibling_mesh.find(self.expect_module()) if self._sibling_mesh else None
@@ -300,14 +300,10 @@ class Program:
     @cached_property
     def fusions(self) -> FusionReport:
         """What each fusion costs; with a chip, how long it takes."""
-        return self._find_fusions(tells_places=False)
+        return self.find_fusions(tells_places=False)
 
-    @cached_property
-    def fusions_by_place(self) -> tuple[FusionRow, ...]:
-        """The same rows, those of equal bodies apart where they come from different places."""
-        return self._find_fusions(tells_places=True).rows
-
-    def _find_fusions(self, *, tells_places: bool) -> FusionReport:
+    def find_fusions(self, *, tells_places: bool) -> FusionReport:
+        """Return the same; those of equal bodies apart where they come from different places."""
         from hlotool.analysis.fusions.report import (
             add_measured_times,
             estimate_fusions,
@@ -324,14 +320,10 @@ class Program:
     @cached_property
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
         """Which custom calls run, and what is known of their cost; with a chip, how long."""
-        return self._count_custom_calls(tells_places=False)
+        return self.find_custom_calls(tells_places=False)
 
-    @cached_property
-    def custom_calls_by_place(self) -> tuple[CustomCallRow, ...]:
-        """The same rows, those alike apart where they come from different places."""
-        return self._count_custom_calls(tells_places=True)
-
-    def _count_custom_calls(self, *, tells_places: bool) -> tuple[CustomCallRow, ...]:
+    def find_custom_calls(self, *, tells_places: bool) -> tuple[CustomCallRow, ...]:
+        """Return the same; those alike apart where they come from different places."""
         from hlotool.analysis.fusions.report import (
             add_measured_times,
             count_custom_calls,

@@ -122,14 +122,10 @@ def _layout_parts(layout: LayoutProto) -> list[str]:
         )
         parts.append("SC" + "".join(configs))
     if layout.HasField("physical_shape"):
-        parts.append(f"P({_render_whole(layout.physical_shape)})")
+        parts.append(f"P({ShapeTexts().long(layout.physical_shape)})")
     if layout.dynamic_shape_metadata_prefix_bytes > 0:
         parts.append(f"M({layout.dynamic_shape_metadata_prefix_bytes})")
     return parts
-
-
-def _render_whole(shape: ShapeProto) -> str:
-    return _render(shape, _render_whole, has_layout=True)
 
 
 def join_numbers(numbers: Iterable[int]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hlotool.analysis.collectives.logical import LogicalCollective
 from hlotool.analysis.collectives.machine import Machine, Pricing, price
@@ -186,11 +186,7 @@ def _make_row(
         overlapped_seconds=exposure.overlapped[0],
         exposed_seconds=exposure.exposed[0],
         asked_by=_find_requester(one, origin.op_name or ""),
-        scope=origin.scope,
-        op_name=origin.op_name,
         source=write_short_source(origin.source_file, origin.source_line),
-        source_file=origin.source_file,
-        source_line=origin.source_line,
         computation=one.begin.computation.name,
         operation=one.operation.full_name,
         operand_count=len(transfer.parts),
@@ -203,7 +199,7 @@ def _make_row(
         members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if options.with_groups else None,
         source_target_pairs=groups.expand_pairs() if options.with_groups else None,
-        stack_frame=origin.stack_frame,
+        **asdict(origin),
     )
 
 

@@ -83,7 +83,7 @@ class CostModel:
         self.unknown: dict[Instruction, str] = {}
         self._graph = graph
         self._find_stated = find_stated
-        self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
+        self._trips = {loop.instruction: loop.trips.count for loop in executions.loops}
         self._sizes = Sizes(_list_repeated(graph))
         self._standalone = set(reach([module.entry], self._list_run_by))
         self._own: dict[Instruction, Cost] = {}  # of what runs on its own

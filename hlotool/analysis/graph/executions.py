@@ -322,17 +322,12 @@ MOST_EXECUTIONS: Final = 1 << 63
 
 
 class Loop(Struct, frozen=True):
-    """One while instruction. `depth` counts the loops around it; `parent` is the nearest.
-
-    `contradicting_trip_count` is what the loop itself comes to, if a printed count is another.
-    """
+    """One while instruction. `depth` counts the loops around it; `parent` is the nearest."""
 
     instruction: Instruction
     body: Computation
     condition: Computation
-    trip_count: int | None
-    trip_count_source: TripCountSource | None
-    contradicting_trip_count: int | None
+    trips: TripCount
     depth: int
     parent: Instruction | None
 
@@ -449,9 +444,7 @@ def count_executions(module: Module, graph: CallGraph) -> Executions:
             instruction,
             instruction.callees("body")[0],
             instruction.callees("condition")[0],
-            trips[instruction].count,
-            trips[instruction].source,
-            trips[instruction].contradicting,
+            trips[instruction],
             *depths[computation],
         )
         for computation in order

@@ -7,7 +7,6 @@ the output back to where it comes from, to tell such copies from others.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -41,7 +40,7 @@ class DonationRow(Struct, frozen=True):
             "how far the allocated size falls if it were donated too, 0 where it is; null where "
             "nothing says when values live; of several rows together, not their sum",
             BYTES,
-            joint=attrgetter("donatable"),
+            joint=lambda row: row.donatable,
         ),
     ]
     status: Annotated[

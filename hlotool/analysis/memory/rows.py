@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from operator import attrgetter
 from typing import Annotated, Final
 
 from msgspec import Struct, field
@@ -125,7 +124,7 @@ class BufferRow(Struct, frozen=True):
             "how far the peak of the space falls if these bytes were not there, nor those of what "
             "shares them; of several rows together, not their sum",
             BYTES,
-            joint=attrgetter("held"),
+            joint=lambda row: row.held,
         ),
     ]
     size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from operator import attrgetter
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
@@ -91,7 +90,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="of work",
             null_text="",
             is_summed=True,
-            joint=attrgetter("own.share"),
+            joint=lambda row: row.own.share,
         ),
     ]
     estimated_seconds: Annotated[
@@ -101,7 +100,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             null_text="",
             is_summed=True,
-            joint=attrgetter("own.seconds"),
+            joint=lambda row: row.own.seconds,
         ),
     ]
     begins_seconds: Annotated[
@@ -128,7 +127,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="gap/run",
             null_text="",
             is_summed=True,
-            joint=attrgetter("own.exposed_seconds"),
+            joint=lambda row: row.own.exposed_seconds,
         ),
     ]
     flops_per_run: Annotated[
@@ -138,7 +137,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             null_text="",
             lower_if=_LOWER_FLOPS,
-            joint=attrgetter("own.flops"),
+            joint=lambda row: row.own.flops,
             hide_order=3,
         ),
     ]
@@ -151,7 +150,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="memory/run",
             null_text="",
             lower_if=_LOWER_MEMORY,
-            joint=attrgetter("own.memory_bytes"),
+            joint=lambda row: row.own.memory_bytes,
             hide_order=2,
         ),
     ]
@@ -162,7 +161,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="wire/run",
             null_text="",
-            joint=attrgetter("own.wire_bytes"),
+            joint=lambda row: row.own.wire_bytes,
             hide_order=1,
         ),
     ]

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.rows import CollectiveRow, KnownHowOften
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.calls import CallGraph, reach
 from hlotool.analysis.graph.executions import Executions, Loop, TripCountSource
 from hlotool.analysis.measured import JoinedTime, join_times
-from hlotool.hlo import Instruction, Mesh, Module, Shape
+from hlotool.hlo import Instruction, Module, Shape
 from hlotool.hlo.opcodes import OPCODES, PASSES_ON
 from hlotool.hlo.shape import DTYPES, find_part, sum_known
 from hlotool.hlo.values import Measurement
@@ -192,9 +192,7 @@ class OpcodeRow(Struct, frozen=True):
             total_from="known_executions",
         ),
     ]
-    known_executions: Annotated[
-        int, figure("the same with unknown trip counts taken as one", COUNT)
-    ]
+    known_executions: KnownHowOften
     result_bytes: Annotated[
         int | None, figure("size of all results, each instruction counted once", BYTES)
     ]
@@ -403,9 +401,9 @@ def list_loops(
                 name=loop.instruction.full_name,
                 computation=computation.name,
                 body=loop.body.name,
-                trip_count=loop.trip_count,
-                trip_count_source=loop.trip_count_source,
-                contradicting_trip_count=loop.contradicting_trip_count,
+                trip_count=loop.trips.count,
+                trip_count_source=loop.trips.source,
+                contradicting_trip_count=loop.trips.contradicting,
                 depth=loop.depth,
                 parent=loop.parent.full_name if loop.parent else None,
                 executions=executions.of(computation),
@@ -421,9 +419,6 @@ def list_loops(
             )
         )
     return tuple(rows)
-
-
-_DUMPING: Final = "xla_dump_"  # where and how the dump was written is no part of the program
 
 
 class Compilation(Struct, frozen=True):
@@ -453,17 +448,3 @@ class Compilation(Struct, frozen=True):
         ),
     ] = None
     tpu_flags_path: Annotated[str | None, figure("the tpu_comp_env.txt of the program")] = None
-
-
-def list_axes(mesh: Mesh | None) -> tuple[str, ...] | None:
-    """Write the axes of a mesh, the slowest-varying first."""
-    return tuple(f"{axis.name}={axis.size}" for axis in mesh.axes) if mesh else None
-
-
-def list_flags(printed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Write flags with their values, those of a repeated flag joined, in the order of the file."""
-    return tuple(
-        f"{name}={','.join(values)}"
-        for name, values in printed.items()
-        if not name.startswith(_DUMPING)
-    )
