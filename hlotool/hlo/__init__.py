@@ -10,13 +10,7 @@
 """
 
 from hlotool.hlo.groups import AxisRef, Iota, Mesh, MeshAxis, ReplicaGroups
-from hlotool.hlo.module import (
-    Computation,
-    DebugInfo,
-    Instruction,
-    Module,
-    StackFrame,
-)
+from hlotool.hlo.module import Computation, DebugInfo, Instruction, Module, StackFrame
 from hlotool.hlo.shape import ArrayShape, Layout, Shape, TupleShape
 from hlotool.hlo.values import (
     Alias,

@@ -116,7 +116,7 @@ def read_module(source: Source, *, is_slow: bool) -> Module:
     name, header, debug_info = "", Header(), DebugInfo()
     has_header = scanner.starts_with("HloModule")
     if has_header:
-        name, header = parse_header(scanner, shapes)
+        name, header = parse_header(scanner)
         debug_info = parse_tables(scanner)
     elif not _COMPUTATION_AHEAD.match(source.text, scanner.pos):
         scanner.fail_expected("'HloModule', as every HLO text dump begins")

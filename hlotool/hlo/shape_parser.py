@@ -104,7 +104,6 @@ _LAYOUT_OPENS = re.compile(r"\s*+\{(?=\s*+[0-9:])|\{(?=\})")
 
 # An array as machines print it; dimensions of ten digits and more are left to the descent.
 _ARRAY = re.compile(r"([a-z][a-z0-9]*+)\[((?:[0-9]{1,9},)*+[0-9]{1,9})?+\](\{[^{}\s]*+\})?+")
-_INDEX = re.compile(r", /\*index=[0-9]++\*/")
 _FEW = 2  # dimensions of nine digits each that always fit 64 bits
 # One array in a tuple, with the tuples that begin before and end after it; `()` holds none.
 _STEP = re.compile(
@@ -170,11 +169,6 @@ def _parse_dimension(scanner: Scanner) -> tuple[int, bool]:
         scanner.fail_expected("a dimension")
     bounded, size = match.groups()
     return (int(size), bounded is not None) if size else (UNBOUNDED, True)
-
-
-def drop_indices(text: str) -> str:
-    """Drop the `/*index=5*/` that machines print behind every fifth entry of a list."""
-    return _INDEX.sub(", ", text) if "/*" in text else text
 
 
 class ShapeCache(dict[str, Shape]):

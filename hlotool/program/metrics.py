@@ -20,8 +20,7 @@ from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTA
 from hlotool.analysis.measured import MEASURED
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
-from hlotool.analysis.summary.report import DTYPES, LOOPS, MODULE, OPCODES
-from hlotool.analysis.summary.run import RUN_TIME
+from hlotool.analysis.summary.report import DTYPES, LOOPS, MODULE, OPCODES, RUN_TIME
 from hlotool.table import Block, Field, RowList
 
 BLOCKS: Final[Mapping[str, Block]] = {

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
     from hlotool.analysis.summary.counts import Compilation, LoopRow, ModuleCounts
-    from hlotool.analysis.summary.report import Summary
-    from hlotool.analysis.summary.run import RunEstimate
+    from hlotool.analysis.summary.report import RunEstimate, Summary
     from hlotool.hlo import Mesh, Module
     from hlotool.hlo.buffers import BufferAssignment
     from hlotool.hlo.values import Measurement
@@ -533,15 +532,14 @@ class Program:
         """The same as figures, where a chip was named for it."""
         if self._chip is None:
             return None
-        from hlotool.analysis.summary.run import describe_run_time
+        from hlotool.analysis.summary.report import describe_run_time
 
         return describe_run_time(self.run_time, str(self.machine))
 
     def summarize(self, *, with_findings: bool = True, limit_bytes: int | None = None) -> Summary:
         """Return all that is worth knowing first; without a limit, that of the chip counts."""
         from hlotool.analysis.memory.report import measure_headroom
-        from hlotool.analysis.summary.report import Summary, find_worst
-        from hlotool.analysis.summary.run import bound_run
+        from hlotool.analysis.summary.report import Summary, bound_run, find_worst
 
         counts, report, chip = self.counts, self.collectives, self._chip
         limit_bytes = chip.hbm_bytes if limit_bytes is None and chip else limit_bytes

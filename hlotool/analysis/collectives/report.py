@@ -411,7 +411,7 @@ def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     sums: tuple[RowList, ...] = (BY_KIND, BY_NETWORK)
     if any(row.transfer_seconds is not None for row in rows):
         sums = tuple(
-            _give_way(each.showing(each.shown() | set(_TIMES)), _SUMS_BESIDE_TIMES) for each in sums
+            give_way(each.showing(each.shown() | set(_TIMES)), _SUMS_BESIDE_TIMES) for each in sums
         )
     return replace(COLLECTIVES, row_lists=(chosen, *sums, HOST_ROWS, OPERANDS))
 
@@ -439,11 +439,11 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
         first = ["-exposed_seconds", "-transfer_seconds"][:: -1 if is_unknown else 1]
         chosen = replace(chosen, sort=",".join([*first, chosen.sort]))
     if "exposed_seconds" in chosen.shown() - empty:
-        chosen = _give_way(chosen, _BESIDE_TIMES)
+        chosen = give_way(chosen, _BESIDE_TIMES)
     return chosen
 
 
-def _give_way(rows: RowList, ranks: Mapping[str, int]) -> RowList:
+def give_way(rows: RowList, ranks: Mapping[str, int]) -> RowList:
     """Return a list whose columns give way in a narrow terminal as `ranks` says."""
     fields = (
         replace(each, hide_order=ranks.get(each.name, each.hide_order)) for each in rows.fields

@@ -70,8 +70,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int,
-        column("steps alike in a row that it stands for", TIMES, heading="×", is_exact=True),
+        int, column("steps alike in a row that it stands for", TIMES, heading="×", is_exact=True)
     ]
     kind: Annotated[
         StepKind,

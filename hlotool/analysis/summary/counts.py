@@ -372,10 +372,7 @@ class LoopRow(Struct, frozen=True):
 
 
 def list_loops(
-    executions: Executions,
-    costs: CostModel,
-    graph: CallGraph,
-    collectives: Sequence[CollectiveRow],
+    executions: Executions, costs: CostModel, graph: CallGraph, collectives: Sequence[CollectiveRow]
 ) -> tuple[LoopRow, ...]:
     """List the loops in the order of the program, each behind the loop around it.
 

@@ -23,11 +23,13 @@ from hlotool.analysis.summary.report import (
     COMPILATION,
     MODULE,
     MODULES,
+    RUN_TIME,
     ProgramRow,
+    RunBound,
+    RunEstimate,
     Summary,
     check_fit,
 )
-from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
 from hlotool.commands.shared.memory_text import say_headroom, write_accuracy
 from hlotool.dump.read import STDIN
 from hlotool.table import Block, Line, Unit, quote_braces
