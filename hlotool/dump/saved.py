@@ -123,9 +123,7 @@ class DirectoryDocument(Struct, frozen=True, tag_field="schema", tag=DIRECTORY_S
         names = Counter(row.module for row in rows)
         return tuple(
             SavedModule(
-                row.module,
-                make_summary(row.figures()),
-                row.place if names[row.module] > 1 else "",
+                row.module, make_summary(row.figures()), row.place if names[row.module] > 1 else ""
             )
             for row in rows
         )

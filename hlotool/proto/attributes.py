@@ -10,12 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from hlotool.proto.messages import (
-    DotDimensionNumbers,
-    Window,
-    WindowDimension,
-    enum_names,
-)
+from hlotool.proto.messages import DotDimensionNumbers, Window, WindowDimension, enum_names
 from hlotool.proto.nodes import Node
 from hlotool.proto.sharding import render_groups, render_pairs, render_sharding
 from hlotool.proto.values import (

@@ -111,11 +111,7 @@ def _number(taken: dict[_Key, int], key: _Key) -> int:
 
 # XLA's sugar: where an asynchronous operation runs one instruction, that one is written in its
 # place, `all-gather-start` for an async-start of an all-gather.
-_ASYNC_SUFFIXES: Final = {
-    "async-start": "-start",
-    "async-update": "-update",
-    "async-done": "-done",
-}
+_ASYNC_SUFFIXES: Final = {"async-start": "-start", "async-update": "-update", "async-done": "-done"}
 _REDUCERS: Final = {"all-reduce", "all-reduce-start", "reduce", "reduce-scatter", "reduce-window"}
 _APPLY: Final = _REDUCERS | {"call", "map", "scan", "scatter", "sort"}
 _PRED: Final = 1

@@ -373,11 +373,7 @@ def _group_collectives(
 
 
 def _make_finding(
-    rows: list[CollectiveRow],
-    size_bytes: int,
-    severity: Severity,
-    code: FindingCode,
-    message: str,
+    rows: list[CollectiveRow], size_bytes: int, severity: Severity, code: FindingCode, message: str
 ) -> Finding:
     """Make the finding about some collectives; the largest of them is named."""
     largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)

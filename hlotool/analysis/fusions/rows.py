@@ -283,8 +283,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     bytes_accessed_per_run: BytesPerRun
     known_bytes_accessed_per_run: KnownBytesPerRun
     flops_per_run: Annotated[
-        int | None,
-        per_run(_WITHOUT_CALLS, FLOPS, "known_flops_per_run", lower_if=_LOWER_FLOPS),
+        int | None, per_run(_WITHOUT_CALLS, FLOPS, "known_flops_per_run", lower_if=_LOWER_FLOPS)
     ]
     known_flops_per_run: Annotated[int, known_per_run(_WITHOUT_CALLS, FLOPS)]
     saved_bytes_per_run: Annotated[
@@ -568,8 +567,7 @@ class BodyRow(Struct, frozen=True):
     ]
     result_bytes: Annotated[int, figure("size of the result", BYTES, is_summed=False)]
     bytes_accessed: Annotated[
-        int,
-        column("bytes of it read from or written to memory", BYTES, heading="memory"),
+        int, column("bytes of it read from or written to memory", BYTES, heading="memory")
     ]
     saved_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
     flops: Annotated[int, column(FLOATING_POINT, FLOPS)]

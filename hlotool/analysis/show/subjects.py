@@ -199,8 +199,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         figure("instructions inside; null where nothing is", COUNT, null_text="–", is_summed=False),
     ]
     definition: Annotated[
-        tuple[str, ...],
-        figure("the instruction, then its attributes; without metadata"),
+        tuple[str, ...], figure("the instruction, then its attributes; without metadata")
     ]
     scope: Annotated[
         str | None, column("module path in the op_name, without transformations", is_path=True)
