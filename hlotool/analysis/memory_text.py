@@ -81,10 +81,7 @@ class PartRow(Struct, frozen=True):
 
     group: Annotated[str, column("the heading of the sum")]
     part: Annotated[str, column("what is added; total is the sum itself")]
-    size_bytes: Annotated[
-        int | None,
-        column("its size", BYTES, heading="size", is_summed=False),
-    ]
+    size_bytes: Annotated[int | None, column("its size", BYTES, heading="size", is_summed=False)]
 
 
 class MessageFigures(Struct, frozen=True):
@@ -313,11 +310,7 @@ ALLOCATIONS: Final = RowList(
     title="Allocations",
 )
 SPACES: Final = RowList(
-    "spaces",
-    SpaceTotal,
-    "totals of memory spaces",
-    has_total=False,
-    title="Memory spaces",
+    "spaces", SpaceTotal, "totals of memory spaces", has_total=False, title="Memory spaces"
 )
 USAGE_FIGURES: Final = Block("report", UsageFigures, "the report as a whole")
 USAGE_REPORT: Final = DocumentSpec(

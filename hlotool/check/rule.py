@@ -17,11 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.machine import Machine
-from hlotool.analysis.cost.custom_calls import CALL_FIGURES
+from hlotool.analysis.cost.custom_calls import CALL_FIGURES, CallRule
 from hlotool.check.config import Budget, Config, Count, Limit, Number, expect_pattern
 from hlotool.dump.read import display_name
 from hlotool.errors import QueryError, UsageError
-from hlotool.program.call_rules import CallRule
 from hlotool.program.metrics import METRICS, ROW_LISTS
 from hlotool.program.program import Program
 from hlotool.table import Field, Unit

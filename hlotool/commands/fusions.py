@@ -89,7 +89,10 @@ def fusions(
     if recompute:
         lists["recompute"] = program.recomputed
     is_by_place = options.groups_by(*_PLACES)
-    rows = program.fusions_by_place if is_by_place else report.rows
+    rows, listed_calls = report.rows, program.custom_calls
+    if is_by_place:
+        rows = program.find_fusions(tells_places=True).rows
+        listed_calls = program.find_custom_calls(tells_places=True)
     is_measured = program.measured is not None
     document = Document(
         choose_fusion_columns(has_chip=chip is not None, is_measured=is_measured),
@@ -97,7 +100,7 @@ def fusions(
         rows={
             "rows": rows,
             **lists,
-            "custom_calls": program.custom_calls_by_place if is_by_place else program.custom_calls,
+            "custom_calls": listed_calls,
         },
         blocks={
             "totals": report.totals,

@@ -10,11 +10,10 @@ from itertools import accumulate
 from shlex import quote
 from typing import Final
 
-from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
-from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.rows import HOST_LINE, HOST_TOTALS, CollectiveRow
 from hlotool.analysis.collectives.totals import BETWEEN_SLICES, CollectiveTotals
-from hlotool.analysis.cost.report import COST, CostReport
+from hlotool.analysis.cost.model import COST, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
@@ -25,15 +24,17 @@ from hlotool.analysis.summary.report import (
     COMPILATION,
     MODULE,
     MODULES,
+    RUN_TIME,
     SUMMARY,
     SUMMARY_DIRECTORY,
     ProgramRow,
+    RunBound,
+    RunEstimate,
     Summary,
     check_fit,
     choose_directory_columns,
     choose_summary_columns,
 )
-from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.memory_text import describe_usage, say_headroom, write_accuracy
 from hlotool.commands.shared.messages import fold_alike, say, say_all

@@ -222,9 +222,7 @@ def read_module_head(text: str, begin: int = 0, *, with_signature: bool = True) 
     )
 
 
-def _read_signature(
-    line: str,
-) -> tuple[tuple[ArrayText, ...] | None, tuple[ArrayText, ...] | None]:
+def _read_signature(line: str) -> tuple[tuple[ArrayText, ...] | None, tuple[ArrayText, ...] | None]:
     """Return the arrays of `entry_computation_layout={(...)->...}`, without layouts."""
     start = _LAYOUT.search(line)
     if start is None:

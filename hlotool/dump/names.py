@@ -99,8 +99,7 @@ _BETWEEN_PASSES: Final = re.compile(
     re.DOTALL,
 )
 _DURING_PASS: Final = re.compile(
-    r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]+)\.(?P<after>[^.]+)",
-    re.DOTALL,
+    r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]+)\.(?P<after>[^.]+)", re.DOTALL
 )
 _FIXED: Final = re.compile(
     rf"{_NAME}(?P<suffix>before_optimizations"

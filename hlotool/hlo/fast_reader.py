@@ -18,7 +18,7 @@ from hlotool.hlo.module import Computation, Instruction
 from hlotool.hlo.opcodes import TAKES_OPERANDS, sugared_opcode
 from hlotool.hlo.scanner import NAME
 from hlotool.hlo.shape import ArrayShape, Shape
-from hlotool.hlo.shape_parser import ShapeCache, drop_indices
+from hlotool.hlo.shape_parser import ShapeCache
 
 # Starts and dones that are opcodes of their own, and those that take all operands in one tuple.
 _OWN_STARTS: Final = opcodes.ASYNC_STARTS - {"async-start"}
@@ -77,13 +77,7 @@ _OPERAND = re.compile(rf"(?:/\*[^*]*+\*/)?+(?:({_ARRAY}|{_TUPLE}) )?+%?+({NAME})
 def find_operands(
     text: str, defined: dict[str, Instruction], shapes: ShapeCache
 ) -> tuple[Instruction, ...] | None:
-    """Resolve an operand list with shapes or index comments; None if any part is unclear."""
-    if text.startswith("%"):
-        try:
-            names = drop_indices(text)[1:].split(", %")
-            return tuple(map(defined.__getitem__, names))
-        except KeyError:
-            pass
+    """Resolve an operand list; None if any part is unclear."""
     operands: list[Instruction] = []
     pos = 0
     while pos < len(text):

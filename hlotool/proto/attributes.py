@@ -10,21 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from hlotool.proto.literals import render_literal
-from hlotool.proto.messages import (
-    DotDimensionNumbers,
-    Window,
-    WindowDimension,
-    enum_names,
-)
+from hlotool.proto.messages import DotDimensionNumbers, Window, WindowDimension, enum_names
 from hlotool.proto.nodes import Node
-from hlotool.proto.shapes import (
+from hlotool.proto.sharding import render_groups, render_pairs, render_sharding
+from hlotool.proto.values import (
     ShapeTexts,
     escape_text,
     join_numbers,
     primitive_name,
+    render_literal,
 )
-from hlotool.proto.sharding import render_groups, render_pairs, render_sharding
 
 Attribute: TypeAlias = Callable[[Node, ShapeTexts], list[str]]
 

@@ -26,8 +26,8 @@ from hlotool.proto.messages import (
     enum_names,
 )
 from hlotool.proto.nodes import Block, Node, link_module, list_scheduled, order_blocks, order_nodes
-from hlotool.proto.shapes import ShapeTexts, escape_text, join_annotated, join_numbers
 from hlotool.proto.sharding import render_frontend_attributes, render_original_array
+from hlotool.proto.values import ShapeTexts, escape_text, join_annotated, join_numbers
 from hlotool.text import DeviceCounts
 
 _OTHER: Final = next(n for n, name in enum_names("OpSharding.Type").items() if name == "OTHER")

@@ -8,14 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.donation import DonationRow
-from hlotool.analysis.memory.figures import (
-    ESTIMATED,
-    HEADROOM,
-    PEAK,
-    SPACES,
-    TOTALS,
-    MemoryFigures,
-)
+from hlotool.analysis.memory.figures import ESTIMATED, HEADROOM, PEAK, SPACES, TOTALS, MemoryFigures
 from hlotool.analysis.memory.reduction_plan import RELIEF, WITHOUT
 from hlotool.analysis.memory.rows import AllocationRow, BufferRow
 from hlotool.analysis.memory.timeline import Instant, TimelineRow

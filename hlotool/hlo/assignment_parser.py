@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
-from hlotool.hlo.assignment.sections import (
+from hlotool.hlo.assignment_sections import (
     CUT,
     INTEGER,
     LiveRangeReader,
