@@ -35,9 +35,7 @@ def find_communication(evidence: Evidence) -> Iterator[Cause]:
     A number is no reason for bytes that changed the other way, nor where as many run: a loop over
     layers has one for all of them.
     """
-    told: set[str] = (
-        set()
-    )  # kinds: one cause each, as the rest of a kind mostly has the same reason
+    told: set[str] = set()  # kinds
     for row in evidence.collectives:  # the largest difference comes first
         axes = next((each for each in row.details if each.startswith(_AXES)), None)
         more = row.right_count - row.left_count
