@@ -225,7 +225,7 @@ def _read(path: str) -> Config | None:
         raise UsageError(f"{name}: byte {error.start} is not UTF-8, as TOML must be.") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name}: {error}.") from error
-    except ValueError as error:
+    except ValueError as error:  # of int(), for thousands of digits; tomllib lets it through
         raise UsageError(f"{name}: a number in it is too large.") from error
     except RecursionError as error:
         raise UsageError(f"{name}: the tables are nested too deeply.") from error
@@ -308,6 +308,7 @@ def _explain(error: str, record: type[Struct]) -> tuple[str, str]:
     if unknown:
         of = _OF.get(record, "")
         return unknown[1], f"there is no key {unknown[1]!r}{of}; {suggest(unknown[1], keys)}"
+    # msgspec says: Expected `int | null`, got `str` - at `$.devices_per_node`
     what, _, place = error.replace(" | null`", "`").partition(" - at `$.")
     key = place.rstrip("`").partition("[")[0]
     if key in _MANY:

@@ -396,6 +396,7 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
     """Follow one metric of one module."""
     oldest, newest = min(lines), max(lines)
     unit = METRICS[path].unit if path in METRICS else Unit.RATIO
+    # A time that was estimated for another machine says nothing of how the program changed.
     machine = lines[newest].machine if unit is Unit.SECONDS else None
     values = {number: _read(line, path, machine) for number, line in lines.items()}
     bounds = {number: _Bounds.of(line, path) for number, line in lines.items()}

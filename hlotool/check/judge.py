@@ -115,6 +115,7 @@ def _result(
     is_lower, is_upper = _bounds(rule.tree, program, found) if found else (False, False)
     if status == "fail" and rule.budget.severity == "warning":
         reason = f"only a warning; {reason}" if reason else "only a warning"
+    # What is unknown may break an upper limit; above a lower one it changes nothing.
     is_unsure = status == "pass" and is_lower and margin is not None
     if is_unsure and actual is not None and limit is not None and actual <= limit:
         reason = reason or "at least that much: a part is unknown"
@@ -379,6 +380,7 @@ def find_place(rule: Rule, program: Program) -> tuple[str | None, int | None]:
         block = rule.counted.rows.partition(".")[0]
     else:
         block = min(rule.paths, default="").partition(".")[0]
+        # `cost` has no rows of its own; those of fusions tell where its flops are.
         path = "fusions" if block == "cost" else block
         rows = program.rows(path) if path in ROW_LISTS else ()
     weight = _WEIGHTS.get(block, "")

@@ -74,6 +74,7 @@ class Limits(Struct, frozen=True):
         """Return the largest figure that passes, None for any."""
         bounds = [] if self.max is None else [self.max]
         if self.needs_baseline and baseline is not None:
+            # Exact, so that no budget hangs on how a float was rounded; whole bytes stay whole.
             part = Fraction(baseline) * (self.max_increase or 0)
             is_whole = isinstance(baseline, int)
             share = part.numerator // part.denominator if is_whole else float(part)

@@ -95,6 +95,7 @@ def resolve_inputs(
     none, UsageError for a bad pattern or for files named by hand beside a directory.
     """
     wanted = _Wanted(stage, parse_module_pattern(module_pattern), named or NamedFiles())
+    # Nobody can read a pipe again: whatever it turns out to be, that is told from these bytes.
     content = read_bytes(path) if is_read_once(path) else None
     root = find_root(path) if content is None else find_root_in(content, display_name(path))
     if root is not None:
@@ -138,6 +139,7 @@ def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> T
 
 def _find_beside(path: str, error: HlotoolError, wanted: _Wanted) -> Inputs | None:
     """Return what the nearest text beside a refused file leads to, None where there is none."""
+    # Only what was wrong: what to give instead was found.
     refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").partition(";")[0].rstrip(".")
     for beside in list_beside(path, with_protos=True):
         try:

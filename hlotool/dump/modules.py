@@ -271,6 +271,7 @@ def split_stream(source: Source) -> tuple[StreamSection, ...]:
     sections: list[StreamSection] = []
     copies: Counter[str] = Counter()
     name, start = "", 0
+    # The last mark is none of the stream's: it ends a section that has no end.
     for edge, mark_name, begin, end in (*marks, ("", "", len(text) + 1, 0)):
         if name and (edge != "End" or mark_name == name):
             part = text[start : begin - 1]  # XLA adds a newline before the end mark

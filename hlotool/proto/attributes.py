@@ -361,6 +361,7 @@ ATTRIBUTES: Final[dict[str, tuple[Attribute, ...]]] = {
     "get-tuple-element": (_value("index", "tuple_index"),),
     "infeed": (_feed_config("infeed_config"),),
     "iota": (_first_dimension("iota_dimension"),),
+    # XLA numbers the dimensions of a map anew when it reads a proto, whatever stands there.
     "map": (
         lambda node, _: [f"dimensions={join_numbers(range(len(node.proto.shape.dimensions)))}"],
     ),

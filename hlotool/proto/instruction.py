@@ -231,6 +231,7 @@ def _list_callees(node: Node, around: Surroundings) -> list[str]:
             return _pair("true_computation", "false_computation", names)
         return [f"branch_computations={{{', '.join(names)}}}"]
     if opcode == "while":
+        # A proto has the body first.
         return _pair("condition", "body", names[::-1])
     if opcode == "select-and-scatter":
         return _pair("select", "scatter", names)

@@ -61,6 +61,7 @@ def prove_counts(module: HloModuleProto, config: HloModuleConfigProto | None) ->
             opcode = instruction.opcode.removesuffix("-start")
             if opcode in _COVERING and (count := _count_ids(instruction)):
                 found[_choose_kind(opcode, instruction)].add(count)
+    # Where two of a kind contradict each other, neither proves anything.
     only = [next(iter(each)) if len(each) == 1 else None for each in found.values()]
     replicas, partitions, devices = only
     if devices is not None and replicas is None and partitions and devices % partitions == 0:
@@ -147,7 +148,7 @@ def render_module(
     schedule = module.schedule.sequences if module.HasField("schedule") else {}
     for block in order_blocks(blocks):
         if block.is_wrapped and block.is_single:
-            continue
+            continue  # written in the place of the operation that runs it
         is_entry = block.number == module.entry_computation_id
         ids = schedule[block.number].instruction_ids if block.number in schedule else ()
         nodes = list_scheduled(block, ids, name) if ids else order_nodes(block)

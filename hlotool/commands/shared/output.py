@@ -56,9 +56,9 @@ def _render_bytes(document: Document, options: RowOptions) -> bytes:
         from hlotool.export.parquet import render_parquet
 
         return render_parquet(document.spec, selection, __version__)
-    from hlotool.export.profilers import find_weights, make_stacks, render_pprof
+    from hlotool.export.profilers import expect_weights, make_stacks, render_pprof
 
-    weights = find_weights(selection, "--format pprof")
+    weights = expect_weights(selection, "--format pprof")
     made_by = f"hlotool {__version__}, {selection.row_list.name} of {document.spec.name}"
     return render_pprof(make_stacks(selection, weights), weights, made_by)
 
@@ -80,10 +80,10 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         forms = {"jsonl": render_jsonl, "csv": render_csv, "tsv": render_tsv}
         return forms[options.format](_select_alone(document, options))
     if options.format == "folded":
-        from hlotool.export.profilers import find_weights, make_stacks, render_folded
+        from hlotool.export.profilers import expect_weights, make_stacks, render_folded
 
         selection = _select_alone(document, options)
-        weights = find_weights(selection, "--format folded")
+        weights = expect_weights(selection, "--format folded")
         return render_folded(make_stacks(selection, weights))
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
