@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -18,7 +18,6 @@ from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.shape import sum_known
 from hlotool.oom.records import ListedBuffer, OutOfMemory, When
-from hlotool.oom.usage_report import UsageReport
 from hlotool.table import (
     BYTES,
     COUNT,
@@ -32,6 +31,9 @@ from hlotool.table import (
     column,
     figure,
 )
+
+if TYPE_CHECKING:
+    from hlotool.oom.usage_report import UsageReport
 
 _LAYOUT: Final = re.compile(r"\{[^{}]*+\}")
 _NAME: Final = re.compile(r"%?(?P<name>[\w.\-]++) = ")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -90,7 +89,9 @@ def list_chips() -> Mapping[str, str]:
 
 @cache
 def _known() -> Mapping[str, dict[str, object]]:
-    return tomllib.loads((files("hlotool") / "data" / "chips.toml").read_text(encoding="utf-8"))
+    # `importlib.resources` imports archives and compressions, which takes longer than the table.
+    path = Path(__file__).parents[2] / "data" / "chips.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _read(path: Path) -> dict[str, dict[str, object]]:
