@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -17,7 +17,6 @@ from msgspec.structs import asdict, replace
 from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.shape import sum_known
-from hlotool.oom.usage_report import UsageReport
 from hlotool.oom.wordings import ListedBuffer, OutOfMemory, When
 from hlotool.table import (
     BYTES,
@@ -32,6 +31,9 @@ from hlotool.table import (
     column,
     figure,
 )
+
+if TYPE_CHECKING:
+    from hlotool.oom.usage_report import UsageReport
 
 _LAYOUT: Final = re.compile(r"\{[^{}]*+\}")
 _NAME: Final = re.compile(r"%?(?P<name>[\w.\-]++) = ")

@@ -49,7 +49,6 @@ from hlotool.errors import (
     NothingCheckedError,
     UsageError,
 )
-from hlotool.oom.wordings import holds_message
 from hlotool.proto.kind import is_profile, is_proto_readable, write_field
 from hlotool.text import DeviceCounts, Pattern, PatternError, Source, parse_pattern
 
@@ -131,6 +130,8 @@ def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> T
         if detection.kind is TextKind.MODULE:  # a dump holds nothing else and is not looked through
             found = split_modules(source, detection)
             may_be = bool(found.before_count or found.behind_count)
+        from hlotool.oom.wordings import holds_message  # noqa: PLC0415  most texts are dumps
+
         if may_be and holds_message(source.text):
             return TextKind.OUT_OF_MEMORY
     is_report = detection.kind is TextKind.MEMORY_REPORT and TextKind.MEMORY_REPORT in also

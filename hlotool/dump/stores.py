@@ -121,7 +121,7 @@ def is_pipe(path: str) -> bool:
         return False
 
 
-_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+\-]{1,30}(?:::[^/]*)?://", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-]{1,30}(?:::[^/]*)?://")
 _PAGES: Final = re.compile(r"https?://", re.IGNORECASE)
 _HTML: Final = re.compile(rb"\s*+<(?:!doctype\s++html|html)", re.IGNORECASE)
 _TALKATIVE: Final = ("fsspec", "gcsfs", "s3fs")  # what fails is raised as well

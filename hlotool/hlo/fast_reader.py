@@ -114,7 +114,8 @@ LINE: Final = re.compile(
     rf"{_INSTRUCTION}(?:,.*+(?<![=,{{(\[]))?+(?:\n|\Z) | .*+(?:\n|\Z)", re.VERBOSE
 )
 # The first line of an instruction that goes on below with a computation's body, or a list of them.
-OPENING_LINE: Final = re.compile(rf"{_INSTRUCTION},.*+(?<=[={{])\n", re.VERBOSE)
+# Compiled when it is met: machines write none.
+OPENING_LINE: Final = rf"(?x){_INSTRUCTION},.*+(?<=[={{])\n"
 
 # What the loop must do about an opcode, in the order of its questions.
 _PLAIN, _LOOK, _LEAVE, _PARAMETER, _CONSTANT = range(5)

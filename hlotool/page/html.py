@@ -51,27 +51,8 @@ class PageTable(Struct, frozen=True):
     anchor: str
     title: str
     columns: tuple[tuple[Column, str], ...]  # with what each means
-    rows: tuple[tuple[Link | None, list[_Cell]], ...]  # what a click tells of: str  # how many rows were left out, '' for none
-
-
-def make_table(
-    anchor: str, title: str, selection: Selection, find_link: FindLink | None, units: str = "auto"
-) -> PageTable:
-    """Write a list of records as a table; `find_link` says what a click in a row tells of."""
-    cells = make_cells(selection, units, is_flat=True)
-    fields = selection.columns
-    rows = []
-    for record, texts in zip(selection.rows, cells.rows, strict=True):
-        numbers = (_find_number(field, record) for field in fields)
-        rows.append((find_link and find_link(record), list(zip(texts, numbers, strict=True))))
-    meanings = (field.meaning for field in fields)
-    columns = tuple(zip(cells.columns, meanings, strict=True))
-    return PageTable(anchor, title, columns, tuple(rows), escape(cells.more))
-
-
-def _find_number(field: Field, record: object) -> float | None:
-    value = field.getter()(record) if field.is_numeric else None
-    return float(value) if isinstance(value, int | float) else None
+    rows: tuple[tuple[Link | None, list[_Cell]], ...]
+    more: str  # how many rows were left out, '' for none
 
 
 class PageFinding(Struct, frozen=True):

@@ -14,8 +14,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from hlotool import __version__
 from hlotool.commands.shared.messages import say
@@ -29,6 +28,9 @@ from hlotool.table.expression.compile import compile_where, expect_row_words, fi
 from hlotool.table.select import Query, select_rows, sort_keys
 from hlotool.table.words import suggest
 from hlotool.text import disarm_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _NO_TEXT: Final = frozenset({"parquet", "pprof", "perfetto"})
 _OF_ROWS: Final = frozenset({"jsonl", "csv", "tsv"})
@@ -315,7 +317,7 @@ def _refuse_to_overwrite(output: str, document: Document) -> None:
         return
     for path in (paths.path, paths.module_path, paths.buffers_path, paths.live_range_path):
         try:
-            is_same = path is not None and Path(path).samefile(output)
+            is_same = path is not None and os.path.samefile(path, output)  # noqa: PTH121
         except (OSError, ValueError):
             continue
         if is_same:
@@ -373,6 +375,8 @@ def _find_target(path: str) -> Path | None:
 
     `/dev/stdout` is none even where it leads to a file: others write to that, too.
     """
+    from pathlib import Path  # few answers go to a file
+
     place = Path(path)
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(place.stat().st_mode):
