@@ -87,7 +87,7 @@ class PageTables(Struct, frozen=True):
 
 
 def make_table(
-    anchor: str, title: str, selection: Selection, find_link: FindLink, units: str = "auto"
+    anchor: str, title: str, selection: Selection, find_link: FindLink | None, units: str = "auto"
 ) -> PageTable:
     """Write a list of records as a table; `find_link` says what a click in a row opens."""
     cells = make_cells(selection, units, is_flat=True)  # lines below a row would be sorted apart
@@ -95,7 +95,7 @@ def make_table(
     rows = []
     for record, texts in zip(selection.rows, cells.rows, strict=True):
         numbers = (_find_number(field, record) for field in fields)
-        rows.append((find_link(record), list(zip(texts, numbers, strict=True))))
+        rows.append((find_link and find_link(record), list(zip(texts, numbers, strict=True))))
     meanings = (field.meaning for field in fields)
     columns = tuple(zip(cells.columns, meanings, strict=True))
     return PageTable(anchor, title, columns, tuple(rows), escape(cells.more))
