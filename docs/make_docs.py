@@ -24,8 +24,8 @@ from hlotool.commands.shared.command import all_documents  # noqa: E402
 from hlotool.errors import EXIT_CODES  # noqa: E402
 from hlotool.hlo.buffers import CLASS_MEANINGS  # noqa: E402
 from hlotool.table import Block, DocumentSpec, Field  # noqa: E402
-from hlotool.table.markdown import quote_markdown  # noqa: E402
 from hlotool.table.renamed import list_renamed  # noqa: E402
+from hlotool.table.terminal import quote_markdown  # noqa: E402
 
 INTRODUCTION = """\
 # hlotool fields

@@ -14,22 +14,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Dump", "HlotoolError", "__version__", "diff", "load", "load_all", "summarize"]
 
-_HOMES = {
-    "Dump": "hlotool.api",
-    "HlotoolError": "hlotool.errors",
-    "diff": "hlotool.api",
-    "load": "hlotool.api",
-    "load_all": "hlotool.api",
-    "summarize": "hlotool.api",
-}
-
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: the command line needs none of them."""
-    if name in _HOMES:
+    if name in __all__:
         from importlib import import_module  # noqa: PLC0415  see above
 
-        return getattr(import_module(_HOMES[name]), name)
+        home = "hlotool.errors" if name == "HlotoolError" else "hlotool.api"
+        return getattr(import_module(home), name)
     raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
 
 

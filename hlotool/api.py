@@ -35,7 +35,7 @@ from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.program.fleet import FleetContext, RowCache, measure_paths
 from hlotool.program.load import load_program
-from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
+from hlotool.program.program import Assumptions, Program
 from hlotool.table import InputPaths
 
 if TYPE_CHECKING:
@@ -213,13 +213,10 @@ def _name_of(one: Input) -> str:
 
 def _read_assumptions(config: str | os.PathLike[str] | None, chip: str | None) -> Assumptions:
     """Return what a configuration says of custom calls, and of the machine, and the chip named."""
-    if config is None:
-        given = find_machine(chip, needs_link=False)
-        return Assumptions(machine=replace(given, must_fit=True)) if given else NO_ASSUMPTIONS
-    from hlotool.check.config import read_config  # noqa: PLC0415  start-up time
+    from hlotool.check.config import Config, read_config  # noqa: PLC0415  start-up time
     from hlotool.check.rule import compile_call_costs  # noqa: PLC0415  the same
 
-    settings = read_config(os.fspath(config))
+    settings = Config() if config is None else read_config(os.fspath(config))
     machine = find_machine(chip or settings.chip or None, needs_link=False)
     machine = add_nodes(machine, settings.devices_per_node)
     if machine and chip:
@@ -249,10 +246,7 @@ def diff(
     Raises as `load` does.
     """
     from hlotool.compare.inputs import DiffSide  # noqa: PLC0415
-    from hlotool.compare.report import (  # noqa: PLC0415
-        DiffOptions,
-        compare_programs,
-    )
+    from hlotool.compare.report import DiffOptions, compare_programs  # noqa: PLC0415
 
     old, new = (
         one

@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 import click
 
 from hlotool import __version__
-from hlotool.commands import COMMANDS
+from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.shared.messages import say, write_error
 from hlotool.errors import ErrorAnswer, HlotoolError, UsageError
 
@@ -38,10 +37,7 @@ class LazyGroup(click.Group):
         cmd_name: str,
     ) -> click.Command | None:
         """Import a command's module, which holds a click command of its own name."""
-        if cmd_name not in COMMANDS:
-            return None
-        command = getattr(import_module(f"hlotool.commands.{cmd_name}"), cmd_name)
-        return command if isinstance(command, click.Command) else None
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(
         self,
@@ -66,7 +62,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the subcommand, or say which were near."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            from hlotool.table.names import suggest  # noqa: PLC0415  only an error needs it
+            from hlotool.table.words import suggest  # noqa: PLC0415  only an error needs it
 
             ctx.fail(f"There is no command {args[0]!r}; {suggest(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)

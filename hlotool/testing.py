@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.api import load
 from hlotool.check.config import Budget
 from hlotool.check.judge import judge_rule
@@ -27,7 +28,7 @@ from hlotool.dump.find import Compiled
 from hlotool.hlo import Module
 from hlotool.program.metrics import ROW_LISTS
 from hlotool.program.program import Program
-from hlotool.table.expression.where import compile_where, expect_row_words
+from hlotool.table.expression.compile import compile_where, expect_row_words
 from hlotool.text import escape
 
 Dumped: TypeAlias = "str | os.PathLike[str] | Compiled"
@@ -97,11 +98,10 @@ def assert_collectives(
         raise AssertionError("\n".join(listed))
 
 
-def _place(row: object) -> str:
+def _place(row: CollectiveRow) -> str:
     """Say where a collective comes from, as far as the dump does."""
-    file, line = getattr(row, "source_file", None), getattr(row, "source_line", None)
-    parts = [str(getattr(row, "dtype", "")), str(getattr(row, "scope", None) or "")]
-    return " ".join(part for part in (*parts, f"{file}:{line}" if file else "") if part)
+    parts = (row.dtype, row.scope, f"{row.source_file}:{row.source_line}" * bool(row.source_file))
+    return " ".join(filter(None, parts))
 
 
 def _read(compiled: Dumped, module: str | None) -> Program:

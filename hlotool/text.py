@@ -1,4 +1,4 @@
-r"""Text of others: a dump with its name, and how any words of theirs are written.
+r"""Text of others: a dump with its name, how any words of theirs are written, and patterns.
 
 Names, paths, options and expressions may hold anything. A terminal acts on control characters, a
 reader is misled by marks that turn the direction of writing, and a CI system takes some lines for
@@ -8,12 +8,16 @@ What is escaped already is left as it is.
 
 Everything downstream of a `Source` speaks in offsets into it. Lines and columns are worked out only
 when somebody asks, which is when an error is printed; no reader counts newlines.
+
+Regular expressions of the user's are searched in time linear in the text, by RE2: on `(a+)+$` and
+`a.*a.*a.*b` Python's own engine may take years.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -88,3 +92,49 @@ class Source(Struct, frozen=True):
         start = self.text.rfind("\n", 0, pos) + 1
         end = self.text.find("\n", pos)
         return self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")
+
+
+_MOST_KEPT: Final = 512  # compiled patterns
+
+
+class PatternError(Exception):
+    """A text that is no regular expression, and why."""
+
+
+class Pattern(Struct, frozen=True):
+    """A regular expression, known to be one; it travels between processes as its text."""
+
+    text: str
+
+    def is_found(self, subject: str) -> bool:
+        """Say whether a text has a part that the pattern matches."""
+        return _compile(self.text).search(_encode(subject)) is not None
+
+
+def parse_pattern(text: str) -> Pattern:
+    """Return a pattern in the syntax of RE2: Python's without backreferences and look-around.
+
+    Raises PatternError where the text is none.
+    """
+    _compile(text)
+    return Pattern(text)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _compile(text: str) -> Any:
+    import re2  # noqa: PLC0415  most commands are called without a pattern
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(_encode(text), options)
+    except re2.error as error:
+        (reason,) = error.args
+        raise PatternError(
+            reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        ) from None
+
+
+def _encode(text: str) -> bytes:
+    """Return UTF-8; half a surrogate pair, which it has not, is as good as any odd character."""
+    return text.encode("utf-8", "replace")

@@ -11,7 +11,7 @@ from dump_files import SEEDS, find_file, find_folders, read_json, read_text
 from parsed import read_module
 
 from hlotool.hlo import Module
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.text import Source
 

@@ -11,10 +11,9 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "hlotool"
-BOTTOM = {"errors", "pattern", "text"}
+BOTTOM = {"errors", "text"}
 BELOW = {
     "text": set[str](),
-    "pattern": set[str](),
     "errors": {"text"},
     "table": BOTTOM,
     "proto": BOTTOM,
@@ -44,7 +43,7 @@ HOMES = {
     "plotly": {"page"},
     "pyarrow": {"export"},
     "pyparsing": {"table"},
-    "re2": {"pattern"},
+    "re2": {"text"},
     "tabulate": {"table"},
     "zstandard": {"dump"},
 }

@@ -19,8 +19,8 @@ from hlotool.analysis.collectives.report import CollectiveOptions, choose_row_co
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.api import load
 from hlotool.errors import UsageError
-from hlotool.table.quantity import parse_bandwidth, parse_time
 from hlotool.table.select import Query, select_rows
+from hlotool.table.units import parse_bandwidth, parse_time
 
 
 @pytest.mark.parametrize(

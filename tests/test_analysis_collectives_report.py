@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from parsed import read_program
 from tables import TableCase
 
-from hlotool.analysis.collectives.host_rows import HostTransferRow
-from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.rows import CollectiveRow, HostTransferRow
 from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.hlo.opcodes import TRANSFERS

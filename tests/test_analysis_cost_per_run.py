@@ -10,7 +10,7 @@ import pytest
 from cost_cases import read_module
 from dump_files import SEEDS, SHARED, TESTDATA, find_file, needs_shared
 
-from hlotool.analysis.cost.report import CostReport
+from hlotool.analysis.cost.model import CostReport
 from hlotool.program.program import Program
 
 DEVICES = 8

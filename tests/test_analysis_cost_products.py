@@ -11,7 +11,7 @@ from tables import TableCase, find_cases, read_case
 
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.fusions.report import estimate_call_times
-from hlotool.analysis.summary.run import RunBound, bound_run
+from hlotool.analysis.summary.report import RunBound, bound_run
 from hlotool.errors import UsageError
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dump_files import TESTDATA
 
-from hlotool.analysis.cost.report import CostReport
+from hlotool.analysis.cost.model import CostReport
 from hlotool.api import load
 from hlotool.program.program import Program
 

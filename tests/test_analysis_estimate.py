@@ -13,10 +13,10 @@ from parsed import read_module
 
 from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.memory.estimate import (
-    Promised,
+    EstimatedFigure,
     estimate_assignment,
     estimate_size,
-    find_promise,
+    find_accuracy,
 )
 from hlotool.analysis.memory.report import analyze_memory, find_memory, measure_headroom
 from hlotool.errors import InputError
@@ -78,12 +78,12 @@ def test_accuracy_is_what_the_documentation_says(dump: Dump) -> None:
         assert is_kept("temp_peak", found.backend, temp, found.temp_peak_bytes)
 
 
-def is_kept(figure: Promised, backend: str, estimated: int, real: int) -> bool:
-    """Whether an estimate keeps its promise."""
+def is_kept(figure: EstimatedFigure, backend: str, estimated: int, real: int) -> bool:
+    """Whether an estimate is as near as such estimates are."""
     known: dict[str, Backend] = {"cpu": "cpu", "gpu": "gpu", "tpu": "tpu"}
-    promise = find_promise(figure, known[backend])
-    assert promise is not None
-    return abs(estimated - real) <= promise.margin_bytes(estimated)
+    accuracy = find_accuracy(figure, known[backend])
+    assert accuracy is not None
+    return abs(estimated - real) <= accuracy.margin_bytes(estimated)
 
 
 @needs_shared
@@ -350,12 +350,12 @@ def test_an_unknown_dimension_is_not_counted() -> None:
         ("allocated", 1 << 30, "within 1 %"),
     ],
 )
-def test_promises(figure: Promised, size_bytes: int, words: str) -> None:
-    promise = find_promise(figure, "gpu")
-    assert promise is not None
-    assert promise.words(size_bytes) == words
-    assert find_promise(figure, "gpu", 1) is None
-    assert find_promise(figure, None) is None
+def test_accuracies(figure: EstimatedFigure, size_bytes: int, words: str) -> None:
+    accuracy = find_accuracy(figure, "gpu")
+    assert accuracy is not None
+    assert accuracy.render(size_bytes) == words
+    assert find_accuracy(figure, "gpu", 1) is None
+    assert find_accuracy(figure, None) is None
 
 
 def test_on_tpu_nothing_is_estimated_without_layouts() -> None:

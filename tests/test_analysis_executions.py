@@ -11,8 +11,7 @@ from tables import TableCase, find_cases
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.graph.calls import read_call_graph
-from hlotool.analysis.graph.executions import Executions, count_executions
-from hlotool.analysis.graph.trip_counts import count_iterations
+from hlotool.analysis.graph.executions import Executions, count_executions, count_iterations
 from hlotool.analysis.summary.counts import list_loops
 from hlotool.errors import InputError, ParseError
 from hlotool.hlo import Module
@@ -32,7 +31,7 @@ def load(text: str, name: str = "case") -> tuple[Module, Executions]:
 
 
 def trip_counts(executions: Executions) -> dict[str, int | None]:
-    return {loop.instruction.name: loop.trip_count for loop in executions.loops}
+    return {loop.instruction.name: loop.trips.count for loop in executions.loops}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -45,10 +44,10 @@ def test_case(case: TableCase) -> None:
     """
     module, executions = load(case.text, case.name)
     loops = {
-        loop.instruction.full_name: f"{loop.trip_count} {loop.trip_count_source} {loop.depth}"
+        loop.instruction.full_name: f"{loop.trips.count} {loop.trips.source} {loop.depth}"
         + (
-            f" contradicting {loop.contradicting_trip_count}"
-            if loop.contradicting_trip_count is not None
+            f" contradicting {loop.trips.contradicting}"
+            if loop.trips.contradicting is not None
             else ""
         )
         for loop in executions.loops

@@ -20,7 +20,7 @@ from hlotool.analysis.findings.finding import (
 )
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.hlo import Module
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Assumptions, Program
 from hlotool.text import Source

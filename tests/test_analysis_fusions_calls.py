@@ -6,8 +6,7 @@ import pytest
 from dump_files import TESTDATA
 
 from hlotool.analysis.cost.chips import find_chip
-from hlotool.analysis.fusions.calls import add_up_calls
-from hlotool.analysis.fusions.report import estimate_call_times
+from hlotool.analysis.fusions.report import add_up_calls, estimate_call_times
 from hlotool.api import load
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program

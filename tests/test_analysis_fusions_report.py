@@ -12,8 +12,7 @@ from each import for_each
 from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import find_chip
-from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.cost.report import analyze_cost
+from hlotool.analysis.cost.model import CostModel, analyze_cost
 from hlotool.analysis.fusions.report import FusionReport, estimate_fusions, expand_fusion
 from hlotool.analysis.fusions.rows import FUSION_ROWS, FusionRow
 from hlotool.analysis.graph.executions import Executions
@@ -53,7 +52,7 @@ def test_every_fusion_is_in_one_row(case: Case) -> None:
 @for_each(DUMPS)
 def test_rows_by_place_are_the_same_fusions_and_each_of_one_place(case: Case) -> None:
     program = Program("", case.module)
-    rows = program.fusions_by_place
+    rows = program.find_fusions(tells_places=True).rows
     members = [member for row in program.fusions.rows for member in row.members]
     assert sorted(member for row in rows for member in row.members) == sorted(members)
     for figure in ("count", "known_memory_bytes_per_run", "known_flops_per_run"):
@@ -69,7 +68,11 @@ def test_equal_fusions_of_two_scopes_are_two_rows_by_place() -> None:
     program = Program("", parse_module(Source(text, "")))
     shared = [row for row in program.fusions.rows if row.scope == "*"]
     assert shared
-    apart = [row for row in program.fusions_by_place if set(row.members) < set(shared[0].members)]
+    apart = [
+        row
+        for row in program.find_fusions(tells_places=True).rows
+        if set(row.members) < set(shared[0].members)
+    ]
     assert len({row.scope for row in apart}) > 1
 
 

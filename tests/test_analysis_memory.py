@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.errors import InputError, ParseError
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source

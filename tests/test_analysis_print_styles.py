@@ -9,7 +9,7 @@ import pytest
 from dump_files import PRINTED, TESTDATA
 from parsed import read_module
 
-from hlotool.analysis.cost.report import CostReport
+from hlotool.analysis.cost.model import CostReport
 from hlotool.analysis.fusions.rows import FusionTotals
 from hlotool.program.program import Program
 

@@ -226,4 +226,4 @@ def test_what_a_set_gains_at_most_is_never_less(folder: Path) -> None:
     parts = list(divide(folder).values())
     reserved = Reserved(report_of(folder), parts)
     for chosen in combinations(parts[:8], 2):
-        assert reserved.most(chosen) >= reserved.gain(chosen)
+        assert reserved.bound_gain(chosen) >= reserved.gain(chosen)

@@ -14,7 +14,7 @@ from hlotool.check.config import Budget
 from hlotool.check.judge import judge_rule, unmatched
 from hlotool.check.results import RULES, RuleResult, write_sentence
 from hlotool.check.rule import VOCABULARY, compile_rule
-from hlotool.compare.saved import SavedFigures
+from hlotool.compare.inputs import SavedFigures
 from hlotool.dump.saved import SavedSummary, make_summary
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.program.metrics import METRICS, ROW_LISTS

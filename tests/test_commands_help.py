@@ -10,9 +10,9 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from hlotool.cli import cli, run
-from hlotool.commands import COMMANDS
+from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.explain import collect_meanings
-from hlotool.commands.shared.command import PURPOSES, all_documents, load_command
+from hlotool.commands.shared.command import PURPOSES, all_documents
 from hlotool.errors import EXIT_CODES, HlotoolError
 
 ROOT = Path(__file__).parent.parent

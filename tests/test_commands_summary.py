@@ -14,11 +14,9 @@ from msgspec.structs import replace
 import hlotool
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.findings.finding import Finding
-from hlotool.analysis.summary.report import ProgramRow, check_fit
-from hlotool.analysis.summary.run import bound_run
+from hlotool.analysis.summary.report import ProgramRow, bound_run, check_fit
 from hlotool.commands.buffers.command import buffers
-from hlotool.commands.summary.command import summary
-from hlotool.commands.summary.text import say_findings
+from hlotool.commands.summary import say_findings, summary
 from hlotool.errors import UsageError
 from hlotool.table.cells import Look
 from hlotool.table.units import render_line

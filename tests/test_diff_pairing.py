@@ -16,8 +16,8 @@ from edits.listing import Print
 from edits.measure import judge
 
 import hlotool
-from hlotool.compare.match.flow import CONTAINERS
 from hlotool.compare.match.matching import Pairs
+from hlotool.compare.match.moved import CONTAINERS
 from hlotool.compare.match.structure import compare_structure, list_reached
 from hlotool.hlo import Instruction
 from hlotool.hlo.parser import parse_module

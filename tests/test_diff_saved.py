@@ -8,7 +8,8 @@ import pytest
 from dump_files import TESTDATA
 
 from hlotool.cli import run
-from hlotool.compare.saved import SavedFigures, compare_kinds
+from hlotool.compare.changes.collectives import compare_kinds
+from hlotool.compare.inputs import SavedFigures
 from hlotool.dump.saved import SavedSummary
 
 KIND = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hlotool.analysis.outline.clock import Duration, RunTime
-from hlotool.analysis.summary.run import describe_run_time
+from hlotool.analysis.summary.report import describe_run_time
 from hlotool.cli import run
 
 GPU = Path(__file__).parents[1] / "testdata" / "dumps" / "gpu_h100"

@@ -12,10 +12,10 @@ import pytest
 
 from hlotool.analysis.findings.finding import FINDING_MEANINGS
 from hlotool.analysis.fusions.rows import FLAG_MEANINGS, FLAGS
-from hlotool.commands import COMMANDS
+from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.explain import collect_meanings, find_meanings
 from hlotool.commands.schema import all_schemas
-from hlotool.commands.shared.command import all_documents, load_command
+from hlotool.commands.shared.command import all_documents
 from hlotool.compare.causes.cause import CAUSE_MEANINGS, MEASURE_MEANINGS, CauseKind, Measure
 from hlotool.compare.changes.reasons import REASON_MEANINGS
 from hlotool.errors import EXIT_CODES

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.table.names import fold_numbers, share_path
+from hlotool.table.words import fold_numbers, share_path
 
 FOLDED = {
     "layer_0": "layer_*",

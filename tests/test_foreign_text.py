@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_rows import SAMPLES, Sample
 
+from hlotool.check.ci import render_github, render_junit, render_sarif
+from hlotool.check.results import RuleResult, Status
 from hlotool.cli import run
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import render_document
 from hlotool.errors import InputError, ParseError
-from hlotool.export.ci import Outcome, render_github, render_junit, render_sarif
 from hlotool.table import Block, Document, DocumentSpec, InputPaths, Line
 from hlotool.table.cells import Look
 from hlotool.text import Source, disarm_lines, encode_json, escape
@@ -127,30 +128,43 @@ def test_conditions_find_the_name() -> None:
 def test_formats_for_ci() -> None:
     for name in HOSTILE.values():
         file = name.replace("\ud83d", "")  # no file has such a name
-        outcomes = [
-            Outcome(name, name, status, False, name, advice=name, file=file, line=3)
-            for status in ("pass", "fail", "error")
+        statuses: tuple[Status, ...] = ("pass", "fail", "error")
+        results = [
+            RuleResult(
+                name=name,
+                module=name,
+                status=status,
+                severity="error",
+                expression=name,
+                message=name,
+                source_file=file,
+                source_line=3,
+            )
+            for status in statuses
         ]
-        expect_harmless(render_junit(outcomes))
-        root = ET.fromstring(render_junit(outcomes))  # noqa: S314  our own output
+        expect_harmless(render_junit(results))
+        root = ET.fromstring(render_junit(results))  # noqa: S314  our own output
         assert root[0].attrib["name"] == root[0][0].attrib["name"] == escape(name)
-        expect_harmless(render_sarif(outcomes, "1.0"))
-        run = json.loads(render_sarif(outcomes, "1.0"))["runs"][0]
+        expect_harmless(render_sarif(results, "1.0"))
+        run = json.loads(render_sarif(results, "1.0"))["runs"][0]
         assert run["tool"]["driver"]["rules"][0]["shortDescription"] == {"text": escape(name)}
-        for line in render_github(outcomes).splitlines()[:-1]:
+        for line in render_github(results).splitlines()[:-1]:
             command, message = re.fullmatch(r"::error ([^:]*)::(.*)", line).groups()  # type: ignore[union-attr]
             assert line.isprintable()
             assert "##[" not in line
             assert len(command.split(",")) == 3
             assert escape(name) in message.replace("%25", "%")
-        assert not render_github(outcomes).splitlines()[-1].startswith("::")
+        assert not render_github(results).splitlines()[-1].startswith("::")
 
 
 def test_a_line_break_of_the_author_stays_one() -> None:
-    outcome = Outcome("r", "m", "fail", False, "t", advice="See docs.\n::error::Or \x1b ask.")
-    assert render_github([outcome]).splitlines()[0].endswith("docs.%0A::error::Or \\x1b ask.")
-    root = ET.fromstring(render_junit([outcome]))  # noqa: S314  our own output
-    assert root[0][0][0].text == "m: t See docs.\n::error::Or \\x1b ask."
+    advice = "See docs.\n::error::Or \x1b ask."
+    result = RuleResult(
+        name="r", module="m", status="fail", severity="error", expression="t", message=advice
+    )
+    assert render_github([result]).splitlines()[0].endswith("docs.%0A::error::Or \\x1b ask.")
+    root = ET.fromstring(render_junit([result]))  # noqa: S314  our own output
+    assert root[0][0][0].text == "m: t. See docs.\n::error::Or \\x1b ask."
 
 
 def test_messages() -> None:

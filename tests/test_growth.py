@@ -21,7 +21,7 @@ from test_proportion import (
 )
 
 from hlotool.cli import run
-from hlotool.pattern import parse_pattern
+from hlotool.text import parse_pattern
 
 pytestmark = pytest.mark.hard
 

@@ -35,7 +35,7 @@ from hlotool.compare.changes.text import write_texts
 from hlotool.compare.inputs import DiffSide
 from hlotool.compare.report import DiffOptions, DiffReport, compare_programs
 from hlotool.errors import UsageError
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
 from hlotool.text import Source

@@ -22,8 +22,7 @@ from hlotool.dump.find import resolve_inputs
 from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import InputError
 from hlotool.oom.message import parse_out_of_memory
-from hlotool.oom.records import OutOfMemory, parse_size
-from hlotool.oom.wordings import holds_message
+from hlotool.oom.wordings import OutOfMemory, holds_message, parse_size
 from hlotool.text import Source
 
 ROOT = Path(__file__).parent.parent

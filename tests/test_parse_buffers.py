@@ -11,7 +11,7 @@ from buffer_dumps import read_ranges
 from tables import TableCase, find_cases
 
 from hlotool.errors import HlotoolError, ParseError
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.hlo.buffers import BufferAssignment, LiveRange, UsedValue
 from hlotool.text import Source
 

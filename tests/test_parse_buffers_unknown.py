@@ -10,7 +10,7 @@ from test_parse_buffers import BUFFERS, SMALL, everything, read, split
 
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.errors import ParseError
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
 from hlotool.program.load import note_files

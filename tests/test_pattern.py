@@ -7,7 +7,7 @@ import pickle
 import pytest
 from linear import measure
 
-from hlotool.pattern import Pattern, PatternError, parse_pattern
+from hlotool.text import Pattern, PatternError, parse_pattern
 
 MOST_SECONDS = 1.0  # on a busy machine; idle they take a hundredth
 

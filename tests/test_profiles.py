@@ -15,7 +15,7 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.dump.find import resolve_inputs
 from hlotool.errors import HlotoolError, MissingPackageError
-from hlotool.hlo.measurement import Measurement
+from hlotool.hlo.values import Measurement
 from hlotool.profile.measure import Spans
 from hlotool.proto.kind import is_profile
 

@@ -29,7 +29,7 @@ from hlotool.table.expression.nodes import (
     Or,
     Relation,
 )
-from hlotool.table.quantity import SIZES, TIMES
+from hlotool.table.units import SIZES, TIMES
 
 A, B, C = Name("a"), Name("b"), Name("c")
 ONE, TWO = Literal(1), Literal(2)

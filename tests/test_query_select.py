@@ -22,8 +22,8 @@ from hlotool.table import (
     Sum,
 )
 from hlotool.table.document import Group, Grouping, Rest, Total
-from hlotool.table.names import find_near, split_name, suggest, suggest_field
 from hlotool.table.select import Query, select_rows
+from hlotool.table.words import find_near, split_name, suggest, suggest_field
 
 ROWS = (
     Sample(name="b", kind="loop", size_bytes=10, wire_bytes=1, flops=5),

@@ -10,7 +10,7 @@ from sample_rows import FIELDS, Sample
 
 from hlotool.errors import QueryError
 from hlotool.table import Field, Unit
-from hlotool.table.expression.where import compile_where
+from hlotool.table.expression.compile import compile_where
 
 FULL = Sample(
     name="all-gather.12",

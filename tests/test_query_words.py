@@ -13,7 +13,7 @@ from hlotool.errors import QueryError
 from hlotool.hlo.parser import parse_module
 from hlotool.program.metrics import ROW_LISTS
 from hlotool.program.program import Program
-from hlotool.table.expression.where import expect_row_words
+from hlotool.table.expression.compile import expect_row_words
 from hlotool.testing import assert_collectives
 from hlotool.text import Source
 

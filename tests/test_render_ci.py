@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import jsonschema
 import pytest
@@ -13,38 +14,36 @@ from dump_files import TESTDATA
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.export.ci import (
-    Outcome,
+from hlotool.check.ci import (
     relative_file,
     render_github,
     render_junit,
     render_sarif,
     rule_ids,
 )
+from hlotool.check.results import RuleResult, Status
 
-OUTCOMES = (
-    Outcome("temp memory", "jit_step", "pass", is_warning=False, text="4 GiB, limit 8 GiB"),
-    Outcome(
+
+def result(name: str, module: str | None, status: Status, says: str, **more: Any) -> RuleResult:
+    kept = {"severity": "error", **more}
+    return RuleResult(name=name, module=module, status=status, expression=says, **kept)
+
+
+RESULTS = (
+    result("temp memory", "jit_step", "pass", "4 GiB, limit 8 GiB"),
+    result(
         "no f32: gathers, please",
         "jit_step",
         "fail",
-        is_warning=True,
-        text="2 rows match, 50% too many",
-        advice="See docs.\nOr ask.",
-        file="model.py",
-        line=14,
+        "2 rows match, 50% too many",
+        severity="warning",
+        message="See docs.\nOr ask.",
+        source_file="model.py",
+        source_line=14,
     ),
-    Outcome(
-        "peak",
-        "jit_step",
-        "fail",
-        is_warning=False,
-        text="<9> & \x00",
-        file="a b/c.py",
-        line=3,
-    ),
-    Outcome("peak", "", "no-match", is_warning=False, text="no module", file="/abs/hlotool.toml"),
-    Outcome("temp-memory", "jit_eval", "error", is_warning=False, text="it is broken"),
+    result("peak", "jit_step", "fail", "<9> & \x00", source_file="a b/c.py", source_line=3),
+    result("peak", None, "no-match", "no module", source_file="/abs/hlotool.toml"),
+    result("temp-memory", "jit_eval", "error", "it is broken"),
 )
 
 # The schema as it was published, and what the standard asks beyond it: a place is a URI, and what
@@ -72,17 +71,17 @@ JUNIT = {
     "system-out": (set(), set()),
 }
 
-outcomes = st.lists(
+given_results = st.lists(
     st.builds(
-        Outcome,
-        rule=st.text(min_size=1),
-        module=st.text(),
+        RuleResult,
+        name=st.text(min_size=1),
+        module=st.none() | st.text(),
         status=st.sampled_from(("pass", "fail", "no-match", "error")),
-        is_warning=st.booleans(),
-        text=st.text(),
-        advice=st.text(),
-        file=st.text(),
-        line=st.integers(0, 10**6),
+        severity=st.sampled_from(("error", "warning")),
+        expression=st.text(),
+        message=st.none() | st.text(),
+        source_file=st.none() | st.text(),
+        source_line=st.none() | st.integers(0, 10**6),
     ),
     max_size=5,
 )
@@ -117,36 +116,36 @@ def check_sarif(text: str, count: int) -> dict[str, object]:
     return run
 
 
-@given(outcomes)
-def test_whatever_the_texts_hold(given_outcomes: list[Outcome]) -> None:
-    check_junit(render_junit(given_outcomes), len(given_outcomes))
-    check_sarif(render_sarif(given_outcomes, "1.0"), len(given_outcomes))
-    lines = render_github(given_outcomes).split("\n")
-    reported = sum(one.is_reported for one in given_outcomes)
+@given(given_results)
+def test_whatever_the_texts_hold(results: list[RuleResult]) -> None:
+    check_junit(render_junit(results), len(results))
+    check_sarif(render_sarif(results, "1.0"), len(results))
+    lines = render_github(results).split("\n")
+    reported = sum(one.status != "pass" for one in results)
     assert len(lines) == reported + 2
     assert all(re.match(r"::(?:error|warning) title=[^:]*?::", line) for line in lines[:reported])
 
 
 def test_github() -> None:
-    assert render_github(OUTCOMES).splitlines() == [
-        "::error title=hlotool%3A peak,file=a b/c.py,line=3::jit_step: <9> & \\x00",
-        "::error title=hlotool%3A peak,file=/abs/hlotool.toml::no module",
-        "::error title=hlotool%3A temp-memory::jit_eval: it is broken",
+    assert render_github(RESULTS).splitlines() == [
+        "::error title=hlotool%3A peak,file=a b/c.py,line=3::jit_step: <9> & \\x00.",
+        "::error title=hlotool%3A peak,file=/abs/hlotool.toml::no module.",
+        "::error title=hlotool%3A temp-memory::jit_eval: it is broken.",
         (
             "::warning title=hlotool%3A no f32%3A gathers%2C please,file=model.py,line=14::"
-            "jit_step: 2 rows match, 50%25 too many See docs.%0AOr ask."
+            "jit_step: 2 rows match, 50%25 too many. See docs.%0AOr ask."
         ),
         "hlotool: 1 of 5 budgets pass",
     ]
 
 
 def test_junit() -> None:
-    root = check_junit(render_junit(OUTCOMES), 5)
+    root = check_junit(render_junit(RESULTS), 5)
     assert (root.attrib["failures"], root.attrib["errors"]) == ("1", "2")
     assert [suite.attrib["name"] for suite in root] == ["jit_step", "hlotool", "jit_eval"]
     failure = root.find(".//failure")
     assert failure is not None
-    assert failure.text == r"jit_step: <9> & \x00 (a b/c.py:3)"
+    assert failure.text == r"jit_step: <9> & \x00. (a b/c.py:3)"
     warned = root[0][1].find("system-out")
     assert warned is not None
     assert warned.text is not None
@@ -155,13 +154,13 @@ def test_junit() -> None:
 
 @pytest.mark.parametrize("wrong", ["severe", None, 3])
 def test_the_schema_refuses_what_it_should(wrong: object) -> None:
-    made = json.loads(render_sarif(OUTCOMES, "1.0"))
+    made = json.loads(render_sarif(RESULTS, "1.0"))
     made["runs"][0]["results"][1]["level"] = wrong
     assert not SARIF.is_valid(made)
 
 
 def test_sarif() -> None:
-    run = check_sarif(render_sarif(OUTCOMES, "1.0"), 5)
+    run = check_sarif(render_sarif(RESULTS, "1.0"), 5)
     results = run["results"]
     assert isinstance(results, list)
     assert [one["level"] for one in results] == ["none", "warning", "error", "error", "error"]

@@ -12,9 +12,8 @@ from sample_rows import SAMPLES, Sample
 
 from hlotool.table import WHOLE, Document, DocumentSpec, Line, Selection
 from hlotool.table.cells import Cells, Column, Look, make_cells
-from hlotool.table.markdown import render_markdown
 from hlotool.table.select import Query, select_rows
-from hlotool.table.terminal import render_table, render_tables
+from hlotool.table.terminal import render_markdown, render_table, render_tables
 
 M = 1 << 20
 ROWS = (

@@ -26,8 +26,7 @@ from hlotool.table import (
     Unit,
     figure,
 )
-from hlotool.table.quantity import SIZES
-from hlotool.table.units import UNITS, format_field, format_sum, format_value, render_line
+from hlotool.table.units import SIZES, UNITS, format_field, format_sum, format_value, render_line
 
 K, M, G = 1 << 10, 1 << 20, 1 << 30
 

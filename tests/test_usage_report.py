@@ -15,7 +15,7 @@ from hlotool.cli import run
 from hlotool.dump.find import resolve_inputs
 from hlotool.dump.read import read_source
 from hlotool.errors import HlotoolError, InputError, ParseError
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.oom.usage_report import UsageReport, parse_usage_report
 from hlotool.proto.kind import is_usage_report
 from hlotool.text import Source

@@ -15,8 +15,8 @@ from msgspec import Struct
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.hlo import Computation, Instruction
-from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
+from hlotool.hlo.values import Measurement
 from hlotool.table import COUNT, NUMBER, PERCENT, SECONDS, Block, RowList, column, figure
 
 MeasuredCount: TypeAlias = Annotated[
@@ -146,7 +146,6 @@ _LISTED: Final = RowList(
     "with a profile: what takes most of the measured time, of any opcode",
     sort="-measured_seconds",
     size="measured_seconds",
-    is_optional=True,
     option="a profile",
     title="Instructions by measured time",
 )

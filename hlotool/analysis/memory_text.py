@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -17,8 +17,7 @@ from msgspec.structs import asdict, replace
 from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.shape import sum_known
-from hlotool.oom.records import ListedBuffer, OutOfMemory, When
-from hlotool.oom.usage_report import UsageReport
+from hlotool.oom.wordings import ListedBuffer, OutOfMemory, When
 from hlotool.table import (
     BYTES,
     COUNT,
@@ -32,6 +31,9 @@ from hlotool.table import (
     column,
     figure,
 )
+
+if TYPE_CHECKING:
+    from hlotool.oom.usage_report import UsageReport
 
 _LAYOUT: Final = re.compile(r"\{[^{}]*+\}")
 _NAME: Final = re.compile(r"%?(?P<name>[\w.\-]++) = ")
@@ -81,10 +83,7 @@ class PartRow(Struct, frozen=True):
 
     group: Annotated[str, column("the heading of the sum")]
     part: Annotated[str, column("what is added; total is the sum itself")]
-    size_bytes: Annotated[
-        int | None,
-        column("its size", BYTES, heading="size", is_summed=False),
-    ]
+    size_bytes: Annotated[int | None, column("its size", BYTES, heading="size", is_summed=False)]
 
 
 class MessageFigures(Struct, frozen=True):
@@ -313,11 +312,7 @@ ALLOCATIONS: Final = RowList(
     title="Allocations",
 )
 SPACES: Final = RowList(
-    "spaces",
-    SpaceTotal,
-    "totals of memory spaces",
-    has_total=False,
-    title="Memory spaces",
+    "spaces", SpaceTotal, "totals of memory spaces", has_total=False, title="Memory spaces"
 )
 USAGE_FIGURES: Final = Block("report", UsageFigures, "the report as a whole")
 USAGE_REPORT: Final = DocumentSpec(

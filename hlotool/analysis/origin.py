@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from hlotool.hlo import Instruction, Module
 from hlotool.table import NUMBER, figure
-from hlotool.table.names import share_path, share_start
+from hlotool.table.words import share_path, share_start
 
 
 class Origin(Struct, frozen=True):

@@ -131,7 +131,7 @@ def read_modules(path: str) -> dict[str, object]:
         name = display_name(path)
         raise UsageError(f"--update-baseline: {name} is not a baseline; it was not overwritten.")
     source = read_source(path)
-    read_saved(source)
+    read_saved(source)  # raises for one that is damaged, before any of it is written again
     document: Any = update_document(json.loads(source.text))
     modules: dict[str, object] = document.get("modules", {})
     return modules

@@ -40,9 +40,8 @@ from msgspec.structs import fields, replace
 from hlotool.dump.files import StageChoice
 from hlotool.dump.read import display_name, read_bytes
 from hlotool.errors import UsageError
-from hlotool.pattern import Pattern, PatternError, parse_pattern
-from hlotool.table.names import suggest
-from hlotool.table.words import join_words
+from hlotool.table.words import join_words, suggest
+from hlotool.text import Pattern, PatternError, parse_pattern
 
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
@@ -226,7 +225,7 @@ def _read(path: str) -> Config | None:
         raise UsageError(f"{name}: byte {error.start} is not UTF-8, as TOML must be.") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name}: {error}.") from error
-    except ValueError as error:
+    except ValueError as error:  # of int(), for thousands of digits; tomllib lets it through
         raise UsageError(f"{name}: a number in it is too large.") from error
     except RecursionError as error:
         raise UsageError(f"{name}: the tables are nested too deeply.") from error
@@ -239,7 +238,7 @@ def _read(path: str) -> Config | None:
         raise UsageError(f"{name}: [tool.hlotool] must be a table.")
     tables = tuple(find_tables(text))
     # The keys of hlotool.toml stand before any header, those of pyproject.toml behind one.
-    own = (lines for header, lines in tables if not is_pyproject or _OWN_LINE.match(header))
+    own = (lines for header, lines in tables if not is_pyproject or re.match(_OWN_LINE, header))
     said = _convert(table, _File, name, next(own, NO_LINES))
     return Config(
         path=path,
@@ -253,8 +252,9 @@ def _read(path: str) -> Config | None:
 
 _Record = TypeVar("_Record", bound=Struct)
 _Written = TypeVar("_Written", bound=_Table)
-_TABLE_LINE: Final = re.compile(r"\[\[\s*(?:tool\.hlotool\.)?(budget|custom_call)\s*\]\]")
-_OWN_LINE: Final = re.compile(r"\[\s*tool\.hlotool\s*\]")
+# Compiled when met: most commands find no file.
+_TABLE_LINE: Final = r"\[\[\s*(?:tool\.hlotool\.)?(budget|custom_call)\s*\]\]"
+_OWN_LINE: Final = r"\[\s*tool\.hlotool\s*\]"
 
 
 def _read_tables(
@@ -265,7 +265,7 @@ def _read_tables(
     name: str,
 ) -> Iterator[_Written]:
     """Read the tables written as `[[key]]`, each with its lines; none for those in an array."""
-    found = ((one, _TABLE_LINE.match(header)) for header, one in lines)
+    found = ((one, re.match(_TABLE_LINE, header)) for header, one in lines)
     own = (one for one, match in found if match and match[1] == key)
     for table, place in zip(tables, chain(own, repeat(NO_LINES)), strict=False):
         yield replace(_convert(table, record, name, place), lines=place)
@@ -284,7 +284,7 @@ def _number_names(budgets: Iterable[Budget]) -> tuple[Budget, ...]:
 
 # What msgspec says is wrong with a table, in the words of a configuration.
 
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_UNKNOWN: Final = r"(?s)Object contains unknown field `(.*)`"
 _NO_CHOICE: Final = "Invalid enum value "
 _OF: Final[Mapping[type[Struct], str]] = {Budget: " of a budget", WrittenCall: " of a custom_call"}
 _MANY: Final = {"budget": "budgets", "custom_call": "custom calls"}
@@ -305,10 +305,11 @@ def _convert(
 def _explain(error: str, record: type[Struct]) -> tuple[str, str]:
     """Return the key that is wrong, '' for none, and what is."""
     keys = {each.name: each.type for each in fields(record) if each.name == each.encode_name}
-    unknown = _UNKNOWN.match(error)
+    unknown = re.match(_UNKNOWN, error)
     if unknown:
         of = _OF.get(record, "")
         return unknown[1], f"there is no key {unknown[1]!r}{of}; {suggest(unknown[1], keys)}"
+    # msgspec says: Expected `int | null`, got `str` - at `$.devices_per_node`
     what, _, place = error.replace(" | null`", "`").partition(" - at `$.")
     key = place.rstrip("`").partition("[")[0]
     if key in _MANY:
@@ -332,9 +333,9 @@ def expect_pattern(text: str, key: str, place: str) -> Pattern:
 
 # On which line a key stands.
 
-_HEADER: Final = re.compile(r"[ \t]*(\[.*)")
-_KEY: Final = re.compile(r"[ \t]*([\"']?)([A-Za-z0-9_-]+)\1[ \t]*=")
-_LONG_QUOTES: Final = re.compile(r'"""|\'\'\'')
+_HEADER: Final = r"[ \t]*(\[.*)"
+_KEY: Final = r"[ \t]*([\"']?)([A-Za-z0-9_-]+)\1[ \t]*="
+_LONG_QUOTES: Final = r'"""|\'\'\''
 
 
 def find_tables(text: str) -> Iterator[tuple[str, TableLines]]:
@@ -348,13 +349,13 @@ def find_tables(text: str) -> Iterator[tuple[str, TableLines]]:
     quotes = ""  # that a text of several lines will end with
     for number, line in enumerate(text.splitlines(), 1):
         is_inside = bool(quotes)
-        for found in _LONG_QUOTES.finditer(line):
+        for found in re.finditer(_LONG_QUOTES, line):
             quotes = found[0] if not quotes else "" if quotes == found[0] else quotes
         if is_inside:
             continue
-        if match := _HEADER.match(line):
+        if match := re.match(_HEADER, line):
             yield header, TableLines(begin, keys)
             header, begin, keys = match[1], number, {}
-        elif key := _KEY.match(line):
+        elif key := re.match(_KEY, line):
             keys.setdefault(key[2], number)
     yield header, TableLines(begin, keys)

@@ -21,6 +21,7 @@ from hlotool.check.baseline import known_metrics
 from hlotool.check.config import Number
 from hlotool.check.results import VERDICTS, RuleResult, Verdict, choose_verdict
 from hlotool.compare.changes.figures import DIFFED
+from hlotool.compare.changes.instructions import subtract
 from hlotool.dump.saved import update_document
 from hlotool.errors import InputError, UsageError
 from hlotool.program.metrics import METRICS
@@ -135,6 +136,21 @@ def parse_time(text: str) -> str:
 # Trends.
 
 
+def _since(what: str) -> tuple[Meta, Meta, Meta]:
+    """Declare from which commit, time and line on something is so."""
+    return (
+        column(f"commit from which on it is {what}", heading="since", null_text=""),
+        column(f"time from which on it is {what}", heading="time", null_text="", hide_order=2),
+        column(
+            f"line of the history from which on it is {what}", NUMBER, heading="line", hide_order=1
+        ),
+    )
+
+
+_SO: Final = _since("so")
+_EXCEEDED: Final = _since("exceeded")
+
+
 class VerdictRow(Struct, frozen=True):
     """One module, by its newest line that says what its budgets came to."""
 
@@ -143,17 +159,9 @@ class VerdictRow(Struct, frozen=True):
     ]
     module: Annotated[str, column("the module, as baselines name it")]
     exceeded: Annotated[tuple[str, ...], figure("the budgets that were exceeded last, by name")]
-    since_commit: Annotated[
-        str | None, column("commit from which on it is so", heading="since", null_text="")
-    ]
-    since_time: Annotated[
-        str | None,
-        column("time from which on it is so", heading="time", null_text="", hide_order=2),
-    ]
-    since_line: Annotated[
-        int,
-        column("line of the history from which on it is so", NUMBER, heading="line", hide_order=1),
-    ]
+    since_commit: Annotated[str | None, _SO[0]]
+    since_time: Annotated[str | None, _SO[1]]
+    since_line: Annotated[int, _SO[2]]
     fail_count: Annotated[int, figure("lines of the module that fail", COUNT)]
     line_count: Annotated[int, figure("lines of the module that have a verdict", COUNT)]
 
@@ -163,19 +171,9 @@ class ExceededRow(Struct, frozen=True):
 
     name: Annotated[str, column("the budget's name", heading="budget", min_width=WHOLE)]
     module: Annotated[str, column("the module, as baselines name it", hide_if_constant=True)]
-    since_commit: Annotated[
-        str | None, column("commit from which on it is exceeded", heading="since", null_text="")
-    ]
-    since_time: Annotated[
-        str | None,
-        column("time from which on it is exceeded", heading="time", null_text="", hide_order=2),
-    ]
-    since_line: Annotated[
-        int,
-        column(
-            "line of the history from which on it is exceeded", NUMBER, heading="line", hide_order=1
-        ),
-    ]
+    since_commit: Annotated[str | None, _EXCEEDED[0]]
+    since_time: Annotated[str | None, _EXCEEDED[1]]
+    since_line: Annotated[int, _EXCEEDED[2]]
     exceeded_count: Annotated[int, figure("lines of the module in which it is exceeded", COUNT)]
 
 
@@ -201,6 +199,28 @@ Value: TypeAlias = Number | None
 _MOST: Final = 1e300  # no figure is larger, and none is no number
 
 
+def _measured(
+    meaning: str,
+    name: str,
+    heading: str = "",
+    null_text: str = "?",
+    hide_order: int = 0,
+    *,
+    is_signed: bool = False,
+) -> Meta:
+    """Declare a figure with its own marks of bounds."""
+    return column(
+        meaning,
+        MEASURE,
+        heading=heading,
+        null_text=null_text,
+        is_signed=is_signed,
+        hide_order=hide_order,
+        lower_if=f"is_{name}_lower_bound",
+        upper_if=f"is_{name}_upper_bound",
+    )
+
+
 class TrendRow(Struct, frozen=True, kw_only=True):
     """One metric of one module over the lines of a history; `unit` is that of its figures.
 
@@ -213,36 +233,22 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         tuple[Value, ...],
         column("the figure in each line, oldest first", heading="trend", is_curve=True),
     ]
-    first: Annotated[
-        Value,
-        column(
-            "the figure in the first line", MEASURE,
-            lower_if="is_first_lower_bound", upper_if="is_first_upper_bound", hide_order=3,
-        ),
-    ]  # fmt: skip
-    last: Annotated[
-        Value,
-        column(
-            "the figure in the last line", MEASURE,
-            lower_if="is_last_lower_bound", upper_if="is_last_upper_bound",
-        ),
-    ]  # fmt: skip
+    first: Annotated[Value, _measured("the figure in the first line", "first", hide_order=3)]
+    last: Annotated[Value, _measured("the figure in the last line", "last")]
     delta: Annotated[
-        Value,
-        column(
-            "last minus first", MEASURE,
-            heading="change", is_signed=True, hide_order=2,
-            lower_if="is_delta_lower_bound", upper_if="is_delta_upper_bound",
-        ),
-    ]  # fmt: skip
+        Value, _measured("last minus first", "delta", "change", hide_order=2, is_signed=True)
+    ]
     last_change: Annotated[
         Value,
-        column(
-            "what the last step changed; null if there is none", MEASURE,
-            heading="last step", null_text="", is_signed=True, hide_order=1,
-            lower_if="is_step_lower_bound", upper_if="is_step_upper_bound",
+        _measured(
+            "what the last step changed; null if there is none",
+            "step",
+            "last step",
+            "",
+            1,
+            is_signed=True,
         ),
-    ] = None  # fmt: skip
+    ] = None
     since_commit: Annotated[
         str | None, column("commit of the last step", heading="since", null_text="")
     ] = None
@@ -392,6 +398,7 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
     """Follow one metric of one module."""
     oldest, newest = min(lines), max(lines)
     unit = METRICS[path].unit if path in METRICS else Unit.RATIO
+    # A time that was estimated for another machine says nothing of how the program changed.
     machine = lines[newest].machine if unit is Unit.SECONDS else None
     values = {number: _read(line, path, machine) for number, line in lines.items()}
     bounds = {number: _Bounds.of(line, path) for number, line in lines.items()}
@@ -409,8 +416,8 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
         values=tuple(values.values()),
         first=values[oldest],
         last=values[newest],
-        delta=_subtract(values[newest], values[oldest]),
-        last_change=_subtract(values[since], values[before]) if since and before else None,
+        delta=subtract(values[newest], values[oldest]),
+        last_change=subtract(values[since], values[before]) if since and before else None,
         since_commit=lines[since].commit if since else None,
         since_time=lines[since].time if since else None,
         since_line=since,
@@ -433,7 +440,3 @@ def _read(line: HistoryLine, path: str, machine: str | None) -> Value:
     if value is None or not -_MOST < value < _MOST:
         return None
     return None if machine is not None and line.machine != machine else value
-
-
-def _subtract(last: Value, first: Value) -> Value:
-    return None if last is None or first is None else last - first

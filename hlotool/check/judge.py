@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.findings.finding import Finding
 from hlotool.check.baseline import NO_BASELINE
 from hlotool.check.config import Number
 from hlotool.check.results import RuleResult, Status
 from hlotool.check.rule import Limits, Rule, find_measured, find_unestimated, tidy
-from hlotool.compare.saved import SavedFigures
+from hlotool.compare.inputs import SavedFigures
 from hlotool.program.load import note_chip
 from hlotool.program.metrics import ROW_LISTS
 from hlotool.program.program import NamedFigures, Program
@@ -35,7 +36,7 @@ from hlotool.table.expression.nodes import (
     Relation,
     find_reads,
 )
-from hlotool.table.quantity import to_base_unit
+from hlotool.table.units import to_base_unit
 from hlotool.table.words import list_some
 
 _LISTED: Final = 3  # modules named where none is the one asked for, and rows that a rule found
@@ -84,15 +85,15 @@ def unmatched(rule: Rule, names: Sequence[str]) -> RuleResult:
 
 
 def not_judged(rule: Rule, module: str | None, status: Status, reason: str) -> RuleResult:
-    """Return the result of a budget that was held against nothing, and why."""
+    """Return the result of a budget without figures, as of one that was held against nothing."""
     return RuleResult(
         name=rule.budget.title,
         module=module,
         expression=rule.says,
         status=status,
         severity=rule.budget.severity,
-        message=rule.budget.message or None,
-        reason=reason,
+        message=(rule.budget.message or None) if status != "pass" else None,
+        reason=reason or None,
         unit=rule.unit,
     )
 
@@ -114,27 +115,21 @@ def _result(
     is_lower, is_upper = _bounds(rule.tree, program, found) if found else (False, False)
     if status == "fail" and rule.budget.severity == "warning":
         reason = f"only a warning; {reason}" if reason else "only a warning"
+    # What is unknown may break an upper limit; above a lower one it changes nothing.
     is_unsure = status == "pass" and is_lower and margin is not None
     if is_unsure and actual is not None and limit is not None and actual <= limit:
         reason = reason or "at least that much: a part is unknown"
-    return RuleResult(
-        status=status,
-        name=rule.budget.title,
-        module=program.name,
-        expression=rule.says,
+    return replace(
+        not_judged(rule, program.name, status, reason),
         actual=tidy(actual),
         limit=tidy(limit),
         margin=tidy(margin),
         baseline=tidy(baseline),
-        severity=rule.budget.severity,
         matched_count=found.matched_count if found else None,
         is_lower_bound=is_lower,
         is_upper_bound=is_upper,
-        reason=reason or None,
-        message=(rule.budget.message or None) if status != "pass" else None,
         source_file=file,
         source_line=line,
-        unit=rule.unit,
         digits=rule.digits,
     )
 
@@ -385,6 +380,7 @@ def find_place(rule: Rule, program: Program) -> tuple[str | None, int | None]:
         block = rule.counted.rows.partition(".")[0]
     else:
         block = min(rule.paths, default="").partition(".")[0]
+        # `cost` has no rows of its own; those of fusions tell where its flops are.
         path = "fusions" if block == "cost" else block
         rows = program.rows(path) if path in ROW_LISTS else ()
     weight = _WEIGHTS.get(block, "")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -34,24 +34,13 @@ Verdict: TypeAlias = Literal["fail", "no-match", "warning", "pass"]  # the worst
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 
 
-def _show_actual(row: RuleResult) -> object:
-    return Shown(row.actual, unlike=row.limit, digits=row.digits)
+def _held_against(name: str, other: str) -> Callable[[RuleResult], Shown]:
+    """Show a figure with as many digits as tell it from another of the row."""
+    return lambda row: Shown(getattr(row, name), unlike=getattr(row, other), digits=row.digits)
 
 
-def _show_limit(row: RuleResult) -> object:
-    return Shown(row.limit, unlike=row.actual, digits=row.digits)
-
-
-def _show_margin(row: RuleResult) -> object:
+def _show_margin(row: RuleResult) -> Shown:
     return Shown(row.margin, unlike=0)  # one that is not used up is not shown as none
-
-
-def _show_baseline(row: RuleResult) -> object:
-    return Shown(row.baseline, unlike=row.actual, digits=row.digits)
-
-
-def _show_message(row: RuleResult) -> object:
-    return Shown(row.message, has_lines=True)
 
 
 class RuleResult(Struct, frozen=True, kw_only=True):
@@ -86,7 +75,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             "the figure that was measured",
             MEASURE,
             null_text="",
-            shown=_show_actual,
+            shown=_held_against("actual", "limit"),
             lower_if="is_lower_bound",
             upper_if="is_upper_bound",
         ),
@@ -94,23 +83,32 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     limit: Annotated[
         Number | None,
         column(
-            "the figure it is compared with", MEASURE,
-            null_text="", shown=_show_limit,
+            "the figure it is compared with",
+            MEASURE,
+            null_text="",
+            shown=_held_against("limit", "actual"),
         ),
-    ] = None  # fmt: skip
+    ] = None
     margin: Annotated[
         Number | None,
         column(
-            "distance to the limit; negative beyond it", MEASURE,
-            null_text="", is_signed=True, shown=_show_margin, hide_order=2),
-    ] = None  # fmt: skip
+            "distance to the limit; negative beyond it",
+            MEASURE,
+            null_text="",
+            is_signed=True,
+            shown=_show_margin,
+            hide_order=2,
+        ),
+    ] = None
     baseline: Annotated[
         Number | None,
         figure(
-            "the earlier figure, where an increase is limited", MEASURE,
-            null_text="", shown=_show_baseline,
+            "the earlier figure, where an increase is limited",
+            MEASURE,
+            null_text="",
+            shown=_held_against("baseline", "actual"),
         ),
-    ] = None  # fmt: skip
+    ] = None
     severity: Annotated[Severity, figure("whether exceeding it fails the run")]
     matched_count: Annotated[int | None, figure("rows that it covers", COUNT, is_summed=False)] = (
         None
@@ -127,7 +125,12 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     ] = None
     message: Annotated[
         str | None,
-        column("the message given in the budget", null_text="", is_below=True, shown=_show_message),
+        column(
+            "the message given in the budget",
+            null_text="",
+            is_below=True,
+            shown=lambda row: Shown(row.message, has_lines=True),
+        ),
     ] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None

@@ -17,12 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.machine import Machine
-from hlotool.analysis.cost.custom_calls import CALL_FIGURES
+from hlotool.analysis.cost.custom_calls import CALL_FIGURES, CallRule
 from hlotool.check.config import Budget, Config, Count, Limit, Number, expect_pattern
 from hlotool.dump.read import display_name
 from hlotool.errors import QueryError, UsageError
-from hlotool.pattern import Pattern
-from hlotool.program.call_rules import CallRule
 from hlotool.program.metrics import METRICS, ROW_LISTS
 from hlotool.program.program import Program
 from hlotool.table import Field, Unit
@@ -34,13 +32,18 @@ from hlotool.table.expression.check import (
     parse_condition,
     parse_number,
 )
-from hlotool.table.expression.compile import compile_value, read_row
+from hlotool.table.expression.compile import (
+    UnknownValue,
+    compile_value,
+    find_unknown_values,
+    read_row,
+    refuse_value,
+)
 from hlotool.table.expression.nodes import Aggregate, Expression, Name, Relation, find_reads
-from hlotool.table.expression.where import UnknownValue, find_unknown_values, refuse_value
-from hlotool.table.names import suggest
-from hlotool.table.quantity import find_share
 from hlotool.table.renamed import say_renamed
-from hlotool.text import Source
+from hlotool.table.units import find_share
+from hlotool.table.words import suggest
+from hlotool.text import Pattern, Source
 
 VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS, reads_older=True)
 _CALL_VOCABULARY: Final = Vocabulary(CALL_FIGURES)
@@ -72,6 +75,7 @@ class Limits(Struct, frozen=True):
         """Return the largest figure that passes, None for any."""
         bounds = [] if self.max is None else [self.max]
         if self.needs_baseline and baseline is not None:
+            # Exact, so that no budget hangs on how a float was rounded; whole bytes stay whole.
             part = Fraction(baseline) * (self.max_increase or 0)
             is_whole = isinstance(baseline, int)
             share = part.numerator // part.denominator if is_whole else float(part)

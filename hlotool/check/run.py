@@ -21,7 +21,7 @@ from hlotool.errors import InputError, NothingCheckedError
 from hlotool.program.load import input_paths, load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, NamedFigures
 from hlotool.table import InputPaths
-from hlotool.table.expression.where import UnknownValue
+from hlotool.table.expression.compile import UnknownValue
 
 _RANKS: Final = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
 

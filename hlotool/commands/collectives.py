@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.mesh import parse_mesh_axes
 from hlotool.analysis.collectives.report import (
@@ -18,7 +17,7 @@ from hlotool.analysis.collectives.report import (
     CollectiveReport,
     choose_collective_columns,
 )
-from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.rows import HOST_LINE, HOST_TOTALS, CollectiveRow
 from hlotool.analysis.collectives.totals import BETWEEN_SLICES, COLLECTIVE_TOTALS, CollectiveTotals
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import (
@@ -253,6 +252,3 @@ def _say_of_links(report: CollectiveReport, machine: Machine | None) -> Iterator
 def _name(rows: Sequence[CollectiveRow]) -> str:
     """Name the first few."""
     return list_some([row.name for row in rows], _NAMES_SHOWN, " and {:,} more")
-
-
-DOCUMENTS = (COLLECTIVES,)

@@ -11,30 +11,30 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 import click
 from msgspec import Struct
 
+import hlotool
 from hlotool.analysis.cost.chips import list_chips
 from hlotool.analysis.findings.finding import ADVICE, FINDING_MEANINGS
 from hlotool.check.history import HistoryLine
-from hlotool.commands import COMMANDS
-from hlotool.commands.shared.command import HelpfulCommand, documents_of, load_command
+from hlotool.commands import COMMANDS, load_command
+from hlotool.commands.shared.command import HelpfulCommand, documents_of
 from hlotool.commands.shared.options import completing
 from hlotool.commands.shared.output import find_width, write_text
 from hlotool.errors import EXIT_CODES, UsageError
 from hlotool.hlo.buffers import CLASS_MEANINGS
 from hlotool.program.metrics import METRICS
-from hlotool.table import VARIOUS, Block, DocumentSpec, Field
+from hlotool.table import VARIOUS, DocumentSpec, Field, RowList
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
-from hlotool.table.names import suggest
 from hlotool.table.renamed import find_new, list_renamed, say_renamed
 from hlotool.table.schema import KEY_MEANINGS, describe_line
 from hlotool.table.select import COUNT, SHARE
 from hlotool.table.units import UNKNOWN, wrap
-from hlotool.table.words import join_words
+from hlotool.table.words import join_words, suggest
 
 _GRAPH: Final = "what gives to a thing and takes from it as a graph"
 _CI: Final = "budgets for a CI system"
@@ -86,9 +86,12 @@ LEGEND: Final[Mapping[str, str]] = {
 }
 
 
+_GLOSSARY: Final = Path(hlotool.__file__).parent / "data" / "glossary.toml"
+
+
 def read_glossary() -> dict[str, str]:
     """Return the concepts that the words of hlotool stand for, each with its sentences."""
-    return tomllib.loads((files("hlotool") / "data" / "glossary.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(_GLOSSARY.read_text(encoding="utf-8"))
 
 
 _OPEN: Final = "One of the words that hlotool knows; a dump may hold others."
@@ -167,26 +170,21 @@ def _list_options(name: str) -> Iterator[_Found]:
 
 
 def _list_in_document(spec: DocumentSpec) -> Iterator[_Found]:
-    if spec.scalars:
-        yield from _list_fields(spec.scalars.fields, spec.name)
-    yield from _list_in_blocks(spec.blocks, spec.name)
-    for rows in spec.row_lists:
-        place = f"{spec.name} --rows {rows.name}"
-        yield from _list_fields(rows.fields, place, adds_up=rows.has_total)
-        added = (f"{rows.option} adds it.",) if rows.option else ()
-        yield _Found(rows.name, "row list", (f"{rows.meaning}.", *added), spec.name)
-
-
-def _list_in_blocks(blocks: Iterable[Block], place: str) -> Iterator[_Found]:
-    for block in blocks:
-        inside = f"{place} {block.name}"
-        yield _Found(block.name, "part", (f"{block.meaning}.",), place)
-        yield from _list_fields(block.fields, inside)
-        yield from _list_in_blocks(block.blocks, inside)
-        for rows in block.row_lists:
-            listed = f"{inside} {rows.name}"
-            yield from _list_fields(rows.fields, listed, adds_up=rows.has_total)
-            yield _Found(rows.name, "list", (f"{rows.meaning}.",), inside)
+    """Yield the fields, parts and lists of a document."""
+    for path, holder in spec.walk():
+        place = f"{spec.name} {path.replace('.', ' ')}".rstrip()
+        outer = place.rpartition(" ")[0]
+        if isinstance(holder, RowList):
+            kind, says = "list", [f"{holder.meaning}."]
+            if "." not in path:
+                kind, place = "row list", f"{spec.name} --rows {path}"
+                says += [f"{holder.option} adds it."] if holder.option else []
+            yield from _list_fields(holder.fields, place, adds_up=holder.has_total)
+            yield _Found(holder.name, kind, tuple(says), outer)
+        else:
+            if path:
+                yield _Found(holder.name, "part", (f"{holder.meaning}.",), outer)
+            yield from _list_fields(holder.fields, place)
 
 
 def _list_fields(fields: Iterable[Field], place: str, *, adds_up: bool = False) -> Iterator[_Found]:
@@ -319,6 +317,3 @@ def _write(meaning: Meaning, width: int) -> Iterator[str]:
     yield f"{wrap(meaning.what, width, '  ')}\n"
     for paragraph in meaning.says:
         yield f"{wrap(_INDENT + paragraph, width)}\n"
-
-
-DOCUMENTS = ()

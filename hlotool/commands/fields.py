@@ -16,8 +16,8 @@ from hlotool.commands.shared.command import document_command, documents_of
 from hlotool.commands.shared.options import RowOptions, completing
 from hlotool.commands.shared.output import print_document, write_text
 from hlotool.errors import UsageError
-from hlotool.table import Block, Document, DocumentSpec, Field, RowList, column, figure
-from hlotool.table.names import suggest
+from hlotool.table import Document, DocumentSpec, Field, RowList, column, figure
+from hlotool.table.words import suggest
 
 _EXAMPLE: Final = """\
 hlotool fields collectives
@@ -70,38 +70,20 @@ def fields(command: str, options: RowOptions) -> None:
 
 def list_fields(spec: DocumentSpec) -> Iterator[FieldRow]:
     """Yield the fields of a document: of its top, its blocks and its row lists."""
-    if spec.scalars:
-        yield from (_row(spec, "", each, is_row=False) for each in spec.scalars.fields)
-    yield from _list_block_fields(spec, spec.blocks)
-    for rows in spec.row_lists:
-        yield from (_row(spec, rows.name, each, is_row=True) for each in rows.fields)
-
-
-def _list_block_fields(
-    spec: DocumentSpec, blocks: tuple[Block, ...], prefix: str = ""
-) -> Iterator[FieldRow]:
-    for block in blocks:
-        path = f"{prefix}{block.name}"
-        yield from (_row(spec, path, each, is_row=False) for each in block.fields)
-        for rows in block.row_lists:
-            name = f"{path}.{rows.name}"
-            yield from (_row(spec, name, each, is_row=False) for each in rows.fields)
-        yield from _list_block_fields(spec, block.blocks, f"{path}.")
-
-
-def _row(spec: DocumentSpec, where: str, field: Field, *, is_row: bool) -> FieldRow:
-    return FieldRow(
-        spec.name,
-        where,
-        is_row,
-        field.name,
-        field.unit.value,
-        field.is_nullable,
-        field.in_table,
-        field.title,
-        field.meaning,
-        field.values,
-    )
+    for path, holder in spec.walk():
+        for field in holder.fields:
+            yield FieldRow(
+                spec.name,
+                path,
+                isinstance(holder, RowList) and "." not in path,
+                field.name,
+                field.unit.value,
+                field.is_nullable,
+                field.in_table,
+                field.title,
+                field.meaning,
+                field.values,
+            )
 
 
 def _write_lists(documents: tuple[DocumentSpec, ...]) -> Iterator[str]:
@@ -119,6 +101,3 @@ def _write_lists(documents: tuple[DocumentSpec, ...]) -> Iterator[str]:
 def _explain(field: Field) -> str:
     """Return a field's meaning behind its unit, with `?` where it may be unknown."""
     return f"[{field.unit.value}{'?' * field.is_nullable}] {field.meaning}"
-
-
-DOCUMENTS = (FIELDS_DOCUMENT,)

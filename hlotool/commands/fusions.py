@@ -34,7 +34,7 @@ from hlotool.commands.shared.request import Request, load_one
 from hlotool.errors import UsageError
 from hlotool.hlo import Instruction
 from hlotool.table import Document, Line, quote_braces
-from hlotool.table.quantity import parse_size
+from hlotool.table.units import parse_size
 from hlotool.table.words import count_noun
 
 _EXAMPLE: Final = """\
@@ -89,7 +89,10 @@ def fusions(
     if recompute:
         lists["recompute"] = program.recomputed
     is_by_place = options.groups_by(*_PLACES)
-    rows = program.fusions_by_place if is_by_place else report.rows
+    rows, listed_calls = report.rows, program.custom_calls
+    if is_by_place:
+        rows = program.find_fusions(tells_places=True).rows
+        listed_calls = program.find_custom_calls(tells_places=True)
     is_measured = program.measured is not None
     document = Document(
         choose_fusion_columns(has_chip=chip is not None, is_measured=is_measured),
@@ -97,7 +100,7 @@ def fusions(
         rows={
             "rows": rows,
             **lists,
-            "custom_calls": program.custom_calls_by_place if is_by_place else program.custom_calls,
+            "custom_calls": listed_calls,
         },
         blocks={
             "totals": report.totals,
@@ -185,6 +188,3 @@ def _describe_body(report: FusionReport, name: str, fusion: Instruction) -> tupl
             kind = " ".join(filter(None, (row.kind, row.backend_kind)))
             return (Line(f"{wanted}: {kind}, in {holder}{alike}, executions {runs}"),)
     return ()
-
-
-DOCUMENTS = (FUSIONS,)

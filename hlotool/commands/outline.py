@@ -21,15 +21,15 @@ from hlotool.commands.shared.options import (
 )
 from hlotool.commands.shared.output import print_document, write_bytes, write_text
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary.text import say_why_unknown
+from hlotool.commands.summary import say_why_unknown
 from hlotool.errors import UsageError
 from hlotool.export.graph import ExplorerNode, render_model_explorer
 from hlotool.export.profilers import Slice, Track, render_perfetto
 from hlotool.page.data import list_levels
 from hlotool.program.program import Program
 from hlotool.table import Document, Line, Unit
-from hlotool.table.names import suggest
 from hlotool.table.units import format_value
+from hlotool.table.words import suggest
 
 _KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
 _FORMATS: Final = ("perfetto", "model-explorer")
@@ -192,6 +192,3 @@ def _make_nodes(program: Program) -> Iterator[ExplorerNode]:
                 tuple(dict.fromkeys(each.full_name for each in one.operands)),
                 tuple((key, said) for key, said in told.items() if said),
             )
-
-
-DOCUMENTS = (OUTLINE,)

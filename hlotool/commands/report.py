@@ -26,13 +26,7 @@ from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import MACHINE, add_options, dump_options, option
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary.text import (
-    say_collectives,
-    say_measured,
-    say_memory,
-    say_what,
-    say_work,
-)
+from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
 from hlotool.compare.answer import name_columns
 from hlotool.compare.changes.fusions import FusionChange
 from hlotool.compare.changes.instructions import InstructionChange
@@ -65,9 +59,8 @@ from hlotool.page.html import (
 )
 from hlotool.program.program import Program
 from hlotool.table import InputPaths, Line, RowList, Unit, quote_braces
-from hlotool.table.quantity import parse_size
 from hlotool.table.select import Query, select_rows
-from hlotool.table.units import format_value
+from hlotool.table.units import format_value, parse_size
 
 _Sides = tuple[DiffSide, DiffSide]
 _Labels = tuple[str, str]
@@ -80,11 +73,6 @@ _EXAMPLES: Final = (
 _MOST_FINDINGS: Final = 5  # on the first screen
 
 
-def _no_link(record: object) -> Link | None:  # noqa: ARG001  as the others
-    """Link nothing."""
-    return None
-
-
 class Listed(Struct, frozen=True):
     """A list that is a table of the page, if it has rows."""
 
@@ -92,7 +80,7 @@ class Listed(Struct, frozen=True):
     title: str
     row_list: RowList
     rows: Sequence[object]
-    find_link: FindLink = _no_link
+    find_link: FindLink | None = None
 
 
 def _list_tables(*lists: Listed) -> tuple[PageTable, ...]:
@@ -274,7 +262,9 @@ def _list_changes(report: DiffReport, sides: _Sides, labels: _Labels) -> PageTab
     spaces = list_spaces(left.figures, right.figures) if left and right else ()
     shown = spaces if len(spaces) > 1 else ()
 
-    def list_all(name: str, title: str, find_link: FindLink = _no_link, anchor: str = "") -> Listed:
+    def list_all(
+        name: str, title: str, find_link: FindLink | None = None, anchor: str = ""
+    ) -> Listed:
         return Listed(anchor or name, title, lists[name], getattr(report, name), find_link)
 
     return PageTables(
@@ -316,6 +306,3 @@ def _link_changes(labels: _Labels) -> tuple[FindLink, FindLink, FindLink]:
         return Link(row.name, name, labels[bool(row.right_name)]) if name else None
 
     return memory, fusion, instruction
-
-
-DOCUMENTS = ()

@@ -13,8 +13,8 @@ from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import completing, option
 from hlotool.commands.shared.output import write_text
 from hlotool.errors import ERROR_SCHEMA, ErrorAnswer, UsageError
-from hlotool.table.names import suggest
 from hlotool.table.schema import Json, make_line_schema, make_schema
+from hlotool.table.words import suggest
 
 _EXAMPLES = (
     "hlotool schema collectives > collectives.schema.json",
@@ -50,6 +50,3 @@ def all_schemas() -> dict[str, Json]:
 
 def _list_documents() -> Iterator[tuple[str, str]]:
     yield from ((name, str(one["description"])) for name, one in all_schemas().items())
-
-
-DOCUMENTS = ()

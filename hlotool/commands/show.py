@@ -192,6 +192,3 @@ def _is_seen(share: float | None) -> bool:
     """Say whether a share is known, and is not shown as none at all."""
     shown = format_value(share, Unit.PERCENT)
     return share is not None and shown != format_value(0.0, Unit.PERCENT)
-
-
-DOCUMENTS = (SHOW,)

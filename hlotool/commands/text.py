@@ -12,7 +12,7 @@ from hlotool.dump.read import display_name
 from hlotool.dump.text_kind import detect_kind
 from hlotool.errors import InputError, UsageError
 from hlotool.hlo.header_parser import list_computations
-from hlotool.table.names import suggest
+from hlotool.table.words import suggest
 from hlotool.text import Source
 
 _EXAMPLES = (
@@ -60,6 +60,3 @@ def _cut(source: Source, name: str) -> str:
         f"--computation: {display_name(source.name)} has no computation {wanted!r}; "
         f"{suggest(wanted, known)}"
     )
-
-
-DOCUMENTS = ()

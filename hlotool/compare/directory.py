@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hlotool.compare.answer import SideFacts
-from hlotool.compare.changes.figures import (
-    UNKNOWN,
-    by_path,
-    choose_peaks,
-    compare_metrics,
-    whole,
+from hlotool.compare.changes.figures import UNKNOWN, by_path, choose_peaks, compare_metrics, whole
+from hlotool.compare.changes.instructions import (
+    DELTA_BYTES,
+    LEFT,
+    RELATIVE_DELTA,
+    RIGHT,
+    sides,
+    subtract,
 )
-from hlotool.compare.changes.instructions import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT, sides
 from hlotool.compare.inputs import DiffSide
 from hlotool.compare.pairing import Pairing, Way
 from hlotool.compare.report import DiffReport
@@ -29,6 +30,7 @@ from hlotool.table import (
     WHOLE,
     DocumentSpec,
     RowList,
+    Unit,
     column,
     figure,
 )
@@ -41,6 +43,11 @@ _PEAKS: Final = sides(column, "peak", BYTES, "peak", hide_order=1)
 _FUSIONS: Final = sides(column, "fusions", COUNT, "fusions", hide_order=4)
 _ALONE: Final = sides(column, "instructions without a partner", COUNT, "only", hide_order=5)
 _UNKNOWN: Final = "whether a part of the {} time is unknown"
+
+
+def _difference(of: str, unit: Unit, heading: str, hide_order: int) -> Meta:
+    says = f"{of}, right minus left"
+    return column(says, unit, heading=heading, is_signed=True, hide_order=hide_order)
 
 
 class ModuleDiff(Struct, frozen=True):
@@ -72,32 +79,17 @@ class ModuleDiff(Struct, frozen=True):
     peak_delta_bytes: Annotated[int | None, DELTA_BYTES] = None
     peak_change: Annotated[float | None, RELATIVE_DELTA] = None
     wire_delta_bytes: Annotated[
-        int | None,
-        column(
-            "wire bytes per run, right minus left",
-            BYTES,
-            heading="Δ wire/run",
-            is_signed=True,
-            hide_order=3,
-        ),
+        int | None, _difference("wire bytes per run", BYTES, "Δ wire/run", hide_order=3)
     ] = None
     exposed_delta_bytes: Annotated[
-        int | None,
-        figure("bytes sent that no work hides, right minus left", BYTES, is_signed=True),
+        int | None, figure("bytes sent that no work hides, right minus left", BYTES, is_signed=True)
     ] = None
     exposed_delta_seconds: Annotated[
         float | None,
         figure("with --chip: time that no work hides, right minus left", SECONDS, is_signed=True),
     ] = None
     flops_delta: Annotated[
-        int | None,
-        column(
-            "flops per run, right minus left",
-            FLOPS,
-            heading="Δ flops/run",
-            is_signed=True,
-            hide_order=2,
-        ),
+        int | None, _difference("flops per run", FLOPS, "Δ flops/run", hide_order=2)
     ] = None
     time_change: Annotated[
         float | None,
@@ -138,9 +130,7 @@ MODULES: Final = RowList(
     limit=0,
 )
 DIFF_DIRECTORY: Final = DocumentSpec(
-    "diff-directory",
-    "what changed from one directory of programs to another",
-    row_lists=(MODULES,),
+    "diff-directory", "what changed from one directory of programs to another", row_lists=(MODULES,)
 )
 
 
@@ -163,7 +153,7 @@ def describe_pair(
     """Make the row of two modules that were compared."""
     metrics, time = by_path(report.metrics), report.time
     left, right, is_estimate = choose_peaks(metrics)
-    delta = None if left is None or right is None else right - left
+    delta = subtract(right, left)
     paths = [each.input.module_path or each.input.path for each in facts]
     exposed = metrics.get("collectives.exposed_seconds", UNKNOWN)
     row = ModuleDiff(

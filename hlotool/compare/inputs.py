@@ -9,27 +9,94 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.machine import Machine
+from hlotool.analysis.collectives.totals import KindRow
+from hlotool.analysis.measured import MEASURED
 from hlotool.compare.answer import SideFacts
-from hlotool.compare.saved import SavedFigures
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import parse_module_pattern, resolve_inputs
 from hlotool.dump.names import folder_below, short_path
 from hlotool.dump.read import relative_path
-from hlotool.dump.saved import SavedModule, make_key, read_saved
+from hlotool.dump.saved import SavedModule, SavedSummary, make_key, read_saved
 from hlotool.dump.stores import is_address
 from hlotool.errors import HlotoolError, NothingCheckedError
 from hlotool.hlo import Module
 from hlotool.hlo.attribute_values import drop_metadata
 from hlotool.program.load import input_paths, load_program, note_files
+from hlotool.program.metrics import METRICS
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.program.siblings import Flags, read_flags
-from hlotool.table import InputPaths
+from hlotool.table import InputPaths, Unit
+
+_FUSION_COUNT: Final = "fusions.fusion_count"
+# What is exposed goes by the machine; of another, nothing is known.
+_EXPOSED: Final = {"exposed_wire_bytes_per_run": None, "exposed_seconds": None}
+
+
+class SavedFigures(Struct, frozen=True):
+    """A summary, or one module of a baseline; figures it does not hold are None.
+
+    Times, and what is exposed, count only where they were estimated for the `machine` that is
+    asked about.
+    """
+
+    name: str
+    summary: SavedSummary
+    machine: Machine | None = None
+
+    def metric(self, path: str) -> object:
+        """Return a metric, None where the document does not hold it."""
+        block, _, name = path.rpartition(".")
+        record = self.summary.record(block)
+        is_time = METRICS[path].unit is Unit.SECONDS and block != MEASURED.name
+        is_of_machine = is_time or name in _EXPOSED
+        if is_of_machine and not self._is_for_machine(record):
+            return None
+        found = record.get(name)
+        return self._count_fusions() if found is None and path == _FUSION_COUNT else found
+
+    def bounds(self, path: str) -> tuple[bool, bool]:
+        """Say whether a metric is a lower and an upper bound."""
+        record = self.summary.record(path.rpartition(".")[0])
+        return record.get(METRICS[path].lower_flag) is True, record.get("is_upper_bound") is True
+
+    def knows_rows(self, path: str) -> bool:
+        """Say no: a saved document holds no rows that budgets could look at."""
+        del path
+        return False
+
+    def rows(self, path: str) -> Sequence[object]:
+        """Return nothing, for every list."""
+        del path
+        return ()
+
+    def kinds(self) -> tuple[KindRow, ...] | None:
+        """Return the collectives by kind, None where the document does not tell all of it."""
+        record = self.summary.record("collectives")
+        try:
+            rows = convert(record.get("by_kind"), tuple[KindRow, ...])
+            is_ours = self._is_for_machine(record)
+            return rows if is_ours else tuple(replace(row, **_EXPOSED) for row in rows)
+        except ValidationError:  # a figure is missing, or it is no number
+            return None
+
+    def _is_for_machine(self, record: Mapping[str, object]) -> bool:
+        """Whether a record was made for the machine that is asked about, or for none as well."""
+        return record.get("machine") == (None if self.machine is None else str(self.machine))
+
+    def _count_fusions(self) -> int | None:
+        """Return how many fusions run, which a summary counts among its opcodes."""
+        if self.summary.opcodes is None:
+            return None
+        counts = {row.opcode: row.executed_count for row in self.summary.opcodes}
+        return counts.get("fusion", 0)
+
 
 _FIRST_COMPUTATION: Final = re.compile(r"^(?:ENTRY\s|%)", re.MULTILINE)
 # What an instruction makes and how: `f32[8,128]{1,0} add(`; of a tuple the last element.
@@ -93,6 +160,12 @@ class DiffSide(Struct, frozen=True):
     def find_words(self) -> frozenset[str]:
         """Return the opcodes that its text holds."""
         return self.program.find_words() if self.program else frozenset()
+
+    def kinds(self) -> tuple[KindRow, ...] | None:
+        """Return its collectives by kind, None where they are unknown."""
+        if isinstance(self.figures, SavedFigures):
+            return self.figures.kinds()
+        return self.figures.collectives.totals.by_kind if self.figures.module else None
 
     def notes(self) -> tuple[str, ...]:
         """Say what of its files was not understood."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hlotool.compare.inputs import EQUAL, Candidate, Content, read_content
 from hlotool.errors import NothingCheckedError, UsageError
+from hlotool.table.sums import group_by
 from hlotool.table.words import list_some
 
 Way: TypeAlias = Literal[
@@ -209,12 +210,7 @@ class _Pairer:
 def _by_key(
     candidates: Iterable[Candidate], key: Callable[[Candidate], Hashable | None]
 ) -> dict[Hashable, list[Candidate]]:
-    found: dict[Hashable, list[Candidate]] = {}
-    for one in candidates:
-        name = key(one)
-        if name is not None:
-            found.setdefault(name, []).append(one)
-    return found
+    return {name: found for name, found in group_by(candidates, key).items() if name is not None}
 
 
 def _find_named(text: str, candidates: Sequence[Candidate], side: str) -> list[Candidate]:

@@ -416,19 +416,13 @@ def find_first(rows: Iterable[PassRow], respect: str) -> PassRow | None:
     return next((row for row in rows if respect in row.differs_in), None)
 
 
-def find_parting(rows: Sequence[PassRow]) -> PassesFacts:
-    """Say where two compilations part: the last dump before any difference, and the first after.
+def find_parting(rows: Sequence[PassRow]) -> tuple[PassRow | None, PassRow | None]:
+    """Return where two compilations part: the last dump before any difference, the first after.
 
     What only one of them ran is a difference as well.
     """
-    place = next((index for index, row in enumerate(rows) if row.differs_in), None)
-    last = rows[-1] if place is None else rows[place - 1] if place else None
-    first = None if place is None else rows[place]
-    return PassesFacts(
-        last.path if last else None,
-        first.path if first else None,
-        first.pass_name if first else None,
-    )
+    place = next((index for index, row in enumerate(rows) if row.differs_in), len(rows))
+    return (rows[place - 1] if place else None), (rows[place] if place < len(rows) else None)
 
 
 def count_opcodes(left: Snapshot, right: Snapshot) -> list[PassOpcodeRow]:

@@ -11,7 +11,7 @@ from hlotool.analysis.graph.backend import find_backend
 from hlotool.compare.causes.cause import Cause, Evidence, InputPair, Triage
 from hlotool.compare.causes.find import find_causes
 from hlotool.compare.changes import figures
-from hlotool.compare.changes.collectives import CollectiveChange, compare_collectives
+from hlotool.compare.changes.collectives import CollectiveChange, compare_collectives, compare_kinds
 from hlotool.compare.changes.fusions import FusionChange, compare_fusions
 from hlotool.compare.changes.header import FlagChange, HeaderChange, compare_flags, compare_headers
 from hlotool.compare.changes.instructions import (
@@ -28,10 +28,9 @@ from hlotool.compare.changes.memory import (
     compare_spaces,
 )
 from hlotool.compare.changes.reasons import Reasoner
-from hlotool.compare.inputs import DiffSide, level_sides
+from hlotool.compare.inputs import DiffSide, SavedFigures, level_sides
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.structure import Structure, compare_structure
-from hlotool.compare.saved import SavedFigures, compare_kinds, kinds_of
 
 BLOCKS: Final = ("memory", "collectives", "fusions", "instructions", "flags")
 
@@ -252,7 +251,7 @@ class _Comparison:
     def _collectives(self) -> tuple[CollectiveChange, ...]:
         left, right = self.left.figures, self.right.figures
         if isinstance(left, SavedFigures) or isinstance(right, SavedFigures):
-            here, there = kinds_of(left), kinds_of(right)
+            here, there = self.left.kinds(), self.right.kinds()
             if here is None or there is None:
                 self.missing.append("collectives")
                 return ()

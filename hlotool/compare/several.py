@@ -30,8 +30,7 @@ class SideFigure(Struct, frozen=True):
     metric: Annotated[str, column("the figure, as budgets name it")]
     side: Annotated[str, column("what the user calls the side")]
     figure: Annotated[
-        int | float | None,
-        column("the figure; null where the side does not know it", MEASURE),
+        int | float | None, column("the figure; null where the side does not know it", MEASURE)
     ]
     delta: Annotated[
         int | float | None,
@@ -116,10 +115,21 @@ def list_figures(
     """Put the figures of all sides in one list."""
     columns = [by_path(rows) for rows in compared]
     return [
-        _figure(rows[metric], side.label)
+        SideFigure(
+            metric,
+            side.label,
+            row.right,
+            row.delta,
+            row.relative_delta,
+            row.is_right_lower_bound,
+            row.is_right_upper_bound,
+            row.is_lower_bound,
+            row.is_upper_bound,
+            row.unit,
+        )
         for metric in dict.fromkeys(metric for rows in columns for metric in rows)
         for rows, side in zip(columns, facts, strict=True)
-        if metric in rows
+        if (row := rows.get(metric))
     ]
 
 
@@ -141,14 +151,6 @@ def list_links(sides: Iterable[DiffSide]) -> tuple[str, ...]:
     programs = [side.program for side in sides if side.program and side.program.module]
     times = [one.run_time for one in programs]
     return tuple(dict.fromkeys(link for time in times if time for link in time.links))
-
-
-def _figure(row: MetricRow, label: str) -> SideFigure:
-    return SideFigure(
-        row.metric, label, row.right, row.delta, row.relative_delta,
-        row.is_right_lower_bound, row.is_right_upper_bound,
-        row.is_lower_bound, row.is_upper_bound, row.unit,
-    )  # fmt: skip
 
 
 DIFF_SEVERAL: Final = DocumentSpec(
@@ -191,13 +193,7 @@ def _make_record(labels: Sequence[str]) -> type[Struct]:
     ]
     for number, label in enumerate(labels):
         flags = f"is_lower_{number}", f"is_upper_{number}"
-        value = column(
-            "the figure",
-            MEASURE,
-            heading=label,
-            lower_if=flags[0],
-            upper_if=flags[1],
-        )
+        value = column("the figure", MEASURE, heading=label, lower_if=flags[0], upper_if=flags[1])
         fields.append((f"side_{number}", Annotated[int | float | None, value], None))
         declare = column if number else figure
         change = declare(

@@ -24,6 +24,8 @@ from hlotool.table import (
     fields_of,
     figure,
 )
+from hlotool.table.expression.compile import compile_where, expect_row_words
+from hlotool.table.sums import group_by
 
 Ending: TypeAlias = Literal["removed", "goes on", "no match"]
 
@@ -121,8 +123,6 @@ class Tracer:
 
     def __init__(self, expression: str) -> None:
         """Raise QueryError where the expression is none, or names what no instruction has."""
-        from hlotool.table.expression.where import compile_where  # noqa: PLC0415  slow to import
-
         self.expression = expression
         self._holds: Callable[[object], bool] = compile_where(
             expression, fields_of(Traced), "--trace"
@@ -178,8 +178,6 @@ class Tracer:
 
     def expect_words(self) -> None:
         """Raise QueryError where the expression names an opcode that nobody knows or uses."""
-        from hlotool.table.expression.where import expect_row_words  # noqa: PLC0415  the same
-
         fields = fields_of(Traced)
         expect_row_words(self.expression, fields, (), lambda: self._opcodes, "--trace")
 
@@ -241,9 +239,7 @@ def _match_forms(
         lambda one: (one.metadata().op_name, len(one.operands)),
     )
     for key_of in keys:
-        choices: dict[object, list[Instruction]] = {}
-        for one in new:
-            choices.setdefault((family(one), key_of(one)), []).append(one)
+        choices = group_by(new, lambda one, key_of=key_of: (family(one), key_of(one)))  # type: ignore[misc]
         for one in left:
             alike = choices.get((family(one), key_of(one)), [])
             if alike and _goes_on(one, alike[0]):
@@ -267,7 +263,7 @@ def _match_renamed(
     Of a kind are instructions of one computation, opcode, shape and op_name; without an op_name
     nothing tells.
     """
-    left, choices = _by_kind(removed), _by_kind(added)
+    left, choices = group_by(removed, _find_kind), group_by(added, _find_kind)
     return {
         ones[0]: choices[kind][0]
         for kind, ones in left.items()
@@ -275,9 +271,5 @@ def _match_renamed(
     }
 
 
-def _by_kind(instructions: Iterable[Instruction]) -> dict[object, list[Instruction]]:
-    found: dict[object, list[Instruction]] = {}
-    for one in instructions:
-        key = one.computation.name, one.opcode, str(one.shape), one.metadata().op_name
-        found.setdefault(key, []).append(one)
-    return found
+def _find_kind(one: Instruction) -> object:
+    return one.computation.name, one.opcode, str(one.shape), one.metadata().op_name

@@ -146,6 +146,7 @@ def list_zip(file: BinaryIO) -> Iterator[Member]:
     except _ZIP_ERRORS as error:
         raise OSError("the zip archive is damaged or cut off") from error
     for info in archive.infolist():
+        # Who packed on Unix has put the mode there, in the upper half; others 0, which is no link.
         if not info.is_dir() and (info.external_attr >> 16) & _KIND != _LINK:
             yield Member(info.filename, info.file_size, partial(_open_zipped, archive, info))
 
@@ -184,8 +185,10 @@ class _GuardedMember:
 def list_tar(file: BinaryIO) -> Iterator[Member]:
     """Yield the regular files of a plain tar; raise OSError for one that is damaged."""
     try:
+        # `r:`, as `r` would look for compression, and undo it without a limit.
         archive = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115  stays
         while (info := archive.next()) is not None:
+            # Of a sparse member a few bytes stand for any number of zeros.
             if info.isreg() and not info.issparse():
                 yield Member(info.name, info.size, partial(_open_tarred, archive, info))
     except _TAR_ERRORS as error:
@@ -199,6 +202,7 @@ def list_packed_tar(data: bytes, name: str) -> Iterator[Member]:
     try:
         archive = tarfile.open(fileobj=cast("BinaryIO", stream), mode="r|")  # noqa: SIM115
         while True:
+            # tarfile reads a long name, or a table of pax, whole, however long it says that it is.
             stream.left_bytes = _MAX_HEADER_BYTES
             info = archive.next()
             if info is None:

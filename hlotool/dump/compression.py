@@ -1,8 +1,12 @@
-"""Bytes that are no text: compression is undone, told by the first bytes and not by the name.
+"""Bytes that are no text: compression is undone, other binary files are told apart by kind.
 
-gzip, bzip2, xz and zstd are read. Other binary files are told apart to say what they are. A few
-compressed bytes can stand for any amount, so what begins as nothing that is read is not unpacked to
-its end.
+Told by the first bytes and not by the name, as downloads and pipes lose their names. gzip, bzip2,
+xz and zstd are read: `decompress` unpacks a whole file, `read_decompressed` its beginning, and
+`unpack_blocks` a compressed tar piece by piece. `find_binary_kind` says what anything else is.
+
+A few compressed bytes can stand for any amount, so what begins as nothing that hlotool reads is not
+unpacked to its end. A new format needs a `_Format`, its mark in `_COMPRESSIONS`, and a decompressor
+that takes a file in pieces, so that this can be seen early.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ _BINARY: Final = {
     b"PK\x03\x04": f"a zip archive{_UNPACK}",
     b"7z\xbc\xaf\x27\x1c": f"a 7z archive{_UNPACK}",
     b"\x04\x22\x4d\x18": f"compressed with lz4{_OTHERWISE}",
-    **dict.fromkeys(_COMPRESSIONS, "compressed twice; unpack it once"),
+    **dict.fromkeys(_COMPRESSIONS, "compressed twice; unpack it once"),  # asked of unpacked bytes
     b"\x7fELF": f"machine code (ELF){_NO_TEXT}",
     b"BC\xc0\xde": f"LLVM bitcode{_NO_TEXT}",
     b"ML\xefR": f"MLIR bytecode{_NO_TEXT}",
@@ -44,68 +48,10 @@ _BINARY: Final = {
     b"\x89PNG": f"a picture{_NO_TEXT}",
     b"%PDF": f"a PDF document{_NO_TEXT}",
 }
-_FIRST_BLOCK_BYTES: Final = 1 << 10
+_FIRST_BLOCK_BYTES: Final = 1 << 10  # of which gzip makes 1 MiB at most, and others more
 _LAST_BLOCK_BYTES: Final = 1 << 20
 TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
 _ZEROS: Final = re.compile(rb"\x00*+")
-
-
-def refuse_binary(data: bytes, name: str) -> None:
-    """Raise InputError for binary content, with what it is."""
-    what = find_binary_kind(data)
-    if what is not None:
-        raise InputError(f"{name}: this is {what}.", *[HOW_TO_DUMP] * what.endswith(_NO_TEXT))
-
-
-def is_tar(data: bytes) -> bool:
-    """Whether bytes begin as a tar archive does: with its mark behind the first name."""
-    return data.startswith(b"ustar", 257)
-
-
-def is_worth_reading(beginning: bytes) -> bool:
-    """Whether what begins so is read to its end: what may be text, a proto, or a profile."""
-    return find_binary_kind(beginning) is None or is_profile(beginning)
-
-
-def find_binary_kind(data: bytes) -> str | None:
-    """Say what binary content this is, as the end of "this is …."; None if it may be text.
-
-    None as well if it is a proto of which a text can be made. A NUL byte is what makes
-    anything else binary: no text dump holds one, but UTF-16 with its mark.
-    """
-    if data.startswith(UTF16_MARKS):
-        return None
-    for magic, what in _BINARY.items():
-        if data.startswith(magic):
-            return what
-    if is_tar(data):
-        return f"a tar archive{_UNPACK}"
-    if is_profile(data):
-        return "a profile of runs, which is no part of a dump; give it alone"
-    if b"\x00" not in data or find_proto_head(data) is not None or is_usage_report(data):
-        return None
-    return f"a binary file{_NO_TEXT}"
-
-
-class _Decompressor(Protocol):
-    """What unpacks one member of a file: zlib's, lzma's and zstandard's have this form."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: memoryview, /) -> bytes: ...
-
-
-def find_compression(data: bytes) -> bytes | None:
-    """Return the first bytes that tell how data is compressed, None if it is not."""
-    return next((each for each in _COMPRESSIONS if data.startswith(each)), None)
-
-
-def unpack_blocks(data: bytes, name: str) -> Iterator[bytes]:
-    """Yield what compressed data holds, in blocks."""
-    magic = find_compression(data)
-    return _unpack(data, _choose_format(magic, name)) if magic else iter((data,))
 
 
 def decompress(data: bytes, name: str) -> bytes:
@@ -119,16 +65,16 @@ def decompress(data: bytes, name: str) -> bytes:
     if magic is None:
         return data
     blocks: list[bytes] = []
-    size, is_text = 0, False
+    size, is_known = 0, False
     try:
         for block in _unpack(data, _choose_format(magic, name)):
             blocks.append(block)
             size += len(block)
-            if not is_text and size >= TELLING_BYTES:
+            if not is_known and size >= TELLING_BYTES:
                 beginning = b"".join(blocks)
                 if not is_worth_reading(beginning):
                     return beginning
-                is_text = True
+                is_known = True
         return b"".join(blocks)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
@@ -157,6 +103,60 @@ def read_decompressed(file: BinaryIO, limit_bytes: int, name: str) -> bytes:
     return b"".join(blocks)[:limit_bytes]
 
 
+def unpack_blocks(data: bytes, name: str) -> Iterator[bytes]:
+    """Yield what compressed data holds, in blocks; other data is one block.
+
+    Raises the errors that `describe_error` makes sentences of.
+    """
+    magic = find_compression(data)
+    return _unpack(data, _choose_format(magic, name)) if magic else iter((data,))
+
+
+def find_compression(data: bytes) -> bytes | None:
+    """Return the first bytes that tell how data is compressed, None if it is not."""
+    return next((each for each in _COMPRESSIONS if data.startswith(each)), None)
+
+
+def refuse_binary(data: bytes, name: str) -> None:
+    """Raise InputError for binary content, with what it is."""
+    what = find_binary_kind(data)
+    if what is not None:
+        raise InputError(f"{name}: this is {what}.", *[HOW_TO_DUMP] * what.endswith(_NO_TEXT))
+
+
+def is_tar(data: bytes) -> bool:
+    """Whether bytes begin as a tar archive does: with its mark behind the first name."""
+    return data.startswith(b"ustar", 257)
+
+
+def is_worth_reading(beginning: bytes) -> bool:
+    """Whether what begins so is read to its end: what may be text, a proto, or a profile.
+
+    A profile is binary to whoever wants a text of it, and read by `profile` all the same.
+    """
+    return find_binary_kind(beginning) is None or is_profile(beginning)
+
+
+def find_binary_kind(data: bytes) -> str | None:
+    """Say what binary content this is, as the end of "this is …."; None if it may be text.
+
+    None as well if it is a proto of which a text can be made. A NUL byte is what makes
+    anything else binary: no text dump holds one, but UTF-16 with its mark.
+    """
+    if data.startswith(UTF16_MARKS):
+        return None
+    for magic, what in _BINARY.items():
+        if data.startswith(magic):
+            return what
+    if is_tar(data):
+        return f"a tar archive{_UNPACK}"
+    if is_profile(data):
+        return "a profile of runs, which is no part of a dump; give it alone"
+    if b"\x00" not in data or find_proto_head(data) is not None or is_usage_report(data):
+        return None
+    return f"a binary file{_NO_TEXT}"
+
+
 def describe_error(error: Exception) -> str:
     """Turn an error of reading or unpacking into a sentence."""
     if isinstance(error, FileNotFoundError):
@@ -165,7 +165,7 @@ def describe_error(error: Exception) -> str:
         return "the file may not be read (permission denied)."
     if isinstance(error, IsADirectoryError):
         return "this is a directory."
-    if isinstance(error, EOFError) or "ended before" in str(error):
+    if isinstance(error, EOFError):
         return "the compressed file is cut off; it was not copied or written to its end."
     if isinstance(error, zlib.error):
         return f"the compressed data is damaged ({error})."
@@ -175,8 +175,9 @@ def describe_error(error: Exception) -> str:
 def _unpack(data: bytes, form: _Format) -> Iterator[bytes]:
     """Unpack all members of a file; zeros after a member are padding.
 
-    Reads in blocks that start small and grow, so that a file of many members takes linear
-    time, however small they are: what was read beyond a member's end is copied.
+    Reads in blocks that start small and grow, so that a file of many members takes linear time,
+    however small they are: a decompressor copies what it was given beyond its member's end
+    (`unused_data`). bgzip and `cat a.gz b.gz` make such files.
     """
     view, position = memoryview(data), 0
     while data.startswith(form.magic, position):
@@ -194,6 +195,16 @@ def _unpack(data: bytes, form: _Format) -> Iterator[bytes]:
         raise OSError(f"{len(data) - position} bytes of something else follow the compressed data")
 
 
+class _Decompressor(Protocol):
+    """What unpacks one member of a file: zlib's, lzma's and zstandard's have this form."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: memoryview, /) -> bytes: ...
+
+
 class _Format(Struct, frozen=True):
     """A way of compression: what unpacks one member of a file, and what that raises."""
 
@@ -202,7 +213,7 @@ class _Format(Struct, frozen=True):
     error: type[Exception] = zlib.error
 
     def feed(self, member: _Decompressor, data: memoryview) -> bytes:
-        """Unpack the next part of a member; its errors are those of gzip."""
+        """Unpack the next part of a member; whatever the format, its error is a zlib.error."""
         try:
             return member.decompress(data)
         except self.error as error:

@@ -37,10 +37,9 @@ from hlotool.dump.read import (
 from hlotool.dump.stores import Entry
 from hlotool.dump.text_kind import HOW_TO_DUMP, TextKind, detect_kind
 from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
-from hlotool.pattern import Pattern
 from hlotool.proto.kind import PROFILE_ENDING, PROTO_ENDING, holds_assignment, is_proto_readable
 from hlotool.table.words import list_some
-from hlotool.text import Source
+from hlotool.text import Pattern, Source
 
 Found = tuple[tuple[DumpedProgram, ...], tuple[str, ...]]  # programs, and notes
 

@@ -24,7 +24,7 @@ from hlotool.dump.read import (
 )
 from hlotool.dump.text_kind import TextKind, detect_kind, refuse_kind
 from hlotool.errors import InputError
-from hlotool.hlo.measurement import Measurement
+from hlotool.hlo.values import Measurement
 from hlotool.text import DeviceCounts, Source
 
 StageChoice: TypeAlias = Literal["before", "after", "all"]  # the texts --stage asks for

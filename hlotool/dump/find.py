@@ -49,10 +49,8 @@ from hlotool.errors import (
     NothingCheckedError,
     UsageError,
 )
-from hlotool.oom.wordings import holds_message
-from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.proto.kind import is_profile, is_proto_readable, write_field
-from hlotool.text import DeviceCounts, Source
+from hlotool.text import DeviceCounts, Pattern, PatternError, Source, parse_pattern
 
 # What may be a log, or a line of one.
 _LOGS: Final = (TextKind.OUT_OF_MEMORY, TextKind.STREAM, TextKind.JSON)
@@ -96,6 +94,7 @@ def resolve_inputs(
     none, UsageError for a bad pattern or for files named by hand beside a directory.
     """
     wanted = _Wanted(stage, parse_module_pattern(module_pattern), named or NamedFiles())
+    # Nobody can read a pipe again: whatever it turns out to be, that is told from these bytes.
     content = read_bytes(path) if is_read_once(path) else None
     root = find_root(path) if content is None else find_root_in(content, display_name(path))
     if root is not None:
@@ -131,6 +130,8 @@ def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> T
         if detection.kind is TextKind.MODULE:  # a dump holds nothing else and is not looked through
             found = split_modules(source, detection)
             may_be = bool(found.before_count or found.behind_count)
+        from hlotool.oom.wordings import holds_message  # noqa: PLC0415  most texts are dumps
+
         if may_be and holds_message(source.text):
             return TextKind.OUT_OF_MEMORY
     is_report = detection.kind is TextKind.MEMORY_REPORT and TextKind.MEMORY_REPORT in also
@@ -139,6 +140,7 @@ def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> T
 
 def _find_beside(path: str, error: HlotoolError, wanted: _Wanted) -> Inputs | None:
     """Return what the nearest text beside a refused file leads to, None where there is none."""
+    # Only what was wrong: what to give instead was found.
     refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").partition(";")[0].rstrip(".")
     for beside in list_beside(path, with_protos=True):
         try:

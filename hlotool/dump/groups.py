@@ -342,6 +342,7 @@ def _may_divide(whole: str, part: str, devices: int | None) -> bool:
         return True
     if not (_NUMBER.fullmatch(whole) and _NUMBER.fullmatch(part)) or int(part) == 0:
         return False
+    # Of 10 in 4 parts each has 3, as XLA pads to equal parts; 6 is a part of no number of them.
     shards = -(-int(whole) // int(part))
     return 1 < shards <= (devices or shards) and -(-int(whole) // shards) == int(part)
 
@@ -407,7 +408,7 @@ def _make_program(group: FileGroup) -> DumpedProgram:
 def _lend_counts(group: FileGroup) -> None:
     """Let protos take the devices that they do not count from a text of the same module."""
     texts = [each for each in group.texts if not each.name.is_proto and each.head.name]
-    known = {each.head.name: each.head for each in reversed(texts)}
+    known = {each.head.name: each.head for each in reversed(texts)}  # of equal names the first
     for place, one in enumerate(group.texts):
         head = known.get(one.head.name)
         if one.name.is_proto and head is not None:
@@ -449,6 +450,7 @@ def adopt_buffers(groups: list[FileGroup]) -> tuple[list[FileGroup], tuple[str, 
         if len(found) != 1:
             continue
         home, text = found[0]
+        # A module has one assignment: what fits two is the first's, and the second stays alone.
         home.companions[text.name.suffix, TextKind.ALLOCATIONS] = file
         homes.remove(home)
         gone.add(id(orphan))

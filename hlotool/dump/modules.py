@@ -222,9 +222,7 @@ def read_module_head(text: str, begin: int = 0, *, with_signature: bool = True) 
     )
 
 
-def _read_signature(
-    line: str,
-) -> tuple[tuple[ArrayText, ...] | None, tuple[ArrayText, ...] | None]:
+def _read_signature(line: str) -> tuple[tuple[ArrayText, ...] | None, tuple[ArrayText, ...] | None]:
     """Return the arrays of `entry_computation_layout={(...)->...}`, without layouts."""
     start = _LAYOUT.search(line)
     if start is None:
@@ -273,6 +271,7 @@ def split_stream(source: Source) -> tuple[StreamSection, ...]:
     sections: list[StreamSection] = []
     copies: Counter[str] = Counter()
     name, start = "", 0
+    # The last mark is none of the stream's: it ends a section that has no end.
     for edge, mark_name, begin, end in (*marks, ("", "", len(text) + 1, 0)):
         if name and (edge != "End" or mark_name == name):
             part = text[start : begin - 1]  # XLA adds a newline before the end mark

@@ -28,6 +28,7 @@ class Stage(Enum):
     AFTER = "after"  # after_optimizations and, on TPU, its neighbours
 
 
+# Microseconds since 1970, of --xla_dump_include_timestamp. Shorter numbers somebody else put there.
 _TIMESTAMP: Final = re.compile(r"(?:^|[._\-])[0-9]{13,}\Z")
 # Which of several texts after optimization stands for the program, best first, where no
 # buffer assignment names one: the last that is scheduled and has its memory spaces.
@@ -91,6 +92,7 @@ _ENDINGS: Final[dict[str, TextKind | None]] = {
 OPTIONS: Final = ".debug_options"
 _START: Final = re.compile(r"(?:(?P<prefix>[0-9]+)\.)?module_(?P<number>[0-9]{4,18})\.")
 _LATE_START: Final = re.compile(r"(?P<prefix>.*)[._\-]module_(?P<number>[0-9]{4,18})\.", re.DOTALL)
+# As short as can be: a target may hold a dot, as `sm_9.0a_gpu`, and is no part of the name.
 _NAME: Final = r"(?:(?P<name>.+?)\.)??"
 _TARGET: Final = r"(?:(?:sm_[0-9]+(?:\.[0-9]+)?[a-z]?|gfx[^.]+|[^._]+)_)?(?:[^._]+_)?"
 _BETWEEN_PASSES: Final = re.compile(
@@ -99,8 +101,7 @@ _BETWEEN_PASSES: Final = re.compile(
     re.DOTALL,
 )
 _DURING_PASS: Final = re.compile(
-    r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]+)\.(?P<after>[^.]+)",
-    re.DOTALL,
+    r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]+)\.(?P<after>[^.]+)", re.DOTALL
 )
 _FIXED: Final = re.compile(
     rf"{_NAME}(?P<suffix>before_optimizations"

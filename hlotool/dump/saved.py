@@ -16,8 +16,8 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, ValidationError, convert
 
 from hlotool.errors import InputError
-from hlotool.table.quantity import LARGEST_FIGURE
 from hlotool.table.renamed import update_keys
+from hlotool.table.units import LARGEST_FIGURE
 from hlotool.text import Source
 
 SUMMARY_SCHEMA: Final = "hlotool/summary/v2"
@@ -30,17 +30,11 @@ _SHOWN: Final = 20  # characters of a number that is refused
 
 Record: TypeAlias = dict[str, object]  # figures by name, and lists that are no figures
 
-# Where a summary holds the record of each block of metrics.
-_PLACES: Final = {
+# Where a summary holds the record of a block of metrics that is not called as its place.
+_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "buffers": ("memory", "totals"),
     "buffers.estimated": ("memory", "estimated"),
-    "collectives": ("collectives",),
     "collectives.host": ("host",),
-    "cost": ("cost",),
-    "measured": ("measured",),
-    "module": ("module",),
-    "fusions": ("fusions",),
-    "run_time": ("run_time",),
 }
 
 
@@ -74,7 +68,7 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
     def record(self, block: str) -> Mapping[str, object]:
         """Return the record of a block of metrics such as `buffers`, empty if it is not there."""
         found: object = self
-        for key in _PLACES[block]:
+        for key in _PLACES.get(block, (block,)):
             found = getattr(found, key, None)
         return found if isinstance(found, dict) else {}
 
@@ -133,9 +127,7 @@ class DirectoryDocument(Struct, frozen=True, tag_field="schema", tag=DIRECTORY_S
         names = Counter(row.module for row in rows)
         return tuple(
             SavedModule(
-                row.module,
-                make_summary(row.figures()),
-                row.place if names[row.module] > 1 else "",
+                row.module, make_summary(row.figures()), row.place if names[row.module] > 1 else ""
             )
             for row in rows
         )
@@ -221,7 +213,7 @@ def make_summary(figures: Mapping[str, object]) -> SavedSummary:
     for path, value in figures.items():
         block, _, name = path.rpartition(".")
         inner: Any = made
-        for key in _PLACES[block]:
+        for key in _PLACES.get(block, (block,)):
             inner = inner.setdefault(key, {})
         inner[name] = value
     return convert(made, SavedSummary)

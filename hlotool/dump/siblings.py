@@ -172,6 +172,7 @@ def find_debug_options(path: str) -> DumpFile | None:
         return None
     module = f"module_{name.number:04d}"
     full = name.stem.removesuffix(name.suffix).removesuffix(".")
+    # With a prefix that a copy was given; as XLA names it; and so for a name that is too long.
     bases = (full, full[full.find(module) :], module)
     paths = [os.path.join(directory, f"{base}{OPTIONS}") for base in bases]
     return _find_first(paths, TextKind.DEBUG_OPTIONS)

@@ -121,7 +121,7 @@ def is_pipe(path: str) -> bool:
         return False
 
 
-_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+\-]{1,30}(?:::[^/]*)?://", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-]{1,30}(?:::[^/]*)?://")
 _PAGES: Final = re.compile(r"https?://", re.IGNORECASE)
 _HTML: Final = re.compile(rb"\s*+<(?:!doctype\s++html|html)", re.IGNORECASE)
 _TALKATIVE: Final = ("fsspec", "gcsfs", "s3fs")  # what fails is raised as well
@@ -142,6 +142,7 @@ class RemoteStore(Store):
 
     def is_directory(self, path: str) -> bool:
         """Whether files stand below an address; of a web server, whether it lists any."""
+        # A web server has no directories, but pages whose links may be a list of files.
         if _PAGES.match(path):
             return _HTML.match(self.read(path)) is not None and bool(self._find_listing(path))
         system, inside = self._resolve(path)
@@ -152,6 +153,7 @@ class RemoteStore(Store):
 
     def find_size(self, path: str) -> int | None:
         """Return the size of a file that stands in a directory which can be listed."""
+        # A listing tells of all names that a sibling may have, for the time of one question.
         folder, _, name = path.rpartition("/")
         for entry in self._find_listing(folder) or ():
             if entry.name == name and not entry.is_directory:

@@ -8,7 +8,7 @@ module or on every one. What is not read is refused in a sentence that says what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Final
 
@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from hlotool.errors import InputError
 from hlotool.hlo.scanner import NAME
-from hlotool.oom.wordings import holds_message
 
 
 class TextKind(Enum):
@@ -72,12 +71,9 @@ _COMPUTATION: Final = rf"""
 """
 
 
-def _make_table(*rows: tuple[TextKind, str]) -> tuple[tuple[TextKind, re.Pattern[str]], ...]:
-    return tuple((kind, re.compile(text, re.VERBOSE)) for kind, text in rows)
-
-
-# Tried in this order at the first word. Grammar in the regular expressions.
-_OURS: Final = _make_table(
+# Tried in this order at the first word, and compiled then: nearly every text is a module.
+# Grammar in the regular expressions.
+_OURS: Final = (
     (TextKind.MODULE, r"HloModule(?=[\s,])"),
     (TextKind.ALLOCATIONS, r"BufferAssignment:\s|allocation\ \d++:\ size"),
     (
@@ -90,7 +86,7 @@ _OURS: Final = _make_table(
     (TextKind.MODULE, _COMPUTATION),
     (TextKind.MODULE, _INSTRUCTION),
 )
-_FOREIGN: Final = _make_table(
+_FOREIGN: Final = (
     (TextKind.EMPTY, r"\Z"),
     (
         TextKind.MLIR,
@@ -130,7 +126,7 @@ def detect_kind(text: str) -> Detection:
     """
     first = _FIRST_WORD.match(text)
     begin = first.end() if first else 0
-    kind = next((kind for kind, each in _OURS if each.match(text, begin)), None)
+    kind = _find_first(_OURS, text, begin)
     if kind is TextKind.ALLOCATIONS and any(text.find(m, begin) >= 0 for m in _VALUES_BEHIND):
         return Detection(TextKind.BUFFERS, begin)
     if kind is not None:
@@ -139,30 +135,32 @@ def detect_kind(text: str) -> Detection:
         return Detection(TextKind.STREAM, mark.start(), mark.start() > begin)
     if heading := next(list_headings(text), None):
         return Detection(TextKind.MODULE, heading.position, has_preamble=True)
-    foreign = next((k for k, each in _FOREIGN if each.match(text, begin)), TextKind.UNKNOWN)
+    foreign = _find_first(_FOREIGN, text, begin) or TextKind.UNKNOWN
     if foreign is TextKind.JSON and _SCHEMA.search(text, begin):
         return Detection(TextKind.DOCUMENT, begin)
+    from hlotool.oom.wordings import holds_message  # noqa: PLC0415  most texts are none of these
+
     if foreign is not TextKind.JSON and holds_message(text):
         return Detection(TextKind.OUT_OF_MEMORY, begin)
     return Detection(foreign, begin)
 
 
+def _find_first(table: Iterable[tuple[TextKind, str]], text: str, begin: int) -> TextKind | None:
+    found = (kind for kind, each in table if re.compile(each, re.VERBOSE).match(text, begin))
+    return next(found, None)
+
+
 _WORD: Final = "HloModule"
 _LONGEST_PREFIX: Final = 200
 # Strings on one line and comments are passed over; a `/*` that is not closed before the next
-# one is a path.
-_TOKEN: Final = re.compile(
-    rf'"(?:[^"\\\n]++|\\.)*+"|//[^\n]*+|/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/|{_WORD}'
-)
+# one is a path. Compiled when met, as the tables above are.
+_TOKEN: Final = rf'"(?:[^"\\\n]++|\\.)*+"|//[^\n]*+|/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/|{_WORD}'
 _NO_PREFIX: Final = re.compile(r"""["'`]|/\*""")  # of a log: a string or a comment
-_HEADER: Final = re.compile(
-    rf"{_WORD}[ ]++%?+{NAME}[ ]*+(?:(?P<more>,\s*+[a-z_]++=)[^\n]*+|(?=\n|\Z))"
-)
+_HEADER: Final = rf"{_WORD}[ ]++%?+{NAME}[ ]*+(?:(?P<more>,\s*+[a-z_]++=)[^\n]*+|(?=\n|\Z))"
 # What stands behind a header: an index table, or the first line of a computation.
-_BEGINS: Final = re.compile(
-    rf"[ \t]*+(?:(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$"
-    rf"|(?:ENTRY[ ]++)?+(?:%?+{NAME}[ ]*+)?+(?:\([^\n]*)?\{{)",
-    re.MULTILINE,
+_BEGINS: Final = (
+    r"(?m)[ \t]*+(?:(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$"
+    rf"|(?:ENTRY[ ]++)?+(?:%?+{NAME}[ ]*+)?+(?:\([^\n]*)?\{{)"
 )
 _EMPTY: Final = re.compile(r"[ \t]*+(?://[^\n]*+)?+(?:\n|\Z)")
 
@@ -183,7 +181,7 @@ def list_headings(text: str) -> Iterator[Heading]:
     """
     if _WORD not in text:
         return
-    for token in _TOKEN.finditer(text):
+    for token in re.finditer(_TOKEN, text):
         position = token.start()
         if token.group() != _WORD:
             continue
@@ -192,7 +190,7 @@ def list_headings(text: str) -> Iterator[Heading]:
         if line_start == 0 and begin > 0:
             continue
         prefix = text[line_start:position]
-        header = _HEADER.match(text, position)
+        header = re.compile(_HEADER).match(text, position)
         if header and not prefix.strip():
             yield Heading(position)
         elif header and not _NO_PREFIX.search(prefix) and _begins_below(text, header, prefix):
@@ -206,7 +204,7 @@ def _begins_below(text: str, header: re.Match[str], prefix: str) -> bool:
         begin = own.end_in(text, start)
         empty = _EMPTY.match(text, begin)
         if empty is None:
-            return _BEGINS.match(text, begin) is not None
+            return re.compile(_BEGINS).match(text, begin) is not None
         start = empty.end()
     return header["more"] is not None
 

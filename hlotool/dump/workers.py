@@ -1,9 +1,14 @@
 """One function applied to many inputs, and what becomes of one that fails.
 
-The work of a large dump directory is parsing, which holds Python's lock; so processes, not
-threads. Only inputs and results are sent between them, never a text or a module. The processes are
-a pool of `concurrent.futures`, as any executor of the caller's is: a pool of this machine, Dask's,
-MPI's. That machinery is imported late: it costs more than reading a small dump.
+`map_inputs` is all that most need. The work of a large dump directory is parsing, which holds
+Python's lock; so processes, not threads. Only inputs and results are sent between them, never a
+text or a module. The processes are a pool of `concurrent.futures`, as any executor of the caller's
+is: a pool of this machine, Dask's, MPI's. That machinery is imported late: it costs more than
+reading a small dump.
+
+What a change must keep: an input that fails, or kills its process, costs its own result and no
+other; no process outlives this one, however this one ends; Ctrl-C ends all without a traceback.
+tests/test_inputs_workers.py and tests/test_interrupt.py kill processes to see it.
 """
 
 from __future__ import annotations
@@ -36,11 +41,11 @@ MIN_PARALLEL_BYTES: Final = 1 << 20
 # Small inputs are sent together, but not all of them; what is lost with a process stays little.
 _CHUNKS_PER_WORKER: Final = 8
 _MOST_TOGETHER_BYTES: Final = 4 << 20
-_PATIENCE_SECONDS: Final = 10
-_MOST_WORDS: Final = 300  # characters of what an executor says
-_KILLED_WORKER: Final = "KilledWorker"  # Dask's error
-_THREAD_LOOKS: Final = 20
-_CAN_HOLD: Final = hasattr(signal, "pthread_sigmask")  # not on Windows
+_DASK_TIMEOUT_SECONDS: Final = 10
+_LONGEST_MESSAGE: Final = 300  # characters of what an executor says
+_KILLED_WORKER: Final = "KilledWorker"  # Dask's error, known by its name: Dask may not be installed
+_MOST_LOOKS: Final = 20  # a millisecond apart, for a thread that is about to end
+_HAS_SIGNAL_MASK: Final = hasattr(signal, "pthread_sigmask")  # not on Windows
 
 
 class Sized(Protocol):
@@ -134,6 +139,7 @@ class Work(Struct, Generic[Item, Result], eq=False):
         alone: deque[Task] = deque()
         if processes:
             context = choose_context()
+            # Where no process can be started, what is left goes on below, in this one.
             with suppress(_NoProcessError):
                 while tasks or alone:
                     if alone:
@@ -154,7 +160,7 @@ class Work(Struct, Generic[Item, Result], eq=False):
         lost: list[int] = []
         with _open_pool(context, processes) as pool:
             # No more at once than there are processes: what waits in the pool would be lost too.
-            for task, error in self._do(pool, tasks, at_once=processes):
+            for task, error in self._run_tasks(pool, tasks, at_once=processes):
                 if not isinstance(error, BrokenExecutor):
                     raise error
                 lost += task
@@ -171,11 +177,11 @@ class Work(Struct, Generic[Item, Result], eq=False):
         tasks: deque[Task] = deque([number] for number in _order_by_size(self.items))
         again: deque[Task] = deque()
         for sent, at_once in ((tasks, len(self.items)), (again, 1)):
-            for task, error in self._do(executor, sent, at_once=at_once):
+            for task, error in self._run_tasks(executor, sent, at_once=at_once):
                 if isinstance(error, BrokenExecutor):
                     continue
                 (number,) = task
-                said = str(error).partition("\n")[0][:_MOST_WORDS]
+                said = str(error).partition("\n")[0][:_LONGEST_MESSAGE]
                 why = f"{type(error).__name__}: {said}" if said else type(error).__name__
                 failure = Failure(f"the executor gave this up: {why}", 3)
                 self.found[number] = failure
@@ -185,7 +191,7 @@ class Work(Struct, Generic[Item, Result], eq=False):
                     self.report(self.items[number], failure)
         return [self.found.get(number, _DIED) for number in range(len(self.items))]
 
-    def _do(
+    def _run_tasks(
         self, executor: Executor, tasks: deque[Task], *, at_once: int
     ) -> list[tuple[Task, Exception]]:
         """Let an executor do tasks; return those that it did not finish, and its errors.
@@ -299,15 +305,17 @@ def _open_pool(context: Context, processes: int) -> Iterator[Executor]:
     try:
         theirs, ours = context.Pipe(duplex=False)
         pool = ProcessPoolExecutor(processes, context, _begin_worker, (theirs, ours))
-    except (OSError, NotImplementedError) as error:
+    except (OSError, NotImplementedError) as error:  # the latter on a system without semaphores
         raise _NoProcessError from error
     try:
         try:
+            # A pool starts processes when work comes. Here they start while Ctrl-C is held, and
+            # that all of them answer shows that they could be started.
             with _interrupt_held():
                 started = [pool.submit(os.getpid) for _ in range(processes)]
             for each in started:
                 each.result()
-        except (OSError, RuntimeError) as error:  # BrokenExecutor is a RuntimeError
+        except (OSError, RuntimeError) as error:  # BrokenExecutor is one of these
             raise _NoProcessError from error
         yield pool
     finally:
@@ -334,7 +342,7 @@ def _can_fork() -> bool:
     """
     if sys.platform != "linux":
         return False
-    for _ in range(_THREAD_LOOKS):
+    for _ in range(_MOST_LOOKS):
         try:
             if len(os.listdir("/proc/self/task")) == 1:
                 return True
@@ -348,8 +356,11 @@ def _can_fork() -> bool:
 
 @contextmanager
 def _interrupt_held() -> Iterator[None]:
-    """Hold Ctrl-C back; processes that start meanwhile inherit that."""
-    if not _CAN_HOLD:
+    """Hold Ctrl-C back; processes that start meanwhile inherit that.
+
+    Between its start and the first line of `_begin_worker` a process would print a traceback.
+    """
+    if not _HAS_SIGNAL_MASK:
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -363,7 +374,7 @@ def _begin_worker(theirs: Connection, ours: Connection) -> None:
     """Let Ctrl-C end this worker at once, without a traceback, and the parent's end as well."""
     ours.close()  # this process has a copy, with which the pipe would stay open
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if _CAN_HOLD:
+    if _HAS_SIGNAL_MASK:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
         threading.Thread(target=_end_with_pipe, args=(theirs,), daemon=True).start()
@@ -395,12 +406,12 @@ def connect_cluster(address: str, say: Callable[[str], None]) -> Iterator[Execut
             "--dask: Dask is not installed; install hlotool[dask], here and at the workers."
         ) from None
     try:
-        client = Client(address, timeout=_PATIENCE_SECONDS, set_as_default=False)
+        client = Client(address, timeout=_DASK_TIMEOUT_SECONDS, set_as_default=False)
     except ValueError as error:
         raise UsageError(f"--dask {address}: {error}.") from error
     except OSError as error:
         raise InputError(
-            f"--dask {address}: no scheduler answers there within {_PATIENCE_SECONDS} seconds."
+            f"--dask {address}: no scheduler answers there within {_DASK_TIMEOUT_SECONDS} seconds."
         ) from error
     log = logging.getLogger("distributed")  # prints tracebacks of what becomes a row with an error
     before, log.handlers = log.handlers, [logging.NullHandler()]

@@ -1,6 +1,6 @@
 """Answers for other tools, in the formats that these read.
 
-`ci` writes budgets as GitHub annotations, JUnit XML and SARIF; `graph` nodes and arrows as dot,
-Mermaid and for Model Explorer; `parquet` rows as typed columns; `profilers` rows as weighted stacks
-for flame graphs and pprof, and tracks over time for Perfetto.
+`graph` writes nodes and arrows as dot, Mermaid and for Model Explorer; `parquet` rows as typed
+columns; `profilers` rows as weighted stacks for flame graphs and pprof, and tracks over time for
+Perfetto.
 """

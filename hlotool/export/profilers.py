@@ -1,10 +1,14 @@
 """Rows as profilers read them: folded stacks for flame graphs, pprof, and tracks for Perfetto.
 
-A row of any list that has a path into the user's program is a stack, its scopes the frames, and its
-columns that add up are its weights. Scopes and instructions are functions to pprof; the place of an
-instruction's function is its line in the user's program. Of profile.proto (github.com/google/pprof)
-and of perfetto's protos (trace/trace_packet.proto, trace/track_event/track_event.proto) only the
-fields that are written here are declared, as tables; protobuf, an extra, makes classes of them.
+For `--format folded` and `pprof` (`commands/shared/output`) a row of any list that has a path into
+the user's program is a stack, its scopes the frames, and its columns that add up are its weights.
+Scopes and instructions are functions to pprof; the place of an instruction's function is its line
+in the user's program. For `perfetto` `commands/outline` makes tracks of the modelled clock.
+
+Of profile.proto (github.com/google/pprof) and of perfetto's protos (trace/trace_packet.proto,
+trace/track_event/track_event.proto) only the fields that are written here are declared, as tables;
+protobuf, an extra, makes classes of them. So there is no generated code to keep in step, and a
+number in a table has to be that of the proto. Names are foreign text, and escaped here.
 """
 
 from __future__ import annotations
@@ -20,13 +24,14 @@ from hlotool.table import Field, Selection, Unit
 from hlotool.text import escape
 
 _NO_SCOPE: Final = "(no scope)"
-_WEIGHTS: Final = {
+# What other tools call the units that rows can be weighed in.
+_UNIT_NAMES: Final = {
     Unit.BYTES: "bytes",
     Unit.FLOPS: "count",
     Unit.COUNT: "count",
     Unit.TIMES: "count",
     Unit.SECONDS: "nanoseconds",
-}  # the unit in which other tools know it
+}
 _NANOSECONDS: Final = 1e9
 
 
@@ -49,7 +54,7 @@ class Stack(Struct, frozen=True):
     values: tuple[int, ...]
 
 
-def find_weights(selection: Selection, option: str) -> tuple[Field, ...]:
+def expect_weights(selection: Selection, option: str) -> tuple[Field, ...]:
     """Return what the rows of a selection can be weighed by, the most telling first.
 
     That is the field by which the list says how large a row is; then the other columns that add
@@ -60,7 +65,7 @@ def find_weights(selection: Selection, option: str) -> tuple[Field, ...]:
         raise UsageError(f"{option}: groups are no stacks; leave out --by.")
     if not any(each.is_path for each in row_list.fields):
         raise UsageError(f"{option}: rows of {row_list.name!r} have no path into the program.")
-    columns = [each for each in selection.columns if each.is_summable and each.unit in _WEIGHTS]
+    columns = [each for each in selection.columns if each.is_summable and each.unit in _UNIT_NAMES]
     first = [row_list.field(row_list.size)] if row_list.size else []
     weights = tuple(dict.fromkeys((*first, *columns)))
     if not weights:
@@ -72,6 +77,7 @@ def make_stacks(selection: Selection, weights: Sequence[Field]) -> Iterator[Stac
     """Yield a stack for each row; an unknown weight is 0, and seconds are nanoseconds."""
     row_list = selection.row_list
     paths = [each.getter() for each in row_list.fields if each.is_path]
+    # The row itself is the leaf: a value or an instruction where it is one, else what its key says.
     names = [*_getters(row_list.fields, "value", "name"), row_list.key_field.getter()]
     files = _getters(row_list.fields, "source_file")
     lines = _getters(row_list.fields, "source_line")
@@ -102,7 +108,10 @@ def _weigh(field: Field, row: object) -> int:
 
 
 def render_folded(stacks: Iterable[Stack]) -> Iterator[str]:
-    """Yield a line for each stack that weighs anything, by its first weight."""
+    """Yield a line for each stack that weighs anything, by its first weight.
+
+    line = frame { ";" frame } " " integer
+    """
     for stack in stacks:
         if stack.values[0] > 0:
             frames = ";".join(frame.name.replace(";", ",") for frame in stack.frames)
@@ -125,32 +134,37 @@ _PPROF: Final[_Tables] = {
     "Line": {"function_id": (1, "uint64"), "line": (2, "int64")},
     "Function": {"id": (1, "uint64"), "name": (2, "int64"), "filename": (4, "int64")},
 }
-_MOST: Final = (1 << 63) - 1  # of int64
+_LARGEST_INT64: Final = (1 << 63) - 1
 
 
 def render_pprof(stacks: Iterable[Stack], weights: Sequence[Field], made_by: str) -> bytes:
     """Return a profile with a sample for each stack, and a sample type for each weight."""
     messages = make_messages("hlotool.pprof", _PPROF)
     profile = messages["Profile"]()
-    writer = _Writer(profile)
+    index = _Index(profile)
     for weight in weights:
-        unit = _WEIGHTS.get(weight.unit, "count")
-        profile.sample_type.add(type=writer.text(weight.name), unit=writer.text(unit))
-    profile.default_sample_type = writer.text(weights[0].name)
-    profile.comment.append(writer.text(made_by))
+        unit = _UNIT_NAMES.get(weight.unit, "count")
+        profile.sample_type.add(type=index.text(weight.name), unit=index.text(unit))
+    profile.default_sample_type = index.text(weights[0].name)
+    profile.comment.append(index.text(made_by))
     for stack in stacks:
         sample = profile.sample.add()
-        sample.location_id.extend(writer.location(frame) for frame in reversed(stack.frames))
-        sample.value.extend(min(value, _MOST) for value in stack.values)
-    profile.string_table.extend(writer.texts)
+        # pprof has the leaf first.
+        sample.location_id.extend(index.location(frame) for frame in reversed(stack.frames))
+        sample.value.extend(min(value, _LARGEST_INT64) for value in stack.values)
+    profile.string_table.extend(index.texts)
+    # Without the time of day, so that one dump gives the same bytes whenever it is asked.
     return gzip.compress(profile.SerializeToString(), mtime=0)
 
 
-class _Writer:
-    """Gives numbers to texts and to places, each once."""
+class _Index:
+    """The numbers of texts and of frames: a profile writes each of them once, and then its number.
+
+    Of a frame pprof wants two, a location and the function it is in; here they have one number.
+    """
 
     def __init__(self, profile: Any) -> None:
-        self.texts: dict[str, int] = {"": 0}
+        self.texts: dict[str, int] = {"": 0}  # pprof wants the empty text first
         self._profile = profile
         self._locations: dict[Frame, int] = {}
 
@@ -159,7 +173,7 @@ class _Writer:
         return self.texts.setdefault(text, len(self.texts))
 
     def location(self, frame: Frame) -> int:
-        """Return the number of a frame's place, from 1."""
+        """Return the number of a frame, from 1: pprof takes 0 for none."""
         number = self._locations.get(frame)
         if number is None:
             number = self._locations[frame] = len(self._locations) + 1
@@ -196,7 +210,7 @@ _PERFETTO: Final[_Tables] = {
 }
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # of TrackEvent.Type
 _SIZE_BYTES: Final = 3  # of CounterDescriptor.Unit
-_SEQUENCE: Final = 1
+_SEQUENCE: Final = 1  # Perfetto leaves out track events of packets that have none
 
 
 class Slice(Struct, frozen=True):
@@ -219,7 +233,7 @@ class Track(Struct, frozen=True):
 def render_perfetto(title: str, tracks: Sequence[Track]) -> bytes:
     """Return a trace with the tracks, in order, below one of this title."""
     trace = make_messages("hlotool.perfetto", _PERFETTO)["Trace"]()
-    top = 1
+    top = 1  # the number of the track that all others hang below
     trace.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor.uuid = top
     trace.packet[0].track_descriptor.name = escape(title)
     for number, track in enumerate(tracks, top + 1):
@@ -253,7 +267,8 @@ def _add(trace: Any, seconds: float, track: int, kind: int) -> Any:
 def _order(slices: Sequence[Slice]) -> list[tuple[float, int, Slice]]:
     """Return begins and ends by time; what takes no time is an instant."""
     # Perfetto nests slices of a track by the order of their events: at one time what ends comes
-    # before what begins, of the ends the inner, and of the begins the outer first.
+    # before what begins, of the ends the inner, and of the begins the outer first. Of two slices
+    # that begin and end together the first is the outer: `place` decides.
     events = []
     for place, one in enumerate(slices):
         if one.ends_seconds <= one.begins_seconds:
@@ -274,7 +289,10 @@ def expect_protobuf(option: str) -> None:
 
 
 def make_messages(package: str, tables: _Tables) -> dict[str, Any]:
-    """Return the class of each message."""
+    """Return the class of each message.
+
+    From a pool of their own: protobuf's own pool takes a file of one name once, and never lets go.
+    """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
 
     file = descriptor_pb2.FileDescriptorProto(

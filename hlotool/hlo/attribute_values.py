@@ -231,12 +231,9 @@ _WHOLE = re.compile(rf", ?metadata=\{{(?:[^{{}}\"]++|{STRING})*+\}}")
 _MOST_KEPT: Final = 16_384  # values: one text is read again and again, and repeated by others
 
 
-def drop_metadata(text: str, count: int = 0) -> str:
-    """Return a text without the metadata in it; all of them, or the first `count`.
-
-    What no machine prints may stay.
-    """
-    return _WHOLE.sub("", text, count)
+def drop_metadata(text: str) -> str:
+    """Return a text without the metadata in it; what no machine prints may stay."""
+    return _WHOLE.sub("", text)
 
 
 @lru_cache(maxsize=_MOST_KEPT)

@@ -18,7 +18,7 @@ from hlotool.hlo.module import Computation, Instruction
 from hlotool.hlo.opcodes import TAKES_OPERANDS, sugared_opcode
 from hlotool.hlo.scanner import NAME
 from hlotool.hlo.shape import ArrayShape, Shape
-from hlotool.hlo.shape_parser import ShapeCache, drop_indices
+from hlotool.hlo.shape_parser import ShapeCache
 
 # Starts and dones that are opcodes of their own, and those that take all operands in one tuple.
 _OWN_STARTS: Final = opcodes.ASYNC_STARTS - {"async-start"}
@@ -77,13 +77,7 @@ _OPERAND = re.compile(rf"(?:/\*[^*]*+\*/)?+(?:({_ARRAY}|{_TUPLE}) )?+%?+({NAME})
 def find_operands(
     text: str, defined: dict[str, Instruction], shapes: ShapeCache
 ) -> tuple[Instruction, ...] | None:
-    """Resolve an operand list with shapes or index comments; None if any part is unclear."""
-    if text.startswith("%"):
-        try:
-            names = drop_indices(text)[1:].split(", %")
-            return tuple(map(defined.__getitem__, names))
-        except KeyError:
-            pass
+    """Resolve an operand list; None if any part is unclear."""
     operands: list[Instruction] = []
     pos = 0
     while pos < len(text):
@@ -120,7 +114,8 @@ LINE: Final = re.compile(
     rf"{_INSTRUCTION}(?:,.*+(?<![=,{{(\[]))?+(?:\n|\Z) | .*+(?:\n|\Z)", re.VERBOSE
 )
 # The first line of an instruction that goes on below with a computation's body, or a list of them.
-OPENING_LINE: Final = re.compile(rf"{_INSTRUCTION},.*+(?<=[={{])\n", re.VERBOSE)
+# Compiled when it is met: machines write none.
+OPENING_LINE: Final = rf"(?x){_INSTRUCTION},.*+(?<=[={{])\n"
 
 # What the loop must do about an opcode, in the order of its questions.
 _PLAIN, _LOOK, _LEAVE, _PARAMETER, _CONSTANT = range(5)

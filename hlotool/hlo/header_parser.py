@@ -10,7 +10,7 @@ computation nothing else is looked at but strings and comments.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 from msgspec import Struct
@@ -21,8 +21,8 @@ from hlotool.hlo.attributes import skip_value
 from hlotool.hlo.groups import MOST_DEVICES
 from hlotool.hlo.module import DebugInfo, Header, StackFrame
 from hlotool.hlo.scanner import NAME, Scanner, parse_string_map, unquote
-from hlotool.hlo.shape import Shape, TupleShape
-from hlotool.hlo.shape_parser import ShapeCache, parse_shape
+from hlotool.hlo.shape import Shape
+from hlotool.hlo.shape_parser import parse_shape
 from hlotool.hlo.values import SourceLocation
 from hlotool.text import DeviceCounts, Source
 
@@ -33,7 +33,7 @@ _KEY = re.compile(rf"({NAME})=")
 _BOOL = re.compile(r"true|false")
 
 
-def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
+def parse_header(scanner: Scanner) -> tuple[str, Header]:
     """Read `HloModule name, key=value…`; the name is '' in fingerprint prints.
 
     header = "HloModule" [name [":"]] { "," key "=" value }
@@ -53,19 +53,16 @@ def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
             end = scanner.pos - 1
             scanner.fail(f"the attribute {key!r} is given twice", end - len(key), end)
         spans[key] = skip_value(scanner, key), scanner.pos
-    return name.group() if name else "", _interpret(scanner, spans, shapes)
+    return name.group() if name else "", _interpret(scanner, spans)
 
 
-def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: ShapeCache) -> Header:
+def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]]) -> Header:
     def read(key: str, parse: Callable[[Scanner], T], absent: T) -> T:
         if key not in spans:
             return absent
         return Scanner(scanner.source, *spans[key]).parse_whole(parse)
 
-    def parse_layout(value: Scanner) -> tuple[Sequence[Shape], Shape] | None:
-        return _parse_entry_layout(value, shapes)
-
-    layout = read("entry_computation_layout", parse_layout, None)
+    layout = read("entry_computation_layout", _parse_entry_layout, None)
     counts = scanner.source.counts or _ONE_DEVICE
     return Header(
         is_scheduled=read("is_scheduled", _parse_bool, absent=False),
@@ -73,7 +70,7 @@ def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: Shap
         num_partitions=read("num_partitions", _parse_count, counts.num_partitions),
         aliases=read("input_output_alias", parse_aliases, ()),
         donors=read("buffer_donor", parse_donors, ()),
-        entry_parameters=tuple(layout[0]) if layout else None,
+        entry_parameters=layout[0] if layout else None,
         entry_result=layout[1] if layout else None,
         frontend_attributes=read("frontend_attributes", parse_string_map, {}),
         attributes={key: scanner.text[start:end] for key, (start, end) in spans.items()},
@@ -93,24 +90,18 @@ def _parse_count(scanner: Scanner) -> int:
     return count
 
 
-def _parse_entry_layout(scanner: Scanner, shapes: ShapeCache) -> tuple[Sequence[Shape], Shape]:
+def _parse_entry_layout(scanner: Scanner) -> tuple[tuple[Shape, ...], Shape] | None:
     """Read the shapes of the entry's parameters and result, with layouts.
 
     entry_computation_layout = "{(" [ shape { "," shape } ] ")->" shape "}"
     """
-    begin, _, end = scanner.text[scanner.pos : scanner.end].partition(")->")
-    if begin.startswith("{(") and end.endswith("}"):  # as machines print it: by the cache of shapes
-        whole, result = shapes.find(begin[1:] + ")"), shapes.find(end[:-1])
-        if isinstance(whole, TupleShape) and result is not None:
-            scanner.pos = scanner.end
-            return whole.elements, result
     scanner.expect("{", "before the entry's layout")
     scanner.expect("(", "before the entry's parameters")
     parameters = scanner.parse_items(parse_shape, ")", "a parameter's shape")
     scanner.expect("->", "after the entry's parameters")
     result = parse_shape(scanner)
     scanner.expect("}", "after the entry's layout")
-    return parameters, result
+    return tuple(parameters), result
 
 
 _TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)(?=\s)")
@@ -212,7 +203,7 @@ def _list_computations(scanner: Scanner) -> list[ComputationExtent]:
     """Step over a module, to behind the last of the computations that follow one another."""
     scanner.skip_blanks()
     if scanner.starts_with("HloModule"):
-        parse_header(scanner, ShapeCache(scanner.source))
+        parse_header(scanner)
         parse_tables(scanner)
     found: list[ComputationExtent] = []
     while (head := _accept_head(scanner)) is not None:

@@ -155,7 +155,7 @@ class BodyReader:
             if scanner.starts_with("}"):
                 return
             count = len(instructions)
-            opening = OPENING_LINE.match(scanner.text, scanner.pos)
+            opening = re.compile(OPENING_LINE).match(scanner.text, scanner.pos)
             if opening:
                 self._read_matches([opening])
             if len(instructions) == count:

@@ -139,7 +139,7 @@ class Instruction(Node, eq=False):
         if self.given_attributes is not None:
             return None
         text = self.computation.module.source.text
-        return attribute_values.drop_metadata(text[self.start : _line_end(text, self.start)], 1)
+        return attribute_values.drop_metadata(text[self.start : _line_end(text, self.start)])
 
     # -- any attribute, as a value
 

@@ -61,12 +61,11 @@ _REQUIRED: Final = {
 REQUIRED: Final = {opcode: key for key, opcodes in _REQUIRED.items() for opcode in opcodes.split()}
 
 _MARK: Final = "$"
-_WORD: Final = re.compile(r"\$(?:\{[^}\n]*+\}|\w++)")
+# Compiled when met: few texts have anything of this.
+_WORD: Final = r"\$(?:\{[^}\n]*+\}|\w++)"
 # Behind one of these nothing is told of a `$`: all of a string or comment is passed over.
-_TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|//[^\n]*+|/\*(?s:.*?)\*/|(\$)', re.DOTALL)
-_PLACEHOLDER: Final = re.compile(
-    r"%[a-z](?![\w.\-])|\{[A-Za-z_]\w*+\}(?=\[)|[A-Z][A-Z0-9_]*+(?=[\[(\],])"
-)
+_STEP: Final = r'"(?:[^"\\]++|\\(?s:.))*+"|//[^\n]*+|/\*(?s:.*?)\*/|(\$)'
+_PLACEHOLDER: Final = r"%[a-z](?![\w.\-])|\{[A-Za-z_]\w*+\}(?=\[)|[A-Z][A-Z0-9_]*+(?=[\[(\],])"
 
 NAMELESS: Final = frozenset(("a shape", "a dimension", "an opcode", "a count"))  # no names there
 
@@ -82,14 +81,14 @@ def check_template(source: Source) -> None:
         at = text.find(_MARK, at + 1)
     else:
         return
-    for token in _TOKEN.finditer(text):
-        if token[1] and (word := _WORD.match(text, token.start())):
+    for token in re.finditer(_STEP, text):
+        if token[1] and (word := re.compile(_WORD).match(text, token.start())):
             raise ParseError(describe_template(word.group()), source, *word.span())
 
 
 def find_placeholder(text: str, at: int) -> str | None:
     """Return the word at an offset where none of HLO can stand, if it is one to be replaced."""
-    match = _WORD.match(text, at) or _PLACEHOLDER.match(text, at)
+    match = re.compile(f"{_WORD}|{_PLACEHOLDER}").match(text, at)
     return match.group() if match else None
 
 
@@ -98,10 +97,10 @@ def describe_template(word: str) -> str:
     return f"this text is a template, in which {word!r} stands for something else; fill it in first"
 
 
-_OTHER_COMMENT: Final = re.compile(r"\s*+[;#]")
+_OTHER_COMMENT: Final = r"\s*+[;#]"
 # As absl and glog, Python's logging and most others begin a line: level and date, or a date.
-_LOG: Final = re.compile(r"\s*+\[?(?:[IWEF]\d{4}\ |\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2})")
-_COLOR: Final = re.compile(r"\x1b\[[\d;]*+m")
+_LOG: Final = r"\s*+\[?(?:[IWEF]\d{4}\ |\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2})"
+_COLOR: Final = r"\x1b\[[\d;]*+m"
 
 
 def describe_foreign_line(line: str) -> str:
@@ -109,10 +108,10 @@ def describe_foreign_line(line: str) -> str:
 
     foreign = ( ";" | "#" ) … | prefix-of-a-log … | … colour-code …
     """
-    if _OTHER_COMMENT.match(line):
+    if re.match(_OTHER_COMMENT, line):
         return "inside a module only // and /* */ make a comment; ; and # do not"
-    if _LOG.match(line):
+    if re.match(_LOG, line):
         return "this looks like a line of a log that stands inside the module"
-    if _COLOR.search(line):
+    if re.search(_COLOR, line):
         return "the line holds codes for colours: save the text without them"
     return ""

@@ -22,9 +22,8 @@ from hlotool.hlo.instruction_parser import BodyReader, Builder
 from hlotool.hlo.module import Computation, DebugInfo, Header, Instruction, Module
 from hlotool.hlo.not_hlo import NO_NAMES, REQUIRED, check_template, describe_foreign_line
 from hlotool.hlo.scanner import NAME, TRUNCATED, Scanner
-from hlotool.hlo.shape import DTYPE_BITS, Shape, TupleShape
+from hlotool.hlo.shape import DTYPE_BITS, Shape, find_part
 from hlotool.hlo.shape_parser import ShapeCache
-from hlotool.hlo.values import ShapeIndex
 from hlotool.text import Source
 
 _BOM = "\ufeff"
@@ -117,7 +116,7 @@ def read_module(source: Source, *, is_slow: bool) -> Module:
     name, header, debug_info = "", Header(), DebugInfo()
     has_header = scanner.starts_with("HloModule")
     if has_header:
-        name, header = parse_header(scanner, shapes)
+        name, header = parse_header(scanner)
         debug_info = parse_tables(scanner)
     elif not _COMPUTATION_AHEAD.match(source.text, scanner.pos):
         scanner.fail_expected("'HloModule', as every HLO text dump begins")
@@ -274,22 +273,15 @@ def _check_aliases(module: Module) -> None:
     places = [(one.number, one.index) for one in header.aliases]
     places += [(one.parameter, one.index) for one in header.donors]
     for number, index in places:
-        if number >= len(entry.parameters) or not _has(entry.parameters[number].shape, index):
+        shape = entry.parameters[number].shape if number < len(entry.parameters) else None
+        if shape is None or find_part(shape, index) is None:
             name = format_position(str(number), index or None)
             _fail(entry.root, f"ENTRY has no parameter {name}, which the header aliases")
     for alias in header.aliases:
-        if not _has(entry.root.shape, alias.output_index):
+        if find_part(entry.root.shape, alias.output_index) is None:
             name = format_position("", alias.output_index)
             what = f"the result of ENTRY has no element {name}"
             _fail(entry.root, f"{what}, which the header aliases")
-
-
-def _has(shape: Shape, index: ShapeIndex) -> bool:
-    for number in index:
-        if not isinstance(shape, TupleShape) or not 0 <= number < len(shape.elements):
-            return False
-        shape = shape.elements[number]
-    return True
 
 
 def _fail(place: Instruction, message: str) -> NoReturn:

@@ -104,7 +104,6 @@ _LAYOUT_OPENS = re.compile(r"\s*+\{(?=\s*+[0-9:])|\{(?=\})")
 
 # An array as machines print it; dimensions of ten digits and more are left to the descent.
 _ARRAY = re.compile(r"([a-z][a-z0-9]*+)\[((?:[0-9]{1,9},)*+[0-9]{1,9})?+\](\{[^{}\s]*+\})?+")
-_INDEX = re.compile(r", /\*index=[0-9]++\*/")
 _FEW = 2  # dimensions of nine digits each that always fit 64 bits
 # One array in a tuple, with the tuples that begin before and end after it; `()` holds none.
 _STEP = re.compile(
@@ -172,11 +171,6 @@ def _parse_dimension(scanner: Scanner) -> tuple[int, bool]:
     return (int(size), bounded is not None) if size else (UNBOUNDED, True)
 
 
-def drop_indices(text: str) -> str:
-    """Drop the `/*index=5*/` that machines print behind every fifth entry of a list."""
-    return _INDEX.sub(", ", text) if "/*" in text else text
-
-
 class ShapeCache(dict[str, Shape]):
     """Shapes by their text: the 9,917 instructions of a train step spell 423 shapes.
 
@@ -204,16 +198,6 @@ class ShapeCache(dict[str, Shape]):
             return None
 
     def _read_tuple(self, text: str) -> Shape | None:
-        """Read a tuple as machines print it; None for any other."""
-        if "((" in text or ", (" in text or text == "()":
-            return self._read_nested(text)
-        parts = drop_indices(text)[1:-1].split(", ")
-        try:
-            return TupleShape(tuple(map(self.__getitem__, parts))) if text[-1] == ")" else None
-        except KeyError:
-            return None
-
-    def _read_nested(self, text: str) -> Shape | None:
         """Read a tuple of arrays and tuples; None when it is not as machines print it."""
         begun: list[list[Shape]] = [[]]
         pos = 0

@@ -14,8 +14,17 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.errors import InputError
-from hlotool.oom.records import SIZE, ListedBuffer, MemoryPart, OutOfMemory, Size, parse_size
-from hlotool.oom.wordings import find_head, find_node, find_orphan
+from hlotool.oom.wordings import (
+    SIZE,
+    ListedBuffer,
+    MemoryPart,
+    OutOfMemory,
+    Size,
+    find_head,
+    find_node,
+    find_orphan,
+    parse_size,
+)
 from hlotool.text import Source
 
 _NODE_LINES: Final = 4  # of a message in which TensorFlow names the node

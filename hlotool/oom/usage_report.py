@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.errors import ParseError
-from hlotool.oom.records import SIZE, parse_size
+from hlotool.oom.wordings import SIZE, parse_size
 from hlotool.text import Source
 
 

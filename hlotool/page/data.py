@@ -20,7 +20,7 @@ from hlotool.compare.inputs import DiffSide, level_sides
 from hlotool.compare.report import DiffReport
 from hlotool.errors import UsageError
 from hlotool.program.program import Program
-from hlotool.table.names import fold_numbers
+from hlotool.table.words import fold_numbers
 
 Json: TypeAlias = dict[str, object]
 
@@ -124,9 +124,7 @@ def _chart_memory(found: Moments, limit_bytes: int | None, program: Program | No
         "values": [
             {
                 "name": row.value,
-                "size_bytes": row.size_bytes,
-                "shape": row.shape,
-                "instruction": row.instruction,
+                **_take(row, "size_bytes", "shape", "instruction"),
                 "belongs_to": row.belongs_to or "",
                 "source": row.source or "",
             }
@@ -147,6 +145,11 @@ _GROUPINGS: Final[Mapping[str, Callable[[BufferRow], str]]] = {
 }
 
 
+def _take(row: object, *names: str) -> Json:
+    """Return figures under the names that the record has for them."""
+    return {name: getattr(row, name) for name in names}
+
+
 def _list_rectangles(found: Moments) -> list[Json]:
     """Return where values lie: the largest, by bytes and life; none for an estimate."""
     rectangles = []
@@ -155,11 +158,7 @@ def _list_rectangles(found: Moments) -> list[Json]:
             continue
         made: Json = {
             "value": place,
-            "allocation": row.allocation,
-            "offset": row.offset,
-            "size_bytes": row.size_bytes,
-            "born": row.born,
-            "dies": row.dies,
+            **_take(row, "allocation", "offset", "size_bytes", "born", "dies"),
         }
         rectangles.append((-row.size_bytes * (row.dies - row.born + 1), made))
     rectangles.sort(key=lambda pair: pair[0])
@@ -225,20 +224,14 @@ def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
     return {
         "steps": [
             {
-                "step": row.step,
-                "count": row.count,
-                "kind": row.kind,
-                "depth": row.depth,
-                "parent": row.parent,
+                **_take(row, "step", "count", "kind", "depth", "parent"),
                 "share": row.time_share,
                 "flops": row.flops_per_run,
                 "memory_bytes": row.memory_bytes_per_run,
                 "wire_bytes": row.wire_bytes_per_run,
-                "exposed_share": row.exposed_share,
                 "scope": row.scope or "",
                 "first": _name_first(row),
-                "begins_seconds": row.begins_seconds,
-                "ends_seconds": row.ends_seconds,
+                **_take(row, "exposed_share", "begins_seconds", "ends_seconds"),
             }
             for row in steps
         ],
@@ -314,13 +307,7 @@ def _make_panel(found: ShowReport) -> Json:
         "operands": operands,
         "users": users,
         "values": [
-            {
-                "name": one.value,
-                "size_bytes": one.size_bytes,
-                "born": one.born,
-                "dies": one.dies,
-                "peak_bytes": one.peak_bytes,
-            }
+            {"name": one.value, **_take(one, "size_bytes", "born", "dies", "peak_bytes")}
             for one in found.memory[:_MOST_VALUES]
         ],
     }

@@ -1,8 +1,11 @@
-"""How a page is written: a template with prose and tables, and data that a script draws from.
+"""The HTML of a page: a template with prose and tables, and data that a script draws from.
 
-The tables are those of the terminal, with what a column is sorted by and what a click tells.
-Foreign text in a page is text: the template escapes what is filled in, and the JSON of the data
-cannot end the element it stands in. jinja2 and plotly come with an extra.
+`commands/report` says what stands on a page, and `data` makes the JSON for the charts; here both
+become one file that asks no network for anything.
+
+Foreign text in a page is text. It is escaped twice, against two things: `text.escape` shows control
+characters and marks of direction, and jinja2's autoescape keeps markup from being markup. A
+template that writes `|safe` gets past the second, which only this file's own parts may do.
 """
 
 from __future__ import annotations
@@ -27,36 +30,11 @@ _MISSING: Final = "hlotool report needs {}; install hlotool[report]."
 MOST_ROWS: Final = 3_000  # more than anybody reads; a note says what was left out
 
 
-def expect_templates() -> Environment:
-    """Return where templates are read from; what is filled in is escaped.
-
-    Raises UsageError where jinja2 is not installed.
-    """
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  an extra
-    except ImportError as error:
-        raise UsageError(_MISSING.format("jinja2")) from error
-    return Environment(
-        loader=PackageLoader("hlotool.page", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def expect_chart_script() -> str:
-    """Return plotly's script, which draws in the browser; raise UsageError where it is missing."""
-    try:
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415  an extra, and slow to import
-    except ImportError as error:
-        raise UsageError(_MISSING.format("plotly")) from error
-    script: str = get_plotlyjs()
-    return script
-
-
 class Link(Struct, frozen=True):
-    """A click on a cell with this text tells of an instruction; of two programs, that of `side`."""
+    """What makes a cell of a row a link: the cell that has this text opens an instruction's panel.
+
+    `name` is the instruction's; `side` is the label of the program it is in, '' where there is one.
+    """
 
     text: str
     name: str
@@ -73,28 +51,8 @@ class PageTable(Struct, frozen=True):
     anchor: str
     title: str
     columns: tuple[tuple[Column, str], ...]  # with what each means
-    rows: tuple[tuple[Link | None, list[_Cell]], ...]  # what a click tells of, and cells
-    more: str
-
-
-def make_table(
-    anchor: str, title: str, selection: Selection, find_link: FindLink, units: str = "auto"
-) -> PageTable:
-    """Write a list of records as a table; `find_link` says what a click in a row tells of."""
-    cells = make_cells(selection, units, is_flat=True)
-    fields = selection.columns
-    rows = []
-    for record, texts in zip(selection.rows, cells.rows, strict=True):
-        numbers = (_find_number(field, record) for field in fields)
-        rows.append((find_link(record), list(zip(texts, numbers, strict=True))))
-    meanings = (field.meaning for field in fields)
-    columns = tuple(zip(cells.columns, meanings, strict=True))
-    return PageTable(anchor, title, columns, tuple(rows), escape(cells.more))
-
-
-def _find_number(field: Field, record: object) -> float | None:
-    value = field.getter()(record) if field.is_numeric else None
-    return float(value) if isinstance(value, int | float) else None
+    rows: tuple[tuple[Link | None, list[_Cell]], ...]
+    more: str  # how many rows were left out, '' for none
 
 
 class PageFinding(Struct, frozen=True):
@@ -128,15 +86,36 @@ class PageTables(Struct, frozen=True):
     others: tuple[PageTable, ...]
 
 
+def make_table(
+    anchor: str, title: str, selection: Selection, find_link: FindLink | None, units: str = "auto"
+) -> PageTable:
+    """Write a list of records as a table; `find_link` says what a click in a row opens."""
+    cells = make_cells(selection, units, is_flat=True)  # lines below a row would be sorted apart
+    fields = selection.columns
+    rows = []
+    for record, texts in zip(selection.rows, cells.rows, strict=True):
+        numbers = (_find_number(field, record) for field in fields)
+        rows.append((find_link and find_link(record), list(zip(texts, numbers, strict=True))))
+    meanings = (field.meaning for field in fields)
+    columns = tuple(zip(cells.columns, meanings, strict=True))
+    return PageTable(anchor, title, columns, tuple(rows), escape(cells.more))
+
+
+def _find_number(field: Field, record: object) -> float | None:
+    value = field.getter()(record) if field.is_numeric else None
+    return float(value) if isinstance(value, int | float) else None
+
+
 def render_page(
     text: PageText, tables: PageTables, data: dict[str, object], units: str = "auto"
 ) -> str:
-    """Return the whole page; foreign text in it is text, and it asks no network for anything.
+    """Return the whole page; `data` is what `page.data` makes for the scripts.
 
     Raises UsageError where the packages of the extra are missing.
     """
-    kind = "pair" if text.labels else "program"  # a template, and a script beside it
+    kind = "pair" if text.labels else "program"
     template = expect_templates().get_template(f"{kind}.html")
+    # Lines and cells come escaped from `table`; `more` and `version` are hlotool's own words.
     page: str = template.render(
         title=escape(text.title),
         lines=[(render_line(line, units), line.tone) for line in text.lines],
@@ -147,7 +126,7 @@ def render_page(
         version=text.version,
         leading=tables.leading,
         tables=tables.others,
-        data=_hide_marks(encode_json(data)),
+        data=_hide_markup(encode_json(data)),
         style=_read("page.css"),
         script=_read("common.js") + _read(f"{kind}.js"),
         charts=expect_chart_script(),
@@ -155,11 +134,39 @@ def render_page(
     return page
 
 
+def expect_templates() -> Environment:
+    """Return where templates are read from; what is filled in is escaped.
+
+    Raises UsageError where jinja2 is not installed; `report` asks before it reads a dump.
+    """
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  an extra
+    except ImportError as error:
+        raise UsageError(_MISSING.format("jinja2")) from error
+    return Environment(
+        loader=PackageLoader("hlotool.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def expect_chart_script() -> str:
+    """Return plotly's script, which draws in the browser; raise UsageError where it is missing."""
+    try:
+        from plotly.offline import get_plotlyjs  # noqa: PLC0415  an extra, and slow to import
+    except ImportError as error:
+        raise UsageError(_MISSING.format("plotly")) from error
+    script: str = get_plotlyjs()
+    return script
+
+
 def _read(name: str) -> str:
     return (files("hlotool.page") / name).read_text("utf-8")
 
 
-def _hide_marks(data: str) -> str:
-    """Write JSON so that nothing in it ends, or opens, what it stands in."""
+def _hide_markup(data: str) -> str:
+    """Write JSON so that nothing in it ends, or opens, the element it stands in."""
     # Inside <script>, `</script` and `<!--` act even in a string: JSON's escapes hide them.
     return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

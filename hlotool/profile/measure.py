@@ -26,7 +26,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from hlotool.errors import InputError
-from hlotool.hlo.measurement import MeasuredTime, Measurement
+from hlotool.hlo.values import MeasuredTime, Measurement
 from hlotool.profile.space import (
     METADATA_PLANE,
     Label,

@@ -64,7 +64,7 @@ def read_assignment(chosen: Input) -> BufferAssignment | None:
     """Read the buffer assignment with its companions, None where there is none."""
     if chosen.buffers is None:
         return None
-    from hlotool.hlo.assignment.parser import parse_buffer_assignment  # noqa: PLC0415  most have none
+    from hlotool.hlo.assignment_parser import parse_buffer_assignment  # noqa: PLC0415  most have none
 
     companions = (chosen.values, chosen.live_range)
     values, live_range = (file.read() if file else None for file in companions)
@@ -93,7 +93,7 @@ def allocated_bytes(chosen: Input) -> int | None:
         return None
     from hlotool.analysis.memory.memory_map import MemoryMap  # noqa: PLC0415  several programs
     from hlotool.analysis.memory.report import add_up_space  # noqa: PLC0415  the same
-    from hlotool.hlo.assignment.parser import parse_buffer_assignment  # noqa: PLC0415  the same
+    from hlotool.hlo.assignment_parser import parse_buffer_assignment  # noqa: PLC0415  the same
 
     assignment = parse_buffer_assignment(chosen.buffers.read())
     return add_up_space(MemoryMap(assignment, None), 0).allocated_bytes

@@ -11,17 +11,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.host_rows import HOST_ROWS, HOST_TOTALS
 from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
+from hlotool.analysis.collectives.rows import HOST_ROWS, HOST_TOTALS
 from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS
-from hlotool.analysis.cost.report import COST
+from hlotool.analysis.cost.model import COST
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTALS
 from hlotool.analysis.measured import MEASURED
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
-from hlotool.analysis.summary.report import DTYPES, LOOPS, MODULE, OPCODES
-from hlotool.analysis.summary.run import RUN_TIME
+from hlotool.analysis.summary.report import DTYPES, LOOPS, MODULE, OPCODES, RUN_TIME
 from hlotool.table import Block, Field, RowList
 
 BLOCKS: Final[Mapping[str, Block]] = {

@@ -21,8 +21,8 @@ from hlotool.dump.files import Input, Inputs
 from hlotool.dump.names import short_path
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
-from hlotool.oom.records import ListedBuffer, OutOfMemory
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
+from hlotool.oom.wordings import ListedBuffer, OutOfMemory
 from hlotool.table import BYTES, Block, figure
 from hlotool.table.words import list_some
 
@@ -236,9 +236,9 @@ def suspect(message: OutOfMemory, need: ProgramNeed | None) -> Suspicion | None:
     requested, available = message.requested, message.available
     is_excluded = is_far_smaller(message, need)
     distance = measure_distance(message, need)
-    is_other = distance is not None and requested is not None and (
-        distance > _UNSEEN_BYTES + (1 - _LEAST_SHARE) * requested.bytes
-    )  # fmt: skip
+    asked_bytes = requested.bytes if requested else 0
+    most = _UNSEEN_BYTES + (1 - _LEAST_SHARE) * asked_bytes
+    is_other = distance is not None and distance > most
     fits: bool | None = None
     if available is not None and need.allocated_bytes <= available.bytes:
         fits = True

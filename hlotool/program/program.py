@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
     from hlotool.analysis.collectives.totals import CollectiveTotals
     from hlotool.analysis.cost.chips import Chip
-    from hlotool.analysis.cost.model import CostModel
-    from hlotool.analysis.cost.report import CostReport
+    from hlotool.analysis.cost.custom_calls import CallRule
+    from hlotool.analysis.cost.model import CostModel, CostReport
     from hlotool.analysis.findings.finding import Finding
     from hlotool.analysis.fusions.report import FusionReport
     from hlotool.analysis.fusions.rows import (
         CustomCallRow,
         CustomCallTotals,
-        FusionRow,
         MissedRow,
         OutsideFusions,
         RecomputeRow,
@@ -46,14 +45,11 @@ if TYPE_CHECKING:
     from hlotool.analysis.outline.report import OutlineRow
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
-    from hlotool.analysis.summary.compilation import Compilation
-    from hlotool.analysis.summary.counts import LoopRow, ModuleCounts
-    from hlotool.analysis.summary.report import Summary
-    from hlotool.analysis.summary.run import RunEstimate
+    from hlotool.analysis.summary.counts import Compilation, LoopRow, ModuleCounts
+    from hlotool.analysis.summary.report import RunEstimate, Summary
     from hlotool.hlo import Mesh, Module
     from hlotool.hlo.buffers import BufferAssignment
-    from hlotool.hlo.measurement import Measurement
-    from hlotool.program.call_rules import CallRule
+    from hlotool.hlo.values import Measurement
     from hlotool.program.siblings import SiblingMesh
 
 _Held = TypeVar("_Held")
@@ -184,11 +180,12 @@ class Program:
     def compilation(self) -> Compilation:
         """Under what it was compiled, as far as its files tell."""
         from hlotool.analysis.collectives.mesh import find_header_mesh
-        from hlotool.analysis.summary.compilation import Compilation, list_axes
+        from hlotool.analysis.summary.counts import Compilation
 
         mesh = find_header_mesh(self.expect_module()) or self._find_mesh()
         found = self._find_compilation() if self._find_compilation else Compilation()
-        return replace(found, mesh=list_axes(mesh))
+        axes = tuple(f"{axis.name}={axis.size}" for axis in mesh.axes) if mesh else None
+        return replace(found, mesh=axes)
 
     def _find_mesh(self) -> Mesh | None:
         return self._sibling_mesh.find(self.expect_module()) if self._sibling_mesh else None
@@ -256,14 +253,14 @@ class Program:
         module, rules = self.expect_module(), self.assumptions.call_rules
         if not rules:
             return CostModel(module, self.graph, self.executions)
-        from hlotool.program.call_rules import compile_call_rules
+        from hlotool.analysis.cost.custom_calls import compile_call_rules
 
         return CostModel(module, self.graph, self.executions, compile_call_rules(rules))
 
     @cached_property
     def cost(self) -> CostReport:
         """What one run computes."""
-        from hlotool.analysis.cost.report import analyze_cost
+        from hlotool.analysis.cost.model import analyze_cost
 
         return analyze_cost(self.expect_module(), self.costs)
 
@@ -302,14 +299,10 @@ class Program:
     @cached_property
     def fusions(self) -> FusionReport:
         """What each fusion costs; with a chip, how long it takes."""
-        return self._find_fusions(tells_places=False)
+        return self.find_fusions(tells_places=False)
 
-    @cached_property
-    def fusions_by_place(self) -> tuple[FusionRow, ...]:
-        """The same rows, those of equal bodies apart where they come from different places."""
-        return self._find_fusions(tells_places=True).rows
-
-    def _find_fusions(self, *, tells_places: bool) -> FusionReport:
+    def find_fusions(self, *, tells_places: bool) -> FusionReport:
+        """Return the same; those of equal bodies apart where they come from different places."""
         from hlotool.analysis.fusions.report import (
             add_measured_times,
             estimate_fusions,
@@ -326,16 +319,15 @@ class Program:
     @cached_property
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
         """Which custom calls run, and what is known of their cost; with a chip, how long."""
-        return self._count_custom_calls(tells_places=False)
+        return self.find_custom_calls(tells_places=False)
 
-    @cached_property
-    def custom_calls_by_place(self) -> tuple[CustomCallRow, ...]:
-        """The same rows, those alike apart where they come from different places."""
-        return self._count_custom_calls(tells_places=True)
-
-    def _count_custom_calls(self, *, tells_places: bool) -> tuple[CustomCallRow, ...]:
-        from hlotool.analysis.fusions.calls import count_custom_calls
-        from hlotool.analysis.fusions.report import add_measured_times, estimate_call_times
+    def find_custom_calls(self, *, tells_places: bool) -> tuple[CustomCallRow, ...]:
+        """Return the same; those alike apart where they come from different places."""
+        from hlotool.analysis.fusions.report import (
+            add_measured_times,
+            count_custom_calls,
+            estimate_call_times,
+        )
 
         found = count_custom_calls(
             self.graph, self.executions, self.costs, tells_places=tells_places
@@ -347,7 +339,7 @@ class Program:
     @cached_property
     def custom_call_totals(self) -> CustomCallTotals:
         """What all custom calls cost together."""
-        from hlotool.analysis.fusions.calls import add_up_calls
+        from hlotool.analysis.fusions.report import add_up_calls
 
         return add_up_calls(self.custom_calls, self.cost)
 
@@ -540,15 +532,14 @@ class Program:
         """The same as figures, where a chip was named for it."""
         if self._chip is None:
             return None
-        from hlotool.analysis.summary.run import describe_run_time
+        from hlotool.analysis.summary.report import describe_run_time
 
         return describe_run_time(self.run_time, str(self.machine))
 
     def summarize(self, *, with_findings: bool = True, limit_bytes: int | None = None) -> Summary:
         """Return all that is worth knowing first; without a limit, that of the chip counts."""
         from hlotool.analysis.memory.report import measure_headroom
-        from hlotool.analysis.summary.report import Summary, find_worst
-        from hlotool.analysis.summary.run import bound_run
+        from hlotool.analysis.summary.report import Summary, bound_run, find_worst
 
         counts, report, chip = self.counts, self.collectives, self._chip
         limit_bytes = chip.hbm_bytes if limit_bytes is None and chip else limit_bytes

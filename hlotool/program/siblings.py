@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,9 +21,10 @@ from hlotool.errors import HlotoolError
 from hlotool.text import Source
 
 if TYPE_CHECKING:
-    from hlotool.analysis.summary.compilation import Compilation
+    from hlotool.analysis.summary.counts import Compilation
     from hlotool.hlo import Mesh, Module
 
+_DUMPING: Final = "xla_dump_"  # where and how the dump was written is no part of the program
 _LINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?::\s*(?P<value>.*\S)|(?P<opens>\{))\s*")
 
 
@@ -65,11 +66,16 @@ class SiblingFlags(Struct, frozen=True):
     build: int | None = None
 
     def describe(self) -> Compilation:
-        """Return them as an answer has them; the mesh stands in texts."""
-        from hlotool.analysis.summary.compilation import Compilation, list_flags  # noqa: PLC0415
+        """Return them as an answer has them, those of a repeated flag joined; no mesh is here."""
+        from hlotool.analysis.summary.counts import Compilation  # noqa: PLC0415
 
+        flags = (
+            f"{name}={','.join(values)}"
+            for name, values in (self.printed or {}).items()
+            if not name.startswith(_DUMPING)
+        )
         return Compilation(
-            flags=None if self.printed is None else list_flags(self.printed),
+            flags=None if self.printed is None else tuple(flags),
             build=self.build,
             flags_path=self.printed_path,
             tpu_flag_count=None if self.tpu is None else len(self.tpu),

@@ -8,12 +8,12 @@ The map, in the order of the work:
 
 * `hlo.proto` says what the messages hold, `messages` makes their classes.
 * `kind` tells which message a file is, and reads what little needs no class; `decode` reads a
-  whole file, and finds the byte at which one is broken.
+  whole file, finds the byte at which one is broken, and prints the assignment beside a module.
 * `nodes` follows the ids of a module to what they name, and says in which order XLA prints.
 * `module` prints the header and what follows it, and proves on how many devices the module runs;
   `instruction` prints a line, `attributes` what the opcode asks for, `sharding` what is attached
   to any: shardings, groups of devices, where it comes from.
-* `shapes` and `literals` print types and values, `buffers` the assignment that stands beside.
+* `values` prints types and values.
 
 Importing any of it but `kind` needs the package protobuf.
 """

@@ -10,21 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from hlotool.proto.literals import render_literal
-from hlotool.proto.messages import (
-    DotDimensionNumbers,
-    Window,
-    WindowDimension,
-    enum_names,
-)
+from hlotool.proto.messages import DotDimensionNumbers, Window, WindowDimension, enum_names
 from hlotool.proto.nodes import Node
-from hlotool.proto.shapes import (
+from hlotool.proto.sharding import render_groups, render_pairs, render_sharding
+from hlotool.proto.values import (
     ShapeTexts,
     escape_text,
     join_numbers,
     primitive_name,
+    render_literal,
 )
-from hlotool.proto.sharding import render_groups, render_pairs, render_sharding
 
 Attribute: TypeAlias = Callable[[Node, ShapeTexts], list[str]]
 
@@ -366,6 +361,7 @@ ATTRIBUTES: Final[dict[str, tuple[Attribute, ...]]] = {
     "get-tuple-element": (_value("index", "tuple_index"),),
     "infeed": (_feed_config("infeed_config"),),
     "iota": (_first_dimension("iota_dimension"),),
+    # XLA numbers the dimensions of a map anew when it reads a proto, whatever stands there.
     "map": (
         lambda node, _: [f"dimensions={join_numbers(range(len(node.proto.shape.dimensions)))}"],
     ),

@@ -15,10 +15,8 @@ from msgspec import Struct, field
 
 from hlotool.errors import InputError
 from hlotool.proto.attributes import list_own_attributes
-from hlotool.proto.literals import render_constant
 from hlotool.proto.messages import OpMetadata, StackFrameIndexProto
 from hlotool.proto.nodes import Block, Node
-from hlotool.proto.shapes import ShapeTexts, escape_text, join_annotated, render_config
 from hlotool.proto.sharding import (
     find_payload,
     render_accuracy,
@@ -26,6 +24,13 @@ from hlotool.proto.sharding import (
     render_metadata,
     render_original_value,
     render_sharding,
+)
+from hlotool.proto.values import (
+    ShapeTexts,
+    escape_text,
+    join_annotated,
+    render_config,
+    render_constant,
 )
 
 _Key = TypeVar("_Key")
@@ -106,11 +111,7 @@ def _number(taken: dict[_Key, int], key: _Key) -> int:
 
 # XLA's sugar: where an asynchronous operation runs one instruction, that one is written in its
 # place, `all-gather-start` for an async-start of an all-gather.
-_ASYNC_SUFFIXES: Final = {
-    "async-start": "-start",
-    "async-update": "-update",
-    "async-done": "-done",
-}
+_ASYNC_SUFFIXES: Final = {"async-start": "-start", "async-update": "-update", "async-done": "-done"}
 _REDUCERS: Final = {"all-reduce", "all-reduce-start", "reduce", "reduce-scatter", "reduce-window"}
 _APPLY: Final = _REDUCERS | {"call", "map", "scan", "scatter", "sort"}
 _PRED: Final = 1
@@ -230,6 +231,7 @@ def _list_callees(node: Node, around: Surroundings) -> list[str]:
             return _pair("true_computation", "false_computation", names)
         return [f"branch_computations={{{', '.join(names)}}}"]
     if opcode == "while":
+        # A proto has the body first.
         return _pair("condition", "body", names[::-1])
     if opcode == "select-and-scatter":
         return _pair("select", "scatter", names)

@@ -176,6 +176,8 @@ def choose_message(data: bytes, head: ProtoHead) -> str:
     if head.depth == _DEEPEST:
         return "HloSnapshot"
     end = len(data) if head.end is None else min(head.end, len(data))
+    # Field 2 is a configuration, which has fields of many numbers, or the arguments of a partition,
+    # which have field 1 alone. Field 3 is a buffer assignment; in a snapshot it is a number.
     for field in _list_whole(data, head.begin, end):
         if field.number == _CONFIG_OR_PARTITIONS and field.wire_type == LENGTH_DELIMITED:
             inner = _list_whole(data, field.begin, field.end)

@@ -26,8 +26,8 @@ from hlotool.proto.messages import (
     enum_names,
 )
 from hlotool.proto.nodes import Block, Node, link_module, list_scheduled, order_blocks, order_nodes
-from hlotool.proto.shapes import ShapeTexts, escape_text, join_annotated, join_numbers
 from hlotool.proto.sharding import render_frontend_attributes, render_original_array
+from hlotool.proto.values import ShapeTexts, escape_text, join_annotated, join_numbers
 from hlotool.text import DeviceCounts
 
 _OTHER: Final = next(n for n, name in enum_names("OpSharding.Type").items() if name == "OTHER")
@@ -61,6 +61,7 @@ def prove_counts(module: HloModuleProto, config: HloModuleConfigProto | None) ->
             opcode = instruction.opcode.removesuffix("-start")
             if opcode in _COVERING and (count := _count_ids(instruction)):
                 found[_choose_kind(opcode, instruction)].add(count)
+    # Where two of a kind contradict each other, neither proves anything.
     only = [next(iter(each)) if len(each) == 1 else None for each in found.values()]
     replicas, partitions, devices = only
     if devices is not None and replicas is None and partitions and devices % partitions == 0:
@@ -147,7 +148,7 @@ def render_module(
     schedule = module.schedule.sequences if module.HasField("schedule") else {}
     for block in order_blocks(blocks):
         if block.is_wrapped and block.is_single:
-            continue
+            continue  # written in the place of the operation that runs it
         is_entry = block.number == module.entry_computation_id
         ids = schedule[block.number].instruction_ids if block.number in schedule else ()
         nodes = list_scheduled(block, ids, name) if ids else order_nodes(block)

@@ -104,6 +104,7 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
             callee.is_called = True
             callee.is_wrapped = callee.is_wrapped or opcode == _ASYNC_START
         by_id[key] = node
+    # XLA sorts them when it reads a proto; the order it prints in begins with this one.
     block.nodes = [by_id[key] for key in sorted(by_id)]
     for place, node in enumerate(block.nodes):
         node.place = place
@@ -214,6 +215,7 @@ def order_nodes(block: Block) -> list[Node]:
                     ordered.append(node)
                 continue
             is_done[node.place] = 1
+            # As XLA has them: the first operand is visited first, of predecessors the last.
             stack += [each for each in reversed(node.operands) if not is_done[each.place]]
             stack += [each for each in node.predecessors if not is_done[each.place]]
     return ordered

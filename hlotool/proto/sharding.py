@@ -26,7 +26,7 @@ from hlotool.proto.messages import (
     ResultAccuracy,
     enum_names,
 )
-from hlotool.proto.shapes import escape_text, is_json_object, join_annotated, join_numbers
+from hlotool.proto.values import escape_text, is_json_object, join_annotated, join_numbers
 
 _TYPES: Final = {number: name.lower() for number, name in enum_names("OpSharding.Type").items()}
 _GROUP_WORDS: Final = {0: "shard_as", 1: "shard_like"}

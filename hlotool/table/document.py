@@ -8,12 +8,12 @@ and `-n` leave of a list, which is what every format is written from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Annotated, Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from hlotool.table.field import Field, fields_of, figure
 
@@ -90,11 +90,16 @@ class RowList(_Declared, frozen=True):
     fold: Fold | None = None
     no_total_across: str = ""
     has_total: bool = True  # False where rows do not add up, as modules or peaks do not
-    is_optional: bool = False  # present only when an option asks for it
-    option: str = ""  # the option that does, if it is one that adds the list
+    is_optional: bool = False  # not in every answer
+    option: str = ""  # what adds the list, which then is optional: an option, or a profile
     limit: int = 20  # rows of a table when -n is not given
     title: str = ""  # a line above the table, when a document shows several
     chosen: tuple[Field, ...] = ()  # where an answer has other columns or headings
+
+    def __post_init__(self) -> None:
+        """Note that a list which something adds is optional."""
+        if self.option:
+            force_setattr(self, "is_optional", True)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -160,6 +165,26 @@ class DocumentSpec(Struct, frozen=True):
     def find_row_list(self, name: str) -> RowList | None:
         """Find a row list by name."""
         return next((rows for rows in self.row_lists if rows.name == name), None)
+
+    def walk(self) -> Iterator[tuple[str, Block | RowList]]:
+        """Yield all that holds figures by its path: `cost`, `totals.by_kind`, last the row lists.
+
+        What stands at the top of the document, unnested, has the path ''.
+        """
+        if self.scalars:
+            yield "", self.scalars
+        yield from _walk_blocks(self.blocks)
+        yield from ((rows.name, rows) for rows in self.row_lists)
+
+
+def _walk_blocks(
+    blocks: Iterable[Block], prefix: str = ""
+) -> Iterator[tuple[str, Block | RowList]]:
+    for block in blocks:
+        path = f"{prefix}{block.name}"
+        yield path, block
+        yield from ((f"{path}.{rows.name}", rows) for rows in block.row_lists)
+        yield from _walk_blocks(block.blocks, f"{path}.")
 
 
 class InputPaths(Struct, frozen=True):

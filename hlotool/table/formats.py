@@ -57,25 +57,15 @@ def render_json(document: Document, selections: Sequence[Selection], version: st
 
 def _list_units(document: Document, selections: Sequence[Selection]) -> Iterator[tuple[str, str]]:
     """Yield the keys of an answer that hold numbers, each with its unit."""
-    spec = document.spec
-    of_blocks = [block for block in spec.blocks if document.blocks.get(block.name) is not None]
-    found = [field for block in of_blocks for field in _walk(block)]
-    found += spec.scalars.fields if spec.scalars else ()
-    for selection in selections:
-        found += flat_fields(selection)
+    found = [field for selection in selections for field in flat_fields(selection)]
+    for path, each in document.spec.walk():
+        name = path.partition(".")[0]
+        if not name or document.blocks.get(name) is not None:
+            found += each.fields
     for field in found:
         if field.is_numeric:
             unit = Unit.COUNT if field.unit is Unit.TIMES else field.unit
             yield field.name, unit.value
-
-
-def _walk(block: Block) -> Iterator[Field]:
-    """Yield the fields of a block, and of all that it holds."""
-    yield from block.fields
-    for inner in block.blocks:
-        yield from _walk(inner)
-    for rows in block.row_lists:
-        yield from rows.fields
 
 
 def _write_rows(rows: Iterator[object]) -> Iterator[str]:

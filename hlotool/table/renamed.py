@@ -10,12 +10,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Container, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, convert
 
 _SINCE: Final = "since 1.0"
+_TABLE: Final = Path(__file__).parent.parent / "data" / "renamed.toml"
 
 
 class Renamed(Struct, frozen=True):
@@ -29,8 +30,7 @@ class Renamed(Struct, frozen=True):
 @cache
 def read_table() -> Renamed:
     """Read the table; only older words need it."""
-    text = (files("hlotool") / "data" / "renamed.toml").read_text(encoding="utf-8")
-    return convert(tomllib.loads(text), Renamed)
+    return convert(tomllib.loads(_TABLE.read_text(encoding="utf-8")), Renamed)
 
 
 def find_new(old: str, known: Container[str]) -> str | None:

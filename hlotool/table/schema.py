@@ -43,10 +43,7 @@ _OPTIONS: Final[Mapping[str, Json]] = {
         **_NAMES,
     },
     "groups": {"description": "with --by: the groups, in place of their rows", **_GROUPS},
-    "rows_total": {
-        "description": "with -n: rows or groups that --where kept",
-        "type": "integer",
-    },
+    "rows_total": {"description": "with -n: rows or groups that --where kept", "type": "integer"},
     "rows_omitted": {"description": "with -n: those that are not shown", "type": "integer"},
 }
 

@@ -24,16 +24,18 @@ from hlotool.table.document import (
     Sum,
     Total,
 )
+from hlotool.table.expression.compile import compile_where
 from hlotool.table.field import Field, Unit
-from hlotool.table.names import parse_names
 from hlotool.table.sums import (
     divide_rows,
     find_divider,
     fold_rows,
+    group_by,
     read_folded,
     share_values,
     sum_fields,
 )
+from hlotool.table.words import parse_names
 from hlotool.text import Source
 
 
@@ -64,8 +66,6 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
     Raises QueryError for an expression or a name that does not fit `row_list`.
     """
     if query.where:
-        from hlotool.table.expression.where import compile_where  # noqa: PLC0415  pyparsing is slow to import
-
         holds = compile_where(query.where, row_list.fields)
         rows = [row for row in rows if holds(row)]
     columns = _choose_columns(row_list, query)
@@ -297,11 +297,8 @@ class _Divided(Struct, frozen=True):
         field = self.by[depth]
         read = field.getter()
         read_key = read if self.query.keeps_numbers else read_folded(field)
-        parts: dict[object, list[object]] = {}
-        for row in rows:
-            parts.setdefault(read_key(row), []).append(row)
         whole = []
-        for part in parts.values():
+        for part in group_by(rows, read_key).values():
             label = share_values(field, [read(row) for row in part])
             whole.append((self._narrow(part, depth).summarise(label, part), part))
         ordered = self._sort(whole, depth)

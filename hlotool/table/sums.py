@@ -7,14 +7,25 @@ two memory spaces are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from hlotool.table.document import VARIOUS, Fold, Range, RowList, Sum
 from hlotool.table.field import Field, Unit
-from hlotool.table.names import fold_name, fold_numbers, share_path, split_name
+from hlotool.table.words import fold_name, fold_numbers, share_path, split_name
+
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
+
+
+def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Return items by what they have in common, groups and items in the order they come."""
+    groups: dict[_Key, list[_Item]] = {}
+    for one in items:
+        groups.setdefault(key(one), []).append(one)
+    return groups
 
 
 def sum_fields(
@@ -83,10 +94,7 @@ def divide_rows(
     if field is None:
         yield "", rows
         return
-    parts: dict[object, list[object]] = {}
-    read = field.getter()
-    for row in rows:
-        parts.setdefault(read(row), []).append(row)
+    parts = group_by(rows, field.getter())
     # Values may be of several types, numbers and None say, which cannot be compared.
     for value in sorted(parts, key=lambda one: (str(type(one)), one)):
         yield f"{field.title} {value}", parts[value]
@@ -107,15 +115,14 @@ def fold_rows(
     readers = [field.getter() if keeps_numbers else read_folded(field) for field in fields]
     known = [row_list.field(name).getter() for name in fold.known]
     read_name = row_list.field(fold.name).getter() if fold.name else None
-    merged: dict[tuple[object, ...], list[object]] = {}
-    for row in rows:
+
+    def find_key(row: object) -> tuple[object, ...]:
         key = tuple(read(row) for read in readers)
         key += tuple(read(row) is None for read in known)
-        if read_name is not None:
-            name = read_name(row)
-            key += (None,) if name is None else split_name(str(name))
-        merged.setdefault(key, []).append(row)
-    return [_merge(row_list, fold, group) for group in merged.values()]
+        name = read_name(row) if read_name else None
+        return key if name is None else (*key, *split_name(str(name)))
+
+    return [_merge(row_list, fold, group) for group in group_by(rows, find_key).values()]
 
 
 def read_folded(field: Field) -> Callable[[object], object]:

@@ -1,12 +1,14 @@
-"""Tables and prose on a terminal: columns that find room, names cut in the middle, colours.
+"""Tables and prose laid out: on a terminal, and as GitHub's markdown.
 
-The answer stays: a column in which no row has anything leaves first, then one that is told below
-as every row has the same, then by `hide_order`, the highest first, before any name is cut below
-its `min_width`. No two rows look alike that differ, while a column can be hidden.
+On a terminal columns find room, names are cut in the middle, and there are colours. The answer
+stays: a column in which no row has anything leaves first, then one that is told below as every row
+has the same, then by `hide_order`, the highest first, before any name is cut below its `min_width`.
+No two rows look alike that differ, while a column can be hidden.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -292,3 +294,57 @@ class _Fit:
             tuple(cut(text, width) for text, width in zip(row, widths, strict=True)) for row in rows
         }
         return len(shown) == len(rows)
+
+
+_SPECIAL = re.compile(
+    r"[\\|`*<>\[\]&~]|(?<![^\W_])_|_(?![^\W_])"
+)  # an underscore inside a name is one
+
+
+def render_markdown(document: Document, selections: Sequence[Selection], units: str) -> str:
+    """Return the prose as paragraphs and every row list as a table."""
+    blocks = _quote_prose(document.lines, units)
+    for selection in selections:
+        above = document.above.get(selection.row_list.name)
+        if above is not None:
+            blocks += _quote_prose(above, units)
+        elif selection.row_list.title and len(selections) > 1:
+            blocks.append(f"**{quote_markdown(selection.row_list.title)}**")
+        blocks.append(_render_table(make_cells(selection, units, is_flat=True)))
+    blocks += _quote_prose(document.notes, units)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _quote_prose(lines: Sequence[Line], units: str) -> list[str]:
+    """Return a paragraph for each line; the empty ones between them are not needed."""
+    texts = (render_line(line, units) for line in lines)
+    return [quote_markdown(text) for text in texts if text]
+
+
+def quote_markdown(text: str) -> str:
+    """Escape what markdown or HTML would act on; leading blanks stay visible."""
+    stripped = text.lstrip(" ")
+    return "&nbsp;" * (len(text) - len(stripped)) + _SPECIAL.sub(r"\\\g<0>", stripped)
+
+
+def _render_table(cells: Cells) -> str:
+    """Lay one table out; what was left out is a paragraph below it."""
+    if not cells.rows:
+        return "(no rows)"
+    lines = [
+        _join([quote_markdown(column.title) for column in cells.columns]),
+        _join(["--:" if column.is_number else ":--" for column in cells.columns]),
+        *(_join([quote_markdown(cell) for cell in row]) for row in cells.rows),
+    ]
+    lines += [
+        _join([f"**{quote_markdown(cell)}**" if cell else "" for cell in total.cells])
+        for total in cells.totals
+    ]
+    if cells.more:
+        lines += ["", quote_markdown(cells.more)]
+    return "\n".join(lines)
+
+
+def _join(cells: Sequence[str]) -> str:
+    """Write one line of a table."""
+    return f"| {' | '.join(cells)} |"

@@ -1,9 +1,22 @@
-"""Counts and lists in sentences: `1 line`, `2,000 lines`, `a, b and 3 more`, `a, b or c`."""
+"""Words of sentences: counts, lists, and names.
+
+Counts and lists are `1 line`, `2,000 lines`, `a, b and 3 more`, `a, b or c`. Of names it is what
+several have in common, and what was meant by a wrong one: names of instructions share all but their
+numbers (`fusion.1` and `fusion.7`: `fusion.*`), and so do the components of paths into the user's
+program (`layer_0/mlp` and `layer_1/mlp`: `layer_*/mlp`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import Final
+
+from hlotool.errors import QueryError
+from hlotool.table.field import Field
+from hlotool.table.renamed import find_new, say_renamed
+from hlotool.text import Source
 
 _ONE: Final = frozenset((1, "1"))
 
@@ -45,3 +58,187 @@ def join_words(words: Sequence[str], conjunction: str) -> str:
     """
     *first, last = words
     return f"{', '.join(first)} {conjunction} {last}" if first else last
+
+
+_MOST_NEAR: Final = 4
+_MOST_COMPARED: Final = 20_000  # letter by letter, which takes some 20 µs each
+_MOST_ALIKE: Final = 3
+_CANDIDATES: Final = 12  # of which the most alike may begin with another letter, and are not near
+# How alike names are that are near, from 0 to 1; those who mistype mostly begin right.
+_LEAST: Final = 0.55
+_LEAST_OF_ANOTHER_LETTER: Final = 0.7
+
+
+def find_near(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names most like a wrong one, then those that hold it, else its own parts.
+
+    Case does not count.
+    """
+    wrong, names = name.lower(), list(known)
+    folded = {candidate.lower(): candidate for candidate in names[:_MOST_COMPARED]}
+    near = [folded[match] for match in _find_alike(wrong, folded)]
+    if len(wrong) > 1:
+        holding = (one for one in names if wrong in one.lower())
+        near += sorted(holding, key=lambda one: not one.lower().startswith(wrong))
+    if not near:
+        words = wrong.replace("_", "-")
+        ends = ((one, one.lower().replace("_", "-")) for one in names)
+        near = [
+            one for one, end in ends if words.startswith(f"{end}-") or words.endswith(f"-{end}")
+        ]
+    near = list(dict.fromkeys(near))
+    return near[:_MOST_NEAR]
+
+
+def _find_alike(wrong: str, known: Collection[str]) -> list[str]:
+    """Return the names that are spelled nearly so, the nearest first."""
+    from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415  only an error needs it
+
+    found = get_close_matches(wrong, known, n=_CANDIDATES, cutoff=_LEAST)
+    alike = (
+        one
+        for one in found
+        if one[:1] == wrong[:1]
+        or SequenceMatcher(None, one, wrong).ratio() >= _LEAST_OF_ANOTHER_LETTER
+    )
+    return list(islice(alike, _MOST_ALIKE))
+
+
+_APPENDED: Final = re.compile(r"[0-9]+|clone|remat[0-9]*")
+_INDEX: Final = re.compile(r"\{[0-9,]*\}")
+_FOLDED: Final = re.compile(r"(?P<base>.+)\.\*(?:\{(?P<index>[0-9,]*)\})?", re.DOTALL)
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Drop what makes a name unique, and split off the index of a tuple.
+
+    name  = [ computation "/" ] base { "." ( digits | "clone" | "remat" [ digits ] ) } [ index ]
+    index = "{" digits { "," digits } "}"
+
+    `body/fusion.12.clone{1}` is `fusion` and `{1}`. Read from the end, each character once: names
+    are as long as a dump likes.
+    """
+    end = name.rfind("{")
+    if end < 0 or not _INDEX.fullmatch(name, end):
+        end = len(name)
+    stop = end
+    while (dot := name.rfind(".", 0, stop)) > 0 and _APPENDED.fullmatch(name, dot + 1, stop):
+        stop = dot
+    return name[name.rfind("/", 0, stop) + 1 : stop], name[end:]
+
+
+def fold_name(name: str) -> str:
+    """Write a star for what makes a name unique: `fusion.*{1}`, as rows of several are called."""
+    base, index = split_name(name)
+    return f"{base}.*{index}"
+
+
+def find_folded(name: str) -> tuple[str, str | None] | None:
+    """Return base and index, None without one, of what `fold_name` wrote; None for another name."""
+    match = _FOLDED.fullmatch(name)
+    return (match["base"], match["index"]) if match else None
+
+
+ANY: Final = "*"  # a number, or components in which paths differ
+_NUMBER: Final = re.compile(
+    r"(?:[0-9]+|\*)(?=$|[/\]'\").])"
+)  # or a star, at the end of a component
+
+
+def fold_numbers(path: str) -> str:
+    """Write a star for each number at the end of a component: siblings become equal.
+
+    >>> fold_numbers("decoder/layers_3/mlp"), fold_numbers("state['layers'][7]['w']")
+    ('decoder/layers_*/mlp', "state['layers'][*]['w']")
+    """
+    return _NUMBER.sub(ANY, path)
+
+
+def share_path(paths: Collection[str]) -> str:
+    """Return what paths have in common: a path again, with stars for what differs.
+
+    Numbered siblings differ in their numbers alone. Of other paths the components are shown
+    with which all begin and, behind a star, those with which all end; a star alone says that
+    they share nothing. There is at least one path.
+
+    >>> share_path(["layer_0/mlp", "layer_1/mlp"]), share_path(["layer_0/mlp", "layer_0/norm"])
+    ('layer_*/mlp', 'layer_0')
+    >>> share_path(["encoder/attention", "decoder/attention"]), share_path(["head", "adamw"])
+    ('*/attention', '*')
+    """
+    split = [path.split("/") for path in dict.fromkeys(paths)]
+    start = share_start(split)
+    if all(len(path) == len(start) for path in split):
+        return "/".join(start)
+    end = share_start([path[len(start) :][::-1] for path in split])[::-1]
+    return "/".join([*start, *([ANY] if end or not start else []), *end])
+
+
+def share_start(paths: Sequence[Sequence[str]]) -> list[str]:
+    """Return the components with which all paths begin, a star for each number that differs."""
+    shared: list[str] = []
+    for components in zip(*paths, strict=False):
+        different = dict.fromkeys(components)
+        if len(different) == 1:
+            shared.append(components[0])
+            continue
+        if len({fold_numbers(one) for one in different}) > 1:
+            break
+        words = _NUMBER.split(components[0])
+        numbers = zip(*map(_NUMBER.findall, different), strict=True)
+        stars = [each[0] if len(set(each)) == 1 else ANY for each in numbers]
+        shared.append(
+            "".join(word for pair in zip(words, [*stars, ""], strict=True) for word in pair)
+        )
+    return shared
+
+
+_MOST_LISTED = 12  # names shown when none is near
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that lists the names nearest to a wrong one."""
+    names = list(known)
+    near = find_near(name, names)
+    if near:
+        return f"did you mean {join_words(near, 'or')}?"
+    if len(names) == 1:
+        return f"there is only {names[0]}"
+    return f"there are {list_some(names, _MOST_LISTED)}" if names else "there are none"
+
+
+def suggest_field(name: str, fields: Iterable[Field]) -> str:
+    """Return a hint about a name that is no field: its old name, or what a table calls one."""
+    known = list(fields)
+    new = find_new(name, {field.name for field in known})
+    if new is not None:
+        return say_renamed(name, new)
+    for field in known:
+        if name.replace("_", " ") == field.title:
+            return f"did you mean {field.name}? {field.title!r} is its heading"
+    return suggest(name, (field.name for field in known))
+
+
+def parse_names(
+    text: str, option: str, fields: Iterable[Field], signs: str = ""
+) -> tuple[tuple[str, Field], ...]:
+    """Read `[sign]name{,[sign]name}` and return each sign ('' if none) with its field.
+
+    Raises QueryError at the first name that is not among `fields`, or is empty.
+    """
+    known = {field.name: field for field in fields}
+    source = Source(text, option)
+    found: list[tuple[str, Field]] = []
+    pos = 0
+    for part in text.split(","):
+        start = pos + len(part) - len(part.lstrip())
+        pos += len(part) + 1
+        name = part.strip()
+        sign = name[:1] if name[:1] and name[:1] in signs else ""
+        name = name.removeprefix(sign).strip()
+        if name not in known:
+            message = f"there is no field {name!r}" if name else "expected a field's name"
+            end = start + max(1, len(part.strip()))
+            raise QueryError(message, source, start, end, suggest_field(name, known.values()))
+        found.append((sign, known[name]))
+    return tuple(found)

@@ -16,7 +16,7 @@ from dump_files import ROOT, SEEDS, SHARED, find_file, read_text
 from hlotool.analysis.memory.report import find_memory
 from hlotool.analysis.memory.rows import BufferRow, rows_at
 from hlotool.hlo import Module
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source

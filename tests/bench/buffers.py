@@ -16,7 +16,7 @@ from bench.measure import cpu_seconds
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.rows import rows_at
 from hlotool.analysis.memory.timeline import choose_peaks, timeline
-from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.text import Source
 
 _SLOTS: Final = 4096

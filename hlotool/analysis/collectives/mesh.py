@@ -224,7 +224,7 @@ class AxisFinder:
             yield axis, step
 
 
-def parse_mesh_axes(text: str, option: str = "--mesh") -> Mesh:
+def parse_mesh_axes(text: str) -> Mesh:
     """Read what a user types, `data=4,model=2`: row-major, the last axis varies fastest.
 
     mesh = axis { "," axis }    axis = name "=" size
@@ -233,14 +233,14 @@ def parse_mesh_axes(text: str, option: str = "--mesh") -> Mesh:
     for part in text.split(","):
         match = re.fullmatch(_AXIS, part)
         if match is None:
-            raise UsageError(f"{option} {text}: expected NAME=SIZE, as in data=4,model=2.")
+            raise UsageError(f"--mesh {text}: expected NAME=SIZE, as in data=4,model=2.")
         axes.append(MeshAxis(match[1], int(match[2])))
     if len({axis.name for axis in axes}) < len(axes):
-        raise UsageError(f"{option} {text}: an axis is named twice.")
+        raise UsageError(f"--mesh {text}: an axis is named twice.")
     try:
         count_devices(axis.size for axis in axes)
     except ValueError as error:
-        raise UsageError(f"{option} {text}: {error}.") from error
+        raise UsageError(f"--mesh {text}: {error}.") from error
     return Mesh(tuple(axes))
 
 

@@ -428,7 +428,7 @@ class WorkMeter:
         self._costs = costs
         self._carriers = carriers
         self.chip = chip
-        self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
+        self._trips = {loop.instruction: loop.trips.count for loop in executions.loops}
         self._started: dict[Computation, bool] = {}
 
     def is_work(self, instruction: Instruction) -> bool:

@@ -6,19 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from hlotool.analysis.collectives.host_rows import (
-    HOST_ROWS,
-    HOST_TOTALS,
-    HostTransfers,
-    list_host_transfers,
-)
 from hlotool.analysis.collectives.logical import LogicalCollective
 from hlotool.analysis.collectives.machine import Machine, Pricing, price
 from hlotool.analysis.collectives.mesh import Extent, ExtentFinder, MeshSource
 from hlotool.analysis.collectives.overlap import Exposure, is_marked_sync, measure_exposures
-from hlotool.analysis.collectives.rows import CollectiveRow, OperandRow, Requester
+from hlotool.analysis.collectives.rows import (
+    HOST_ROWS,
+    HOST_TOTALS,
+    CollectiveRow,
+    HostTransfers,
+    OperandRow,
+    Requester,
+    list_host_transfers,
+)
 from hlotool.analysis.collectives.totals import (
     BY_KIND,
     BY_NETWORK,
@@ -40,9 +42,9 @@ from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
 from hlotool.hlo import Instruction, Mesh, Module
-from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.module import all_operands
 from hlotool.hlo.opcodes import MOVES
+from hlotool.hlo.values import Measurement
 from hlotool.table import DocumentSpec, Fold, RowList
 
 
@@ -184,11 +186,7 @@ def _make_row(
         overlapped_seconds=exposure.overlapped[0],
         exposed_seconds=exposure.exposed[0],
         asked_by=_find_requester(one, origin.op_name or ""),
-        scope=origin.scope,
-        op_name=origin.op_name,
         source=write_short_source(origin.source_file, origin.source_line),
-        source_file=origin.source_file,
-        source_line=origin.source_line,
         computation=one.begin.computation.name,
         operation=one.operation.full_name,
         operand_count=len(transfer.parts),
@@ -201,7 +199,7 @@ def _make_row(
         members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if options.with_groups else None,
         source_target_pairs=groups.expand_pairs() if options.with_groups else None,
-        stack_frame=origin.stack_frame,
+        **asdict(origin),
     )
 
 
@@ -377,7 +375,6 @@ OPERANDS: Final = RowList(
     "the operands of collectives that have several, largest first",
     sort="-wire_bytes_per_run,name,operand",
     size="wire_bytes_per_run",
-    is_optional=True,
     option="--operands",
     title="Operands of combined collectives",
 )
@@ -413,7 +410,7 @@ def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     sums: tuple[RowList, ...] = (BY_KIND, BY_NETWORK)
     if any(row.transfer_seconds is not None for row in rows):
         sums = tuple(
-            _give_way(each.showing(each.shown() | set(_TIMES)), _SUMS_BESIDE_TIMES) for each in sums
+            give_way(each.showing(each.shown() | set(_TIMES)), _SUMS_BESIDE_TIMES) for each in sums
         )
     return replace(COLLECTIVES, row_lists=(chosen, *sums, HOST_ROWS, OPERANDS))
 
@@ -441,11 +438,11 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
         first = ["-exposed_seconds", "-transfer_seconds"][:: -1 if is_unknown else 1]
         chosen = replace(chosen, sort=",".join([*first, chosen.sort]))
     if "exposed_seconds" in chosen.shown() - empty:
-        chosen = _give_way(chosen, _BESIDE_TIMES)
+        chosen = give_way(chosen, _BESIDE_TIMES)
     return chosen
 
 
-def _give_way(rows: RowList, ranks: Mapping[str, int]) -> RowList:
+def give_way(rows: RowList, ranks: Mapping[str, int]) -> RowList:
     """Return a list whose columns give way in a narrow terminal as `ranks` says."""
     fields = (
         replace(each, hide_order=ranks.get(each.name, each.hide_order)) for each in rows.fields

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from math import gcd, prod
 from typing import Final, TypeAlias
 
-from hlotool.analysis.cost.cost import NOTHING, Cost
-from hlotool.analysis.cost.sizes import (
+from hlotool.analysis.cost.cost import (
+    NOTHING,
+    Cost,
     UnknownCostError,
     count_all_elements,
     count_elements,

@@ -17,9 +17,11 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.cost.sizes import Sizes, TouchedBody, UnknownCostError, count_elements
+from hlotool.analysis.cost.cost import Sizes, TouchedBody, UnknownCostError, count_elements
+from hlotool.analysis.dataflow.sharing import follow
 from hlotool.hlo import ArrayShape, Computation, Instruction, Shape, TupleShape
 from hlotool.hlo.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
+from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import ShapeIndex
 
 _TOO_DEEP: Final = "fusions stand too deep in each other"
@@ -193,10 +195,9 @@ def _measure_slice(source: Instruction, user: Instruction, sizes: Sizes) -> int 
     return None
 
 
-_MOST_STEPS: Final = 64  # views followed to where a value is made
 _MOST_READINGS: Final = 16  # of one nested body, for different parts of its result
 _VIEWS: Final = MOVES | {"bitcast", "get-tuple-element"}  # a slice of it is a slice of its operand
-_SAME_BYTES: Final = frozenset(("bitcast",))  # another name for what lies in memory
+_BITCASTS: Final = frozenset(("bitcast",))  # another name for what lies in memory
 _READS_PART: Final = (SLICES | {"gather"}) - UPDATES_IN_PLACE
 
 
@@ -284,7 +285,7 @@ class _TouchedReads:
         self.written: list[int] = []
         self._so_far: dict[Instruction, int | None] = {}  # by users; None for the whole
         for index, shape in body.root.shape.leaves_with_index():
-            made, _ = _find_made(body.root, index)
+            made, _ = follow(body.root, index, _VIEWS)
             whole = sizes.content_bytes(shape)
             if made.opcode in UPDATES_IN_PLACE and _is_in_place(body.root, index, shape):
                 self.written.append(min(whole, updated_bytes(made, sizes)))
@@ -341,26 +342,23 @@ def _is_in_place(root: Instruction, index: ShapeIndex, shape: ArrayShape) -> boo
     It is where they differ in no more than what they are called, a bitcast, and where copies
     of layout lead there and back.
     """
-    if _find_updated(root, index, _SAME_BYTES):
+    if _find_updated(root, index, _BITCASTS):
         return True
     found = _find_updated(root, index, _VIEWS)
     if found is None:
         return False
     source, at = found
-    part: Shape | None = source.shape
-    for number in at:
-        part = part.elements[number] if isinstance(part, TupleShape) else None
-    return part == shape
+    return find_part(source.shape, at) == shape
 
 
 def _find_updated(
     root: Instruction, index: ShapeIndex, views: Collection[str]
 ) -> tuple[Instruction, ShapeIndex] | None:
     """Return the parameter, and its array, that an update behind views makes a result of."""
-    made, at = _find_made(root, index, views)
+    made, at = follow(root, index, views)
     if at or made.opcode not in UPDATES_IN_PLACE or not made.operands:
         return None
-    source, at = _find_made(made.operands[0], (), views)
+    source, at = follow(made.operands[0], (), views)
     return (source, at) if source.opcode == "parameter" else None
 
 
@@ -372,20 +370,3 @@ def updated_bytes(update: Instruction, sizes: Sizes) -> int:
     if update.opcode == "scatter":
         return sum(sizes.content_bytes(one.shape) for one in operands[len(operands) // 2 + 1 :])
     return 0
-
-
-def _find_made(
-    instruction: Instruction, index: ShapeIndex, views: Collection[str] = _VIEWS
-) -> tuple[Instruction, ShapeIndex]:
-    """Go back through views and tuples to what makes an array."""
-    for _ in range(_MOST_STEPS):
-        opcode, operands = instruction.opcode, instruction.operands
-        if opcode == "tuple" and index and index[0] < len(operands):
-            instruction, index = operands[index[0]], index[1:]
-        elif opcode == "get-tuple-element" and operands:
-            instruction, index = operands[0], (instruction.tuple_index, *index)
-        elif opcode in views and operands:
-            instruction = operands[0]
-        else:
-            break
-    return instruction, index

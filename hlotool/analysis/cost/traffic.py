@@ -14,6 +14,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from hlotool.analysis.cost.arithmetic import find_custom_body
+from hlotool.analysis.cost.cost import (
+    Sizes,
+    UnknownCostError,
+    expect_array,
+    first_array,
+    operand_shape,
+)
 from hlotool.analysis.cost.custom_calls import CustomCall, CustomCallKind, read_custom_call
 from hlotool.analysis.cost.fused_traffic import (
     TouchedBytes,
@@ -21,13 +28,6 @@ from hlotool.analysis.cost.fused_traffic import (
     measure_fusion_traffic,
     measure_touched,
     updated_bytes,
-)
-from hlotool.analysis.cost.sizes import (
-    Sizes,
-    UnknownCostError,
-    expect_array,
-    first_array,
-    operand_shape,
 )
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, COLLECTIVES, CONTROL_FLOW, FREE, PASSES_ON, TRANSFERS

@@ -15,7 +15,7 @@ nothing is assumed there. Only the estimate asks; where an assignment is at hand
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final, Generic, TypeVar
 
 from hlotool.analysis.dataflow.values import Position, Value, find_given
@@ -24,6 +24,7 @@ from hlotool.hlo import Alias, ArrayShape, Computation, Instruction, ShapeIndex,
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE, VIEWS
 
 MOST_STEPS: Final = 64  # bitcasts and tuples followed inside one fusion
+_SAME_BYTES: Final = frozenset(("bitcast",))  # another name for what lies in memory
 _ANNOTATED: Final = frozenset(("custom-call", "async-start", "async-update"))
 _BY_OPCODE: Final = UPDATES_IN_PLACE | {
     "all-reduce-start",
@@ -93,16 +94,18 @@ def _fused(fusion: Instruction) -> tuple[Alias, ...]:
     return tuple(found)
 
 
-def follow(instruction: Instruction, index: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
-    """Go back through tuples, get-tuple-elements and bitcasts to where a value is made."""
+def follow(
+    instruction: Instruction, index: ShapeIndex, views: Collection[str] = _SAME_BYTES
+) -> tuple[Instruction, ShapeIndex]:
+    """Go back through tuples, get-tuple-elements and views to where a value is made."""
     for _ in range(MOST_STEPS):
         opcode, operands = instruction.opcode, instruction.operands
-        if opcode == "bitcast" and not index and operands:
-            instruction = operands[0]
-        elif opcode == "tuple" and index and index[0] < len(operands):
+        if opcode == "tuple" and index and index[0] < len(operands):
             instruction, index = operands[index[0]], index[1:]
         elif opcode == "get-tuple-element" and operands:
             instruction, index = operands[0], (instruction.tuple_index, *index)
+        elif opcode in views and operands:
+            instruction = operands[0]
         else:
             break
     return instruction, index

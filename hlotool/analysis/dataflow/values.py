@@ -3,8 +3,10 @@
 Follows HloDataflowAnalysis in its SSA form (xla/hlo/analysis/hlo_dataflow_analysis.cc): an
 array, and each table of a tuple, is a value of the instruction that defines it; tuples,
 get-tuple-element, bitcast, calls and asynchronous pairs pass values on; where the rounds of
-a loop or the branches of a conditional meet with different values stands a phi. `RULES` says for
+a loop or the branches of a conditional meet with different values stands a phi. `_RULES` says for
 each opcode what it defines and what it passes on; one without a rule defines all of its shape.
+Where a rule is missing a value seems to end too early: tests/test_analysis_lifetimes.py holds all
+against what XLA printed.
 
 A loop whose body hands `a` back and makes `b` anew, walked in the order of the schedule
 (`t.1` is element 1; φ is where the values of several ways meet):
@@ -18,7 +20,7 @@ A loop whose body hands `a` back and makes `b` anew, walked in the order of the 
       %r = tuple(%a, %b)                a table; r.0 is s.0, r.1 is 3
     %w = while(%t)                      w = φ(r, t), w.0 = φ(r.0, 0), w.1 = φ(3, 1)
 
-At the end `_replace_idle_phis` finds that s.0 and w.0 only ever are value 0, and takes them out.
+At the end `_replace_trivial_phis` finds that s.0 and w.0 only ever are value 0, and takes them out.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ class ValueTree(NamedTuple):
 
 
 def resolve(value: Value) -> Value:
-    """Return what a value stands for after phis without a choice were taken out."""
+    """Return what a value stands for after trivial phis were taken out; shortens the way there."""
     while value.replacement is not None:
         if value.replacement.replacement is not None:
             value.replacement = value.replacement.replacement
@@ -117,17 +119,17 @@ class Dataflow(Struct, eq=False):
             parts = None
             if inputs is not None:
                 parts = [n.children[number] for n in inputs if number < len(n.children)]
-            children.append(self.define(instruction, element, go_into(index, number), parts))
+            children.append(self.define(instruction, element, _go_into(index, number), parts))
         return ValueTree(value, tuple(children))
 
     def retable(
         self, instruction: Instruction, shape: Shape, index: ShapeIndex, old: ValueTree
     ) -> ValueTree:
-        """Keep the arrays of `old`, but let the instruction define the tuple tables."""
+        """Return `old` with the same arrays, but tables of tuples that the instruction defines."""
         if isinstance(shape, ArrayShape) or len(old.children) != len(shape.elements):
             return old
         children = [
-            self.retable(instruction, element, go_into(index, number), old.children[number])
+            self.retable(instruction, element, _go_into(index, number), old.children[number])
             for number, element in enumerate(shape.elements)
         ]
         return ValueTree(self.value(instruction, shape, index), tuple(children))
@@ -159,40 +161,33 @@ def trace_values(schedule: Schedule) -> Dataflow:
     nodes = flow.nodes
     # Callees stand before their calls, so all that a rule asks for is known but the end of a loop.
     for instruction in schedule.sequence:
-        rule = RULES.get(instruction.opcode)
+        rule = _RULES.get(instruction.opcode)
         node = rule(flow, instruction) if rule else None
         nodes[instruction] = node or flow.define(instruction)
     # The values of a loop's last round flow into the phis of its parameter.
-    pending = [(phi, nodes[root]) for phi, root in flow.loops if root in nodes]
+    pending = [(phi, nodes[root]) for phi, root in flow.loops]
     while pending:
         phi, last = pending.pop()
         if phi.value.inputs is not None:
             phi.value.inputs.append(last.value)
+        # In a text that XLA did not print, a body may return another shape than it takes.
         pending += zip(phi.children, last.children, strict=False)
-    _replace_idle_phis([value for value in flow.values if value.is_phi])
+    _replace_trivial_phis([value for value in flow.values if value.is_phi])
     flow.values = [value for value in flow.values if value.replacement is None]
     _collect_positions(nodes)
     return flow
 
 
-def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
-    """Tell every value where else it is seen."""
-    for instruction, node in nodes.items():
-        pending: list[tuple[ShapeIndex, ValueTree]] = [((), node)]
-        while pending:
-            index, (value, children) = pending.pop()
-            seen = value if value.replacement is None else resolve(value)
-            if seen.instruction is not instruction:
-                seen.positions.append((instruction, index))
-            if children:
-                pending += [(go_into(index, at), child) for at, child in enumerate(children)]
+def find_given(parameter: Instruction, caller: Instruction) -> Instruction | None:
+    """Return what a call gives a parameter: a loop at its beginning, a conditional by branch."""
+    number, given = parameter.parameter_number, bound_operands(caller)
+    # A branch has one parameter; the operands are the predicate or index, then one a branch.
+    if caller.opcode == "conditional":
+        number = 1 + caller.called_computations().index(parameter.computation)
+    return given[number] if number < len(given) else None
 
 
-@lru_cache(maxsize=4096)
-def go_into(index: ShapeIndex, number: int) -> ShapeIndex:
-    """Return the index of an element; few indices stand in many places, so each is one object."""
-    return (*index, number)
-
+# -- what each opcode defines, and what it passes on
 
 _Rule = Callable[[Dataflow, Instruction], ValueTree | None]
 
@@ -236,14 +231,6 @@ def _parameter(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     return node
 
 
-def find_given(parameter: Instruction, caller: Instruction) -> Instruction | None:
-    """Return what a call gives a parameter: a loop at its beginning, a conditional by branch."""
-    number, given = parameter.parameter_number, bound_operands(caller)
-    if caller.opcode == "conditional":
-        number = 1 + caller.called_computations().index(parameter.computation)
-    return given[number] if number < len(given) else None
-
-
 def _while(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     init = _forward(flow, instruction)
     last = flow.nodes.get(instruction.expect_callee("body").root)
@@ -276,7 +263,11 @@ def _wrapped_result(flow: Dataflow, step: Instruction) -> ValueTree | None:
 def _start(
     flow: Dataflow, instruction: Instruction, passed: dict[int, list[ValueTree | None]]
 ) -> ValueTree | None:
-    """Define a tuple but for some elements, which hold one known node, or a tuple of them."""
+    """Define a tuple but for some elements, which hold one known node, or a tuple of them.
+
+    `passed` has the nodes of elements by number: `{0: [a, b], 1: [r]}` are the operands and result
+    of `((f32[2], f32[4]), f32[8], u32[])`, an async-start. Element 0 gets a table of its own.
+    """
     shape = instruction.shape
     if isinstance(shape, ArrayShape):
         return None
@@ -338,7 +329,7 @@ def _recv_done(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
 
 
 _PASSING: Final = ("add-dependency", "all-reduce-done", "bitcast", "domain", "opt-barrier")
-RULES: Final[dict[str, _Rule]] = {
+_RULES: Final[dict[str, _Rule]] = {
     **dict.fromkeys(_PASSING, _forward),
     **dict.fromkeys(("all-gather-done", "async-done", "collective-permute-done"), _done),
     **dict.fromkeys(("all-gather-start", "collective-permute-start", "send"), _forward_into(0)),
@@ -357,35 +348,44 @@ RULES: Final[dict[str, _Rule]] = {
 }
 
 
-def _replace_idle_phis(phis: list[Value]) -> None:
-    """Replace phis in which one value meets, alone or as a circle of phis.
+# -- phis in which nothing new meets
+
+
+def _replace_trivial_phis(phis: list[Value]) -> None:
+    """Replace trivial phis, in which one value meets: a single phi, or several as one.
 
     Follows PhiGraph::Optimize (xla/hlo/analysis/hlo_dataflow_analysis.h): loops pass values on
-    from slot to slot, and a phi stands only where something new comes in.
+    from slot to slot, and a phi stands only where something new comes in. A loop that swaps its two
+    slots each round has s.0 = φ(0, s.1) and s.1 = φ(0, s.0) if both begin as value 0. Neither is
+    trivial alone, as each has two inputs; together they have one from outside, and both are 0.
     """
-    for circle in _find_circles(phis):
-        members = set(circle)
+    for component in _find_components(phis):
+        members = set(component)
         outside = {
             found
-            for phi in circle
+            for phi in component
             for value in phi.inputs or ()
             if (found := resolve(value)) not in members
         }
         if len(outside) == 1:
             (only,) = outside
-            for phi in circle:
+            for phi in component:
                 phi.replacement = only
-        elif len(circle) > 1:
-            _replace_single(circle)
+        elif len(component) > 1:
+            _replace_trivial_members(component)
 
 
-def _replace_single(circle: list[Value]) -> None:
-    """Replace members in which, beside themselves, one value meets; until nothing changes."""
+def _replace_trivial_members(component: list[Value]) -> None:
+    """Replace members in which, beside themselves, one value meets; until nothing changes.
+
+    Of a = φ(0, 1, b) and b = φ(a) both stay above, as 0 and 1 come from outside; here b becomes a,
+    and then a has 0 and 1 left, and stays. What takes in a phi that went is looked at again.
+    """
     users: dict[Value, list[Value]] = {}
-    for phi in circle:
+    for phi in component:
         for value in phi.inputs or ():
             users.setdefault(value, []).append(phi)
-    pending = circle[::-1]
+    pending = component[::-1]
     while pending:
         phi = pending.pop()
         if phi.replacement is not None:
@@ -399,10 +399,15 @@ def _replace_single(circle: list[Value]) -> None:
                 users.setdefault(phi.replacement, []).extend(followers)
 
 
-def _find_circles(phis: list[Value]) -> Iterator[list[Value]]:
-    """Yield the sets of phis that reach each other, inputs before users (Tarjan, 1972)."""
+def _find_components(phis: list[Value]) -> Iterator[list[Value]]:
+    """Yield the strongly connected components: phis that reach each other (Tarjan, 1972).
+
+    Inputs come before users, so that a component finds what it takes in replaced already. Without
+    recursion, as chains of phis are as long as a program: a phi is met twice, first to put its
+    inputs above it, then when these are done.
+    """
     order: dict[Value, int] = {}
-    lowest: dict[Value, int] = {}  # on the stack, that each reaches
+    lowest: dict[Value, int] = {}  # the first phi on the stack that each reaches, as its number
     stack: list[Value] = []
     for start in phis:
         pending = [start]
@@ -417,8 +422,27 @@ def _find_circles(phis: list[Value]) -> Iterator[list[Value]]:
             pending.pop()
             lowest[phi] = min([lowest[phi], *[lowest[value] for value in inputs]])
             if lowest[phi] == order[phi]:
-                circle = [stack.pop()]
-                while circle[-1] is not phi:
-                    circle.append(stack.pop())
-                lowest |= dict.fromkeys(circle, len(phis))  # nobody who reaches these is of them
-                yield circle[::-1]
+                component = [stack.pop()]
+                while component[-1] is not phi:
+                    component.append(stack.pop())
+                lowest |= dict.fromkeys(component, len(phis))  # who reaches these is in another
+                yield component[::-1]
+
+
+def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
+    """Tell every value where else it is seen."""
+    for instruction, node in nodes.items():
+        pending: list[tuple[ShapeIndex, ValueTree]] = [((), node)]
+        while pending:
+            index, (value, children) = pending.pop()
+            seen = value if value.replacement is None else resolve(value)
+            if seen.instruction is not instruction:
+                seen.positions.append((instruction, index))
+            if children:
+                pending += [(_go_into(index, at), child) for at, child in enumerate(children)]
+
+
+@lru_cache(maxsize=4096)
+def _go_into(index: ShapeIndex, number: int) -> ShapeIndex:
+    """Return the index of an element; few indices stand in many places, so each is one object."""
+    return (*index, number)

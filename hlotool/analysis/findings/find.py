@@ -125,7 +125,7 @@ def _list_copy_fusions(evidence: Evidence) -> Iterator[_Copies]:
 
 def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
     """Find loops whose trip count neither stands in the dump nor follows from it: one for all."""
-    loops = [one.instruction for one in evidence.executions.loops if one.trip_count is None]
+    loops = [one.instruction for one in evidence.executions.loops if one.trips.count is None]
     if loops:
         names = name_all([one.full_name for one in loops])
         verb = plural(len(loops), "repeats its body", "repeat their bodies")
@@ -137,11 +137,11 @@ def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
 def find_contradicted_trip_counts(evidence: Evidence) -> Iterator[Finding]:
     """Find loops whose printed trip count is another than condition, step and init come to."""
     for loop in evidence.executions.loops:
-        if loop.contradicting_trip_count is not None:
+        if loop.trips.contradicting is not None:
             yield _note(
                 "contradicted-trip-count",
-                f"{loop.instruction.full_name} is printed to repeat its body {loop.trip_count:,} "
-                f"times, but its own counter comes to {loop.contradicting_trip_count:,}: the "
+                f"{loop.instruction.full_name} is printed to repeat its body {loop.trips.count:,} "
+                f"times, but its own counter comes to {loop.trips.contradicting:,}: the "
                 "printed count is followed, as XLA does.",
                 [loop.instruction],
             )
@@ -373,11 +373,7 @@ def _group_collectives(
 
 
 def _make_finding(
-    rows: list[CollectiveRow],
-    size_bytes: int,
-    severity: Severity,
-    code: FindingCode,
-    message: str,
+    rows: list[CollectiveRow], size_bytes: int, severity: Severity, code: FindingCode, message: str
 ) -> Finding:
     """Make the finding about some collectives; the largest of them is named."""
     largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)

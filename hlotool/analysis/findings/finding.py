@@ -16,8 +16,7 @@ from msgspec import Struct
 from hlotool.analysis.collectives.machine import Machine, Pricing, price
 from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.cost.chips import Chip
-from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.cost.report import CostReport
+from hlotool.analysis.cost.model import CostModel, CostReport
 from hlotool.analysis.fusions.missed import find_missed
 from hlotool.analysis.fusions.rows import FusionRow, MissedRow
 from hlotool.analysis.graph.executions import Executions

@@ -3,7 +3,7 @@
 `once` declares a figure of one execution, `per_run` one of all executions in one run of the entry,
 `known_per_run` what is known of that where a trip count is not. Bytes are those of shapes without
 tile padding. A column that several lists have is declared once, under a name of its own. Kinds are
-those of xla/hlo/ir/hlo_instruction.h. `report`, `missed` and `calls` make the rows.
+those of xla/hlo/ir/hlo_instruction.h. `report` and `missed` make the rows.
 """
 
 from __future__ import annotations
@@ -150,9 +150,8 @@ def find_backend_kind(fusion: Instruction) -> str | None:
     # To look for the word first spares reading configs without it as JSON.
     if "kind" not in fusion.attributes.get("backend_config", ""):
         return None
-    config = fusion.backend_config()
     for key in ("fusion_backend_config", "fusion_config"):
-        kind = config.find(key, "kind") if config else None
+        kind = fusion.find_config(key, "kind")
         if isinstance(kind, str) and kind:
             return kind
     return None
@@ -284,8 +283,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     bytes_accessed_per_run: BytesPerRun
     known_bytes_accessed_per_run: KnownBytesPerRun
     flops_per_run: Annotated[
-        int | None,
-        per_run(_WITHOUT_CALLS, FLOPS, "known_flops_per_run", lower_if=_LOWER_FLOPS),
+        int | None, per_run(_WITHOUT_CALLS, FLOPS, "known_flops_per_run", lower_if=_LOWER_FLOPS)
     ]
     known_flops_per_run: Annotated[int, known_per_run(_WITHOUT_CALLS, FLOPS)]
     saved_bytes_per_run: Annotated[
@@ -569,8 +567,7 @@ class BodyRow(Struct, frozen=True):
     ]
     result_bytes: Annotated[int, figure("size of the result", BYTES, is_summed=False)]
     bytes_accessed: Annotated[
-        int,
-        column("bytes of it read from or written to memory", BYTES, heading="memory"),
+        int, column("bytes of it read from or written to memory", BYTES, heading="memory")
     ]
     saved_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
     flops: Annotated[int, column(FLOATING_POINT, FLOPS)]
@@ -614,7 +611,6 @@ MISSED: Final = RowList(
     sort="-known_memory_bytes_per_run",
     size="memory_bytes_per_run",
     upper_if=("is_conditional",),
-    is_optional=True,
     option="--missed",
     title="Not fused",
 )
@@ -625,7 +621,6 @@ RECOMPUTE: Final = RowList(
     sort="-known_repeated_per_run",
     size="repeated_per_run",
     upper_if=("is_conditional",),
-    is_optional=True,
     option="--recompute",
     title="Computed again",
 )
@@ -643,7 +638,6 @@ BODY: Final = RowList(
     BodyRow,
     "the body of one fusion, in the order of the dump; figures of one execution",
     size="bytes_accessed",
-    is_optional=True,
     option="--body NAME",
     limit=0,
     title="Body",

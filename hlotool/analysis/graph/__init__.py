@@ -2,7 +2,6 @@
 
 backend      who wrote a module, its memory spaces, and what passes the host
 calls        all calls of a module, and an order with callees first
-trip_counts  how often a loop runs its body, followed to its constants
-executions   how often each computation runs
+executions   how often each computation runs, and a loop its body, followed to its constants
 equality     fingerprints of computations, and numbers of values
 """

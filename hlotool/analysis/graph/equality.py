@@ -50,7 +50,6 @@ class Fingerprints:
         self._graph = graph
         self._ignored = ignored | frozenset(CALL_KEYS)
         self._shapes: dict[int, str] = {}  # by id: one object a spelling
-        self._written: dict[str, list[str]] = {}  # attributes that count, by the text of all
         from hashlib import blake2b  # noqa: PLC0415  OpenSSL comes with it, slow to load
 
         self._hash = partial(blake2b, digest_size=_DIGEST_BYTES)
@@ -79,21 +78,11 @@ class Fingerprints:
     def _describe(self, instruction: Instruction) -> str:
         """Write an instruction without its name and operands."""
         parts = [instruction.opcode, self._shape_text(instruction.shape), instruction.literal]
-        parts += self._list_attributes(instruction)
+        attributes = sorted(instruction.split_attributes().items())
+        parts += [f"{key}={value}" for key, value in attributes if key not in self._ignored]
         callees = self._graph.callees.get(instruction, ())
         parts += [self._known[id(callee)] for callee in callees]
         return "\0".join(parts)
-
-    def _list_attributes(self, instruction: Instruction) -> list[str]:
-        """List the attributes that count, of all instructions that are written alike at once."""
-        text = instruction.plain_text()
-        if text is not None and text in self._written:
-            return self._written[text]
-        attributes = sorted(instruction.split_attributes().items())
-        found = [f"{key}={value}" for key, value in attributes if key not in self._ignored]
-        if text is not None:
-            self._written[text] = found
-        return found
 
     def _shape_text(self, shape: Shape) -> str:
         """Return what identifies a shape; of a tuple the digest of its parts', each made once."""

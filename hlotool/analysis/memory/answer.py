@@ -8,14 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.donation import DonationRow
-from hlotool.analysis.memory.figures import (
-    ESTIMATED,
-    HEADROOM,
-    PEAK,
-    SPACES,
-    TOTALS,
-    MemoryFigures,
-)
+from hlotool.analysis.memory.figures import ESTIMATED, HEADROOM, PEAK, SPACES, TOTALS, MemoryFigures
 from hlotool.analysis.memory.reduction_plan import RELIEF, WITHOUT
 from hlotool.analysis.memory.rows import AllocationRow, BufferRow
 from hlotool.analysis.memory.timeline import Instant, TimelineRow
@@ -53,7 +46,6 @@ ALLOCATIONS: Final = RowList(
     size="size_bytes",
     key="allocation",
     no_total_across="space",
-    is_optional=True,
     option="--all",
     title="Allocations",
 )
@@ -63,7 +55,6 @@ TIMELINE: Final = RowList(
     "bytes in use at every position",
     size="bytes",
     has_total=False,
-    is_optional=True,
     option="--timeline",
     title="Timeline",
 )
@@ -81,7 +72,6 @@ DONATION: Final = RowList(
     sort="-gain_bytes,-size_bytes,parameter_number",
     size="size_bytes",
     key="parameter_number",
-    is_optional=True,
     option="--donation",
     title="Donation",
 )

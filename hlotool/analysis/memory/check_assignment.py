@@ -17,6 +17,7 @@ from hlotool.errors import ParseError
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape, ShapeIndex, TupleShape
 from hlotool.hlo.buffers import BufferAssignment, BufferValue, format_position
 from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, PASSES_ON
+from hlotool.hlo.shape import find_part
 
 # What hands on arrays, but makes the table of its tuple.
 _TABLES: Final = ASYNC_STARTS | {"conditional", "tuple", "while"}
@@ -41,7 +42,7 @@ def check_belonging(module: Module, assignment: BufferAssignment) -> None:
     for allocation in assignment.allocations:
         for value in allocation.values:
             found = by_name.get(value.instruction, [])
-            shape = _subshape(found[0].shape, value) if found else None
+            shape = find_part(found[0].shape, value.index or ()) if found else None
             pair = id(shape), id(value.shape)
             if pair in alike:
                 continue
@@ -64,21 +65,13 @@ def _find_mismatch(value: BufferValue, instructions: list[Instruction]) -> str |
     """Return what is wrong with a value, None if an instruction can define it."""
     if not instructions:
         return f"the module has no instruction {value.instruction!r}"
-    shapes = [_subshape(instruction.shape, value) for instruction in instructions]
+    shapes = [find_part(one.shape, value.index or ()) for one in instructions]
     wanted = value.shape.without_layout()
     if any(shape is not None and shape.without_layout() == wanted for shape in shapes):
         return None
     if shapes[0] is None:
         return f"{value.instruction!r} of the module has no part {value.name!r}"
     return f"{value.name!r} is {value.shape} here, but {shapes[0]} in the module"
-
-
-def _subshape(shape: Shape, value: BufferValue) -> Shape | None:
-    for number in value.index or ():
-        if not isinstance(shape, TupleShape) or number >= len(shape.elements):
-            return None
-        shape = shape.elements[number]
-    return shape
 
 
 class Unplaced(Struct, frozen=True):

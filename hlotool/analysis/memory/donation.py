@@ -24,10 +24,6 @@ from hlotool.table import BYTES, NUMBER, column
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]
 
 
-def _join_gains(row: DonationRow) -> Saving[Any] | None:
-    return row.donatable
-
-
 class DonationRow(Struct, frozen=True):
     """One array of an entry parameter.
 
@@ -44,7 +40,7 @@ class DonationRow(Struct, frozen=True):
             "how far the allocated size falls if it were donated too, 0 where it is; null where "
             "nothing says when values live; of several rows together, not their sum",
             BYTES,
-            joint=_join_gains,
+            joint=lambda row: row.donatable,
         ),
     ]
     status: Annotated[

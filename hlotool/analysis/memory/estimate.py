@@ -1,12 +1,14 @@
 """The buffer assignment that a scheduled module without one may come out with, and its accuracy.
 
+`memory/report` asks `find_obstacle`, then `estimate_assignment`, where a dump has no assignment.
+The result has the form of one that was read, so that every analysis of memory takes either.
+
 Values, lifetimes and what shares a buffer follow XLA (`dataflow`, `buffer_assigner`); sizes are
 those of the backend's shapes. All temporary values of a space together have a size, but none has a
 place: every offset is 0. The workspace that libraries ask for at run time is not modelled.
 
-How far the estimate is off was measured against XLA's own assignments (docs/accuracy.md,
-tests/test_analysis_estimate.py); promises leave some room, as of small programs little is off, but
-that may be much of them.
+How far the estimate is off was measured against XLA's own assignments (docs/accuracy.md).
+`find_accuracy` has what came out, with room to spare; `make accuracy` measures again.
 """
 
 from __future__ import annotations
@@ -29,43 +31,11 @@ from hlotool.analysis.memory.buffer_assigner import join_buffers, make_allocatio
 from hlotool.hlo import Module, Shape, TupleShape
 from hlotool.hlo.buffers import BufferAssignment, BufferValue, LiveRange
 
-Promised: TypeAlias = Literal["peak", "temp_peak", "allocated"]
-
-_KIB: Final = 1024
-
-
-class Promise(Struct, frozen=True):
-    """An estimate is typically off by no more than so much of it, or than so many KiB."""
-
-    percent: int
-    least_kib: int
-
-    def margin_bytes(self, size_bytes: int) -> int:
-        """Return how far an estimate of this size may be off."""
-        return max(size_bytes * self.percent // 100, self.least_kib * _KIB)
-
-    def words(self, size_bytes: int) -> str:
-        """Say it of an estimate of this size."""
-        is_small = self.margin_bytes(size_bytes) == self.least_kib * _KIB
-        return f"within {self.least_kib} KiB" if is_small else f"within {self.percent} %"
-
-
-# On TPU a temp peak is at most as estimated: nothing is promised of it.
-_PROMISES: Final[Mapping[tuple[Promised, Backend], Promise]] = {
-    ("peak", "cpu"): Promise(1, 4),
-    ("peak", "gpu"): Promise(1, 4),
-    ("peak", "tpu"): Promise(1, 4),
-    ("temp_peak", "cpu"): Promise(2, 4),
-    ("temp_peak", "gpu"): Promise(2, 4),
-    ("allocated", "cpu"): Promise(1, 4),
-    ("allocated", "gpu"): Promise(1, 4),
-    ("allocated", "tpu"): Promise(3, 512),
-}
-
-
-def find_promise(figure: Promised, backend: Backend | None, color: int = 0) -> Promise | None:
-    """Return what was measured of a figure; nothing was outside space 0, or if it is unknown."""
-    return _PROMISES.get((figure, backend)) if backend and not color else None
+HOST_ARRAY_BYTES: Final = 4096  # the TPU's allocator gives host arrays, `S(4)`, a page
+_TPU_HOST_SPACE: Final = 4
+_TPU_TABLE_BYTES: Final = 512
+_POINTER_BYTES: Final = 8
+_FIRST_SPARSE_CORE_SPACE: Final = 8  # S(8) to S(12) are those of sparse cores
 
 
 class Obstacle(Struct, frozen=True):
@@ -117,7 +87,7 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
     shared = shared_buffers(flow)
     ranges = value_ranges(flow, shared)
     backend = find_backend(module)
-    placed = _place_values(flow, ranges, backend)
+    placed = _make_buffer_values(flow, ranges, backend)
     joined = join_buffers(flow, shared, ranges, placed, backend)
     allocations = tuple(
         make_allocation(number, buffers, placed) for number, buffers in enumerate(joined)
@@ -127,18 +97,32 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
         for group, allocation in zip(joined, allocations, strict=True)
         if allocation.allocation_class == "temp"
     )
-    temp_bytes = measure_temp(flow.schedule, ranges, temps, backend)  # before names take room
+    # Before the lifetimes have names: both need much memory, and not at once.
+    temp_bytes = measure_temp(flow.schedule, ranges, temps, backend)
     assignment = BufferAssignment(module.source, allocations, is_estimate=True)
     return EstimatedAssignment(assignment, name_lifetimes(flow), backend, temp_bytes, flow)
 
 
-_FIRST_SPARSE_CORE_SPACE: Final = 8  # S(8) to S(12) are those of sparse cores
+def estimate_size(shape: Shape, backend: Backend | None, *, has_sparse_cores: bool = False) -> int:
+    """Return the bytes a backend gives a value; 0 where the shape has an unknown dimension.
+
+    Tuples cost their own table: a pointer an element; on TPU v5e, which has no sparse cores,
+    512 bytes; on TPUs that have some (v5p, v6e, 7x) 4 bytes an element, in steps of 32.
+    """
+    if isinstance(shape, TupleShape):
+        if backend != "tpu":
+            return _POINTER_BYTES * len(shape.elements)
+        return -(-len(shape.elements) // 8) * 32 if has_sparse_cores else _TPU_TABLE_BYTES
+    if backend == "tpu" and shape.memory_space == _TPU_HOST_SPACE:
+        return HOST_ARRAY_BYTES
+    return shape.size_bytes or 0
 
 
-def _place_values(
+def _make_buffer_values(
     flow: Dataflow, ranges: Mapping[Value, LiveRange], backend: Backend | None
 ) -> dict[Value, BufferValue]:
-    """Give each value its name, size and range, at offset 0; few shapes are many values'."""
+    """Return each value with its name, size and range, at offset 0."""
+    # Thousands of values share few shapes: each shape is measured once.
     shapes = {id(value.shape): value.shape for value in flow.values}
     has_sparse_cores = backend == "tpu" and any(
         shape.memory_space >= _FIRST_SPARSE_CORE_SPACE for shape in shapes.values()
@@ -163,22 +147,47 @@ def _place_values(
     }
 
 
-HOST_ARRAY_BYTES: Final = 4096  # the TPU's allocator gives host arrays, `S(4)`, a page
-_TPU_HOST_SPACE: Final = 4
-_TPU_TABLE_BYTES: Final = 512
-_POINTER_BYTES: Final = 8
+EstimatedFigure: TypeAlias = Literal["peak", "temp_peak", "allocated"]
+_KIB: Final = 1024
 
 
-def estimate_size(shape: Shape, backend: Backend | None, *, has_sparse_cores: bool = False) -> int:
-    """Return the bytes a backend gives a value; 0 where the shape has an unknown dimension.
+class Accuracy(Struct, frozen=True):
+    """An estimate is typically off by no more than so much of it, or than so many KiB.
 
-    Tuples cost their own table: a pointer an element; on TPU v5e, which has no sparse cores,
-    512 bytes; on TPUs that have some (v5p, v6e, 7x) 4 bytes an element, in steps of 32.
+    Of a small program little is off, but that may be much of it: 1 % of 10 KiB says too much.
     """
-    if isinstance(shape, TupleShape):
-        if backend != "tpu":
-            return _POINTER_BYTES * len(shape.elements)
-        return -(-len(shape.elements) // 8) * 32 if has_sparse_cores else _TPU_TABLE_BYTES
-    if backend == "tpu" and shape.memory_space == _TPU_HOST_SPACE:
-        return HOST_ARRAY_BYTES
-    return shape.size_bytes or 0
+
+    percent: int
+    least_kib: int
+
+    def margin_bytes(self, size_bytes: int) -> int:
+        """Return how far an estimate of this size may be off."""
+        return max(size_bytes * self.percent // 100, self.least_kib * _KIB)
+
+    def render(self, size_bytes: int) -> str:
+        """Return `within 1 %`, or `within 4 KiB` where that is more of an estimate of this size."""
+        is_small = self.margin_bytes(size_bytes) == self.least_kib * _KIB
+        return f"within {self.least_kib} KiB" if is_small else f"within {self.percent} %"
+
+
+# On TPU a temp peak is at most as estimated, and may be half of it: no accuracy is stated.
+_ACCURACY: Final[Mapping[tuple[EstimatedFigure, Backend], Accuracy]] = {
+    ("peak", "cpu"): Accuracy(1, 4),
+    ("peak", "gpu"): Accuracy(1, 4),
+    ("peak", "tpu"): Accuracy(1, 4),
+    ("temp_peak", "cpu"): Accuracy(2, 4),
+    ("temp_peak", "gpu"): Accuracy(2, 4),
+    ("allocated", "cpu"): Accuracy(1, 4),
+    ("allocated", "gpu"): Accuracy(1, 4),
+    ("allocated", "tpu"): Accuracy(3, 512),
+}
+
+
+def find_accuracy(
+    figure: EstimatedFigure, backend: Backend | None, color: int = 0
+) -> Accuracy | None:
+    """Return how near a figure of this backend is; None where that was not measured.
+
+    It was measured in space 0 only.
+    """
+    return _ACCURACY.get((figure, backend)) if backend and not color else None

@@ -86,8 +86,7 @@ class MemoryTotals(SpaceRow, frozen=True):
     name: str | None = None
     thread_local_bytes: Annotated[int | None, figure("thread-local memory", BYTES)] = None
     all_spaces_bytes: Annotated[
-        int | None,
-        figure("allocated in all spaces together: fast and slow memory mixed", BYTES),
+        int | None, figure("allocated in all spaces together: fast and slow memory mixed", BYTES)
     ] = None
     reported_total_bytes: Annotated[
         int | None,

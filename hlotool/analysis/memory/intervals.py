@@ -133,11 +133,7 @@ def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
 
 
 def _lay(
-    number: int,
-    block: OccupiedBlock,
-    cells: dict[int, _Cell],
-    lows: list[int],
-    joined: Groups[int],
+    number: int, block: OccupiedBlock, cells: dict[int, _Cell], lows: list[int], joined: Groups[int]
 ) -> None:
     """Lay a block over the cells whose bytes it touches, and join it to those still needed."""
     low, high, end = block.low, block.high, block.end

@@ -4,6 +4,11 @@
 how far what the space reserves falls without some of them (`Reserved`), and chooses the smallest
 sets that suffice. `add_gains` and `measure_donation` measure donation in the same way. The what-if
 of `--without` (`take_away`) is about peaks of all spaces.
+
+A part is made of tenures (`memory_map.Tenure`): values that share bytes go together or not at all.
+All gains are of the schedule as it is, and exact for that. A compiler that has less to place orders
+anew, so a real change mostly gains less (`GAIN_CAVEAT`); tests/accuracy/gains.py holds them against
+programs that were really changed.
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ from hlotool.errors import InputError
 from hlotool.hlo import Module, ShapeIndex
 from hlotool.hlo.buffers import Allocation
 from hlotool.table import BYTES, COUNT, NUMBER, Block, RowList, column, figure
-from hlotool.table.names import ANY, fold_numbers
+from hlotool.table.words import ANY, fold_numbers
 
 # The easiest first. A donation costs nothing; what follows costs some time of each run, and a few
 # lines; then what changes what a program gets, gives and learns, or needs more devices.
@@ -113,7 +118,6 @@ RELIEF: Final = RowList(
     "the smallest sets of parts without which the program fits, the easiest to do without first",
     key="part",
     has_total=False,
-    is_optional=True,
     option="--hbm SIZE",
     title="Without these",
 )
@@ -127,6 +131,9 @@ MOST_TOGETHER: Final = 3  # parts of a set, beside what donation frees
 MOST_PARTS: Final = 10  # that sets are made of: those that gain most
 MOST_SETS: Final = 5
 _LEAST_DONATED: Final = 0.01  # of what is missing: less is not worth a row
+
+
+# -- the plan
 
 
 def plan_relief(report: MemoryReport, module: Module | None, headroom: Headroom) -> list[ReliefRow]:
@@ -185,10 +192,11 @@ def _choose_sets(
         hopeful: list[tuple[list[int], int, tuple[Part, ...]]] = []
         for chosen in combinations(parts, size):
             one = _sort_parts((*beside, *chosen))
-            most = reserved.most(one)
+            most = reserved.bound_gain(one)
             if most >= excess:
                 effort = [EASIEST_FIRST.index(part.kind) for part in reversed(one)]
                 hopeful.append((effort, most, one))
+        # Measured one by one in this order, until there are enough: most sets never are.
         hopeful.sort(key=lambda one: one[:2])
         gains = ((effort, reserved.gain(one), one) for effort, _, one in hopeful)
         found = list(islice((one for one in gains if one[1] >= excess), MOST_SETS))
@@ -200,7 +208,10 @@ def _choose_sets(
 def _go_furthest(
     parts: Sequence[Part], reserved: Reserved, beside: tuple[Part, ...]
 ) -> tuple[int, tuple[Part, ...]]:
-    """Take what gains most beside what is taken, until nothing gains any more."""
+    """Take what gains most beside what is taken, until nothing gains any more.
+
+    Not the best of all sets: none suffices, so that what is shown is a direction only.
+    """
     chosen, best = beside, reserved.gain(beside)
     while len(chosen) < MOST_TOGETHER + len(beside):
         left = [part for part in parts if part not in chosen]
@@ -214,6 +225,9 @@ def _go_furthest(
 
 def _sort_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=lambda part: EASIEST_FIRST.index(part.kind)))
+
+
+# -- the parts
 
 
 class Part(Struct, frozen=True, eq=False, dict=True):
@@ -242,15 +256,15 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     forward pass and needed when the backward pass runs, or a copy of one. Scopes are cut behind
     their first numbered component, so that layers are one part.
     """
-    told: dict[Tenure, dict[str, BufferRow]] = {}
+    rows_of: dict[Tenure, dict[str, BufferRow]] = {}
     for row in all_rows(report, module, 0):
         if row.held and row.held.part:
-            told.setdefault(row.held.part, {})[row.value] = row
+            rows_of.setdefault(row.held.part, {})[row.value] = row
     missed = list_missed_outputs(module) if module else {}
     turn = _find_turn(report, module) if module else None
     parts: dict[tuple[PartKind, str], Part] = {}
     kind: PartKind
-    for tenure, row in chain.from_iterable(starmap(_split, told.items())):
+    for tenure, row in chain.from_iterable(starmap(_split, rows_of.items())):
         donors = (missed[value.key] for value in tenure.values if value.key in missed)
         donor = next(donors, None) if tenure.is_owner and row.class_ == "output" else None
         if donor is not None:
@@ -266,7 +280,9 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
 def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenure, BufferRow]]:
     """Divide a tenure where the backward pass writes over what the forward pass made.
 
-    Both need the bytes, each in its time. Yields each with the value that tells what it is.
+    Both need the bytes, each in its time. Yields each with the value that tells what it is. Values
+    of one size at one place take turns, each until the next begins; where a tenure's values have
+    different sizes, or the allocation is there for one of them, it stays whole.
     """
     held = sorted(zip(tenure.values, tenure.blocks, strict=True), key=lambda one: one[1].start)
     sides = _fill_gaps([rows[value.name].made_op_name for value, _ in held])
@@ -291,9 +307,11 @@ def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenu
 def _fill_gaps(makers: Sequence[str | None]) -> list[bool | None]:
     """Say of each value whether the forward pass made it, by the op_name of its maker.
 
-    One without is as what comes behind it; at the end, as what came before.
+    One without is as what comes behind it; at the end, as what came before: forward, none,
+    backward, none become forward and three times backward.
     """
     sides = [None if one is None else _is_forward(one) for one in makers]
+    # Backwards, each from the one behind; then forwards, what is still open from the one before.
     for places in (range(len(sides) - 2, -1, -1), range(1, len(sides))):
         for place in places:
             if sides[place] is None:
@@ -355,6 +373,8 @@ def _find_turn(report: MemoryReport, module: Module) -> int | None:
     return next((place for place in backward if place > quarter), None)
 
 
+# -- what is reserved without some parts
+
 MOST_SAMPLES: Final = 500  # positions at which sets are looked at first
 
 
@@ -365,19 +385,24 @@ class Reserved:
         curve = report.map.curve(0, "temp") or Curve()
         self.temp = SpacePeak(curve)
         self.tenures = _list_allocated(parts)
-        # A bound on the gain of a set from a few positions spares measuring most sets in full.
-        # The highest position of each of some stretches of time, with what is in use there.
+        # For `bound_gain`: the highest position of each of some stretches of time, with what is in
+        # use there. The nearer the new peak is to one of them, the fewer sets are measured in vain.
         points = list(zip(curve.positions, curve.levels, strict=True))
         step = len(points) // MOST_SAMPLES + 1
         stretches = (points[start : start + step] for start in range(0, len(points), step))
         self.samples = [max(stretch, key=itemgetter(1)) for stretch in stretches]
-        self._sketches: dict[Part, tuple[int, list[int]]] = {}
+        self._bounds: dict[Part, tuple[int, list[int]]] = {}
 
     def gain(self, parts: Iterable[Part]) -> int:
         """Return how far the allocated size falls.
 
         The allocation of a parameter, an output or a constant goes with it; what else lies in it
         moves to the temporaries. The gaps between those stay as they are.
+
+        An output has an allocation of 8 MiB, in which a temporary value of 3 MiB lies before the
+        output is made. Without the output 8 MiB go, and 3 MiB come to the temporaries while that
+        value lives. Where these are at their peak then, the gain is 5 MiB; where they hold 3 MiB
+        less than at their peak, it is 8 MiB.
         """
         parts = tuple(parts)
         freed, change = 0, [part.temp_curve for part in parts]
@@ -389,18 +414,22 @@ class Reserved:
                 change += [Curve(one.positions, tuple(map(neg, one.levels))) for one in moved]
         return freed + self.temp.peak_bytes - self.temp.peak_without(add_curves(change))
 
-    def most(self, parts: Iterable[Part]) -> int:
-        """Return what the gain is at most, from a few positions alone: it is quick."""
-        sketches = [self._sketch(part) for part in parts]
+    def bound_gain(self, parts: Iterable[Part]) -> int:
+        """Return what the gain is at most, from a few positions alone: it is quick.
+
+        The peak that is left is no lower than at these positions, and what moves to the temporaries
+        only adds to it; that is left out here.
+        """
+        bounds = [self._bound_part(part) for part in parts]
         levels = [level for _, level in self.samples]
-        for _, removed in sketches:
+        for _, removed in bounds:
             levels = [level - one for level, one in zip(levels, removed, strict=True)]
         left = max(levels, default=0)
-        return sum(freed for freed, _ in sketches) + self.temp.peak_bytes - left
+        return sum(freed for freed, _ in bounds) + self.temp.peak_bytes - left
 
-    def _sketch(self, part: Part) -> tuple[int, list[int]]:
+    def _bound_part(self, part: Part) -> tuple[int, list[int]]:
         """Return what a part frees at most, and what it holds at the samples."""
-        if part not in self._sketches:
+        if part not in self._bounds:
             freed = sum(
                 allocation.size_bytes
                 for allocation, gone in _list_allocated([part]).items()
@@ -408,8 +437,8 @@ class Reserved:
                 or not any(one.is_owner for one in self.tenures[allocation])
             )
             held = [part.temp_curve.at(position) for position, _ in self.samples]
-            self._sketches[part] = freed, held
-        return self._sketches[part]
+            self._bounds[part] = freed, held
+        return self._bounds[part]
 
 
 def _list_allocated(parts: Iterable[Part]) -> dict[Allocation, set[Tenure]]:
@@ -420,6 +449,9 @@ def _list_allocated(parts: Iterable[Part]) -> dict[Allocation, set[Tenure]]:
             if not tenure.is_temp:
                 found[tenure.allocation].add(tenure)
     return found
+
+
+# -- donation
 
 
 def measure_donation(report: MemoryReport, module: Module) -> int | None:
@@ -473,6 +505,9 @@ def _divide_outputs(
             for part in [parts[index] for index in of] if tenure.is_owner and of else [rest]:
                 part.tenures.append(tenure)
     return parts, Reserved(report, (*parts.values(), rest))
+
+
+# -- the program without some values
 
 
 class Without(Struct, frozen=True):

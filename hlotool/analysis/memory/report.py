@@ -23,8 +23,8 @@ from hlotool.analysis.memory.estimate import (
     HOST_ARRAY_BYTES,
     EstimatedAssignment,
     estimate_assignment,
+    find_accuracy,
     find_obstacle,
-    find_promise,
 )
 from hlotool.analysis.memory.figures import (
     Headroom,
@@ -321,8 +321,8 @@ def measure_headroom(report: MemoryReport, limit_bytes: int, chip: Chip | None =
         left = limit_bytes - allocated
         fits = left >= 0
         if estimated:
-            promise = find_promise("allocated", report.figures.backend)
-            is_near = promise is not None and abs(left) <= promise.margin_bytes(allocated)
+            accuracy = find_accuracy("allocated", report.figures.backend)
+            is_near = accuracy is not None and abs(left) <= accuracy.margin_bytes(allocated)
             if is_near or (fits and estimated.is_lower_bound):
                 fits = None
     return Headroom(limit_bytes, allocated, left, fits, estimated is not None, name)

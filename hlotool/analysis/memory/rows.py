@@ -102,10 +102,6 @@ def allocation_rows(
     return rows
 
 
-def _join_gains(row: BufferRow) -> Saving[Tenure] | None:
-    return row.held
-
-
 class BufferRow(Struct, frozen=True):
     """One value. `occupied_bytes` are its own at the instant shown, None for all values.
 
@@ -128,7 +124,7 @@ class BufferRow(Struct, frozen=True):
             "how far the peak of the space falls if these bytes were not there, nor those of what "
             "shares them; of several rows together, not their sum",
             BYTES,
-            joint=_join_gains,
+            joint=lambda row: row.held,
         ),
     ]
     size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]
@@ -150,20 +146,16 @@ class BufferRow(Struct, frozen=True):
         ),
     ]
     scope_from: Annotated[
-        Teller | None,
-        figure("whose scope that is: the instruction's own, its maker's or a user's"),
+        Teller | None, figure("whose scope that is: the instruction's own, its maker's or a user's")
     ]
     source: Annotated[
-        str | None,
-        column("file and line without directories; with `for`, of what uses the value"),
+        str | None, column("file and line without directories; with `for`, of what uses the value")
     ]
     source_from: Annotated[
-        Teller | None,
-        figure("whose line that is: the instruction's own, its maker's or a user's"),
+        Teller | None, figure("whose line that is: the instruction's own, its maker's or a user's")
     ]
     parameter_name: Annotated[
-        str | None,
-        figure("the program's name for the parameter whose memory it is", null_text=""),
+        str | None, figure("the program's name for the parameter whose memory it is", null_text="")
     ]
     belongs_to: Annotated[
         str | None,
@@ -190,8 +182,7 @@ class BufferRow(Struct, frozen=True):
         ),
     ]
     padding_bytes: Annotated[
-        int | None,
-        figure("what tiles and the allocator's minimum sizes add", BYTES, hide_order=2),
+        int | None, figure("what tiles and the allocator's minimum sizes add", BYTES, hide_order=2)
     ]
     aliases: Annotated[
         tuple[str, ...], figure("live values that share its bytes, last born first (at most 100)")

@@ -89,7 +89,7 @@ class OutlineEvidence(Struct, frozen=True, dict=True):
     @cached_property
     def trips(self) -> Mapping[Instruction, int | None]:
         """The trip counts of loops, None where unknown."""
-        return {loop.instruction: loop.trip_count for loop in self.executions.loops}
+        return {loop.instruction: loop.trips.count for loop in self.executions.loops}
 
 
 def find_kind(instruction: Instruction, evidence: OutlineEvidence) -> StepKind | None:

@@ -40,13 +40,12 @@ from hlotool.table import (
     SECONDS,
     TIMES,
     DocumentSpec,
-    Joint,
     RowList,
     Shown,
     column,
     figure,
 )
-from hlotool.table.names import share_path
+from hlotool.table.words import share_path
 
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
 _LOWER_MEMORY: Final = "is_memory_lower_bound"
@@ -54,30 +53,6 @@ _LOWER_MEMORY: Final = "is_memory_lower_bound"
 
 def _show_step(row: OutlineRow) -> object:
     return Shown(row.step, "  " * row.depth)
-
-
-def _join_share(row: OutlineRow) -> Joint | None:
-    return row.own.share
-
-
-def _join_seconds(row: OutlineRow) -> Joint | None:
-    return row.own.seconds
-
-
-def _join_exposed_seconds(row: OutlineRow) -> Joint | None:
-    return row.own.exposed_seconds
-
-
-def _join_flops(row: OutlineRow) -> Joint | None:
-    return row.own.flops
-
-
-def _join_memory_bytes(row: OutlineRow) -> Joint | None:
-    return row.own.memory_bytes
-
-
-def _join_wire_bytes(row: OutlineRow) -> Joint | None:
-    return row.own.wire_bytes
 
 
 class OutlineRow(Struct, frozen=True, kw_only=True):
@@ -95,8 +70,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int,
-        column("steps alike in a row that it stands for", TIMES, heading="×", is_exact=True),
+        int, column("steps alike in a row that it stands for", TIMES, heading="×", is_exact=True)
     ]
     kind: Annotated[
         StepKind,
@@ -115,7 +89,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="of work",
             null_text="",
             is_summed=True,
-            joint=_join_share,
+            joint=lambda row: row.own.share,
         ),
     ]
     estimated_seconds: Annotated[
@@ -125,7 +99,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             null_text="",
             is_summed=True,
-            joint=_join_seconds,
+            joint=lambda row: row.own.seconds,
         ),
     ]
     begins_seconds: Annotated[
@@ -152,7 +126,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="gap/run",
             null_text="",
             is_summed=True,
-            joint=_join_exposed_seconds,
+            joint=lambda row: row.own.exposed_seconds,
         ),
     ]
     flops_per_run: Annotated[
@@ -162,7 +136,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             null_text="",
             lower_if=_LOWER_FLOPS,
-            joint=_join_flops,
+            joint=lambda row: row.own.flops,
             hide_order=3,
         ),
     ]
@@ -175,7 +149,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="memory/run",
             null_text="",
             lower_if=_LOWER_MEMORY,
-            joint=_join_memory_bytes,
+            joint=lambda row: row.own.memory_bytes,
             hide_order=2,
         ),
     ]
@@ -186,7 +160,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="wire/run",
             null_text="",
-            joint=_join_wire_bytes,
+            joint=lambda row: row.own.wire_bytes,
             hide_order=1,
         ),
     ]

@@ -23,8 +23,7 @@ from hlotool.analysis.origin import read_origin
 from hlotool.analysis.outline.clock import Clock, Duration, OutlineEvidence, StepKind, find_kind
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.shape import sum_known
-from hlotool.table.names import fold_numbers, share_path
-from hlotool.table.words import list_some
+from hlotool.table.words import fold_numbers, list_some, share_path
 
 SMALL: Final = 0.01  # of all seconds: what takes less is no step of its own
 MOST_LEVELS: Final = 32  # of loops, branches and calls in one another; what is deeper is left out

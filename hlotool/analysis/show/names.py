@@ -18,8 +18,7 @@ from hlotool.errors import UsageError
 from hlotool.hlo import Computation, Instruction, Module, TupleShape
 from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import ShapeIndex
-from hlotool.table.names import find_folded, find_near, split_name
-from hlotool.table.words import join_words, list_some
+from hlotool.table.words import find_folded, find_near, join_words, list_some, split_name
 
 _MOST_CANDIDATES: Final = 8
 _MOST_LINES: Final = 4

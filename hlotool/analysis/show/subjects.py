@@ -15,8 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.cost.report import CostReport
+from hlotool.analysis.cost.model import CostModel, CostReport
 from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions, Runs
@@ -28,10 +27,9 @@ from hlotool.analysis.origin import Origin, Stack, StackFrame, read_origin
 from hlotool.analysis.show.names import Meant, Names
 from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.buffers import Allocation, BufferValue, format_position
-from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.hlo.shape import find_part
-from hlotool.hlo.values import ShapeIndex
+from hlotool.hlo.values import Measurement, ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
 SizeBytes: TypeAlias = Annotated[
@@ -201,8 +199,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         figure("instructions inside; null where nothing is", COUNT, null_text="–", is_summed=False),
     ]
     definition: Annotated[
-        tuple[str, ...],
-        figure("the instruction, then its attributes; without metadata"),
+        tuple[str, ...], figure("the instruction, then its attributes; without metadata")
     ]
     scope: Annotated[
         str | None, column("module path in the op_name, without transformations", is_path=True)

@@ -1,9 +1,10 @@
-"""What is in a module, counted: its facts, opcodes, element types and loops.
+"""What is in a module, counted: its facts, opcodes, element types and loops; its compilation.
 
 Bytes are those of shapes with tile padding (docs/numbers.md), None where a shape's size is unknown.
 Results are counted once, by how often they run, opcode and shape; opcodes and element types are
 sums over that. `executions` of None are those under a loop of unknown trip count, which
-`known_executions` take as one.
+`known_executions` take as one. Under what a program was compiled is told as far as its files do:
+mesh, flags, the compiler's build.
 """
 
 from __future__ import annotations
@@ -14,17 +15,16 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.rows import CollectiveRow, KnownHowOften
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.calls import CallGraph, reach
-from hlotool.analysis.graph.executions import Executions, Loop
-from hlotool.analysis.graph.trip_counts import TripCountSource
+from hlotool.analysis.graph.executions import Executions, Loop, TripCountSource
 from hlotool.analysis.measured import JoinedTime, join_times
 from hlotool.hlo import Instruction, Module, Shape
-from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import OPCODES, PASSES_ON
 from hlotool.hlo.shape import DTYPES, find_part, sum_known
+from hlotool.hlo.values import Measurement
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Shown, column, figure
 
 
@@ -192,9 +192,7 @@ class OpcodeRow(Struct, frozen=True):
             total_from="known_executions",
         ),
     ]
-    known_executions: Annotated[
-        int, figure("the same with unknown trip counts taken as one", COUNT)
-    ]
+    known_executions: KnownHowOften
     result_bytes: Annotated[
         int | None, figure("size of all results, each instruction counted once", BYTES)
     ]
@@ -374,10 +372,7 @@ class LoopRow(Struct, frozen=True):
 
 
 def list_loops(
-    executions: Executions,
-    costs: CostModel,
-    graph: CallGraph,
-    collectives: Sequence[CollectiveRow],
+    executions: Executions, costs: CostModel, graph: CallGraph, collectives: Sequence[CollectiveRow]
 ) -> tuple[LoopRow, ...]:
     """List the loops in the order of the program, each behind the loop around it.
 
@@ -403,9 +398,9 @@ def list_loops(
                 name=loop.instruction.full_name,
                 computation=computation.name,
                 body=loop.body.name,
-                trip_count=loop.trip_count,
-                trip_count_source=loop.trip_count_source,
-                contradicting_trip_count=loop.contradicting_trip_count,
+                trip_count=loop.trips.count,
+                trip_count_source=loop.trips.source,
+                contradicting_trip_count=loop.trips.contradicting,
                 depth=loop.depth,
                 parent=loop.parent.full_name if loop.parent else None,
                 executions=executions.of(computation),
@@ -421,3 +416,32 @@ def list_loops(
             )
         )
     return tuple(rows)
+
+
+class Compilation(Struct, frozen=True):
+    """The mesh of the user's program, the compiler's flags and its build."""
+
+    mesh: Annotated[
+        tuple[str, ...] | None,
+        figure("the axes of the mesh, as axis=size; null if no text names the one mesh there is"),
+    ] = None
+    flags: Annotated[
+        tuple[str, ...] | None,
+        figure(
+            "flags that are not at their default, as .debug_options prints them, but for those "
+            "about dumping; null without that file"
+        ),
+    ] = None
+    build: Annotated[
+        int | None, figure("the build of TPU's compiler, N of cl_N in the file's name", NUMBER)
+    ] = None
+    flags_path: Annotated[str | None, figure("the file that prints the flags")] = None
+    tpu_flag_count: Annotated[
+        int | None,
+        figure(
+            "flags that tpu_comp_env.txt prints, at their default or not, which nothing tells; "
+            "null without that file",
+            COUNT,
+        ),
+    ] = None
+    tpu_flags_path: Annotated[str | None, figure("the tpu_comp_env.txt of the program")] = None

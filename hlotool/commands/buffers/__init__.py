@@ -1,5 +1,3 @@
 """`hlotool buffers`: its options in `command`, its sentences in `text`."""
 
-from hlotool.commands.buffers.command import DOCUMENTS, buffers
-
-__all__ = ["DOCUMENTS", "buffers"]
+from hlotool.commands.buffers.command import buffers as buffers

@@ -60,13 +60,14 @@ from hlotool.commands.shared.output import make_look, print_document
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import UsageError
-from hlotool.oom.records import OutOfMemory
+from hlotool.oom.wordings import OutOfMemory
 from hlotool.program.oom_match import asks_for_main_memory, find_program
 from hlotool.program.program import Program
 from hlotool.table import Document, InputPaths, Line
 from hlotool.table.curve import MOST_GROUPS, count_columns, draw_curve, draw_stack
-from hlotool.table.quantity import parse_size
+from hlotool.table.expression.compile import compile_where, expect_row_words
 from hlotool.table.sums import read_folded
+from hlotool.table.units import parse_size
 from hlotool.table.words import plural
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
@@ -116,8 +117,6 @@ def buffers(
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     left_out = None
     if without is not None:
-        from hlotool.table.expression.where import compile_where  # noqa: PLC0415  pyparsing is slow to import
-
         left_out = compile_where(without, ROWS.fields, "--without")
     asked = Asked(**values, limit_bytes=limit, without=left_out)
     machine = request.assumptions.machine
@@ -133,8 +132,6 @@ def buffers(
         asked = replace(asked, limit_bytes=about.limit_bytes)
     program = load_one(about.request, with_buffers=True)
     if without is not None:
-        from hlotool.table.expression.where import expect_row_words  # noqa: PLC0415  the same
-
         expect_row_words(without, ROWS.fields, (), program.find_words, "--without")
     check_usage(program)
     chip = program.machine.chip if program.machine else None
@@ -397,6 +394,3 @@ def _choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump
     figures = report_out_of_memory(message).figures
     limit = figures.limit_bytes if asks_for_main_memory(message) else None
     return AskedDump(asked, limit, (*describe_message(figures), *say_fit(message, matched, limit)))
-
-
-DOCUMENTS = (BUFFERS, OUT_OF_MEMORY, USAGE_REPORT)

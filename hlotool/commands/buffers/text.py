@@ -22,7 +22,7 @@ from hlotool.analysis.memory.timeline import Instant, Reason, explain_xla_peak
 from hlotool.analysis.memory_text import MESSAGE_FIGURES, MessageFigures
 from hlotool.commands.shared.memory_text import write_accuracy
 from hlotool.dump.names import short_path
-from hlotool.oom.records import OutOfMemory
+from hlotool.oom.wordings import OutOfMemory
 from hlotool.program.oom_match import SUSPICION, MatchedProgram, is_far_smaller, suspect
 from hlotool.program.program import Program
 from hlotool.table import Line, quote_braces

@@ -3,6 +3,4 @@
 Its sentences are in `text`, those of reasons in `cause_text`.
 """
 
-from hlotool.commands.diff.command import DOCUMENTS, diff
-
-__all__ = ["DOCUMENTS", "diff"]
+from hlotool.commands.diff.command import diff as diff

@@ -32,13 +32,9 @@ from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
 from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
-from hlotool.compare.changes.figures import (
-    MetricRow,
-    Threshold,
-    changed_metrics,
-    find_worse,
-)
+from hlotool.compare.changes.figures import MetricRow, Threshold, changed_metrics, find_worse
 from hlotool.compare.changes.instructions import InstructionChange
+from hlotool.compare.changes.reasons import DIFF_WHY, compare_partners, find_pairs
 from hlotool.compare.directory import ModuleDiff, choose_columns, describe_alone, describe_pair
 from hlotool.compare.inputs import (
     Argument,
@@ -50,7 +46,6 @@ from hlotool.compare.inputs import (
 )
 from hlotool.compare.match.structure import compare_structure
 from hlotool.compare.pairing import Pairing
-from hlotool.compare.partners import DIFF_WHY, compare_partners, find_pairs
 from hlotool.compare.report import DiffOptions, DiffReport, compare_programs
 from hlotool.compare.several import (
     DIFF_SEVERAL,

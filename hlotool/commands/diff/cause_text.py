@@ -22,7 +22,7 @@ def write_cause(cause: Cause, units: str) -> str:
     """Write one reason as half a sentence."""
     template = _TEMPLATES.get(cause.kind)
     if template is None:
-        return _SENTENCES[cause.kind](cause, units)
+        return _SENTENCES[cause.kind.partition(" ")[0]](cause, units)
     return template.format(
         one=cause,
         count=str(cause.count),
@@ -150,18 +150,14 @@ def _wire(cause: Cause, units: str) -> str:
     return f", {size} wire/run" if cause.delta_wire_bytes else ""
 
 
-_SENTENCES: Final[Mapping[CauseKind, _Write]] = {
-    "rematerialization lost": _rematerialization,
-    "rematerialization gained": _rematerialization,
-    "donation lost": _donation,
-    "donation gained": _donation,
-    "layers added": _layers,
-    "layers removed": _layers,
-    "loop unrolled": _loop,
-    "loop rolled": _loop,
+# By how their kinds begin.
+_SENTENCES: Final[Mapping[str, _Write]] = {
+    "rematerialization": _rematerialization,
+    "donation": _donation,
+    "layers": _layers,
+    "loop": _loop,
     "dimension": _dimension,
-    "overlap lost": _overlap,
-    "overlap gained": _overlap,
+    "overlap": _overlap,
     "operations": _operations,
-    "values at the peak": _values,
+    "values": _values,
 }

@@ -40,6 +40,7 @@ from hlotool.commands.shared.options import (
 from hlotool.commands.shared.output import make_look, print_document, write_text
 from hlotool.compare.answer import DIFF
 from hlotool.compare.changes.figures import find_worse, parse_threshold
+from hlotool.compare.changes.reasons import DIFF_WHY
 from hlotool.compare.changes.text import write_texts
 from hlotool.compare.directory import DIFF_DIRECTORY
 from hlotool.compare.inputs import (
@@ -52,7 +53,6 @@ from hlotool.compare.inputs import (
     read_side,
 )
 from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
-from hlotool.compare.partners import DIFF_WHY
 from hlotool.compare.passes import DIFF_PASSES
 from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.compare.several import DIFF_SEVERAL
@@ -60,14 +60,13 @@ from hlotool.compare.trace import DIFF_TRACE
 from hlotool.dump.files import StageChoice
 from hlotool.errors import UsageError
 from hlotool.table import DocumentSpec
-from hlotool.table.names import suggest
 from hlotool.table.unified import render_unified
+from hlotool.table.words import suggest
 
 _EXAMPLE = """\
 hlotool diff before/ after/
 hlotool diff before/ after/ --threshold '2%,64MiB' --exit-code
 hlotool diff --passes dump/ --trace 'opcode == "all-gather"'"""
-DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_WHY, DIFF_PASSES, DIFF_TRACE)
 _BOTH = 2  # OLD and NEW
 
 
@@ -87,9 +86,9 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     DIFF,
     DIFF_DIRECTORY,
     DIFF_SEVERAL,
+    DIFF_WHY,
     DIFF_PASSES,
     DIFF_TRACE,
-    DIFF_WHY,
     example=_EXAMPLE,
     renamed={"--only": "--blocks"},
     choose_specs=_choose_specs,

@@ -62,8 +62,13 @@ def print_passes(
         lines = list(say_first(walk.rows, "first changed", "by"))
     else:
         walk = _walk_both(walks[0], walks[1], is_strict=is_strict)
-        facts = find_parting(walk.rows)
-        lines = [*say_parting(walk.rows), *say_first(walk.rows, "first differs", "after")]
+        last, first = find_parting(walk.rows)
+        facts = PassesFacts(
+            last.path if last else None,
+            first.path if first else None,
+            first.pass_name if first else None,
+        )
+        lines = [say_parting(last, first), *say_first(walk.rows, "first differs", "after")]
     shown = walk.rows
     if options.wants_overview:
         shown = _choose_steps(walk.rows, options.limit, is_one=len(walks) == 1)

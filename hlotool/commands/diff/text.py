@@ -429,21 +429,13 @@ def say_first(rows: Sequence[PassRow], verb: str, link: str) -> Iterator[Line]:
             yield Line(f"{respect} {verb} {_name_step(row, link)}")
 
 
-def say_parting(rows: Sequence[PassRow]) -> Iterator[Line]:
+def say_parting(last: PassRow | None, first: PassRow | None) -> Line:
     """Name the last step that is the same in both compilations, and the first that is not."""
-    place = next((index for index, row in enumerate(rows) if row.differs_in), None)
-    if place is None:
-        yield Line("both compilations are the same after every pass")
-        return
-    last = (
-        f"last the same {_name_step(rows[place - 1], 'after')}"
-        if place
-        else "different from the start"
-    )
-    first = rows[place]
-    yield Line(
-        f"{last}; first different {_name_step(first, 'after')}: {', '.join(first.differs_in)}"
-    )
+    if first is None:
+        return Line("both compilations are the same after every pass")
+    before = f"last the same {_name_step(last, 'after')}" if last else "different from the start"
+    after = _name_step(first, "after")
+    return Line(f"{before}; first different {after}: {', '.join(first.differs_in)}")
 
 
 def _name_step(row: PassRow, link: str) -> str:

@@ -8,13 +8,12 @@ docs/adding-a-command.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, wraps
-from importlib import import_module
+from functools import wraps
 from typing import Any, Final
 
 import click
 
-from hlotool.commands import COMMANDS
+from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.shared.options import FORMATS, make_row_options, row_parameters
 from hlotool.commands.shared.output import check_options
 from hlotool.errors import UsageError
@@ -114,12 +113,14 @@ class DocumentCommand(HelpfulCommand):
     def __init__(
         self,
         *args: Any,
-        specs: tuple[DocumentSpec, ...] = (),
+        documents: tuple[DocumentSpec, ...] = (),
+        others: tuple[DocumentSpec, ...] = (),
         formats: Sequence[str] = FORMATS,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.specs = specs
+        self.documents = documents
+        self.specs = (*documents, *others)
         self.params += row_parameters(formats)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -130,18 +131,19 @@ class DocumentCommand(HelpfulCommand):
 
 def document_command(
     name: str,
-    *specs: DocumentSpec,
+    *documents: DocumentSpec,
     example: str,
     formats: Sequence[str] = FORMATS,
     renamed: Mapping[str, str] = NO_NAMES,
+    others: tuple[DocumentSpec, ...] = (),
     choose_specs: Callable[[Mapping[str, Any]], Sequence[DocumentSpec]] | None = None,
 ) -> Callable[[Callable[..., int | None]], DocumentCommand]:
     """Make a function the command `name`, with the shared options as `options: RowOptions`.
 
-    `specs` are the documents it can print. Row options that fit none of them are refused
-    before the function is called; what it returns, if anything, is the exit code. `renamed` are
-    options that had other names once, with those of today. `choose_specs` says which documents
-    are left by the command's own options and arguments.
+    `documents` are those it can print, and `others` those of other commands that it can print, too.
+    Row options that fit none of them are refused before the function is called; what it returns,
+    if anything, is the exit code. `renamed` are options that had other names once, with those of
+    today. `choose_specs` says which documents are left by the command's own options and arguments.
     """
 
     def decorate(function: Callable[..., int | None]) -> DocumentCommand:
@@ -150,13 +152,14 @@ def document_command(
         @wraps(function)
         def call(**values: Any) -> int | None:
             options = make_row_options({key: values.pop(key) for key in shared if key in values})
-            check_options(choose_specs(values) if choose_specs else specs, options)
+            check_options(choose_specs(values) if choose_specs else (*documents, *others), options)
             return function(**values, options=options)
 
         return click.command(
             name,
             cls=DocumentCommand,
-            specs=specs,
+            documents=documents,
+            others=others,
             examples=example.splitlines(),
             formats=formats,
             renamed=renamed,
@@ -166,19 +169,10 @@ def document_command(
     return decorate
 
 
-@cache
-def load_command(name: str) -> click.Command:
-    """Return a command by its name, which is one of COMMANDS."""
-    command = getattr(import_module(f"hlotool.commands.{name}"), name)
-    if not isinstance(command, click.Command):
-        raise TypeError(name)
-    return command
-
-
 def documents_of(name: str) -> tuple[DocumentSpec, ...]:
     """Return the documents that a command can print."""
-    documents: tuple[DocumentSpec, ...] = import_module(f"hlotool.commands.{name}").DOCUMENTS
-    return documents
+    command = load_command(name)
+    return command.documents if isinstance(command, DocumentCommand) else ()
 
 
 def all_documents() -> tuple[DocumentSpec, ...]:

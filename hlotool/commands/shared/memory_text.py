@@ -9,7 +9,7 @@ import os
 from typing import Final
 
 from hlotool.analysis.graph.backend import Backend
-from hlotool.analysis.memory.estimate import Promised, find_promise
+from hlotool.analysis.memory.estimate import EstimatedFigure, find_accuracy
 from hlotool.analysis.memory.figures import HEADROOM, Headroom, MemoryEstimate
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory_text import USAGE_FIGURES, USAGE_REPORT, compare_totals, list_usage
@@ -23,7 +23,7 @@ from hlotool.program.program import Program
 from hlotool.table import Document, InputPaths, Line, Unit, quote_braces
 from hlotool.table.units import format_value
 
-_PROMISED: Final[dict[Promised, str]] = {
+_FIELDS: Final[dict[EstimatedFigure, str]] = {
     "peak": "peak_bytes",
     "temp_peak": "temp_peak_bytes",
     "allocated": "allocated_bytes",
@@ -37,17 +37,17 @@ _RESERVED: Final[dict[Backend | None, str]] = {
 
 
 def write_accuracy(
-    figure: Promised, estimated: MemoryEstimate, backend: Backend | None, color: int = 0
+    figure: EstimatedFigure, estimated: MemoryEstimate, backend: Backend | None, color: int = 0
 ) -> str:
     """Return the template of a figure, `{peak_bytes} (typically within 1 %)`.
 
     The temp peak of space 0 is an upper bound on TPU.
     """
-    name = _PROMISED[figure]
+    name = _FIELDS[figure]
     size: int | None = getattr(estimated, name)
-    promise = find_promise(figure, backend, color)
-    if promise is not None and size is not None:
-        return f"{{{name}}} (typically {promise.words(size)})"
+    accuracy = find_accuracy(figure, backend, color)
+    if accuracy is not None and size is not None:
+        return f"{{{name}}} (typically {accuracy.render(size)})"
     is_most = figure == "temp_peak" and backend == "tpu" and not color
     return f"at most {{{name}}}" if is_most else f"{{{name}}}"
 

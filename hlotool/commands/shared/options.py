@@ -31,9 +31,8 @@ from hlotool.errors import HlotoolError, UsageError
 from hlotool.hlo import Module
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, DocumentSpec, Line, RowList
-from hlotool.table.quantity import parse_bandwidth, parse_time
 from hlotool.table.select import Query
-from hlotool.table.units import UNITS
+from hlotool.table.units import UNITS, parse_bandwidth, parse_time
 
 if TYPE_CHECKING:
     from hlotool.analysis.collectives.machine import Machine
@@ -182,7 +181,7 @@ class RowOptions(Struct, frozen=True):
     def names(self, *fields: str) -> bool:
         """Whether one of these options names one of these fields."""
         said = f"{self.where} {self.sort} {self.by} {self.columns}"
-        return any(word in fields for word in _WORD.findall(said))
+        return not set(fields).isdisjoint(_WORD.findall(said))
 
     def groups_by(self, *fields: str) -> bool:
         """Whether --by names one of these fields."""

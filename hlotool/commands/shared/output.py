@@ -14,8 +14,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from hlotool import __version__
 from hlotool.commands.shared.messages import say
@@ -25,9 +24,13 @@ from hlotool.errors import HlotoolError, PlacedError, UsageError
 from hlotool.table import Document, DocumentSpec, Field, RowList, Selection
 from hlotool.table.cells import Look
 from hlotool.table.curve import fit_encoding
-from hlotool.table.names import suggest
+from hlotool.table.expression.compile import compile_where, expect_row_words, find_fields
 from hlotool.table.select import Query, select_rows, sort_keys
+from hlotool.table.words import suggest
 from hlotool.text import disarm_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _NO_TEXT: Final = frozenset({"parquet", "pprof", "perfetto"})
 _OF_ROWS: Final = frozenset({"jsonl", "csv", "tsv"})
@@ -55,9 +58,9 @@ def _render_bytes(document: Document, options: RowOptions) -> bytes:
         from hlotool.export.parquet import render_parquet
 
         return render_parquet(document.spec, selection, __version__)
-    from hlotool.export.profilers import find_weights, make_stacks, render_pprof
+    from hlotool.export.profilers import expect_weights, make_stacks, render_pprof
 
-    weights = find_weights(selection, "--format pprof")
+    weights = expect_weights(selection, "--format pprof")
     made_by = f"hlotool {__version__}, {selection.row_list.name} of {document.spec.name}"
     return render_pprof(make_stacks(selection, weights), weights, made_by)
 
@@ -79,15 +82,15 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         forms = {"jsonl": render_jsonl, "csv": render_csv, "tsv": render_tsv}
         return forms[options.format](_select_alone(document, options))
     if options.format == "folded":
-        from hlotool.export.profilers import find_weights, make_stacks, render_folded
+        from hlotool.export.profilers import expect_weights, make_stacks, render_folded
 
         selection = _select_alone(document, options)
-        weights = find_weights(selection, "--format folded")
+        weights = expect_weights(selection, "--format folded")
         return render_folded(make_stacks(selection, weights))
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
     if options.format == "markdown":
-        from hlotool.table.markdown import render_markdown
+        from hlotool.table.terminal import render_markdown
 
         return iter((render_markdown(document, selections, options.units),))
     from hlotool.table.terminal import render_tables
@@ -198,8 +201,6 @@ def _select(
         )
     rows = document.rows[row_list.name]
     if query.where:
-        from hlotool.table.expression.where import expect_row_words  # pyparsing is slow to import
-
         expect_row_words(query.where, row_list.fields, rows, document.find_words)
     return select_rows(row_list, rows, query)
 
@@ -219,8 +220,6 @@ def _say_unknown_fields(target: RowList | None, document: Document, options: Row
         return all(read(row) is None for row in rows)
 
     if options.where:
-        from hlotool.table.expression.where import compile_where, find_fields  # slow to import
-
         read = find_fields(options.where, target.fields)
         unknown = [field for field in read if is_unknown(field.name)]
         holds = compile_where(options.where, target.fields)
@@ -318,7 +317,7 @@ def _refuse_to_overwrite(output: str, document: Document) -> None:
         return
     for path in (paths.path, paths.module_path, paths.buffers_path, paths.live_range_path):
         try:
-            is_same = path is not None and Path(path).samefile(output)
+            is_same = path is not None and os.path.samefile(path, output)  # noqa: PTH121
         except (OSError, ValueError):
             continue
         if is_same:
@@ -376,6 +375,8 @@ def _find_target(path: str) -> Path | None:
 
     `/dev/stdout` is none even where it leads to a file: others write to that, too.
     """
+    from pathlib import Path  # few answers go to a file
+
     place = Path(path)
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(place.stat().st_mode):

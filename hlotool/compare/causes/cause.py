@@ -30,7 +30,7 @@ from hlotool.hlo.attribute_values import drop_metadata
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, WHOLE, column, figure
-from hlotool.table.names import fold_numbers
+from hlotool.table.words import fold_numbers
 from hlotool.text import Source
 
 CAUSE_MEANINGS: Final[Mapping[str, str]] = {

@@ -1,7 +1,12 @@
 """Causes in what crosses the interconnect, and in who computes: engines and fusions.
 
+The finders that `causes/find` asks here: collectives more or fewer, and over other axes; parameters
+sharded otherwise; overlap; matrix products by another engine, which is a library or an emitter of
+XLA's; fusions. Each reads what was worked out already: rows of changes, metrics, the two modules.
+
 Bytes of collectives are wire bytes per device in one run (CollectiveChange); those of fusions are
-moved in memory in one run.
+moved in memory in one run. A cause must point the way its bytes went: fewer collectives never
+explain more bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +23,10 @@ from hlotool.hlo.opcodes import MATRIX_PRODUCTS
 from hlotool.program.program import Program
 from hlotool.table.words import list_some
 
-_AXES: Final = "axes "
+_AXES: Final = "axes "  # how a detail of `changes/collectives` begins that tells of them
+
+
+# -- what crosses the interconnect
 
 
 def find_communication(evidence: Evidence) -> Iterator[Cause]:
@@ -27,7 +35,7 @@ def find_communication(evidence: Evidence) -> Iterator[Cause]:
     A number is no reason for bytes that changed the other way, nor where as many run: a loop over
     layers has one for all of them.
     """
-    told: set[str] = set()
+    told: set[str] = set()  # kinds
     for row in evidence.collectives:  # the largest difference comes first
         axes = next((each for each in row.details if each.startswith(_AXES)), None)
         more = row.right_count - row.left_count
@@ -35,13 +43,13 @@ def find_communication(evidence: Evidence) -> Iterator[Cause]:
         runs_otherwise = row.left_executions != row.right_executions
         if axes is not None:
             left, _, right = axes.removeprefix(_AXES).partition(" → ")
-            yield _describe(row, left, right)
+            yield _make_cause(row, left, right)
         elif more and runs_otherwise and not is_opposed and row.kind not in told:
             told.add(row.kind)
-            yield _describe(row)
+            yield _make_cause(row)
 
 
-def _describe(row: CollectiveChange, left: str | None = None, right: str | None = None) -> Cause:
+def _make_cause(row: CollectiveChange, left: str | None = None, right: str | None = None) -> Cause:
     return Cause(
         kind="axes" if left else "collectives",
         count=row.count if left else abs(row.right_count - row.left_count),
@@ -80,16 +88,19 @@ def find_sharding(evidence: Evidence) -> Iterator[Cause]:
         yield Cause(kind="sharding", count=len(changed), subject=subject, left=left, right=right)
 
 
-_LEAST: Final = 0.01  # of the wire bytes
+_LEAST_EXPOSED: Final = 0.01  # of the wire bytes
 
 
 def find_overlap(evidence: Evidence) -> Iterator[Cause]:
     """Yield one cause if another part of what collectives send has nothing that hides it.
 
     `count` is how many more or fewer have nothing at all; `left` and `right` are how many of each
-    side. Bytes are wire bytes in one run that nothing hides, beyond what would be if the part of
-    those sent were the left side's: twice as much that is sent is no overlap lost. Less than a
-    hundredth of what is sent is no reason, nor is a larger part of less that is exposed.
+    side. Less than a hundredth of what is sent is no reason, nor is a larger part of less that is
+    exposed.
+
+    Bytes are wire bytes in one run that nothing hides, beyond what would be if the part of those
+    sent were the left side's: twice as much that is sent is no overlap lost. With 10 of 100 MiB
+    exposed on the left and 40 of 200 on the right, 20 % - 10 % of 200 MiB are lost, 20 MiB.
     """
     wire = evidence.metrics.get("collectives.wire_bytes_per_run")
     exposed = evidence.metrics.get("collectives.exposed_wire_bytes_per_run")
@@ -98,7 +109,7 @@ def find_overlap(evidence: Evidence) -> Iterator[Cause]:
     if exposed.left is None or exposed.right is None:
         return
     change = exposed.right / wire.right - exposed.left / wire.left
-    if abs(change) < _LEAST or (exposed.delta or 0) * change < 0:
+    if abs(change) < _LEAST_EXPOSED or (exposed.delta or 0) * change < 0:
         return
     left, right = (
         sum(row.exposed_share == 1 for row in side.collectives.rows)
@@ -121,7 +132,9 @@ def _more_exposed(row: CollectiveChange) -> int:
     return (row.right_exposed_bytes or 0) - (row.left_exposed_bytes or 0)
 
 
-# By how the target of a custom call, or the backend's name of a fusion, begins.
+# -- who computes
+
+# By how the target of a custom call, or the backend's name of a fusion, begins; longer ones first.
 _ENGINES: Final = (
     ("__cublas$lt", "cuBLASLt"),
     ("__cublas", "cuBLAS"),
@@ -134,7 +147,11 @@ _ENGINES: Final = (
 
 
 def find_products(evidence: Evidence) -> Iterator[Cause]:
-    """Yield the largest move of matrix products from one engine to another."""
+    """Yield the largest move of matrix products from one engine to another.
+
+    Which product went where is not asked: the engine that lost most gave to the one that gained
+    most, as many as both tell of.
+    """
     left, right = _count_products(evidence.left), _count_products(evidence.right)
     fewer, more = left - right, right - left
     if fewer and more:
@@ -143,28 +160,28 @@ def find_products(evidence: Evidence) -> Iterator[Cause]:
 
 
 def _count_products(program: Program) -> Counter[str]:
-    """Count the instructions that multiply matrices by who does it."""
+    """Count the instructions that multiply matrices by their engine; those that never run not."""
     engines = (_find_engine(one) for one, runs in list_executed(program) if runs)
     return Counter(engine for engine in engines if engine)
 
 
 def _find_engine(one: Instruction) -> str | None:
-    """Return who computes a product, None of what is none."""
+    """Return the engine of a product, None of what is none."""
     if one.opcode in MATRIX_PRODUCTS:
         return f"plain {one.opcode}"
     if one.opcode == "custom-call":
-        return _find_name(one.attributes.get("custom_call_target", "").strip('"'))
+        return _name_engine(one.attributes.get("custom_call_target", "").strip('"'))
     body = one.callee() if one.opcode == "fusion" else None
     if body is None or not any(each.opcode in MATRIX_PRODUCTS for each in body.instructions):
         return None
-    return _find_name(find_backend_kind(one) or "") or "a fusion of XLA"
+    return _name_engine(find_backend_kind(one) or "") or "a fusion of XLA"
 
 
-def _find_name(kind: str) -> str | None:
+def _name_engine(kind: str) -> str | None:
     return next((name for prefix, name in _ENGINES if kind.startswith(prefix)), None)
 
 
-_LEAST_FUSING: Final = 0.001  # of the memory traffic, so that it is a reason for anything
+_LEAST_MOVED: Final = 0.001  # of the memory traffic
 
 
 def find_fusing(evidence: Evidence) -> Iterator[Cause]:
@@ -182,7 +199,7 @@ def find_fusing(evidence: Evidence) -> Iterator[Cause]:
     traffic = evidence.metrics.get("cost.memory_bytes_per_run")
     if not is_same or row is None or not row.delta or traffic is None:
         return
-    if abs(traffic.delta or 0) < _LEAST_FUSING * (traffic.left or 0):
+    if abs(traffic.delta or 0) < _LEAST_MOVED * (traffic.left or 0):
         return
     yield Cause(
         kind="fusing",

@@ -26,8 +26,8 @@ from hlotool.compare.changes.memory import ValuePair, find_likeness
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE
 from hlotool.program.program import Program
-from hlotool.table.names import ANY, fold_numbers
-from hlotool.table.words import list_some
+from hlotool.table.sums import group_by
+from hlotool.table.words import ANY, fold_numbers, list_some
 
 _MADE_AGAIN: Final = "rematted_computation"
 
@@ -141,17 +141,9 @@ def find_values(evidence: Evidence) -> Iterator[Cause]:
     """
     changed = [pair for pair in evidence.values if pair.delta_bytes]
     is_more = _add_up(changed) > 0
-    twins: dict[Hashable, list[ValuePair]] = {}
-    for pair in changed:
-        shown = pair.shown
-        parts = fold_numbers(shown.scope or "").split("/")
-        scope = "/".join(part for part in parts if ANY not in part)
-        twins.setdefault((shown.class_, shown.shape, scope), []).append(pair)
+    twins = group_by(changed, _find_twins)
     rest = [pair for group in twins.values() for pair in _leave_out_twins(group)]
-    alike: dict[Hashable, list[ValuePair]] = {}
-    for pair in rest:
-        if (pair.delta_bytes > 0) == is_more:
-            alike.setdefault(find_likeness(pair), []).append(pair)
+    alike = group_by([one for one in rest if (one.delta_bytes > 0) == is_more], find_likeness)
     if not alike:
         return
     largest = min(alike.values(), key=lambda some: (-abs(_add_up(some)), some[0].shown.value))
@@ -167,6 +159,12 @@ def find_values(evidence: Evidence) -> Iterator[Cause]:
         measure="peak",
         delta_bytes=_add_up(largest),
     )
+
+
+def _find_twins(pair: ValuePair) -> Hashable:
+    parts = fold_numbers(pair.shown.scope or "").split("/")
+    scope = "/".join(part for part in parts if ANY not in part)
+    return pair.shown.class_, pair.shown.shape, scope
 
 
 def _leave_out_twins(group: Sequence[ValuePair]) -> list[ValuePair]:

@@ -29,8 +29,7 @@ from hlotool.compare.causes.memory import MAKE_NOTHING
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW, ELEMENTWISE, MATRIX_PRODUCTS, TRANSCENDENTAL
 from hlotool.program.program import Program
-from hlotool.table.names import fold_numbers
-from hlotool.table.words import list_some
+from hlotool.table.words import fold_numbers, list_some
 
 _LEAST: Final = 2  # members that make a family
 
@@ -106,16 +105,16 @@ def find_loops(evidence: Evidence) -> Iterator[Cause]:
     for loop in evidence.left.executions.loops:
         partner = evidence.reasoner.pairs.get(loop.instruction)
         other = there.get(partner) if partner else None
-        if other is None or loop.trip_count is None or other.trip_count is None:
+        if other is None or loop.trips.count is None or other.trips.count is None:
             continue
-        if loop.trip_count != other.trip_count:
+        if loop.trips.count != other.trips.count:
             here, now = _cost_of(evidence.left, loop), _cost_of(evidence.right, other)
             yield Cause(
                 kind="trip count",
                 count=1,
                 subject=other.instruction.full_name,
-                left=str(loop.trip_count),
-                right=str(other.trip_count),
+                left=str(loop.trips.count),
+                right=str(other.trips.count),
                 measure="traffic",
                 delta_bytes=now[0] - here[0],
                 delta_flops=now[1] - here[1],
@@ -160,7 +159,7 @@ def find_unrolling(evidence: Evidence) -> Iterator[Cause]:
             if not loops or len(members) < _LEAST or is_inside:
                 continue
             told.append(family)
-            trips = {loop.trip_count for loop in loops}
+            trips = {loop.trips.count for loop in loops}
             rounds = trips.pop() if len(trips) == 1 else None
             sides = [None if rounds is None else str(rounds), str(len(members))]
             yield Cause(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from typing import Annotated, Final, TypeAlias, TypeVar
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -18,10 +18,19 @@ from hlotool.analysis.collectives.mesh import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.compare.changes import instructions as columns
-from hlotool.compare.changes.instructions import LEFT, RIGHT, Change, share_scope, sides
+from hlotool.compare.changes.instructions import (
+    LEFT,
+    RIGHT,
+    Change,
+    N,
+    share_scope,
+    sides,
+    subtract,
+)
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, Unit, column, figure
+from hlotool.table.sums import group_by
 
 
 class RowPair(Struct, frozen=True):
@@ -214,9 +223,7 @@ def compare_collectives(
     without a partner of that dtype and these devices, are a group. Groups in which neither number,
     executions, bytes, exposure nor who asked differ are left out.
     """
-    groups: dict[Hashable, list[RowPair]] = {}
-    for pair in pair_collectives(left, right):
-        groups.setdefault(pair.kinds, []).append(pair)
+    groups = group_by(pair_collectives(left, right), lambda pair: pair.kinds)
     changed = [row for row in map(_row, groups.values()) if has_changed(row)]
     changed.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.kind, row.dtype))
     return tuple(changed)
@@ -285,9 +292,6 @@ def _sum_up(rows: Sequence[CollectiveRow]) -> KindRow | None:
     )
 
 
-N = TypeVar("N", int, float)
-
-
 def _add_up(values: Sequence[N | None]) -> N | None:
     """Add up what is known, None where nothing is."""
     known = [value for value in values if value is not None]
@@ -313,7 +317,7 @@ def make_change(left: KindRow | None, right: KindRow | None) -> CollectiveChange
         delta_bytes=there.wire_bytes_per_run - here.wire_bytes_per_run,
         left_exposed_bytes=old,
         right_exposed_bytes=new,
-        delta_exposed_bytes=None if old is None or new is None else new - old,
+        delta_exposed_bytes=subtract(new, old),
         left_exposed_seconds=here.exposed_seconds,
         right_exposed_seconds=there.exposed_seconds,
         is_left_lower_bound=here.is_lower_bound,
@@ -346,3 +350,13 @@ def has_changed(row: CollectiveChange) -> bool:
     left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
     right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
     return left != right or bool(row.delta_exposed_bytes) or bool(row.details)
+
+
+def compare_kinds(
+    left: Sequence[KindRow], right: Sequence[KindRow]
+) -> tuple[CollectiveChange, ...]:
+    """Compare collectives by kind alone, which is all that a summary tells of them."""
+    here, there = ({row.kind: row for row in side} for side in (left, right))
+    rows = (make_change(here.get(kind), there.get(kind)) for kind in sorted({*here, *there}))
+    changed = [row for row in rows if has_changed(row)]
+    return tuple(sorted(changed, key=lambda row: (-abs(row.delta_bytes), row.kind)))

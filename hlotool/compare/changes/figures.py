@@ -21,38 +21,30 @@ from hlotool.compare.changes.instructions import LEFT, RELATIVE_DELTA, RIGHT
 from hlotool.errors import UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import NamedFigures
-from hlotool.table import (
-    MEASURE,
-    PERCENT,
-    RATIO,
-    SECONDS,
-    Unit,
-    column,
-    figure,
-)
-from hlotool.table.quantity import TIMES, find_share, parse_size, parse_time
+from hlotool.table import MEASURE, PERCENT, RATIO, SECONDS, Unit, column, figure
+from hlotool.table.units import TIMES, find_share, parse_size, parse_time
 
 ESTIMATED_TIME: Final = "run_time.estimated_seconds"
 # What is compared, in the order of a report.
 DIFFED: Final = (
-    "buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes",
-    "buffers.argument_bytes", "buffers.output_bytes", "buffers.alias_bytes",
-    "buffers.temp_bytes", "buffers.temp_peak_bytes", "buffers.constant_bytes",
-    "buffers.fragmentation_bytes", "buffers.padding_bytes", "buffers.all_spaces_bytes",
-    "buffers.estimated.peak_bytes", "buffers.estimated.allocated_bytes",
-    "buffers.estimated.argument_bytes", "buffers.estimated.output_bytes",
-    "buffers.estimated.alias_bytes", "buffers.estimated.temp_peak_bytes",
-    "collectives.count", "collectives.payload_bytes_per_run", "collectives.wire_bytes_per_run",
-    "collectives.exposed_wire_bytes_per_run", "collectives.transfer_seconds",
-    "collectives.exposed_seconds",
-    "cost.total_flops_per_run", "cost.flops_per_run", "cost.matrix_flops_per_run",
-    "cost.transcendentals_per_run",
-    "cost.memory_bytes_per_run", "cost.bytes_accessed_per_run", "cost.custom_call_flops_per_run",
+    *("buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes"),
+    *("buffers.argument_bytes", "buffers.output_bytes", "buffers.alias_bytes"),
+    *("buffers.temp_bytes", "buffers.temp_peak_bytes", "buffers.constant_bytes"),
+    *("buffers.fragmentation_bytes", "buffers.padding_bytes", "buffers.all_spaces_bytes"),
+    *("buffers.estimated.peak_bytes", "buffers.estimated.allocated_bytes"),
+    *("buffers.estimated.argument_bytes", "buffers.estimated.output_bytes"),
+    *("buffers.estimated.alias_bytes", "buffers.estimated.temp_peak_bytes"),
+    *("collectives.count", "collectives.payload_bytes_per_run"),
+    *("collectives.wire_bytes_per_run", "collectives.exposed_wire_bytes_per_run"),
+    *("collectives.transfer_seconds", "collectives.exposed_seconds"),
+    *("cost.total_flops_per_run", "cost.flops_per_run", "cost.matrix_flops_per_run"),
+    *("cost.transcendentals_per_run", "cost.memory_bytes_per_run"),
+    *("cost.bytes_accessed_per_run", "cost.custom_call_flops_per_run"),
     "cost.unknown_custom_call_count_per_run",
-    ESTIMATED_TIME, "fusions.fusion_count", "fusions.distinct_count",
-    "module.instruction_count", "module.computation_count", "module.parameter_bytes",
-    "module.result_bytes", "module.donated_bytes",
-)  # fmt: skip
+    *(ESTIMATED_TIME, "fusions.fusion_count", "fusions.distinct_count"),
+    *("module.instruction_count", "module.computation_count", "module.parameter_bytes"),
+    *("module.result_bytes", "module.donated_bytes"),
+)
 
 
 _ROUNDING: Final = 1e-9  # how far apart sums of the same seconds in another order may be
@@ -67,6 +59,10 @@ def _on(side: str, heading: str) -> Meta:
         lower_if=f"is_{side}_lower_bound",
         upper_if=f"is_{side}_upper_bound",
     )
+
+
+def _is_bound(what: str, which: str) -> Meta:
+    return figure(f"whether the {what} is {which} bound")
 
 
 class MetricRow(Struct, frozen=True):
@@ -93,18 +89,12 @@ class MetricRow(Struct, frozen=True):
     ] = None
     relative_delta: Annotated[float | None, RELATIVE_DELTA] = None
     ratio: Annotated[float | None, figure("right divided by left", RATIO)] = None
-    is_left_lower_bound: Annotated[bool, figure("whether the left figure is a lower bound")] = False
-    is_left_upper_bound: Annotated[bool, figure("whether the left figure is an upper bound")] = (
-        False
-    )
-    is_right_lower_bound: Annotated[bool, figure("whether the right figure is a lower bound")] = (
-        False
-    )
-    is_right_upper_bound: Annotated[bool, figure("whether the right figure is an upper bound")] = (
-        False
-    )
-    is_lower_bound: Annotated[bool, figure("whether the difference is a lower bound")] = False
-    is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")] = False
+    is_left_lower_bound: Annotated[bool, _is_bound("left figure", "a lower")] = False
+    is_left_upper_bound: Annotated[bool, _is_bound("left figure", "an upper")] = False
+    is_right_lower_bound: Annotated[bool, _is_bound("right figure", "a lower")] = False
+    is_right_upper_bound: Annotated[bool, _is_bound("right figure", "an upper")] = False
+    is_lower_bound: Annotated[bool, _is_bound("difference", "a lower")] = False
+    is_upper_bound: Annotated[bool, _is_bound("difference", "an upper")] = False
     unit: Unit = Unit.NUMBER
 
 
@@ -231,13 +221,12 @@ def _part(seconds: float, of_seconds: float) -> float | None:
 # Of these less is better; of a count, of fusions say, that is not so.
 JUDGED: Final = frozenset(
     (
-        "buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes",
-        "buffers.all_spaces_bytes", "buffers.estimated.peak_bytes",
-        "collectives.wire_bytes_per_run", "collectives.exposed_wire_bytes_per_run",
-        "collectives.exposed_seconds",
-        "cost.total_flops_per_run", "cost.memory_bytes_per_run",
+        *("buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes"),
+        *("buffers.all_spaces_bytes", "buffers.estimated.peak_bytes"),
+        *("collectives.wire_bytes_per_run", "collectives.exposed_wire_bytes_per_run"),
+        *("collectives.exposed_seconds", "cost.total_flops_per_run", "cost.memory_bytes_per_run"),
     )
-)  # fmt: skip
+)
 _OPTION: Final = "--threshold"
 _PART: Final = re.compile(r"[0-9.eE+-]+ ?(?P<unit>%|s|ms|us|µs|ns)")
 

@@ -29,7 +29,8 @@ from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import FREE, OPCODES
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, FLOPS, WHOLE, column, figure
-from hlotool.table.names import fold_numbers
+from hlotool.table.sums import group_by
+from hlotool.table.words import fold_numbers
 
 _Bag: TypeAlias = Counter[Hashable]
 _Lineages: TypeAlias = Mapping[Instruction, tuple[Instruction, ...]]  # what fell into what
@@ -85,9 +86,7 @@ class FusionChange(Struct, frozen=True):
 def compare_fusions(structure: Structure, reasoner: Reasoner) -> tuple[FusionChange, ...]:
     """Compare the fusions of both sides; what moves most bytes more or less comes first."""
     figures = _Figures(structure.programs)
-    classes: dict[Hashable, list[FusionEvent]] = {}
-    for event in _Finder(structure, reasoner).events():
-        classes.setdefault(_key(event), []).append(event)
+    classes = group_by(_Finder(structure, reasoner).events(), _key)
     rows = [figures.row(members) for members in classes.values()]
     rows.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.left_names, row.right_names))
     return tuple(rows)

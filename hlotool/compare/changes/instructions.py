@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -22,8 +22,10 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, GIVEN, OPCODES
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, Unit, column, figure
-from hlotool.table.names import ANY, share_path
+from hlotool.table.sums import group_by
+from hlotool.table.words import ANY, share_path
 
+N = TypeVar("N", int, float)
 Change: TypeAlias = Literal["added", "removed", "changed"]
 
 LEFT: Final = " on the left"
@@ -65,6 +67,11 @@ def name_change(left: object, right: object) -> Change:
     if not left:
         return "added"
     return "changed" if right else "removed"
+
+
+def subtract(right: N | None, left: N | None) -> N | None:
+    """Return right minus left, None where a side is unknown."""
+    return None if right is None or left is None else right - left
 
 
 def share_scope(scopes: Iterable[str | None]) -> str | None:
@@ -153,10 +160,7 @@ class _Folder:
 
     def rows(self, found: Iterable[Found], *, is_folded: bool) -> tuple[InstructionChange, ...]:
         """Fold what changed alike; what moves most bytes comes first, ties by name."""
-        classes: dict[tuple[object, ...], list[Found]] = {}
-        for one in found:
-            key = self._alike(one) if is_folded else (one.shown,)
-            classes.setdefault(key, []).append(one)
+        classes = group_by(found, self._alike if is_folded else lambda one: (one.shown,))
         weighed = []
         for members in classes.values():
             # The heaviest lends the row its name, shapes and source.

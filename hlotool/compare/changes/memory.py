@@ -20,13 +20,14 @@ from hlotool.analysis.memory.figures import MemoryFigures, SpaceRow
 from hlotool.analysis.memory.memory_map import Holding
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.compare.changes import instructions as columns
-from hlotool.compare.changes.instructions import Change, share_scope, sides
+from hlotool.compare.changes.instructions import Change, share_scope, sides, subtract
 from hlotool.compare.match.matching import Pairs
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.buffers import AllocationClass, BufferValue
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import BYTES, NUMBER, WHOLE, column, figure
-from hlotool.table.names import fold_numbers
+from hlotool.table.sums import group_by
+from hlotool.table.words import fold_numbers
 
 MemoryReason: TypeAlias = Literal["new", "gone", "at the peak now", "not at the peak now", "size"]
 _Value: TypeAlias = BufferRow | BufferValue  # described or not: instruction and index
@@ -222,11 +223,8 @@ def compare_memory(
 
     `partners` are those of the left module's instructions, none where a side has no module.
     """
-    classes: dict[Hashable, list[ValuePair]] = {}
-    for found in pair_rows(left, right, partners):
-        if found.delta_bytes:
-            classes.setdefault(find_likeness(found), []).append(found)
-    rows = [_row(members) for members in classes.values()]
+    changed = [one for one in pair_rows(left, right, partners) if one.delta_bytes]
+    rows = [_row(members) for members in group_by(changed, find_likeness).values()]
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta_bytes), row.value)))
 
 
@@ -326,16 +324,12 @@ def list_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange,
                 space,
                 new.name or old.name,
                 *peaks,
-                _subtract(*peaks),
+                subtract(peaks[1], peaks[0]),
                 *allocated,
-                _subtract(*allocated),
+                subtract(allocated[1], allocated[0]),
             )
         )
     return tuple(found)
-
-
-def _subtract(left: int | None, right: int | None) -> int | None:
-    return None if left is None or right is None else right - left
 
 
 def pick_telling(

@@ -4,5 +4,5 @@ What one instruction is comes first: `comparable` (what counts, and in which spe
 (all of it as a number, operands aside), `colours` (with its operands and uses, strict to loose).
 Then who is whose partner: `structure` asks, going down from the entries by what partners call, and
 is the answer. `layers` aligns numbered repeats; `matching` pairs two computations, stage by stage;
-`moved` looks across computations, through fusions, calls and tuples (`flow`).
+`moved` looks across computations, through fusions, calls and tuples.
 """

@@ -32,10 +32,10 @@ _MOST_PRINTED: Final = 10  # elements of a constant that dumps write out
 _ALWAYS_PRINTED: Final = frozenset(
     (
         *CALL_KEYS,
-        "async_execution_thread", "backend_config", "control-predecessors",
-        "frontend_attributes", "metadata", "origin", "sharding", "statistics",
+        *("async_execution_thread", "backend_config", "control-predecessors"),
+        *("frontend_attributes", "metadata", "origin", "sharding", "statistics"),
     )
-)  # fmt: skip
+)
 
 
 class Terms(Struct, frozen=True):
@@ -124,10 +124,10 @@ _ELIDED: Final[Mapping[str, tuple[str, _Question]]] = {
 # Frontend attributes that hold a name or a number of one build.
 _NOTES: Final = frozenset(
     (
-        "async_collective_name", "chain_id", "fingerprint_before_lhs", "kernel_metadata",
-        "MegascaleRendezvousKeyName", "_xla_host_transfer_rendezvous",
+        *("async_collective_name", "chain_id", "fingerprint_before_lhs", "kernel_metadata"),
+        *("MegascaleRendezvousKeyName", "_xla_host_transfer_rendezvous"),
     )
-)  # fmt: skip
+)
 _BLANKS = re.compile(r"(?:/\*.*?\*/|\s)++", re.DOTALL)
 
 
@@ -185,18 +185,18 @@ def _comparable_lists(groups: Sequence[tuple[int, ...]]) -> Hashable:
 
 _AUTOTUNED: Final = frozenset(
     (
-        "algorithm", "autotune_workspace_size", "block_level_fusion_config",
-        "selected_algorithm", "split_k", "triton_gemm_config", "workspace_size",
+        *("algorithm", "autotune_workspace_size", "block_level_fusion_config"),
+        *("selected_algorithm", "split_k", "triton_gemm_config", "workspace_size"),
     )
-)  # fmt: skip
+)
 _BOOKKEEPING: Final = frozenset(
     (
-        "barrier_config", "debug", "device_type", "estimated_cycles",
-        "flag_end", "flag_start", "force_earliest_schedule", "operation_queue_id",
-        "reification_cost", "retry_config", "used_scoped_memory_configs",
+        *("barrier_config", "debug", "device_type", "estimated_cycles"),
+        *("flag_end", "flag_start", "force_earliest_schedule", "operation_queue_id"),
+        *("reification_cost", "retry_config", "used_scoped_memory_configs"),
         "wait_on_operation_queues",
     )
-)  # fmt: skip
+)
 
 
 def comparable_config(config: BackendConfig, *, is_strict: bool) -> str:

@@ -138,10 +138,7 @@ def _is_sequence(numbers: Iterable[int]) -> bool:
 
 
 def _align(
-    left: list[int],
-    right: list[int],
-    here: Mapping[int, _Contents],
-    there: Mapping[int, _Contents],
+    left: list[int], right: list[int], here: Mapping[int, _Contents], there: Mapping[int, _Contents]
 ) -> Iterator[tuple[int, int]]:
     """Yield the pairs of a longest common subsequence, the first there is, and what lies between.
 

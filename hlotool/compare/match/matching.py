@@ -34,9 +34,9 @@ from typing import Final, TypeAlias
 
 from hlotool.compare.match import colours
 from hlotool.compare.match.colours import Colour, ContentNumbers, Landmarks, View
-from hlotool.compare.match.flow import Places
-from hlotool.compare.match.signature import Signatures, Table, family
+from hlotool.compare.match.signature import Places, Signatures, Table, family
 from hlotool.hlo import Computation, Instruction
+from hlotool.table.sums import group_by
 
 Pairs: TypeAlias = dict[Instruction, Instruction]
 Classes: TypeAlias = dict[Hashable, list[Instruction]]
@@ -175,7 +175,7 @@ class Matcher:
         def key(one: Instruction) -> Hashable:
             return kind(one), name(one) or one
 
-        return by_colour(left, key), by_colour(right, key)
+        return group_by(left, key), group_by(right, key)
 
 
 class Partners:
@@ -289,7 +289,7 @@ class Partners:
         Twins come last, and each pair of twins takes along the neighbours whose colours
         agree, so that what belongs to one twin is not paired with the other's.
         """
-        here, there = (by_colour(side, colour) for side in self.list_free())
+        here, there = (group_by(side, colour) for side in self.list_free())
         self.pair_lone(here, there)
         if only_unique:
             return
@@ -306,8 +306,8 @@ class Partners:
         Of a value that is computed twice now, the copy with most of the old users is the old one.
         """
         left, right = self.list_free()
-        there = by_colour(right, colour.__getitem__)
-        for name, found in by_colour(left, colour.__getitem__).items():
+        there = group_by(right, colour.__getitem__)
+        for name, found in group_by(left, colour.__getitem__).items():
             others = there.get(name, ())
             if len(found) == len(others) or len(found) * len(others) > _MOST_COMPARED:
                 continue
@@ -355,8 +355,8 @@ class Partners:
                     self.pair(one, other)
             return
         self.pair_in_order(
-            by_colour((one for one in left.operands if one not in self.pairs), colour),
-            by_colour((one for one in right.operands if one not in self.back), colour),
+            group_by((one for one in left.operands if one not in self.pairs), colour),
+            group_by((one for one in right.operands if one not in self.back), colour),
         )
 
     def _pair_users(self, left: Instruction, right: Instruction, colour: Colour) -> None:
@@ -366,17 +366,9 @@ class Partners:
             return
         others = [one for one in right.users if one not in self.back]
         self.pair_lone(
-            by_colour(free, lambda one: (colour(one), self._place(left, one))),
-            by_colour(others, lambda one: (colour(one), self._place(right, one))),
+            group_by(free, lambda one: (colour(one), self._place(left, one))),
+            group_by(others, lambda one: (colour(one), self._place(right, one))),
         )
-
-
-def by_colour(instructions: Iterable[Instruction], colour: Colour) -> Classes:
-    """Return instructions by colour, in order."""
-    classes: Classes = defaultdict(list)
-    for one in instructions:
-        classes[colour(one)].append(one)
-    return classes
 
 
 class _Replacer:

@@ -1,21 +1,29 @@
 """Pairs of what stands in another computation now, and of what is left by what it stands beside.
 
-Code is outlined, inlined, fused, or split off, so computations are looked through (`flow`). An
-instruction without partner whose operands, so seen, all have partners takes as its own what does
-the same with theirs; one whose users all have, what those use at the same places. Each pair may
-complete another's operands or users.
+Code is outlined, inlined, fused, or split off, so computations are looked through: `Flow` says what
+a value is, wherever the text computes it, and who computes with it. A parameter of a computation
+that one fusion or call runs is that one's operand; the result of a fusion or call is its
+computation's root; an element of a tuple is what was put there. So
+
+    f = fusion(a, b), calls=body         body: p = parameter(0); ROOT n = negate(p)
+    e = exponential(f)
+
+says the same as `e = exponential(negate(a))`: e stands on n, and n on a. An instruction without
+partner whose operands, so seen, all have partners takes as its own what does the same with theirs;
+one whose users all have, what those use at the same places. Each pair may complete another's
+operands or users.
 
     s = add(a, b)          |  c = call(a, b), to_apply={p, q, ROOT s = add(p, q)}
     ROOT r = negate(s)     |  ROOT r = negate(c)
 
 The two `s` are partners, as p is a and q is b; r uses the same on both sides; c is new.
 
-What an instruction stands beside are its operands and users that have partners; what has no
-partner and but one operand is looked through as well. Of two instructions of one opcode each that
-both stand beside at the same place counts. The pairs with most in common are taken first, and
-others stand beside them then; what has as much in common with several waits. Something else must
-speak for a pair as well: the same dimensions or op_name; of different opcodes both must be the
-same, but for elementwise ones without op_name.
+What an instruction stands beside are its operands and users that have partners; what has no partner
+and but one operand is looked through as well. Of two instructions of one opcode each that both
+stand beside at the same place counts. The pairs with most in common are taken first, and others
+stand beside them then; what has as much in common with several waits. Something else must speak for
+a pair as well: the same dimensions or op_name; of different opcodes both must be the same, but for
+elementwise ones without op_name.
 
     t = tanh(e)            |  n = negate(e)
                            |  t = tanh(n)
@@ -27,15 +35,105 @@ If a and m are partners, so are both t, though no operand of theirs is.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, groupby, islice
 from typing import Final, TypeAlias
 
+from hlotool.analysis.graph.calls import CallGraph
 from hlotool.compare.match.colours import ContentNumbers
-from hlotool.compare.match.flow import Flow
-from hlotool.compare.match.signature import Signatures, family
-from hlotool.hlo import Instruction
+from hlotool.compare.match.signature import Places, Signatures, family
+from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ELEMENTWISE
+
+_FARTHEST_MEANING: Final = 32  # steps to what a value is
+CONTAINERS: Final = frozenset(("fusion", "call"))
+
+
+class Flow:
+    """Looks through fusions, calls and tuples of modules, one way and the other.
+
+    `meanings` lists a value and what it is in truth, `users` what computes with a value.
+    """
+
+    def __init__(self, graphs: Iterable[CallGraph]) -> None:
+        self._callers: dict[Computation, Instruction | None] = {}
+        self._place = Places().of
+        self.meanings = cache(self._list_meanings)
+        self.users = cache(self._list_users)
+        for graph in graphs:
+            for caller, callees in graph.callees.items():
+                for callee in callees:
+                    is_only = callee not in self._callers and caller.opcode in CONTAINERS
+                    self._callers[callee] = caller if is_only else None
+
+    def caller(self, computation: Computation) -> Instruction | None:
+        """Return the one fusion or call that runs a computation, None where there is none."""
+        return self._callers.get(computation)
+
+    def _list_meanings(self, one: Instruction) -> Sequence[Instruction]:
+        """List a value and what it is in truth, each step nearer to where it is computed."""
+        found = [one]
+        while len(found) < _FARTHEST_MEANING:
+            step = self._behind(found[-1])
+            if step is None:
+                break
+            found.append(step)
+        return found
+
+    def _list_users(self, one: Instruction) -> list[tuple[Instruction, int]]:
+        """List what computes with a value, and at which place of its operands."""
+        found, pending, seen = [], [one], {one}
+        while pending:
+            value = pending.pop()
+            for user in value.users:
+                passed = self._passed_on(user, value)
+                if passed is None:
+                    found.append((user, self._place(value, user)))
+                    continue
+                new = [each for each in passed if each not in seen]
+                seen.update(new)
+                pending.extend(new)
+            caller = self._callers.get(value.computation) if value.is_root else None
+            if caller is not None and caller not in seen:
+                seen.add(caller)
+                pending.append(caller)
+        return found
+
+    def _behind(self, one: Instruction) -> Instruction | None:
+        """Return what a value is one step nearer to its making, None where it is made."""
+        opcode = one.opcode
+        if opcode == "parameter":
+            caller = self._callers.get(one.computation)
+            return _pick(caller.operands, one.parameter_number) if caller else None
+        if opcode in CONTAINERS:
+            body = one.callee()
+            return body.root if body and self._callers.get(body) is one else None
+        if opcode == "get-tuple-element":
+            whole = self.meanings(one.operands[0])[-1]
+            return _pick(whole.operands, one.tuple_index) if whole.opcode == "tuple" else None
+        return None
+
+    def _passed_on(self, user: Instruction, value: Instruction) -> list[Instruction] | None:
+        """Return what stands for a value where a user only passes it on, None where it does not."""
+        body = user.callee() if user.opcode in CONTAINERS else None
+        is_result = user.opcode == "tuple" and user.is_root
+        caller = self._callers.get(user.computation) if is_result else None
+        is_entered = body is not None and self._callers.get(body) is user
+        if not is_entered and caller is None:
+            return None
+        places = [place for place, one in enumerate(user.operands) if one is value]
+        if body:
+            return [body.parameters[place] for place in places if place < len(body.parameters)]
+        users = caller.users if caller else ()
+        elements = (one for one in users if one.opcode == "get-tuple-element")
+        return [one for one in elements if one.tuple_index in places]
+
+
+def _pick(values: tuple[Instruction, ...], place: int) -> Instruction | None:
+    """Return one of several; None where a text that fits nowhere has not as many."""
+    return values[place] if place < len(values) else None
+
 
 _Free: TypeAlias = tuple[Iterable[Instruction], Iterable[Instruction]]  # of both sides
 _Marks: TypeAlias = Mapping[Instruction, Instruction]  # the right one of each pair, by either
@@ -201,12 +299,7 @@ _MOST: Final = 64  # instructions that stand beside one at one place, so that it
 
 
 def pair_beside(
-    free: _Free,
-    marks: _Marks,
-    flow: Flow,
-    signatures: Signatures,
-    *,
-    is_last: bool,
+    free: _Free, marks: _Marks, flow: Flow, signatures: Signatures, *, is_last: bool
 ) -> dict[Instruction, Instruction]:
     """Pair free instructions of two modules; `marks` has the right one of each pair, by either.
 
@@ -223,13 +316,7 @@ def pair_beside(
 class _Finder:
     """Pairs as found so far; a mark is the right one of a pair, for both of it."""
 
-    def __init__(
-        self,
-        free: _Free,
-        marks: _Marks,
-        flow: Flow,
-        signatures: Signatures,
-    ) -> None:
+    def __init__(self, free: _Free, marks: _Marks, flow: Flow, signatures: Signatures) -> None:
         self._left = dict.fromkeys(free[0])
         self._right = dict.fromkeys(free[1])
         self._marks = dict(marks)

@@ -17,10 +17,9 @@ from msgspec import Struct, field
 from hlotool.analysis.graph.calls import list_branches, reach
 from hlotool.compare.match.colours import ContentNumbers, number_contents
 from hlotool.compare.match.comparable import Terms, agree_terms
-from hlotool.compare.match.flow import CONTAINERS, Flow
 from hlotool.compare.match.layers import align_layers
 from hlotool.compare.match.matching import KnownSteps, Matcher, Pairs
-from hlotool.compare.match.moved import pair_beside, pair_moved
+from hlotool.compare.match.moved import CONTAINERS, Flow, pair_beside, pair_moved
 from hlotool.compare.match.signature import Signatures
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.opcodes import MAY_CALL

@@ -4,5 +4,5 @@
 is slow to load, and is itself imported only where there is a text. `check` holds the tree against
 the names that it may use, and returns it with a type on every part: everything after it relies
 on that. `compile` makes functions of a checked tree: of a row, or of the figures of a program.
-`where` joins these for the option `--where` and asks, with rows at hand, whether its words exist.
+For the option `--where` it goes all the way, and asks with rows at hand whether its words exist.
 """

@@ -14,15 +14,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hlotool.errors import QueryError
-from hlotool.pattern import PatternError, parse_pattern
 from hlotool.table.document import RowList
 from hlotool.table.expression import nodes
 from hlotool.table.expression.nodes import Expression, Kind, Literal, Name, Relation, Type
 from hlotool.table.field import Field, Unit
-from hlotool.table.names import suggest, suggest_field
-from hlotool.table.quantity import UNITS
 from hlotool.table.renamed import find_new, find_new_word
-from hlotool.text import Source
+from hlotool.table.units import SUFFIXES
+from hlotool.table.words import suggest, suggest_field
+from hlotool.text import PatternError, Source, parse_pattern
 
 _KINDS: Final = {Unit.TEXT: Kind.TEXT, Unit.FLAG: Kind.FLAG, Unit.LIST: Kind.LIST}
 _ORDERED: Final = frozenset({"<", "<=", ">", ">="})
@@ -75,7 +74,7 @@ def expect_unit(figure: Expression, other: Expression, text: str, source: Source
     if unit is None or unit is Unit.MEASURE:  # each row has a unit of its own
         return
     for literal in other.type.literals:
-        written = UNITS.get(literal.suffix)
+        written = SUFFIXES.get(literal.suffix)
         if written is Unit.PERCENT and unit not in {Unit.RATIO, Unit.PERCENT}:
             message = f"this is a percentage, but {text} is not a ratio"
         elif written in _MEASURES and written is not unit:
@@ -329,7 +328,7 @@ def _type_literal(literal: Literal) -> Type:
         return Type(Kind.FLAG)
     if isinstance(written, str):
         return Type(Kind.TEXT)
-    return Type(Kind.NUMBER, UNITS.get(literal.suffix, Unit.NUMBER), literals=(literal,))
+    return Type(Kind.NUMBER, SUFFIXES.get(literal.suffix, Unit.NUMBER), literals=(literal,))
 
 
 def _type_arithmetic(operators: Sequence[str], operands: Sequence[Expression]) -> Type:

@@ -31,8 +31,8 @@ from msgspec.structs import replace
 from hlotool.errors import QueryError
 from hlotool.table.expression import nodes
 from hlotool.table.expression.nodes import Expression, Literal, Name
-from hlotool.table.names import suggest
-from hlotool.table.quantity import LARGEST_FIGURE, SIZES, TIMES, to_base_unit
+from hlotool.table.units import LARGEST_FIGURE, SIZES, TIMES, to_base_unit
+from hlotool.table.words import suggest
 from hlotool.text import Source
 
 # Brackets, `not`s and signs inside each other. The grammar takes 33 of the 1,000 frames of Python's

@@ -1,10 +1,15 @@
 """The tree of an expression: frozen values that know where they stood in the text.
 
-Sums, products, `and` and `or` hold all their operands side by side, so that a tree is only as
-deep as its text has brackets, and a budget of a thousand terms needs no deep stack.
+Errors point at these places. `grammar` leaves `type`, `Name.field` and `Aggregate.row_list` empty;
+`check` returns the same tree with all of them found. Only such a tree can be compiled.
 
-The grammar leaves `type`, `Name.field` and `Aggregate.row_list` empty. `check` returns the same
-tree with all of them found; only such a tree can be compiled.
+Sums, products, `and` and `or` hold all their operands side by side, so that a tree is only as
+deep as its text has brackets: a budget of a thousand terms needs no deep stack, and `grammar`
+refuses more than `MAX_DEPTH` brackets. What walks a tree may therefore call itself.
+
+`1 + temp_bytes > 5%` is a Relation of an Arithmetic of (Literal 1, Name) and a Literal 5 with the
+suffix `%`. The Arithmetic has the sure unit BYTES, from the Name, and the Relation is refused as
+its right side has a literal with another.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from msgspec import Struct
 
 from hlotool.table.document import RowList
 from hlotool.table.field import Field, Unit
-from hlotool.table.quantity import to_base_unit
+from hlotool.table.units import to_base_unit
 
 KEYWORDS: Final = ("and", "or", "not", "in", "true", "false", "null")
 FUNCTIONS: Final = ("count", "sum", "max", "min")
@@ -36,19 +41,22 @@ class Kind(Enum):
 class Type(Struct, frozen=True):
     """What is known of a part of an expression before any row is read.
 
-    `unit` is how the value is written: RATIO where units cancel or mix, of a comparison that of
-    its sides. `sure_unit` is what the value is measured in beyond doubt, None where that is open,
-    as of most products: nobody knows what a number in one stands for.
+    `unit` is how answers print the value, the best guess: RATIO where units cancel or mix, of a
+    comparison that of its sides. `sure_unit` is for refusals: what the value is measured in beyond
+    doubt, None where that is open, as of most products, where any number may stand for anything.
     """
 
     kind: Kind
     unit: Unit = Unit.NUMBER
     sure_unit: Unit | None = None
-    literals: tuple[Literal, ...] = ()  # numbers that it is a sum of, or is itself
-    compared: tuple[tuple[Field, Literal], ...] = ()  # fields with words, and texts held to them
+    # The numbers that it is a sum of, or is itself: their suffixes must fit its other side.
+    literals: tuple[Literal, ...] = ()
+    # Fields that list their words, with each text they are compared with. Whether the word exists
+    # is asked when rows are at hand (`where`): a newer XLA has words that hlotool does not know.
+    compared: tuple[tuple[Field, Literal], ...] = ()
 
 
-UNCHECKED: Final = Type(Kind.NULL)
+_UNCHECKED: Final = Type(Kind.NULL)
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -56,14 +64,14 @@ class Part(Struct, frozen=True, kw_only=True):
 
     start: int = 0
     end: int = 0
-    type: Type = UNCHECKED
+    type: Type = _UNCHECKED
 
 
 class Literal(Part, frozen=True):
     """`64MiB`, `2ms`, `5%`, `12`, `"text"`, `true`, `null`: what was written, and its suffix."""
 
     written: int | float | str | bool | None
-    suffix: str = ""  # '' or a key of UNITS
+    suffix: str = ""  # '' or a key of SUFFIXES
 
     @property
     def value(self) -> int | float | str | bool | None:
@@ -145,12 +153,13 @@ class Aggregate(Part, frozen=True):
     """`collectives.sum(wire_bytes, kind == "all-gather")`: a figure made from many rows."""
 
     function: str  # of FUNCTIONS
-    rows: str  # 'collectives', 'summary.loops'; '' where one row list is meant
+    rows: str  # 'collectives', 'summary.loops'; '' where none was written, which `check` refuses
     value: Expression | None = None  # None for count
     where: Expression | None = None
     row_list: RowList | None = None
 
 
+# The leaves that are no constants: `compile` asks its caller how to read the value of each.
 Read: TypeAlias = Name | Aggregate
 Expression: TypeAlias = (
     Literal
@@ -169,9 +178,10 @@ Expression: TypeAlias = (
 
 
 def find_reads(tree: Expression) -> Iterator[Read]:
-    """Yield every name and aggregate that an expression reads; its depth is bounded.
+    """Yield every name and aggregate that an expression reads, from left to right.
 
-    What stands inside an aggregate names fields of rows, and is left out.
+    What stands inside an aggregate names fields of its rows, and is left out: they are no metrics.
+    Nor are literals, and listings of these, ever read.
     """
     match tree:
         case Name() | Aggregate():

@@ -1,0 +1,368 @@
+"""`hlotool check`: budgets from hlotool.toml, for CI; their baseline, and their history."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+from click.core import ParameterSource
+from msgspec.structs import replace
+
+from hlotool import __version__
+from hlotool.check.baseline import (
+    Earlier,
+    expect_apart,
+    expect_keys,
+    measure_baseline,
+    read_modules,
+    write_baseline,
+)
+from hlotool.check.ci import relative_file, render_github, render_junit, render_sarif
+from hlotool.check.config import Config, expect_pattern
+from hlotool.check.history import (
+    TREND,
+    TREND_FACTS,
+    HistoryLine,
+    count_trends,
+    list_exceeded,
+    list_trends,
+    list_verdicts,
+    parse_time,
+    read_lines,
+    write_lines,
+)
+from hlotool.check.results import CHECK, FACTS, CheckFacts, RuleResult, choose_check_columns
+from hlotool.check.rule import Rule, compile_rule, list_older_names
+from hlotool.check.run import Run
+from hlotool.commands.shared.budgets import compile_budgets, run_rules
+from hlotool.commands.shared.command import PURPOSES, document_command
+from hlotool.commands.shared.messages import say, say_all
+from hlotool.commands.shared.options import (
+    FORMATS,
+    MACHINE,
+    RowOptions,
+    add_options,
+    dump_options,
+    option,
+)
+from hlotool.commands.shared.output import (
+    add_to_file,
+    make_look,
+    print_document,
+    render_document,
+    write_file,
+    write_text,
+)
+from hlotool.commands.shared.request import Request, track
+from hlotool.compare.inputs import Argument, Candidate, find_candidates
+from hlotool.dump.files import StageChoice
+from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.workers import Failure
+from hlotool.errors import NothingCheckedError, UsageError
+from hlotool.program.load import load_program, note_files
+from hlotool.table import Document, InputPaths, Line
+from hlotool.table.words import count_noun
+
+_CI_FORMATS: Final = ("github", "junit", "sarif")
+_EXAMPLE = """\
+hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
+hlotool check dump/ --update-baseline
+hlotool check dump/ --baseline main_dump/ --format github"""
+
+_NO_BUDGETS = (
+    "there are no budgets: no hlotool.toml here or above, no [tool.hlotool] in "
+    "pyproject.toml, and no --budget."
+)
+
+
+@document_command(
+    "check",
+    CHECK,
+    TREND,
+    example=_EXAMPLE,
+    formats=(*FORMATS, *_CI_FORMATS),
+    choose_specs=lambda values: (TREND,) if values["trend"] else (CHECK,),
+)
+@dump_options
+@add_options(MACHINE)
+@option("--baseline PATH", "Earlier figures: a dump or a JSON document.", default="")
+@option("--update-baseline", "Write the figures to the baseline; check nothing.")
+@option("--history FILE", "Add the figures to FILE, a line a module.", default="")
+@option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
+@option("--commit TEXT", "With --history: what was compiled.")
+@option("--trend", "Show each metric of the history, and since when it is so.")
+def check(
+    request: Request,
+    *,
+    baseline: str,
+    update_baseline: bool,
+    history: str,
+    time: str | None,
+    commit: str | None,
+    trend: bool,
+    options: RowOptions,
+) -> int:
+    """Check a dump against the budgets in hlotool.toml, or in [tool.hlotool] of pyproject.toml.
+
+    Exits with 1 if a budget is exceeded, 3 if a module cannot be read, 4 if a budget had
+    nothing to measure, 0 if all are met. With --trend there is no PATH.
+    """
+    given = {"--time": time is not None, "--commit": commit is not None, "--trend": trend}
+    _expect_usage(history, [name for name, is_given in given.items() if is_given])
+    time = None if time is None else parse_time(time)
+    if trend:
+        if request.path or request.budgets or update_baseline:
+            raise UsageError("--trend reads the history alone: no PATH, budget or baseline.")
+        _print_trend(history, request.module, options)
+        return 0
+    if not request.path:
+        raise click.MissingParameter(
+            ctx=click.get_current_context(), param_hint="'PATH'", param_type="argument"
+        )
+    if update_baseline and history:
+        raise UsageError("--update-baseline checks nothing, which --history could record.")
+    # The configuration chooses where the command line does not.
+    settings = request.config
+    stage = settings.stage if settings.stage and request.stage == "after" else request.stage
+    request = replace(request, stage=stage, module=request.module or settings.module or None)
+    baseline = baseline or settings.baseline_path
+    if update_baseline:
+        _write_figures(request, baseline)
+        return 0
+    run = _run(request, baseline, history)
+    if run.results:
+        print_run(run, settings, options)
+    if history:
+        _record(history, run.lines, time, commit)
+    if not run.results:
+        raise NothingCheckedError(_NO_BUDGETS)
+    return run.exit_code
+
+
+def _expect_usage(history: str, given: Sequence[str]) -> None:
+    """Refuse options about a history without one, and what is recorded where it is only read."""
+    for name in given:
+        if not history:
+            raise UsageError(f"{name} goes with --history FILE.")
+        if "--trend" in given and name != "--trend":
+            raise UsageError(f"{name} goes with what is recorded; --trend only reads.")
+
+
+def _run(request: Request, baseline: str, history: str) -> Run:
+    """Hold the budgets against the dump, and measure its figures for a history."""
+    if not (request.config.budgets or request.budgets or history):
+        raise NothingCheckedError(_NO_BUDGETS)
+    settings, machine = request.config, request.assumptions.machine
+    rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
+    rules += compile_budgets(request.budgets, machine)
+    say_all(note for rule in rules for note in list_older_names(rule))
+    if history:  # before any dump is read, a file that is none, and modules it cannot name
+        if Path(history).is_file():
+            read_lines(read_bytes(history), display_name(history))
+        expect_keys(_list_modules(request), "--history")
+    earlier, missing = _read_baseline(baseline, rules, request.stage)
+    run = run_rules(request, rules, earlier, is_recorded=bool(history))
+    for failure in missing:
+        say(failure.message)
+    return replace(run, failures=(*missing, *run.failures))
+
+
+def _list_modules(request: Request) -> list[Candidate]:
+    return [Candidate(one.name, request.path, one) for one in request.find().inputs]
+
+
+# What a check came to.
+
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+def print_run(run: Run, settings: Config, options: RowOptions) -> None:
+    """Print what a check came to."""
+    document = Document(
+        spec=choose_check_columns(run.results),
+        input=run.paths,
+        scalars=run.facts,
+        rows={"rules": run.results},
+        lines=(_headline(run.facts),),
+    )
+    if options.format not in _CI_FORMATS:
+        print_document(document, options)
+        return
+    results = [_place(one, settings) for one in run.results]
+    if options.format == "junit":
+        write_text((render_junit(results),), options.output)
+    elif options.format == "sarif":
+        write_text((render_sarif(results, __version__),), options.output)
+    else:
+        markdown = RowOptions(format="markdown", units=options.units)
+        _append_summary(render_document(document, markdown, make_look(markdown)))
+        write_text((render_github(results),), options.output, has_commands=True)
+
+
+def _headline(facts: CheckFacts) -> Line:
+    parts = {
+        "{fail_count} exceeded": facts.fail_count,
+        "{pass_count} pass": True,
+        "{warning_count} exceeded as warnings": facts.warning_count,
+        "{no_match_count} with nothing to measure": facts.no_match_count,
+        "{error_count} in modules that cannot be read": facts.error_count,
+    }
+    said = ", ".join(text for text, is_so in parts.items() if is_so)
+    tone = "pass" if facts.ok else "fail"
+    return Line(f"budgets: {said}", FACTS, facts, tone=tone)
+
+
+def _place(result: RuleResult, settings: Config) -> RuleResult:
+    """Return a result with where to look: in the program, else in the configuration."""
+    root = os.environ.get("GITHUB_WORKSPACE", "") or _find_working_directory()
+    file = result.source_file or settings.path or "hlotool.toml"
+    lines = {one.title: one.lines.line for one in settings.budgets}
+    line = lines.get(result.name) if result.source_file is None else result.source_line
+    return replace(result, source_file=_find_file(file, root), source_line=line)
+
+
+def _find_working_directory() -> str:
+    """Return where the program runs, "." if that was deleted."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:
+        return os.curdir
+
+
+def _find_file(path: str, root: str) -> str:
+    """Return a file's path in the repository; a container may have had it elsewhere."""
+    inside = relative_file(path, root)
+    parts = inside.split("/")
+    for place in range(len(parts)):
+        tail = "/".join(parts[place:])
+        if tail and os.path.isfile(os.path.join(root, tail)):  # noqa: PTH113,PTH118
+            return tail
+    return inside
+
+
+def _append_summary(markdown: Iterable[str]) -> None:
+    """Add the answer to the step summary, if GitHub asks for one."""
+    path = os.environ.get(_SUMMARY, "")
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8", newline="\n") as file:  # noqa: PTH123
+            file.writelines(markdown)
+    except OSError as error:
+        raise UsageError(f"{_SUMMARY} {path}: {error.strerror}.") from error
+
+
+# Baselines.
+
+_DEFAULT: Final = "hlotool-baseline.json"  # what a baseline is called that has no name yet
+# The parameters that decide which figures a baseline holds, and where it lies.
+_CHOOSING: Final = ("path", "baseline", *PURPOSES["Input"], *PURPOSES["Model"])
+
+
+def _read_baseline(
+    path: str, rules: Sequence[Rule], stage: StageChoice
+) -> tuple[Earlier, tuple[Failure, ...]]:
+    """Return the modules of a baseline, and a failure where it is not there.
+
+    The user is told how to write one, if a budget needs it.
+    """
+    needs_baseline = any(rule.needs_baseline for rule in rules)
+    if not needs_baseline and (not path or Path(path).exists()):
+        return Earlier(), ()
+    if not path:
+        command = _repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")
+        say(f"there is no baseline; this writes one: {command}")
+        return Earlier(), ()
+    name = display_name(path)
+    if not Path(path).exists():
+        command = _repeat_command(_CHOOSING, "--update-baseline")
+        message = f"{name}: there is no such baseline; this writes it: {command}"
+        return Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
+    modules, notes = find_candidates(Argument("baseline", path), stage, None)
+    say_all(notes)
+    return Earlier(modules), ()
+
+
+def _repeat_command(kept: Collection[str], *added: str) -> str:
+    """Return the command line as typed, of its parameters those that are `kept`, and `added`."""
+    context = click.get_current_context()
+    words = context.command_path.split()
+    for each in context.command.params:
+        name = each.name or ""
+        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if typed and name in kept:
+            is_option = isinstance(each, click.Option)
+            words += (
+                [*each.opts[-1:], context.params[name]] if is_option else [context.params[name]]
+            )
+    return shlex.join([*words, *added])
+
+
+def _write_figures(request: Request, path: str) -> None:
+    """Write the figures of every module; with --module, beside those of the others."""
+    if not path:
+        raise UsageError("--update-baseline needs --baseline FILE, or baseline in hlotool.toml.")
+    older = read_modules(path)
+    kept = older if request.module else {}
+    inputs = request.find().inputs
+    candidates = _list_modules(request)
+    expect_keys(candidates, "--update-baseline")
+    expect_apart(candidates, kept, path)
+    modules = {}
+    for one, candidate in track(zip(inputs, candidates, strict=True), "measuring", len(inputs)):
+        program = load_program(
+            one, request.path, with_buffers=True, assumptions=request.assumptions
+        )
+        request.tell(note_files(program))
+        modules[candidate.key] = measure_baseline(program)
+    write_file(path, (write_baseline(modules, kept),), "--baseline")
+    count = count_noun(str(len(modules)), "module")
+    say(f"wrote the figures of {count} to {display_name(path)}")
+
+
+# Histories.
+
+
+def _record(
+    path: str, lines: tuple[HistoryLine, ...], time: str | None, commit: str | None
+) -> None:
+    """Add the lines of a run to a history, all or none."""
+    name = display_name(path)
+    text = write_lines(replace(line, time=time, commit=commit) for line in lines)
+    add_to_file(path, text, "--history", partial(read_lines, name=name))
+    say(f"added {count_noun(str(len(lines)), 'line')} to {name}")
+
+
+def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
+    """Show each metric of a history, those that changed last first."""
+    if options.format not in FORMATS:
+        raise UsageError(f"--trend does not go with --format {options.format}.")
+    name = display_name(path)
+    found = read_lines(read_bytes(path), name)
+    pattern = expect_pattern(module, "regular expression", "--module") if module else None
+    lines = {
+        number: line
+        for number, line in found.items()
+        if pattern is None or pattern.is_found(line.module)
+    }
+    if not lines:
+        of = f" of a module that --module {module!r} matches" if module else ""
+        raise NothingCheckedError(f"{name}: the history has no line{of}.")
+    trends, verdicts, exceeded = list_trends(lines), list_verdicts(lines), list_exceeded(lines)
+    facts = count_trends(lines, trends)
+    above = {"verdicts": verdicts, "exceeded": exceeded}
+    text = "{changed_count} of {metric_count:figure} changed in {line_count:line}"
+    document = Document(
+        TREND,
+        InputPaths(path),
+        scalars=facts,
+        rows={"trends": trends, **above},
+        lines=(Line(text, TREND_FACTS, facts),),
+        shown=(*(name for name, rows in above.items() if rows), "trends"),
+    )
+    print_document(document, options)

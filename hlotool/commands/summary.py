@@ -1,0 +1,468 @@
+"""`hlotool summary`: one screen about a module, or of a directory a row for each program.
+
+Programs of a directory are read in parallel, on one machine or many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from shlex import quote
+from typing import Final
+
+from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
+from hlotool.analysis.collectives.rows import HOST_LINE, HOST_TOTALS, CollectiveRow
+from hlotool.analysis.collectives.totals import BETWEEN_SLICES, CollectiveTotals
+from hlotool.analysis.cost.model import COST, CostReport
+from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
+from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
+from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
+from hlotool.analysis.memory_text import USAGE_REPORT
+from hlotool.analysis.summary.report import (
+    BOUND,
+    COLLECTIVES,
+    COMPILATION,
+    MODULE,
+    MODULES,
+    RUN_TIME,
+    SUMMARY,
+    SUMMARY_DIRECTORY,
+    ProgramRow,
+    RunBound,
+    RunEstimate,
+    Summary,
+    check_fit,
+    choose_directory_columns,
+    choose_summary_columns,
+)
+from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.memory_text import describe_usage, say_headroom, write_accuracy
+from hlotool.commands.shared.messages import fold_alike, say, say_all
+from hlotool.commands.shared.options import (
+    MACHINE,
+    FleetOptions,
+    RowOptions,
+    add_options,
+    directory_options,
+    dump_options,
+    option,
+)
+from hlotool.commands.shared.output import print_document
+from hlotool.commands.shared.request import Request, load_one, progress
+from hlotool.dump.read import STDIN
+from hlotool.dump.text_kind import TextKind
+from hlotool.program.program import Program
+from hlotool.table import Block, Document, InputPaths, Line, Unit, quote_braces
+from hlotool.table.select import sort_rows
+from hlotool.table.units import format_value, parse_size
+from hlotool.table.words import count_noun, list_some
+
+_EXAMPLE: Final = """\
+hlotool summary dump/module_0001.jit_step.txt
+hlotool summary dump/ --sort -peak_bytes -n 5
+hlotool summary dump/ --module jit_step --chip h100"""
+
+_WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
+_MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
+
+
+@document_command("summary", SUMMARY, SUMMARY_DIRECTORY, example=_EXAMPLE, others=(USAGE_REPORT,))
+@dump_options
+@add_options(MACHINE)
+@option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
+@directory_options
+@option("--no-findings", "Leave out the findings.")
+def summary(
+    request: Request, fleet: FleetOptions, hbm: str | None, no_findings: bool, options: RowOptions
+) -> int:
+    """Summarize a module on one screen; of a directory with several, list them."""
+    limit = None if hbm is None else parse_size(hbm, "--hbm")
+    request = fleet.prepare(request)
+    report = request.find_other(TextKind.MEMORY_REPORT)
+    if report is not None:
+        print_document(describe_usage(report, request, "spaces", "allocations"), options)
+        return 0
+    if not _asks_for_one(request, fleet, options):
+        return _print_modules(request, fleet, options, limit)
+    fleet.refuse()
+    program = load_one(request, with_buffers=True)
+    found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
+    print_document(_describe(found, program, options, has_findings=not no_findings), options)
+    return 0
+
+
+def _asks_for_one(request: Request, fleet: FleetOptions, options: RowOptions) -> bool:
+    """Whether a path leads to one program, and is not asked for a table of programs.
+
+    Who filters or sorts without naming a list, or wants rows alone, means the programs of a
+    directory, however many there are.
+    """
+    found = request.find()
+    if not found.is_directory:
+        return True
+    if len(found.inputs) > 1 or fleet != FleetOptions() or options.rows == MODULES.name:
+        return False
+    return bool(options.rows) or (not options.chooses_rows and options.format in _WHOLE)
+
+
+def _describe(
+    found: Summary, program: Program, options: RowOptions, *, has_findings: bool
+) -> Document:
+    """Return the answer: for eyes in the order of the questions, else all that there is."""
+    rows: dict[str, Sequence[object]] = {
+        "opcodes": found.opcodes,
+        "dtypes": found.dtypes,
+        "loops": found.loops,
+    }
+    if found.measured is not None:
+        rows["instructions"] = found.instructions
+    if has_findings:
+        rows["findings"] = found.findings
+    if options.wants_overview or options.rows == "holders":
+        rows["holders"] = program.list_holders(_MOST_HOLDERS)
+    names = ["module", "compilation", "cost", "memory", "collectives", "host", "measured"]
+    names += ["headroom"] if found.headroom is not None else []
+    names += ["bound", "run_time"] if found.bound is not None else []
+    blocks = {name: getattr(found, name) for name in names}
+    lines, above, notes = _place_prose(found, rows, options)
+    return Document(
+        spec=choose_summary_columns(found),
+        input=program.paths,
+        blocks=blocks,
+        rows=rows,
+        lines=lines,
+        above=above,
+        notes=notes,
+        shown=tuple(above),
+        find_words=program.find_words,
+    )
+
+
+def _place_prose(
+    found: Summary, rows: dict[str, Sequence[object]], options: RowOptions
+) -> tuple[tuple[Line, ...], dict[str, tuple[Line, ...]], tuple[Line, ...]]:
+    """Put the sentences before, between and behind the tables of holders and loops.
+
+    Who asks for certain rows sees what the program is, and those rows.
+    """
+    what = say_what(found)
+    if not options.wants_overview:
+        is_ordered = options.rows == "findings" and not (options.sort or options.by)
+        return what, {}, say_order(found.findings) if is_ordered else ()
+    memory, findings = say_memory(found), say_findings(found)
+    work = (*say_work(found), *say_collectives(found), *say_measured(found))
+    if len(rows.get("holders", ())) == _MOST_HOLDERS:
+        note = f"of the values at the peak the {_MOST_HOLDERS:,} largest are looked at; "
+        findings = (Line(f"{note}`hlotool buffers` has them all"), *findings)
+    lines, above, notes = what, {}, findings
+    if rows.get("holders"):
+        above["holders"] = memory
+    else:
+        lines = (*lines, Line(""), *memory)
+    if rows.get("loops"):
+        above["loops"] = work
+    else:
+        notes = (*work, *((Line(""), *notes) if notes else ()))
+    if not above:
+        return (*lines, Line(""), *notes), above, ()
+    return lines, above, notes
+
+
+def _print_modules(
+    request: Request, fleet: FleetOptions, options: RowOptions, limit_bytes: int | None
+) -> int:
+    """Print the table of a directory; a program that cannot be read costs one row.
+
+    Errors go to stderr too, alike ones as one; the exit code returned is that of the first one.
+    """
+    from hlotool.program.fleet import Member, measure_members  # noqa: PLC0415  start-up time
+
+    found = request.find()
+    members = [Member(one, found.path) for one in found.inputs]
+    with (
+        progress("reading", sum(each.size_bytes for each in members)) as advance,
+        fleet.open(request.assumptions.for_several(), advance) as opened,
+    ):
+        measured = measure_members(members, opened)
+        if opened.cache:
+            say_all(opened.cache.notes)
+    say_all(note for each in measured for note in each.notes)
+    errors = [each.row.error for each in measured if each.row.error is not None]
+    for error in fold_alike(errors, "--where 'error != null' --columns error -n 0 lists all"):
+        say(error)
+    rows = [each.row for each in measured]
+    notes = point_to_program(request.path, rows) if options.wants_overview else ()
+    if limit_bytes is not None:
+        notes = (say_fits(rows, limit_bytes), *notes)
+    paths = InputPaths(found.path)
+    print_document(
+        Document(choose_directory_columns(rows), paths, rows={"modules": rows}, notes=notes),
+        options,
+    )
+    return next((each.exit_code for each in measured if each.exit_code), 0)
+
+
+_FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
+_WORST: Final = Block("collective", CollectiveRow, COLLECTIVE_ROWS.meaning)
+_MOST_FINDINGS: Final = 3  # one line each; --rows findings explains all
+_INSTRUCTION: Final = Block("instruction", MeasuredInstruction, MEASURED_INSTRUCTIONS.meaning)
+_MOST_INSTRUCTIONS: Final = 3  # one line each; --rows instructions has all
+_FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
+_PARTS: Final = {
+    "compute": "work that arithmetic limits",
+    "memory": "work that memory limits",
+    "exposed": "exposed transfers",
+}
+# Whose work it is, where that is not one device's.
+_SCOPES: Final = {
+    "device": "",
+    "program": " (whole program, before partitioning)",
+    "mixed": " (before partitioning; parts under shard_map are counted for one device)",
+}
+
+
+def say_what(found: Summary) -> tuple[Line, ...]:
+    """Say what the program is, and under what it was compiled."""
+    facts, compiled = found.module, found.compilation
+    scheduled = "scheduled" if facts.is_scheduled else "not scheduled"
+    devices = count_noun(facts.num_partitions, "partition")
+    devices += f" × {count_noun(facts.replica_count, 'replica')}"
+    parts = [f"{{name}}: {facts.backend or 'backend unknown'}, {scheduled}, {devices}"]
+    if compiled.mesh:
+        parts.append(quote_braces(f"mesh {' '.join(compiled.mesh)}"))
+    lines = [
+        Line(", ".join(parts), MODULE, facts),
+        Line(
+            "{instruction_count:instruction} ({executed_instruction_count} outside fusions), "
+            "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated)",
+            MODULE,
+            facts,
+        ),
+    ]
+    known = []
+    if compiled.flags:  # those that find room on a line; JSON has them all
+        ends = accumulate(len(flag) + len(", ") for flag in compiled.flags)
+        count = max(1, sum(end <= _FLAGS_WIDTH for end in ends))
+        known.append(f"flags: {list_some(compiled.flags, count)}")
+    known += [f"compiler cl_{compiled.build}"] if compiled.build is not None else []
+    if known:
+        lines.append(Line("; ".join(known)))
+    if compiled.tpu_flag_count is not None:
+        text = "tpu_comp_env.txt has {tpu_flag_count:flag}, default or not; `hlotool diff` compares"
+        lines.append(Line(f"{text} them", COMPILATION, compiled))
+    return tuple(lines)
+
+
+def say_memory(found: Summary) -> tuple[Line, ...]:
+    """Say how much memory it takes, and whether that fits."""
+    memory = found.memory
+    lines = [Line(f"memory: unknown, as {quote_braces(found.memory_unknown)}")]
+    if memory is not None and memory.estimated:
+        allocated = write_accuracy("allocated", memory.estimated, memory.backend)
+        is_known = memory.estimated.allocated_bytes is not None
+        temp = "at most " if memory.backend == "tpu" else ""
+        text = f"allocated {allocated}, " if is_known else ""
+        text += f"peak {{peak_bytes}}, temp peak {temp}{{temp_peak_bytes}}"
+        lines = [Line(f"memory (estimate): {text}", ESTIMATED, memory.estimated)]
+    elif memory is not None:
+        text = "memory: {allocated_bytes} allocated, peak {peak_bytes}; arguments "
+        text += "{argument_bytes}, temp {temp_bytes}"
+        lines = [Line(text, TOTALS, memory.totals)]
+    if found.headroom is not None:
+        lines.append(say_headroom(found.headroom))
+        if found.headroom.fits is False:
+            lines.append(Line("`buffers` with the same option says what to shrink"))
+    return tuple(lines)
+
+
+def say_work(found: Summary) -> tuple[Line, ...]:
+    """Say what one run computes and moves, and on a chip what it waits for and what limits it."""
+    cost = found.cost
+    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops{_say_parts(cost)}"
+    text += ", {memory_bytes_per_run} of traffic"
+    if cost.flops_per_byte is not None:
+        text += ", {flops_per_byte} flops/B"
+    lines = [Line(text, COST, cost)]
+    if found.bound is not None:
+        lines += [_say_run_time(found.run_time, found.bound.chip)] if found.run_time else []
+        lines.append(_say_bound(found.bound, found))
+    return tuple(lines)
+
+
+def _say_run_time(run: RunEstimate, chip: str) -> Line:
+    """Say how long a run takes, and what most of that is, before what limits its work."""
+    most = "what most of it is, is not known"
+    if run.largest_part is not None:
+        most = f"{{largest_share}} of it {_PARTS[run.largest_part]}"
+    text = f"{quote_braces(chip)}: {{estimated_seconds}} a run (estimate), {most}"
+    return Line(text, RUN_TIME, run)
+
+
+def _say_bound(bound: RunBound, found: Summary) -> Line:
+    """Say how long arithmetic, and all traffic, take by themselves, and which takes longer."""
+    subject = "at its peaks" if found.run_time else "{chip}, at its peaks"
+    text = f"{subject}: arithmetic {{compute_seconds}}, all traffic {{memory_seconds}}"
+    if bound.limit is None:
+        text += f"; by which it is bound is not known, as {say_why_unknown(found.cost)}"
+    else:
+        text += {"compute": "; bound by arithmetic", "memory": "; bound by memory"}[bound.limit]
+    if bound.priced_as_bf16:
+        text += f"; products in {', '.join(bound.priced_as_bf16)} are taken as fast as in bf16"
+    return Line(text, BOUND, bound)
+
+
+def _say_parts(cost: CostReport) -> str:
+    """Say which part of the work are matrix products of the text, and which custom calls.
+
+    A library's products are custom calls, and no matrix products of the text.
+    """
+    if not cost.custom_call_flops_per_run:
+        return " ({matrix_flops_per_run} in matrix products)" if cost.matrix_flops_per_run else ""
+    calls = "{custom_call_flops_per_run} in custom calls, as a library's are"
+    if not cost.matrix_flops_per_run:
+        return f" ({calls})"
+    return f" ({{matrix_flops_per_run}} in dots and convolutions, {calls})"
+
+
+def say_why_unknown(cost: CostReport) -> str:
+    """Say what makes the work or the traffic of a run a lower bound."""
+    count = max(cost.unknown_custom_call_count_per_run, cost.unknown_traffic_count_per_run)
+    if count:
+        return f"{count_noun(count, 'custom call is', 'custom calls are')} not costed"
+    return "a size or a trip count is not known"
+
+
+def say_collectives(found: Summary) -> tuple[Line, ...]:
+    """Say what is sent, how much of it nothing hides, and where most of that is."""
+    totals, slices, host = found.collectives, found.collectives.between_slices(), found.host
+    lines: list[Line] = []
+    if totals.count:
+        text = "collectives: {count} run {executions:time} and send {wire_bytes_per_run} per device"
+        basis = _say_basis(totals)
+        if totals.exposed_seconds is not None:
+            text += (
+                f"; no work hides {{exposed_seconds}} of an estimated {{transfer_seconds}}{basis}"
+            )
+        elif totals.exposed_wire_bytes_per_run is not None:
+            text += f"; no work hides an estimated {{exposed_wire_bytes_per_run}}{basis}"
+        if totals.is_node_assumed:
+            text += "; nodes of {devices_per_node} assumed"
+        lines.append(Line(text, COLLECTIVES, totals))
+    worst = found.worst_collective
+    if worst is not None:
+        is_timed = worst.exposed_seconds is not None
+        size = "{exposed_seconds}" if is_timed else "{exposed_wire_bytes_per_run}"
+        over = " over {axes}" if worst.axes else ""
+        at = " ({source})" if worst.source else ""
+        text = f"most exposed: {size} of {{name}}{over}{at}"
+        lines.append(Line(text, _WORST, worst))
+    if slices is not None:
+        text = "between slices (dcn): {count} of them send {wire_bytes_per_run} per device"
+        lines.append(Line(text, BETWEEN_SLICES, slices))
+    if host.count:
+        lines.append(Line(HOST_LINE, HOST_TOTALS, host))
+    return tuple(lines)
+
+
+def _say_basis(totals: CollectiveTotals) -> str:
+    """Say at which speeds work is held against transfers, where the user names no chip."""
+    if totals.reference_chip is None:
+        return ""
+    if totals.transfer_seconds is None:
+        return " at the ratios of {reference_chip}"
+    return " for work as fast as on {reference_chip} and the link as given"
+
+
+def say_measured(found: Summary) -> tuple[Line, ...]:
+    """Say how often a profiler saw it run, and how long."""
+    if found.measured is None:
+        return ()
+    text = "measured: {run_count:run} on {device_count:device}"
+    if found.measured.run_seconds is not None:
+        text += ", {run_seconds} each"
+    lines = [Line(text, MEASURED, found.measured)]
+    if found.collectives.measured_seconds is not None:
+        text = (
+            "measured of collectives: {measured_seconds} in one run; nothing else runs in "
+            "{measured_exposed_seconds} of it"
+        )
+        lines.append(Line(text, COLLECTIVES, found.collectives))
+    return (*lines, *_name_longest(found.instructions))
+
+
+def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:
+    """Name what took most of the time; nothing where the profile does not tell of runs."""
+    timed = [row for row in rows if row.measured_seconds]
+    if timed:
+        yield Line("most of it (--rows instructions has all):")
+    for row in timed[:_MOST_INSTRUCTIONS]:
+        share = " ({share})" if row.share is not None else ""
+        place = quote_braces(f" ({row.source})" if row.source else "")
+        yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
+
+
+def say_findings(found: Summary) -> tuple[Line, ...]:
+    """Name what is worth a look, the worst first; the list itself says more."""
+    if not found.findings:
+        return ()
+    lines: list[Line] = []
+    for one in found.findings[:_MOST_FINDINGS]:
+        size = "{bytes} " if one.bytes is not None else ""
+        time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
+        place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
+        subject = _say_subject(one)
+        between = " " if "×" in subject else ", "  # so that most stay one line of a terminal
+        where = between.join(part for part in (subject, place) if part)
+        where = f": {where}" if where else ""
+        lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
+    more = len(found.findings) - _MOST_FINDINGS
+    order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
+    said = f"… and {more} more{order}; " if more > 0 else ""
+    lines.append(Line(f"{said}--rows findings says why, and what to try"))
+    return tuple(lines)
+
+
+def _say_subject(found: Finding) -> str:
+    """Name the largest of what a finding is about, and how many there are."""
+    if found.instruction is not None:
+        return "{instruction}" + (f" ×{found.count:,}" if found.count > 1 else "")
+    if found.parameter is not None:
+        return "{parameter}" + (f" and {found.count - 1:,} more" if found.count > 1 else "")
+    return ""
+
+
+def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
+    """Say how the list of findings is sorted, and what the column says that it is sorted by."""
+    timed = [one for one in findings if one.weighted_bytes is not None]
+    if not timed:
+        return ()
+    said = "Warnings first, then most time"
+    if all(one.estimated_seconds is not None for one in timed):
+        return (Line(f"{said}."),)
+    moved = "as traffic are the bytes that memory moves in it"
+    return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)
+
+
+# A directory.
+
+
+def point_to_program(path: str, rows: Sequence[ProgramRow]) -> tuple[Line, ...]:
+    """Say what to type to see one program, the first that could be read."""
+    readable = sort_rows(MODULES, [row for row in rows if row.error is None], "")
+    first = next((row for row in readable if isinstance(row, ProgramRow)), None)
+    if first is None or len(rows) == 1 or path == STDIN:
+        return ()
+    typed = f"hlotool summary {quote(path)} --module {quote(first.place)}"
+    return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
+
+
+def say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
+    """Say which programs do not fit into so much memory, and of how many nobody can tell."""
+    found = check_fit(rows, limit_bytes)
+    limit = format_value(limit_bytes, Unit.BYTES)
+    named = [f"{'~ ' * row.is_estimate}{row.module} ({row.place})" for row in found.too_large]
+    said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
+    if not named:
+        said = f"none is larger than {limit}" if found.unknown_count else f"all fit in {limit}"
+    unknown = found.unknown_count
+    return Line(f"{said}; unknown of {unknown:,}" if unknown else said)
