@@ -231,8 +231,8 @@ def _read(found: Input, path: str, assumptions: Assumptions) -> Dump:
 
 
 def diff(
-    left: Dump | str | os.PathLike[str] | Compiled,
-    right: Dump | str | os.PathLike[str] | Compiled,
+    old: Dump | str | os.PathLike[str] | Compiled,
+    new: Dump | str | os.PathLike[str] | Compiled,
     *,
     stage: StageChoice = "after",
     module: str | None = None,
@@ -248,11 +248,11 @@ def diff(
     from hlotool.compare.inputs import DiffSide  # noqa: PLC0415
     from hlotool.compare.report import DiffOptions, compare_programs  # noqa: PLC0415
 
-    old, new = (
+    before, after = (
         one
         if isinstance(one, Dump)
         else load(one, stage=stage, module=module, config=config, chip=chip)
-        for one in (left, right)
+        for one in (old, new)
     )
     options = DiffOptions(is_strict=is_strict)
-    return compare_programs(DiffSide(old.program), DiffSide(new.program), options)
+    return compare_programs(DiffSide(before.program), DiffSide(after.program), options)

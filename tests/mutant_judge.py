@@ -28,7 +28,7 @@ _PARTS: Final = (
     ("alias_bytes", "argument_bytes"),
     ("alias_bytes", "output_bytes"),
     ("donated_bytes", "parameter_bytes"),
-    ("exposed_wire_bytes_per_run", "wire_bytes_per_run"),
+    ("exposed_bytes_per_step", "sent_bytes_per_step"),
     ("exposed_seconds", "transfer_seconds"),
     ("distinct_count", "fusion_count"),
 )
@@ -90,7 +90,7 @@ def _check_parts(record: dict[str, Any], place: str) -> Iterator[str]:
         if known is not None and limit is not None and known > limit:
             yield f"{place}: {part} {known} > {whole} {limit}"
     if record.get("schema") == "hlotool/buffers/v1" and record["at"] is not None:
-        held = sum(row["occupied_bytes"] for row in record["rows"])
+        held = sum(row["live_bytes"] for row in record["rows"])
         if held != record["at"]["bytes"]:
             yield f"the rows hold {held}, and at.bytes is {record['at']['bytes']}"
 

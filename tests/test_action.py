@@ -55,7 +55,7 @@ def act(tmp_path: Path, **inputs: str) -> tuple[int, str]:
         ({"BUDGETS": "buffers.tmp < 1KiB"}, 2),
         ({"BUDGETS": "buffers.temp_bytes < 1GiB", "DUMP": "nothing"}, 3),
         ({}, 4),
-        ({"BUDGETS": "collectives.max(payload_bytes) < 1"}, 4),
+        ({"BUDGETS": "collectives.max(message_bytes) < 1"}, 4),
         ({"CONFIG": str(ROOT / "testdata" / "check" / "self.toml"), "MODULE": "train"}, 0),
         ({"BUDGETS": "$(touch hacked); `touch hacked`"}, 2),
     ],

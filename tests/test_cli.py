@@ -358,7 +358,7 @@ def test_a_deleted_directory(tmp_path: Path) -> None:
     script = "import os; os.rmdir(os.getcwd()); import hlotool.start; hlotool.start.main()"
     for args, code in (
         (("summary", str(dump)), 0),
-        (("check", str(dump), "--budget", "cost.flops_per_run < 1", "--format", "github"), 1),
+        (("check", str(dump), "--budget", "cost.flops_per_step < 1", "--format", "github"), 1),
         (("summary", "."), 3),
         (("diff", "x", "y"), 3),
     ):

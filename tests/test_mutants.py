@@ -36,7 +36,7 @@ PARTS = 4  # of each kind, so that all processors have work to the end
 FEW = 12  # one for each of the commands below
 TRIES = 5  # to injure a dump in some way
 
-EXPRESSIONS = ("cost.flops_per_run<=1e18", "buffers.peak_bytes<=1GiB", "fusions.count()>=0")
+EXPRESSIONS = ("cost.flops_per_step<=1e18", "buffers.peak_bytes<=1GiB", "fusions.count()>=0")
 BUDGETS = " ".join(f"--budget {one}" for one in EXPRESSIONS)
 CHIPS = TESTDATA / "check" / "any_chip.toml"  # of no backend, so that it fits all dumps
 # Each takes a dump's path; `{base}` is the dump before it was injured, `{chips}` a file of chips.
@@ -229,11 +229,11 @@ def test_failures_are_told_once_each(tmp_path: Path) -> None:
     ("document", "mistake"),
     [
         ({"rows": [{"size_bytes": -1}]}, ".rows[0].size_bytes is -1"),
-        ({"totals": {"flops_per_run": float("nan")}}, ".totals.flops_per_run is nan"),
+        ({"totals": {"flops_per_step": float("nan")}}, ".totals.flops_per_step is nan"),
         ({"groups": [{"share": 1.5}]}, ".groups[0].share is 1.5"),
         ({"peak_bytes": 3, "allocated_bytes": 2}, ": peak_bytes 3 > allocated_bytes 2"),
         (
-            {"schema": "hlotool/buffers/v1", "at": {"bytes": 4}, "rows": [{"occupied_bytes": 3}]},
+            {"schema": "hlotool/buffers/v1", "at": {"bytes": 4}, "rows": [{"live_bytes": 3}]},
             "the rows hold 3, and at.bytes is 4",
         ),
     ],

@@ -159,12 +159,12 @@ def test_the_program_is_found(
     folder = "testdata/dumps/tpu_v5e"
     made = answer(capsys, "testdata/out_of_memory/tpu_e1000.txt", "--dump", folder)
     assert made["schema"] == "hlotool/buffers/v1"
-    headroom = made["headroom"]
-    assert isinstance(headroom, dict)
+    fit = made["fit"]
+    assert isinstance(fit, dict)
     # XLA says 31.50G, of which 15.75G are there: so do we.
-    assert headroom["allocated_bytes"] == 33822867456
-    assert headroom["limit_bytes"] == 16911433728
-    assert headroom["fits"] is False
+    assert fit["allocated_bytes"] == 33822867456
+    assert fit["limit_bytes"] == 16911433728
+    assert fit["fits"] is False
 
     listed = (
         "Largest program allocations in hbm:\n\n  1. Size: 1.53M\n"

@@ -93,7 +93,7 @@ def test_what_is_no_dump_is_a_row(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     rows = hlotool.summarize([good, bad, tmp_path / "empty"])
     assert [bool(row.error) for row in rows] == [False, True, True]
-    assert rows[0].total_flops_per_run == 8
+    assert rows[0].total_flops_per_step == 8
     assert rows[1].instruction_count is None
 
 
@@ -168,7 +168,7 @@ def test_what_changed_is_read_again(tmp_path: Path) -> None:
     before = hlotool.summarize(tmp_path / "dump", cache=cache)
     first.write_text(TEXT.format(number=1).replace("8]", "16]"))
     after = hlotool.summarize(tmp_path / "dump", cache=cache)
-    assert after[0].total_flops_per_run == 16
+    assert after[0].total_flops_per_step == 16
     assert after[1:] == before[1:]
     assert len(cache.read_text().splitlines()) == 6
 
@@ -195,7 +195,7 @@ def test_what_the_user_says_of_custom_calls_counts(tmp_path: Path) -> None:
     for count in (7, 9):
         config.write_text(f'[[custom_call]]\ntarget = "mine"\nflops = "{count}"\n')
         (row,) = hlotool.summarize(tmp_path / "m.txt", config=config, cache=tmp_path / "rows")
-        flops.append(row.total_flops_per_run)
+        flops.append(row.total_flops_per_step)
     assert flops == [7, 9]
 
 

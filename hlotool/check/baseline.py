@@ -81,7 +81,7 @@ def expect_keys(modules: Sequence[Candidate], option: str) -> None:
         raise UsageError(f"{option}: {path}: {why}; a check could not find it again.")
 
 
-_KINDS: Final = ("kind", "count", "executions", "payload_bytes_per_run", "wire_bytes_per_run")
+_KINDS: Final = ("kind", "count", "executions", "message_bytes_per_step", "sent_bytes_per_step")
 
 
 def known_metrics(program: Program) -> dict[str, object]:
@@ -93,8 +93,8 @@ def known_metrics(program: Program) -> dict[str, object]:
 def measure_baseline(program: Program) -> SavedSummary:
     """Return the figures that diffs compare, as far as they are known."""
     figures = known_metrics(program)
-    if program.run_estimate is not None:
-        figures["run_time.machine"] = program.run_estimate.machine
+    if program.step_estimate is not None:
+        figures["step_time.machine"] = program.step_estimate.machine
     if program.module:
         totals = program.collectives.totals
         if totals.machine is not None:

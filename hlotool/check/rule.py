@@ -251,7 +251,7 @@ def list_older_names(rule: Rule) -> Iterator[str]:
 
 # Which figures no dump tells: times, which a machine gives, and what a profile has measured.
 
-_OF_CHIPS: Final = frozenset(("fusions", "run_time"))  # times that need one; others need a link
+_OF_CHIPS: Final = frozenset(("fusions", "step_time"))  # times that need one; others need a link
 _MEASURED: Final = "measured"  # how the names of measured figures, and their block, begin
 
 

@@ -209,7 +209,7 @@ def _headline(facts: CheckFacts) -> Line:
         "{fail_count} exceeded": facts.fail_count,
         "{pass_count} pass": True,
         "{warning_count} exceeded as warnings": facts.warning_count,
-        "{no_match_count} with nothing to measure": facts.no_match_count,
+        "{not_measured_count} with nothing to measure": facts.not_measured_count,
         "{error_count} in modules that cannot be read": facts.error_count,
     }
     said = ", ".join(text for text, is_so in parts.items() if is_so)

@@ -25,7 +25,7 @@ from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.shared.command import HelpfulCommand, documents_of
 from hlotool.commands.shared.options import completing
 from hlotool.commands.shared.output import find_width, write_text
-from hlotool.errors import EXIT_CODES, UsageError
+from hlotool.errors import EXIT_CODES, ErrorAnswer, UsageError
 from hlotool.hlo.buffers import CLASS_MEANINGS
 from hlotool.program.metrics import METRICS
 from hlotool.table import VARIOUS, DocumentSpec, Field, RowList
@@ -77,8 +77,7 @@ LEGEND: Final[Mapping[str, str]] = {
     "there is none",
     "…": "something was left out or cut here; -w shows it, and JSON has it",
     "beside": "in a sentence: in addition to, and not counted in it",
-    "most exposed": "the collective of which no work hides the most, in bytes sent or in time; "
-    "see exposed",
+    "most exposed": "the collective with the most exposed, in bytes sent or in time; see exposed",
     "work": "what a device computes while a collective runs, which hides the time of the transfer",
     "moves": "reads and writes in memory, in bytes; what is sent to other devices is not in it",
     "8@1": "how the devices of a group are numbered: 8 devices whose numbers are 1 apart",
@@ -131,6 +130,7 @@ def _list_all() -> Iterator[_Found]:
     yield from _list_words("word of tables", LEGEND)
     yield from _list_words("key of JSON", KEY_MEANINGS)
     yield from _list_words("key of a line of a history", describe_line(HistoryLine))
+    yield from _list_words("key of an error", describe_line(ErrorAnswer))
     for name, says in COMMANDS.items():
         yield _Found(name, "command", (says, f"hlotool {name} --help has its options."))
         yield from _list_options(name)
@@ -139,7 +139,7 @@ def _list_all() -> Iterator[_Found]:
     yield from _list_words("exit code", {str(code): says for code, says in EXIT_CODES.items()})
     for code, says in FINDING_MEANINGS.items():
         yield _Found(code, "finding", (f"{says}.", f"Try: {ADVICE[code]}."))
-    yield from _list_words("class of memory", dict(CLASS_MEANINGS.items()))
+    yield from _list_words("allocation type", dict(CLASS_MEANINGS.items()))
     yield from _list_words("chip", list_chips())
     for path, field in METRICS.items():
         yield _Found(path, "metric of budgets", tuple(_describe(field)))
@@ -233,7 +233,7 @@ def _describe(field: Field, *, adds_up: bool = False) -> Iterator[str]:
 
 
 _EXAMPLES = (
-    "hlotool explain wire_bytes",
+    "hlotool explain sent_bytes",
     "hlotool explain exposed-collective",
     "hlotool explain --threshold",
 )
@@ -258,7 +258,7 @@ def explain(term: Sequence[str]) -> None:
 
     Without TERM it prints the glossary: the concepts. TERM is one of them, a field or the heading
     of a column, a metric, a part or a row list, an option or its value, a finding, a reason of a
-    diff, a class of memory, an exit code, a chip, a mark such as ≥, or any other word that a field
+    diff, an allocation type, an exit code, a chip, a mark such as ≥, or any other word that a field
     can be.
     """
     width = min(_WIDTH, find_width() or _WIDTH)

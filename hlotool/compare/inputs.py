@@ -36,7 +36,7 @@ from hlotool.table import InputPaths, Unit
 
 _FUSION_COUNT: Final = "fusions.fusion_count"
 # What is exposed goes by the machine; of another, nothing is known.
-_EXPOSED: Final = {"exposed_wire_bytes_per_run": None, "exposed_seconds": None}
+_EXPOSED: Final = {"exposed_bytes_per_step": None, "exposed_seconds": None}
 
 
 class SavedFigures(Struct, frozen=True):
@@ -293,14 +293,14 @@ def read_pair(
     pair: tuple[Candidate, Candidate], labels: tuple[str, str], assumptions: Assumptions
 ) -> tuple[tuple[DiffSide, DiffSide], tuple[SideFacts, SideFacts]]:
     """Read both sides of a pair; two dumps of the same bytes are one program, read once."""
-    (left, old), chosen = read_side(pair[0], labels[0], assumptions), pair[1].input
-    if left.program and chosen and pair[0].input and pair[0].input.is_same_as(chosen):
-        right = _read_context(left.program, chosen)
+    (old, before), chosen = read_side(pair[0], labels[0], assumptions), pair[1].input
+    if old.program and chosen and pair[0].input and pair[0].input.is_same_as(chosen):
+        new = _read_context(old.program, chosen)
         paths = input_paths(pair[1].path, chosen, with_buffers=True)
-        new = replace(old, label=labels[1], input=paths)
+        after = replace(before, label=labels[1], input=paths)
     else:
-        right, new = read_side(pair[1], labels[1], assumptions)
-    return (left, right), (old, new)
+        new, after = read_side(pair[1], labels[1], assumptions)
+    return (old, new), (before, after)
 
 
 def read_side(

@@ -203,11 +203,11 @@ def list_packed_tar(data: bytes, name: str) -> Iterator[Member]:
         archive = tarfile.open(fileobj=cast("BinaryIO", stream), mode="r|")  # noqa: SIM115
         while True:
             # tarfile reads a long name, or a table of pax, whole, however long it says that it is.
-            stream.left_bytes = _MAX_HEADER_BYTES
+            stream.bytes_left = _MAX_HEADER_BYTES
             info = archive.next()
             if info is None:
                 break
-            stream.left_bytes = MAX_UNPACKED_BYTES
+            stream.bytes_left = MAX_UNPACKED_BYTES
             opened = archive.extractfile(info) if info.isreg() and not info.issparse() else None
             if opened is None:
                 continue
@@ -243,7 +243,7 @@ class _Stream:
     """What blocks hold, read in pieces as tarfile does; no more than it may be."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
-        self.left_bytes = _MAX_HEADER_BYTES  # that may be read until this is set anew
+        self.bytes_left = _MAX_HEADER_BYTES  # that may be read until this is set anew
         self._blocks = blocks
         self._rest = bytearray()
         self._total = 0
@@ -254,9 +254,9 @@ class _Stream:
             self._rest += block
         data = bytes(self._rest[:size])
         del self._rest[:size]  # moves nothing: a bytearray remembers where it begins
-        self.left_bytes -= len(data)
+        self.bytes_left -= len(data)
         self._total += len(data)
-        if self.left_bytes < 0:
+        if self.bytes_left < 0:
             raise OSError("the tar archive is damaged: what describes a member is too long")
         if self._total > MAX_UNPACKED_BYTES:
             raise OSError(_too_much(MAX_UNPACKED_BYTES))

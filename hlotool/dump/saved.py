@@ -62,7 +62,7 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
     cost: Record | None = None
     fusions: Record | None = None
     measured: Record | None = None
-    run_time: Record | None = None
+    step_time: Record | None = None
     opcodes: tuple[SavedOpcode, ...] | None = None
 
     def record(self, block: str) -> Mapping[str, object]:
@@ -100,8 +100,8 @@ class DirectoryRow(Struct, frozen=True):
     temp_bytes: int | None = None
     peak_bytes: int | None = None
     collective_count: int | None = None
-    wire_bytes_per_run: int | None = None
-    total_flops_per_run: int | None = None
+    sent_bytes_per_step: int | None = None
+    total_flops_per_step: int | None = None
 
     def figures(self) -> dict[str, object]:
         """Return its figures by the names of metrics."""
@@ -111,8 +111,8 @@ class DirectoryRow(Struct, frozen=True):
             "buffers.temp_bytes": self.temp_bytes,
             "buffers.peak_bytes": self.peak_bytes,
             "collectives.count": self.collective_count,
-            "collectives.wire_bytes_per_run": self.wire_bytes_per_run,
-            "cost.total_flops_per_run": self.total_flops_per_run,
+            "collectives.sent_bytes_per_step": self.sent_bytes_per_step,
+            "cost.total_flops_per_step": self.total_flops_per_step,
         }
 
 
@@ -229,11 +229,12 @@ def _parse(source: Source) -> tuple[str, object]:
         raise InputError(f"{source.name}: this is not valid JSON: {error}.") from error
     except RecursionError as error:
         raise InputError(f"{source.name}: this JSON is nested too deeply.") from error
+    written = document.get("schema") if isinstance(document, dict) else None
     document = update_document(document)
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema not in (SUMMARY_SCHEMA, DIRECTORY_SCHEMA, BASELINE_SCHEMA):
         raise InputError(
-            f"{source.name}: a {schema} document cannot be compared; give one that "
+            f"{source.name}: a {written} document cannot be compared; give one that "
             "hlotool summary --json or hlotool check --update-baseline wrote."
         )
     return schema, document

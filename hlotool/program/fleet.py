@@ -186,7 +186,7 @@ def measure_program(
         )
     runs = program.measured_runs
     if runs is not None:
-        row = replace(row, measured_count=runs.run_count, measured_seconds=runs.run_seconds)
+        row = replace(row, measured_count=runs.step_count, measured_seconds=runs.step_seconds)
     if program.module is None:
         return row
     cost, collectives, findings = program.cost, program.collectives.totals, program.findings
@@ -195,13 +195,13 @@ def measure_program(
         backend=find_backend(program.module),
         instruction_count=program.module.instruction_count(),
         collective_count=collectives.count,
-        wire_bytes_per_run=collectives.wire_bytes_per_run,
-        total_flops_per_run=cost.total_flops_per_run,
+        sent_bytes_per_step=collectives.sent_bytes_per_step,
+        total_flops_per_step=cost.total_flops_per_step,
         finding_count=len(findings),
-        worst_finding=findings[0].code if findings else None,
-        is_wire_lower_bound=collectives.is_lower_bound,
+        top_finding=findings[0].id if findings else None,
+        is_sent_lower_bound=collectives.is_lower_bound,
         is_total_lower_bound=cost.is_total_lower_bound,
-        is_wire_upper_bound=collectives.is_upper_bound,
+        is_sent_upper_bound=collectives.is_upper_bound,
         is_total_upper_bound=cost.is_upper_bound,
     )
 
@@ -356,7 +356,7 @@ def make_key(chosen: Input, assumptions: Assumptions) -> str:
     said.append(repr(assumptions.machine))  # by which findings are ranked
     digest = blake2b(json.dumps(said).encode(), digest_size=20)
     if chosen.measured is not None:
-        digest.update(repr((chosen.measured.run_count, chosen.measured.run_seconds)).encode())
+        digest.update(repr((chosen.measured.step_count, chosen.measured.step_seconds)).encode())
     for file in (chosen.module, chosen.buffers, chosen.values, chosen.live_range):
         if file is None:
             data = b""

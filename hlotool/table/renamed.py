@@ -20,11 +20,12 @@ _TABLE: Final = Path(__file__).parent.parent / "data" / "renamed.toml"
 
 
 class Renamed(Struct, frozen=True):
-    """The table: names everywhere, names of one document, and words by the field they are of."""
+    """The table: names everywhere, names of one document, words by the field they are of, terms."""
 
     names: Mapping[str, str]
     names_of: Mapping[str, Mapping[str, str]]
     words: Mapping[str, Mapping[str, str]]
+    terms: Mapping[str, str]
 
 
 @cache
@@ -65,7 +66,8 @@ def list_renamed() -> Iterator[tuple[str, str, str]]:
     for place, names in table.names_of.items():
         yield from ((old, new, place) for old, new in names.items())
     for field, words in table.words.items():
-        yield from ((old, new, f"a value of {field}") for old, new in words.items())
+        yield from ((old, new, f"values of {field}") for old, new in words.items())
+    yield from ((old, new, "sentences") for old, new in table.terms.items())
 
 
 def update_keys(value: object, document: str) -> object:

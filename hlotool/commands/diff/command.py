@@ -18,8 +18,8 @@ from hlotool.commands.diff.answers import (
     both_sides,
     diff_document,
     name_sides,
+    print_counterparts,
     print_directory,
-    print_partners,
     print_several,
 )
 from hlotool.commands.diff.passes import print_passes, print_trace
@@ -104,7 +104,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--unfold", "List every changed instruction separately.")
 @option("--exit-code", "Exit with 1 if anything differs.")
 @option("--threshold LIMIT,…", "--exit-code only if worse by more, as in 2%,64MiB.", default="")
-@option("--why NAME", "What an instruction and its partner have in common.", default="")
+@option("--why NAME", "What an instruction and its counterpart have in common.", default="")
 @option("--text", "Print a unified diff of normalized text.", "as_text")
 @option("--computation NAME", "With --text: only this computation.", default="")
 @option("--passes DIR", "What each pass changed; given twice, where dumps part.", multiple=True)
@@ -167,12 +167,12 @@ def diff(
     say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))
     if why:
-        print_partners(choose_pair(pairs, "--why"), arguments, why, asked, options)
+        print_counterparts(choose_pair(pairs, "--why"), arguments, why, asked, options)
         return
     if as_text:
         pair = choose_pair(pairs, "--text")
         differs = is_worse = _print_text(pair, arguments, computation, compared, options)
-    elif len(pairs) == 1 and pairs[0].left and pairs[0].right:
+    elif len(pairs) == 1 and pairs[0].old and pairs[0].new:
         differs, is_worse = _print_one(pairs[0], arguments, asked, options)
     else:
         differs, is_worse = print_directory(pairs, arguments, asked.for_several(), options)
@@ -214,13 +214,13 @@ def _print_one(
 ) -> tuple[bool, bool]:
     """Compare two programs and print all blocks; say if anything differs, if any is worse."""
     labels = arguments[0].label, arguments[1].label
-    (left, right), read = read_pair(both_sides(pair), labels, asked.assumptions)
-    say_all((*left.notes(), *right.notes()))
+    (old, new), read = read_pair(both_sides(pair), labels, asked.assumptions)
+    say_all((*old.notes(), *new.notes()))
     compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
-    report = compare_programs(left, right, compared)
-    facts = name_files(read[0], left), name_files(read[1], right)
+    report = compare_programs(old, new, compared)
+    facts = name_files(read[0], old), name_files(read[1], new)
     document = diff_document(report, *facts, asked.compared, options)
-    document = replace(document, find_words=lambda: left.find_words() | right.find_words())
+    document = replace(document, find_words=lambda: old.find_words() | new.find_words())
     worse = find_worse(report.metrics, asked.threshold)
     if worse:
         document = replace(document, lines=(*document.lines, worse_line(worse)))
@@ -239,11 +239,11 @@ def _print_text(
     if options.format != "table":
         raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
     labels = (one.label for one in arguments)
-    left, right = (read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
-    report = compare_programs(left, right, replace(compared, only=()))
+    old, new = (read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
+    report = compare_programs(old, new, replace(compared, only=()))
     if report.structure is None:
         raise UsageError("--text needs the text of both modules.")
     blocks = write_texts(report.structure, computation)
-    old, new = (f"{one.label} {one.path}" for one in arguments)
-    write_text((render_unified(blocks, (old, new), make_look(options)),), options.output)
+    before, after = (f"{one.label} {one.path}" for one in arguments)
+    write_text((render_unified(blocks, (before, after), make_look(options)),), options.output)
     return any(block.differs for block in blocks)

@@ -118,25 +118,25 @@ def _walk(steps: Sequence[Step], *, is_strict: bool) -> _Walk:
     return walk
 
 
-def _walk_both(left: Sequence[Step], right: Sequence[Step], *, is_strict: bool) -> _Walk:
+def _walk_both(old: Sequence[Step], new: Sequence[Step], *, is_strict: bool) -> _Walk:
     """Compare steps of the same pass; what only one side ran stands where it ran."""
     walk = _Walk()
-    here = dict(zip(name_steps(left), left, strict=True))
-    there = dict(zip(name_steps(right), right, strict=True))
-    old: Snapshot | None = None
-    new: Snapshot | None = None
+    here = dict(zip(name_steps(old), old, strict=True))
+    there = dict(zip(name_steps(new), new, strict=True))
+    before: Snapshot | None = None
+    after: Snapshot | None = None
     for key in track(merge_keys(list(here), list(there)), "passes", len({*here, *there})):
         if key in here:
-            old = read_snapshot(here[key], old)
+            before = read_snapshot(here[key], before)
         if key in there:
-            new = read_snapshot(there[key], new)
-        if key in here and key in there and old and new:
-            walk.rows.append(compare_in_step(old, new, is_strict=is_strict))
-            walk.opcodes += count_opcodes(old, new)
-        elif key in here and old:
-            walk.rows.append(lone_row(old, "OLD"))
-        elif new:
-            walk.rows.append(lone_row(new, "NEW"))
+            after = read_snapshot(there[key], after)
+        if key in here and key in there and before and after:
+            walk.rows.append(compare_in_step(before, after, is_strict=is_strict))
+            walk.opcodes += count_opcodes(before, after)
+        elif key in here and before:
+            walk.rows.append(lone_row(before, "OLD"))
+        elif after:
+            walk.rows.append(lone_row(after, "NEW"))
     return walk
 
 
@@ -157,7 +157,7 @@ def _choose_steps(rows: Sequence[PassRow], limit: int | None, *, is_one: bool) -
 
 
 def _weigh(row: PassRow) -> tuple[bool, int]:
-    counts = row.left_only_count, row.right_only_count, row.changed_count
+    counts = row.old_only_count, row.new_only_count, row.changed_count
     is_rare = not {*row.differs_in} <= {STRUCTURE}
     return is_rare, sum(count or 0 for count in counts)
 
