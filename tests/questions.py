@@ -1,11 +1,12 @@
 """The evaluation set: seventy questions that people asked, put to dumps that have the problem.
 
-    python tests/questions.py [NUMBER ...]
+    python tests/questions.py [--write] [NUMBER ...]
 
 A question of testdata/questions has one command, the key of its answer, written down from the
 source of the program before the command was ever run, and a twin without the problem. Answered
 means: each string of the key stands in the first 24 rows at 80 columns, and the same command says
 none of `not_in_twin` of the twin. `|` parts alternatives; case and line breaks do not count.
+`--write` keeps the verdicts in testdata/questions/verdicts.txt, which a hard test reads.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from msgspec import Struct, convert
 from hlotool.cli import run
 
 QUESTIONS: Final = Path(__file__).parents[1] / "testdata" / "questions"
+VERDICTS: Final = QUESTIONS / "verdicts.txt"
 ROWS: Final = 24
 COLUMNS: Final = "80"
 
@@ -108,19 +110,28 @@ def _stands_in(wanted: str, text: str) -> bool:
     return any(" ".join(each.split()).lower() in flat for each in wanted.split("|"))
 
 
-def main(numbers: list[str]) -> None:
+def write_verdict(asked: Asked) -> str:
+    """Write a question's verdict as it is kept."""
+    short = re.sub(r"\s+", " ", asked.question.question)
+    return f"{asked.question.number:3} {asked.verdict:12} {short}"
+
+
+def main(words: list[str]) -> None:
     """Ask the questions, print a line for each, and the counts."""
-    wanted = {int(each) for each in numbers}
+    wanted = {int(each) for each in words if each != "--write"}
     counts: Counter[str] = Counter()
+    lines = []
     for question in read_questions():
         if wanted and question.number not in wanted:
             continue
         asked = ask(question)
         counts[asked.verdict] += 1
+        lines.append(write_verdict(asked))
         why = f": {'; '.join(asked.missing)}" if asked.missing else ""
-        short = re.sub(r"\s+", " ", question.question)
-        print(f"{question.number:3} {asked.verdict:12} {short}{why}", flush=True)
+        print(f"{lines[-1]}{why}", flush=True)
     print(", ".join(f"{verdict} {count}" for verdict, count in counts.most_common()))
+    if "--write" in words:
+        VERDICTS.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 if __name__ == "__main__":
