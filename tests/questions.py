@@ -128,8 +128,9 @@ def main(words: list[str]) -> None:
         counts[asked.verdict] += 1
         lines.append(write_verdict(asked))
         why = f": {'; '.join(asked.missing)}" if asked.missing else ""
-        print(f"{lines[-1]}{why}", flush=True)
-    print(", ".join(f"{verdict} {count}" for verdict, count in counts.most_common()))
+        sys.stdout.write(f"{lines[-1]}{why}\n")
+    sys.stdout.write(", ".join(f"{verdict} {count}" for verdict, count in counts.most_common()))
+    sys.stdout.write("\n")
     if "--write" in words:
         VERDICTS.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.questions import VERDICTS, ask, read_questions, write_verdict
+from questions import VERDICTS, ask, read_questions, write_verdict
 
 
 @pytest.mark.hard
