@@ -71,7 +71,10 @@ bench: $(BENCH)/installed ## Measure speed against jaxlib and print the ratios
 bench-large: $(BENCH)/installed ## Measure texts of 30 MB to a gigabyte: a quarter of an hour, 10 GB
 	$(BENCH)/bin/python tests/bench/large.py
 
-accuracy: $(VENV)/installed-test ## LiveRanges, estimates, known origins, gains, and which texts are read
+questions: $(VENV)/installed-test ## Put seventy questions to dumps that have the problem, and to twins without it
+	$(BIN)/python tests/questions.py
+
+accuracy: $(VENV)/installed-test ## Live ranges, estimates, known origins, gains, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test hard test-browser pictures mutants faults lint golden docs budgets bench bench-large accuracy
+.PHONY: help demo test hard test-browser pictures mutants faults lint golden docs budgets bench bench-large accuracy questions

@@ -11,6 +11,7 @@ from make.catalogue import HERE, Backend, Dump
 
 # A relative name: XLA writes it into debug_options, and it must say nothing of this machine.
 DUMP_FOLDER = "xla_dump"
+STDERR_FILE = "stderr.txt"  # beside it: warnings, and the message of a failure
 DUMP_FLAGS = (
     f"--xla_dump_to={DUMP_FOLDER}",
     "--xla_dump_hlo_as_text",
@@ -26,7 +27,7 @@ def list_flags(dump: Dump, backend: Backend) -> str:
 def compile_program(dump: Dump, backend: Backend, python: str, scratch: Path) -> dict[str, Any]:
     """Compile in an empty folder, and give what the compiler says of the result.
 
-    The dump is in `scratch / DUMP_FOLDER` afterwards.
+    The dump is in `scratch / DUMP_FOLDER` afterwards, what was written to stderr in STDERR_FILE.
     """
     program = str(HERE / "programs" / f"{dump.program}.py")
     where = (backend.platform, backend.topology, backend.target)
@@ -45,6 +46,7 @@ def compile_program(dump: Dump, backend: Backend, python: str, scratch: Path) ->
     )
     if child.returncode:
         raise SystemExit(f"{child.stderr}\n{dump.folder}/{dump.name} was not compiled")
+    (scratch / STDERR_FILE).write_text(child.stderr, encoding="utf-8")
     answer: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
     return answer
 

@@ -3,7 +3,8 @@
     PYTHONPATH=testdata python -m make.compile PROGRAM.py VARIANT PLATFORM TOPOLOGY TARGET
 
 The environment is the parent's business. XLA writes the dump as a side effect; what XLA says about
-memory and cost is printed as one JSON document on the last line.
+memory and cost is printed as one JSON document on the last line; of a failure the message too, to
+stderr.
 """
 
 import json
@@ -69,6 +70,7 @@ def main() -> None:
         programs = lowered if isinstance(lowered, list) else [lowered]
         compiled = [one.compile() for one in programs][-1]
     except RuntimeError as error:  # JaxRuntimeError where there is one
+        print(error, file=sys.stderr)
         nothing = {"devices_used": None, "memory_analysis": None, "cost_analysis": None}
         print(json.dumps({**facts, **nothing, "notes": [str(error).splitlines()[0]]}))
         return
