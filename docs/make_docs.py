@@ -22,7 +22,7 @@ from hlotool.commands.explain import read_glossary  # noqa: E402
 from hlotool.commands.schema import all_schemas  # noqa: E402
 from hlotool.commands.shared.command import all_documents  # noqa: E402
 from hlotool.errors import EXIT_CODES  # noqa: E402
-from hlotool.hlo.buffers import CLASS_MEANINGS  # noqa: E402
+from hlotool.hlo.buffers import ALLOCATION_TYPES  # noqa: E402
 from hlotool.table import Block, DocumentSpec, Field  # noqa: E402
 from hlotool.table.renamed import list_renamed  # noqa: E402
 from hlotool.table.terminal import quote_markdown  # noqa: E402
@@ -56,8 +56,8 @@ def make_lists() -> dict[str, str]:
     """Return the lists that stand in the middle of written pages, by the names of their marks."""
     findings = [f"* `{code}`: {meaning}" for code, meaning in FINDING_MEANINGS.items()]
     codes = [f"* {code}: {meaning}." for code, meaning in EXIT_CODES.items()]
-    classes = [f"* `{name}`: {meaning}." for name, meaning in CLASS_MEANINGS.items()]
-    made = {"findings": findings, "exit codes": codes, "classes": classes}
+    types = [f"* `{name}`: {meaning}." for name, meaning in ALLOCATION_TYPES.items()]
+    made = {"findings": findings, "exit codes": codes, "allocation types": types}
     lists = {name: "".join(f"{_wrap(line)}\n" for line in lines) for name, lines in made.items()}
     return {**lists, "rooms": write_table(), "renamed": _list_renamed()}
 

@@ -69,7 +69,7 @@ FAULTS: Final = (
     ),
     Fault("buffers", "LiveRange(second.start, first.end)", "LiveRange(second.start, second.end)"),
     Fault("memory", "found.start <= position <= found.end", "found.start <= position < found.end"),
-    Fault("memory", "free_bytes=gain - excess", "free_bytes=gain"),
+    Fault("memory", "free_bytes=saving - excess", "free_bytes=saving"),
     Fault("estimate", "not buffer.leaves, visited", "buffer.leaves, visited"),
     Fault("estimate", "there.end == found.start and", "there.end >= found.start and"),
     Fault("collectives", "(times * (size - 1), size)", "(times * size, size)"),
@@ -94,12 +94,12 @@ FAULTS: Final = (
     Fault(
         "causes", "sum(pair.delta_bytes for pair in kept", "-sum(pair.delta_bytes for pair in kept"
     ),
-    Fault("causes", "(left.size_bytes or 0) * before", "(left.size_bytes or 0) * now"),
+    Fault("causes", "(old.size_bytes or 0) * before", "(old.size_bytes or 0) * now"),
     Fault("check", "baseline + max(share, self.max_increase_abs or 0)", "baseline + share"),
     Fault(
         "check",
-        "return self.old is None or self.old >= 0",
-        "return self.old is None or self.old > 0",
+        "return self.left is None or self.left >= 0",
+        "return self.left is None or self.left > 0",
     ),
     Fault(
         "where",

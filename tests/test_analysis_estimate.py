@@ -163,7 +163,7 @@ def test_a_donated_parameter_is_taken_over() -> None:
     )
     assert shared(text) == ["a+b+p"]
     (one,) = allocations(text)
-    assert (one.allocation_class, one.is_donated, one.size_bytes) == ("parameter", True, 32)
+    assert (one.allocation_type, one.is_donated, one.size_bytes) == ("parameter", True, 32)
 
 
 FUSED = """keeps {

@@ -62,7 +62,7 @@ def has_only_tables(dump: Dump) -> bool:
     return all(
         value.shape.is_tuple
         for allocation in dump.assignment.allocations
-        if allocation.color == 0 and allocation.allocation_class == "temp"
+        if allocation.color == 0 and allocation.allocation_type == "temp"
         for value in allocation.values
     )
 
@@ -73,7 +73,7 @@ def test_temp_peak_is_that_of_the_heap_simulator(dump: Dump) -> None:
     numbers = {
         one.number
         for one in dump.assignment.allocations
-        if one.allocation_class == "temp" and not one.color
+        if one.allocation_type == "temp" and not one.color
     }
     found = analyze(dump).figures.totals.temp_peak_bytes
     assert found is not None

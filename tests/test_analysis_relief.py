@@ -190,7 +190,7 @@ def test_where_nothing_suffices_the_best_set_is_told() -> None:
 def test_a_donation_savings_what_the_output_takes() -> None:
     parts = divide(TESTDATA / "dumps/tpu_v5e/too_large")
     assert parts["outputs beside x"].kind == "missed-donation"
-    assert [one.allocation.allocation_class for one in parts["outputs beside x"].tenures] == [
+    assert [one.allocation.allocation_type for one in parts["outputs beside x"].tenures] == [
         "output"
     ]
 

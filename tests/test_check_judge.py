@@ -67,7 +67,7 @@ def test_every_row_list_holds_its_records(path: str) -> None:
         ("not (buffers.temp_bytes < 8MiB)", "fail"),
         ("buffers.max(saves_bytes) == 2MiB", "pass"),
         ("buffers.sum(saves_bytes) == 5785088", "pass"),  # of all together: 390,184 B is the rest
-        ('buffers.sum(saves_bytes, class == "temp") <= 3MiB', "fail"),
+        ('buffers.sum(saves_bytes, allocation_type == "temp") <= 3MiB', "fail"),
     ],
 )
 def test_expressions(text: str, status: str) -> None:

@@ -279,7 +279,7 @@ def test_gain_of_a_group_is_that_of_its_rows_together() -> None:
 
 def test_without_shows_the_program_without_those_values() -> None:
     whole = answer(GPU)
-    found = answer(GPU, "--without", 'class == "temp"')
+    found = answer(GPU, "--without", 'allocation_type == "temp"')
     assert not [row for row in found["rows"] if row["allocation_type"] == "temp"]
     assert found["peak"] == whole["peak"]
     assert found["without"]["peak_bytes"] == found["at"]["bytes"]
@@ -302,13 +302,13 @@ def test_without_what_is_not_there_nothing_changes() -> None:
 
 
 def test_timeline_is_that_without_the_values() -> None:
-    found = answer(GPU, "--without", 'class == "temp"', "--timeline")
+    found = answer(GPU, "--without", 'allocation_type == "temp"', "--timeline")
     assert max(row["bytes"] for row in found["timeline"]) == found["without"]["peak_bytes"]
 
 
 @pytest.mark.parametrize("limit", [("--hbm", "8GiB"), ("--chip", "h100")])
 def test_without_is_not_about_a_limit(limit: tuple[str, str]) -> None:
-    said = refusal(GPU, "--without", 'class == "temp"', *limit)
+    said = refusal(GPU, "--without", 'allocation_type == "temp"', *limit)
     assert "give only one. Alone, --without gives the peak of what is left" in said
 
 
@@ -340,5 +340,5 @@ def test_without_live_ranges_no_gain_is_known(tmp_path: Path) -> None:
     copy = tmp_path / "buffer-assignment.txt"
     shutil.copy(source, copy)
     assert {row["saves_bytes"] for row in answer(copy)["rows"]} == {None}
-    assert "--without needs live ranges" in refusal(copy, "--without", 'class == "temp"')
+    assert "--without needs live ranges" in refusal(copy, "--without", 'allocation_type == "temp"')
     assert answer(copy, "--hbm", "1MiB")["relief"] == []

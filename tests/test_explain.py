@@ -12,14 +12,15 @@ import pytest
 
 from hlotool.analysis.findings.finding import FINDING_MEANINGS
 from hlotool.analysis.fusions.rows import FLAG_MEANINGS, FLAGS
+from hlotool.cli import run
 from hlotool.commands import COMMANDS, load_command
-from hlotool.commands.explain import collect_meanings, find_meanings
+from hlotool.commands.explain import collect_meanings, find_meanings, read_glossary
 from hlotool.commands.schema import all_schemas
 from hlotool.commands.shared.command import all_documents
 from hlotool.compare.causes.cause import CAUSE_MEANINGS, MEASURE_MEANINGS, CauseId, Measure
 from hlotool.compare.changes.reasons import REASON_MEANINGS
 from hlotool.errors import EXIT_CODES
-from hlotool.hlo.buffers import CLASS_MEANINGS
+from hlotool.hlo.buffers import ALLOCATION_TYPES
 from hlotool.table import Block, Field
 
 MEANINGS = collect_meanings()
@@ -81,7 +82,7 @@ def test_keys_of_json() -> None:
 
 
 def test_findings_classes_and_exit_codes() -> None:
-    assert not _missing((*FINDING_MEANINGS, *CLASS_MEANINGS))
+    assert not _missing((*FINDING_MEANINGS, *ALLOCATION_TYPES))
     assert not _missing(map(str, EXIT_CODES))
     assert not _missing(f"exit code {code}" for code in EXIT_CODES)
 
@@ -159,3 +160,15 @@ def test_meanings_stand_alone(term: str) -> None:
 def test_times_are_known_with_a_bandwidth_too(term: str) -> None:
     for one in find_meanings(term, MEANINGS):
         assert "--bandwidth" in one.says[0]
+
+
+def test_the_glossary(capsys: pytest.CaptureFixture[str]) -> None:
+    glossary = read_glossary()
+    assert len(glossary) == 40
+    assert list(glossary) == sorted(glossary, key=str.lower)
+    for term, says in glossary.items():
+        assert len(re.findall(r"\.(?: |$)", says)) == 2, term
+    assert run(["explain"]) == 0
+    told = capsys.readouterr().out
+    assert re.findall(r"^\S.*$", told, re.MULTILINE) == list(glossary)
+    assert not _missing(glossary)

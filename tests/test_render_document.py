@@ -135,11 +135,6 @@ def test_units() -> None:
         "position": "number",
         "flops": "flops",
     }
-        "size_bytes": "bytes",
-        "ratio": "ratio",
-        "position": "number",
-        "flops": "flops",
-    }
     chosen = read(document(memory=None), select(columns="name,flops"))["units"]
     assert chosen == {"flops": "flops", "position": "number"}
 

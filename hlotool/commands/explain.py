@@ -26,7 +26,7 @@ from hlotool.commands.shared.command import HelpfulCommand, documents_of
 from hlotool.commands.shared.options import completing
 from hlotool.commands.shared.output import find_width, write_text
 from hlotool.errors import EXIT_CODES, ErrorAnswer, UsageError
-from hlotool.hlo.buffers import CLASS_MEANINGS
+from hlotool.hlo.buffers import ALLOCATION_TYPES
 from hlotool.program.metrics import METRICS
 from hlotool.table import VARIOUS, DocumentSpec, Field, RowList
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
@@ -139,7 +139,7 @@ def _list_all() -> Iterator[_Found]:
     yield from _list_words("exit code", {str(code): says for code, says in EXIT_CODES.items()})
     for code, says in FINDING_MEANINGS.items():
         yield _Found(code, "finding", (f"{says}.", f"Try: {ADVICE[code]}."))
-    yield from _list_words("allocation type", dict(CLASS_MEANINGS.items()))
+    yield from _list_words("allocation type", dict(ALLOCATION_TYPES.items()))
     yield from _list_words("chip", list_chips())
     for path, field in METRICS.items():
         yield _Found(path, "metric of budgets", tuple(_describe(field)))
@@ -203,7 +203,7 @@ def _list_values(field: Field, place: str) -> Iterator[_Found]:
     """Yield the words that a field can be, but those that are explained for themselves."""
     meanings = dict(field.word_meanings)
     for word in dict.fromkeys((*field.values, *meanings)):
-        if word not in FINDING_MEANINGS and word not in CLASS_MEANINGS:
+        if word not in FINDING_MEANINGS and word not in ALLOCATION_TYPES:
             own = (_end(meanings[word]),) if word in meanings else ()
             says = (*own, _end(f"{field.name}: {field.meaning}"))
             yield _Found(word, f"what {field.name} can be", says, place)

@@ -15,9 +15,9 @@ from hlotool.hlo.shape import Shape
 from hlotool.hlo.values import Metadata, ShapeIndex
 from hlotool.text import Source
 
-AllocationClass: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
-# The first that fits is the class of an allocation.
-CLASS_MEANINGS: Final[Mapping[AllocationClass, str]] = {
+AllocationType: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
+# The first that fits is the type of an allocation.
+ALLOCATION_TYPES: Final[Mapping[AllocationType, str]] = {
     "thread-local": "memory of one thread of the host; it counts in no total but its own",
     "constant": "holds a constant of the program",
     "parameter": "holds a parameter of the entry, donated or not",
@@ -85,7 +85,7 @@ class Allocation(Node, eq=False):
     start: int = 0
 
     @property
-    def allocation_class(self) -> AllocationClass:
+    def allocation_type(self) -> AllocationType:
         """The first that holds: thread-local, constant, parameter, output, temp."""
         if self.is_thread_local:
             return "thread-local"

@@ -222,7 +222,7 @@ _BY_JAX: Final = ("jit(", "pjit(", _BY_PMAP)
 
 
 def _find_requester(one: LogicalCollective, op_name: str) -> Requester | None:
-    """Return `spmd`, `user`, or None where the dump does not tell.
+    """Return `partitioner`, `user`, or None where the dump does not tell.
 
     The attribute `is_spmd_generated` says spmd. Without it, the primitive in a JAX `op_name` tells:
     collective primitives are the user's, and any other primitive under jit has a collective only

@@ -95,7 +95,7 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
     temps = (
         group
         for group, allocation in zip(joined, allocations, strict=True)
-        if allocation.allocation_class == "temp"
+        if allocation.allocation_type == "temp"
     )
     # Before the live ranges have names: both need much memory, and not at once.
     temp_bytes = measure_temp(flow.schedule, ranges, temps, backend)

@@ -24,9 +24,9 @@ _RESERVED: Final = "parameters, constants and outputs in full, and the peak of t
 
 
 class SpaceRow(Struct, frozen=True):
-    """One memory space: what is reserved in it by class, and its peaks.
+    """One memory space: what is reserved in it by allocation type, and its peaks.
 
-    `*_bytes` of classes are sums of allocations. Peaks are None where nothing says when
+    `*_bytes` of types are sums of allocations. Peaks are None where nothing says when
     values are live.
     """
 

@@ -41,7 +41,7 @@ from hlotool.analysis.memory.intervals import (
 from hlotool.hlo import TupleShape
 from hlotool.hlo.buffers import (
     Allocation,
-    AllocationClass,
+    AllocationType,
     BufferAssignment,
     BufferValue,
     LiveRange,
@@ -60,7 +60,7 @@ class MemoryMap(Struct, frozen=True):
     assignment: BufferAssignment
     live_ranges: LiveRanges | None
     _curves: dict[int, tuple[Curve, list[list[int]]]] = field(default_factory=dict)
-    _sums: dict[tuple[int, AllocationClass | None], Curve] = field(default_factory=dict)
+    _sums: dict[tuple[int, AllocationType | None], Curve] = field(default_factory=dict)
 
     def colors(self) -> tuple[int, ...]:
         """Return the memory spaces that hold anything beside thread-local memory, and 0."""
@@ -109,13 +109,13 @@ class MemoryMap(Struct, frozen=True):
             known = self._curves[allocation.number] = add_up_groups(blocks, groups), groups
         return known
 
-    def curve(self, color: int, only: AllocationClass | None = None) -> Curve | None:
-        """Return the bytes in use in a space over time, of one class of allocations or of all."""
+    def curve(self, color: int, only: AllocationType | None = None) -> Curve | None:
+        """Return the bytes in use in a space over time, of one type of allocations or of all."""
         if self.live_ranges is None:
             return None
         found = self._sums.get((color, only))
         if found is None:
-            parts = [one for one in self.placed(color) if only in {None, one.allocation_class}]
+            parts = [one for one in self.placed(color) if only in {None, one.allocation_type}]
             # Allocations never share bytes, so curves of one space add up. Of a single value, as in
             # most of an estimate, no curve is needed.
             alone = [one.values[0] for one in parts if len(one.values) == 1]
@@ -253,7 +253,7 @@ class Tenure(Node, eq=False):
     @property
     def is_temp(self) -> bool:
         """Whether it lies among the temporaries."""
-        return self.allocation.allocation_class == "temp"
+        return self.allocation.allocation_type == "temp"
 
     @property
     def end(self) -> int:
@@ -390,7 +390,7 @@ class Tenures:
         # A single value, as in most allocations of an estimate, needs no curve to be told apart.
         measured = self.memory.measure(allocation) if len(values) > 1 else None
         groups = [one for one in measured[1] if not wanted.isdisjoint(one)] if measured else []
-        of = allocation.allocation_class
+        of = allocation.allocation_type
         for group in (*groups, *([at] for at in sorted(wanted.difference(*groups)))):
             held = [values[at] for at in group]
             blocks = self.memory.blocks_of(held)

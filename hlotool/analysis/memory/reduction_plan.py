@@ -496,7 +496,7 @@ def _divide_outputs(
     outputs = [
         one
         for one in report.map.assignment.allocations
-        if one.allocation_class == "output"
+        if one.allocation_type == "output"
         and not one.color
         and any(value.key in missed for value in one.values)
     ]

@@ -187,7 +187,7 @@ def add_up_space(memory: MemoryMap, color: int) -> SpaceSums:
         argument_bytes=sum(one.size_bytes for one in placed if one.parameter is not None),
         output_bytes=sum(one.size_bytes for one in placed if one.is_live_out),
         alias_bytes=sum(one.size_bytes for one in placed if one.is_donated),
-        temp_bytes=sum(one.size_bytes for one in placed if one.allocation_class == "temp"),
+        temp_bytes=sum(one.size_bytes for one in placed if one.allocation_type == "temp"),
         constant_bytes=sum(one.size_bytes for one in placed if one.is_constant),
     )
 
@@ -199,7 +199,7 @@ def measure_space(memory: MemoryMap, color: int, backend: Backend | None) -> Spa
     temp allocations, the size that is never in use at once.
     """
     peak = measure_peak(memory, color)
-    temps = [one for one in memory.placed(color) if one.allocation_class == "temp"]
+    temps = [one for one in memory.placed(color) if one.allocation_type == "temp"]
     measured = ((one, memory.measure(one)) for one in temps)
     unused = (one.size_bytes - found[0].peak()[0] for one, found in measured if found)
     return SpaceRow(

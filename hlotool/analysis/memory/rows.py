@@ -29,7 +29,7 @@ from hlotool.analysis.origin import Stack, StackFrame, write_short_source
 from hlotool.hlo import ArrayShape, Module
 from hlotool.hlo.buffers import (
     Allocation,
-    AllocationClass,
+    AllocationType,
     BufferAssignment,
     BufferValue,
     format_position,
@@ -45,7 +45,7 @@ class AllocationRow(Struct, frozen=True):
     allocation: Annotated[int, column("its number", NUMBER)]
     size_bytes: Annotated[int, column("bytes reserved", BYTES)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
-    allocation_type: Annotated[AllocationClass, column("its class")]
+    allocation_type: Annotated[AllocationType, column("its type")]
     parameter_number: Annotated[int | None, figure("number of the parameter", NUMBER, null_text="")]
     parameter_name: Annotated[
         str | None,
@@ -64,7 +64,7 @@ class AllocationRow(Struct, frozen=True):
         int | None,
         column(
             "size of a temp allocation minus the most in use, alignment included; null for "
-            "other classes",
+            "other types",
             BYTES,
             null_text="",
             is_summed=False,
@@ -82,13 +82,13 @@ def allocation_rows(
             continue
         measured = memory.measure(one)
         peak = measured[0].peak()[0] if measured else None
-        is_temp = one.allocation_class == "temp"
+        is_temp = one.allocation_type == "temp"
         rows.append(
             AllocationRow(
                 allocation=one.number,
                 size_bytes=one.size_bytes,
                 space=one.color,
-                allocation_type=one.allocation_class,
+                allocation_type=one.allocation_type,
                 parameter_number=one.parameter,
                 parameter_name=find_parameter_name(one, module, memory.assignment),
                 is_constant=one.is_constant,
@@ -130,7 +130,7 @@ class BufferRow(Struct, frozen=True):
     ]
     size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES, heading="count")]
-    allocation_type: Annotated[AllocationClass, column("type of its allocation", hide_order=1)]
+    allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=1)]
     value: Annotated[str, column("defining instruction and index", min_width=32)]
     shape: Annotated[str, column("its shape, without layout", hide_order=2, is_shape=True)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
@@ -290,7 +290,7 @@ def _describe(
             saves_bytes=held.together((held,)) if held else None,
             size_bytes=value.size_bytes,
             count=1,
-            allocation_type=allocation.allocation_class,
+            allocation_type=allocation.allocation_type,
             value=value.name,
             shape=str(value.shape),
             live_from=live.start if live else None,

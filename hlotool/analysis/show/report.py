@@ -32,7 +32,7 @@ from hlotool.analysis.show.subjects import (
     describe_subject,
 )
 from hlotool.hlo import Computation, Instruction
-from hlotool.hlo.buffers import Allocation, AllocationClass, BufferValue
+from hlotool.hlo.buffers import Allocation, AllocationType, BufferValue
 from hlotool.hlo.module import all_operands, find_async_start
 from hlotool.hlo.values import ShapeIndex
 from hlotool.table import BYTES, FLOPS, NUMBER, Block, DocumentSpec, RowList, column, figure
@@ -90,7 +90,7 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     of: Annotated[str, figure("the subject")]
     value: Annotated[str, column("defining instruction and index", min_width=28)]
     size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
-    allocation_type: Annotated[AllocationClass, column("type of its allocation")]
+    allocation_type: Annotated[AllocationType, column("type of its allocation")]
     space: Annotated[int, column("number of the memory space", NUMBER, hide_order=1)]
     allocation: Annotated[
         int | None,

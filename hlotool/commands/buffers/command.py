@@ -73,7 +73,7 @@ from hlotool.table.words import plural
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
 
 _EXAMPLE: Final = """\
-hlotool buffers dump/ --by class,scope
+hlotool buffers dump/ --by allocation_type,scope
 hlotool buffers dump/ --hbm 80GiB
 hlotool buffers dump/ --at fusion.123 --space vmem"""
 

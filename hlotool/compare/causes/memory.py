@@ -135,9 +135,9 @@ def _describe_donation(kind: CauseId, rows: Sequence[DonationRow], sign: int) ->
 def find_values(evidence: Evidence) -> Iterator[Cause]:
     """Yield one cause if the peak differs: the values that came to it, and those that went from it.
 
-    Values of one class, shape and scope are counted against each other, numbered layers around a
-    scope aside, which a loop does not print: at the peak of another layer its values take the
-    place of others. `count` are those that are left and change the peak as it changed, `old`
+    Values of one allocation type, shape and scope are counted against each other, numbered layers
+    around a scope aside, which a loop does not print: at the peak of another layer its values take
+    the place of others. `count` are those that are left and change the peak as it changed, `old`
     those that went, `new` those that came; name, scope and bytes are those of the largest group
     of them, as the list of memory has groups, without twins among those that went.
     """

@@ -23,7 +23,7 @@ from hlotool.compare.changes import instructions as columns
 from hlotool.compare.changes.instructions import Change, share_scope, sides, subtract
 from hlotool.compare.match.matching import Pairs
 from hlotool.hlo import ArrayShape, Instruction
-from hlotool.hlo.buffers import AllocationClass, BufferValue
+from hlotool.hlo.buffers import AllocationType, BufferValue
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import BYTES, NUMBER, WHOLE, column, figure
 from hlotool.table.sums import group_by
@@ -87,7 +87,7 @@ def pair_rows(
 
     `counterparts` are those of the old module's instructions; without modules they are empty,
     and equal names are taken for counterparts. Values without a counterpart are paired by what they
-    are: class, shape, opcode and origin.
+    are: allocation type, shape, opcode and origin.
     """
     names = _Names(counterparts, old, new)
     there = {_key(row): row for row in new}
@@ -193,7 +193,7 @@ class MemoryChange(Struct, frozen=True):
     ]
     count: Annotated[int, columns.ALIKE]
     value: Annotated[str, column("the value that holds memory", min_width=WHOLE)]
-    allocation_type: Annotated[AllocationClass, column("type of its allocation", hide_order=5)]
+    allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=5)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     old_shape: Annotated[str | None, figure(_SHAPE + columns.OLD)]
     new_shape: Annotated[str | None, figure(_SHAPE + columns.NEW)]
