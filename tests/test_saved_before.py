@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from dump_files import ROOT, TESTDATA
 
+from hlotool.analysis.cost.chips import find_chip
 from hlotool.check.config import read_config
 from hlotool.cli import run
 from hlotool.dump.saved import read_saved, update_document
@@ -135,3 +136,9 @@ def test_no_name_is_renamed_twice() -> None:
     table = read_table()
     assert not set(table.names) & set(table.names.values()) - {"new", "old"}
     assert len({(old, place) for old, _, place in list_renamed()}) == len(list(list_renamed()))
+
+
+def test_a_chip_file_of_before_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "chips.toml"
+    path.write_text('[h100]\nlink_network = "ici"\n', encoding="utf-8")
+    assert find_chip("h100", str(path)).link_interconnect == "ici"

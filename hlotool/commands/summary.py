@@ -281,7 +281,7 @@ def say_work(found: Summary) -> tuple[Line, ...]:
     text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_step}} flops{_say_parts(cost)}"
     text += ", {traffic_bytes_per_step} of traffic"
     if cost.arithmetic_intensity is not None:
-        text += ", {arithmetic_intensity} flops/B"
+        text += ", {arithmetic_intensity} flop/B"
     lines = [Line(text, COST, cost)]
     if found.roofline is not None:
         lines += [_say_step_time(found.step_time, found.roofline.chip)] if found.step_time else []

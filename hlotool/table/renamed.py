@@ -70,6 +70,12 @@ def list_renamed() -> Iterator[tuple[str, str, str]]:
     yield from ((old, new, "sentences") for old, new in table.terms.items())
 
 
+def update_names(table: Mapping[str, object], document: str) -> dict[str, object]:
+    """Return a table with the names of today; what stands under them stays as it is."""
+    names = {**read_table().names, **read_table().names_of.get(document, {})}
+    return {_rename(old, names): value for old, value in table.items()}
+
+
 def update_keys(value: object, document: str) -> object:
     """Return JSON of an older document with the names and words of today.
 

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, ValidationError, convert
 
 from hlotool.analysis.cost.cost import PRODUCT_TYPES, TypedFlops
 from hlotool.errors import InputError, UsageError
+from hlotool.table.renamed import update_names
 
 LinkInterconnect: TypeAlias = Literal["ici", "nvlink"]
 ChipBackend: TypeAlias = Literal["gpu", "tpu"]
@@ -73,7 +74,7 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
     tables: dict[str, dict[str, object]] = {key: dict(value) for key, value in _known().items()}
     if chip_file:
         for key, changes in _read(chip_file).items():
-            tables.setdefault(key, {}).update(changes)
+            tables.setdefault(key, {}).update(update_names(changes, "chips"))
     wanted = name.lower()
     for key, table in tables.items():
         aliases = table.get("aliases", ())
