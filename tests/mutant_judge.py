@@ -89,7 +89,7 @@ def _check_parts(record: dict[str, Any], place: str) -> Iterator[str]:
         known, limit = record.get(part), record.get(whole)
         if known is not None and limit is not None and known > limit:
             yield f"{place}: {part} {known} > {whole} {limit}"
-    if record.get("schema") == "hlotool/buffers/v1" and record["at"] is not None:
+    if record.get("schema") == "hlotool/buffers/v2" and record["at"] is not None:
         held = sum(row["live_bytes"] for row in record["rows"])
         if held != record["at"]["bytes"]:
             yield f"the rows hold {held}, and at.bytes is {record['at']['bytes']}"

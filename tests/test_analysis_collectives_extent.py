@@ -135,7 +135,7 @@ def test_a_diff_takes_axes_to_be_the_same(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["diff", str(V5P), str(alone), "--json"])
     document = json.loads(result.stdout)
     assert document["collectives"] == []
-    assert document["left"]["input"]["mesh_path"].endswith("before_optimizations.txt.gz")
+    assert document["old"]["input"]["mesh_path"].endswith("before_optimizations.txt.gz")
     assert document["right"]["input"]["mesh_path"] is None
 
 

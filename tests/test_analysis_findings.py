@@ -70,7 +70,7 @@ def test_findings_of_dumps_are_sentences(case: Case) -> None:
         one.advice in {ADVICE[one.id], SYNCHRONOUS_ADVICE, MARKED_ADVICE} for one in findings
     )
     for one in findings:
-        assert one.id in FINDINGS.field("code").values
+        assert one.id in FINDINGS.field("id").values
         assert one.instruction is None or one.instruction in names
         assert one.message.endswith(".")
         assert one.message.count(". ") == 0 or ": " in one.message

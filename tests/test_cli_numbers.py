@@ -153,8 +153,8 @@ def test_saved_documents(number: str, capsys: pytest.CaptureFixture[str]) -> Non
     """What is no figure is refused; with what is one there is an answer."""
     cost = f'"cost": {{"flops_per_step": {number}, "total_flops_per_step": {number}}}'
     module = f'"module": {{"name": "jit_train_step", "instruction_count": {number}}}'
-    summary = f'{{"schema": "hlotool/summary/v1", {module}, {cost}}}'
-    baseline = f'{{"schema": "hlotool/baseline/v1", "modules": {{"jit_train_step": {{{cost}}}}}}}'
+    summary = f'{{"schema": "hlotool/summary/v2", {module}, {cost}}}'
+    baseline = f'{{"schema": "hlotool/baseline/v2", "modules": {{"jit_train_step": {{{cost}}}}}}}'
     budget = "[[budget]]\nmetric = 'cost.flops_per_step'\nmax_increase = '2%'\n"
     Path("hlotool.toml").write_text(budget, encoding="utf-8")
     for document in (summary, baseline):
@@ -171,7 +171,7 @@ def test_saved_documents(number: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.parametrize("number", [MANY, "NaN", DEEP])
 def test_a_refused_document_is_a_sentence(number: str, capsys: pytest.CaptureFixture[str]) -> None:
-    document = f'{{"schema": "hlotool/summary/v1", "cost": {{"flops_per_step": {number}}}}}'
+    document = f'{{"schema": "hlotool/summary/v2", "cost": {{"flops_per_step": {number}}}}}'
     Path("saved.json").write_text(document, encoding="utf-8")
     assert expect_answer_or_sentence(capsys, "diff", "saved.json", DUMP) == 3
 

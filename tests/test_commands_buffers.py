@@ -323,7 +323,7 @@ def test_a_chip_is_a_limit() -> None:
 
 def test_what_does_not_fit_is_told_what_would_have_to_go() -> None:
     found = answer(GPU, "--hbm", "1500MiB")
-    sets = {row["set"] for row in found["relief"]}
+    sets = {row["option"] for row in found["relief"]}
     assert sets
     assert all(row["free_bytes"] >= 0 for row in found["relief"])
     said = run(GPU, "--hbm", "1500MiB").stdout

@@ -56,7 +56,7 @@ def test_no_bound_is_claimed_that_unknown_work_could_overturn() -> None:
     lines = run(*arguments).stdout.splitlines()
     at = next(index for index, line in enumerate(lines) if line.startswith("v5e: "))
     assert lines[at].startswith("v5e: ≥ ")
-    assert lines[at].endswith(" a run (estimate), what most of it is, is not known")
+    assert lines[at].endswith(" per step (estimate), what most of it is, is not known")
     said = lines[at + 1]
     assert "bound by" not in said
     assert ": arithmetic ≥ " in said
@@ -174,7 +174,7 @@ def test_which_programs_fit() -> None:
 
     def row(size: int | None, *, is_lower: bool = False) -> ProgramRow:
         fixed = ProgramRow("m", "m.txt", "m", None, None)
-        return replace(fixed, allocated_bytes=size, is_traffic_lower_bound=is_lower)
+        return replace(fixed, allocated_bytes=size, is_memory_lower_bound=is_lower)
 
     rows = [row(9), row(11), row(9, is_lower=True), row(11, is_lower=True), row(None)]
     found = check_fit(rows, 10)

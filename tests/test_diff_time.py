@@ -74,13 +74,13 @@ def test_a_summary_says_first_what_most_of_a_run_is(capsys: pytest.CaptureFixtur
     """Its work is bound by arithmetic, which most of a step is not."""
     scan = GPU.parent / "tpu_v5e" / "scan_train"
     made = ask(capsys, "summary", scan, "--chip", "v5e")
-    assert made["roofline"]["roofline"] == "compute"
+    assert made["roofline"]["bound"] == "compute"
     found = made["step_time"]
     assert found["largest_part"] == "exposed"
     assert found["largest_share"] == found["exposed_seconds"] / found["estimated_seconds"] > 0.5
     assert run(["summary", str(scan), "--chip", "v5e"]) == 0
     told = capsys.readouterr().out
-    line = "v5e: 7.15 ms a run (estimate), 64.0 % of it exposed transfers\n"
+    line = "v5e: 7.15 ms per step (estimate), 64.0 % of it exposed transfers\n"
     peaks = "arithmetic 1.84 ms, all traffic 927 μs; bound by arithmetic"
     assert f"{line}at its peaks: {peaks}\n" in told
 

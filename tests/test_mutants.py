@@ -233,7 +233,7 @@ def test_failures_are_told_once_each(tmp_path: Path) -> None:
         ({"groups": [{"share": 1.5}]}, ".groups[0].share is 1.5"),
         ({"peak_bytes": 3, "allocated_bytes": 2}, ": peak_bytes 3 > allocated_bytes 2"),
         (
-            {"schema": "hlotool/buffers/v1", "at": {"bytes": 4}, "rows": [{"live_bytes": 3}]},
+            {"schema": "hlotool/buffers/v2", "at": {"bytes": 4}, "rows": [{"live_bytes": 3}]},
             "the rows hold 3, and at.bytes is 4",
         ),
     ],

@@ -76,8 +76,8 @@ def test_messages(
 ) -> None:
     path = write_text(case, tmp_path)
     made = answer(capsys, str(path))
-    assert made.pop("schema") == "hlotool/out-of-memory/v1"
-    del made["hlotool_version"], made["input"]
+    assert made.pop("schema") == "hlotool/out-of-memory/v2"
+    del made["hlotool_version"], made["input"], made["units"]
     rows = made["rows"]
     assert isinstance(rows, list)
     known = {name: value for name, value in made.items() if value is not None}
@@ -158,7 +158,7 @@ def test_the_program_is_found(
     monkeypatch.chdir(ROOT)
     folder = "testdata/dumps/tpu_v5e"
     made = answer(capsys, "testdata/out_of_memory/tpu_e1000.txt", "--dump", folder)
-    assert made["schema"] == "hlotool/buffers/v1"
+    assert made["schema"] == "hlotool/buffers/v2"
     fit = made["fit"]
     assert isinstance(fit, dict)
     # XLA says 31.50G, of which 15.75G are there: so do we.

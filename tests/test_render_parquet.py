@@ -68,7 +68,7 @@ def test_types_are_those_of_the_units() -> None:
 def test_units_are_in_the_schema() -> None:
     schema = render([]).schema
     assert schema.field("size_bytes").metadata == {b"unit": b"bytes", b"meaning": b"its size"}
-    assert schema.metadata[b"schema"] == b"hlotool/one/v1"
+    assert schema.metadata[b"schema"] == b"hlotool/one/v2"
     assert schema.metadata[b"hlotool_version"] == __version__.encode()
     assert schema.metadata[b"rows"] == b"samples"
     units = json.loads(schema.metadata[b"units"])

@@ -252,7 +252,7 @@ def test_notes_are_said_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     [
         (b'{"schema": "hlotool/summ', "1 line is"),
         (b"\xff\xfe\n{}\n[1]\n", "3 lines are"),
-        (b'{"schema": "hlotool/summary-cache/v1", "key": "k", "row": {"module": 7}}\n', "1 line"),
+        (b'{"schema": "hlotool/summary-cache/v2", "key": "k", "row": {"module": 7}}\n', "1 line"),
         (b"[" * 100_000, "1 line is"),
     ],
 )

@@ -129,7 +129,8 @@ class _Checker(Struct, frozen=True):
             case Name():
                 found = self.find_field(tree)
                 typed = Type(_KINDS.get(found.unit, Kind.NUMBER), found.unit, found.unit)
-                return replace(tree, path=found.name, field=found, type=typed)
+                path = tree.path if tree.path in self.vocabulary.fields else found.name
+                return replace(tree, path=path, field=found, type=typed)
             case nodes.Negative():
                 operand = self.number(tree.operand, "'-'")
                 return replace(tree, operand=operand, type=operand.type)
