@@ -1,9 +1,10 @@
 """Forty one-line faults: does `make test` find them?
 
 `make faults` puts one fault after another into a copy of the tree, runs the tests there until one
-fails, and tells which. A fault is a text that stands once in hlotool/, in whichever file, and what
-is put in its place; blanks and line ends between its words may be any. `--only 3,17` tries some
-faults, `--list` none. Without faults all tests must pass, which is tried first where all are.
+fails, and tells which: two faults at a time, each in a copy of its own, the tests that are called
+like its topic before all others. A fault is a text that stands once in hlotool/, in whichever file,
+and what is put in its place; blanks and line ends between its words may be any. `--only 3,17` tries
+some faults, `--list` none. Without faults all tests must pass, which is tried first where all are.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -25,17 +28,18 @@ COPIED: Final = (
     "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "action.yml",
     "docs", "hlotool", "pyproject.toml", "testdata", "tests",
 )  # fmt: skip
-PYTEST: Final = (
-    *(sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "-p", "no:cacheprovider"),
-    *("--ignore", "tests/test_faults.py"),  # which would find each of them
-)
+PYTEST: Final = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
 FOUND: Final = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
-LIMIT_SECONDS: Final = 1_200
+LIMIT_SECONDS: Final = 2_400
+AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong, the text it is put into, and what takes its place."""
+    """What is wrong, the text it is put into, and what takes its place.
+
+    The words of its topic are those of the names of tests that are likely to find it.
+    """
 
     topic: str
     text: str
@@ -48,41 +52,61 @@ class Fault:
 
 
 FAULTS: Final = (
-    Fault("parser", "-(-pending // entry) * entry", "pending // entry * entry"),
-    Fault("parser", "count * layout.element_bits + 7", "count * layout.element_bits"),
-    Fault("parser", "Iota((groups.count_devices(reshape),)", "Iota(reshape"),
-    Fault("parser", "AxisRef(name, pre_size, size)", "AxisRef(name, size, pre_size)"),
-    Fault("inference", "pad.interior * max(size - 1, 0)", "pad.interior * size"),
-    Fault("inference", "known = before + size", "known = max(before, size)"),
+    Fault("shape parse", "-(-pending // entry) * entry", "pending // entry * entry"),
+    Fault("shape parse", "count * layout.element_bits + 7", "count * layout.element_bits"),
     Fault(
-        "inference",
+        "groups",
+        "(groups.count_devices(reshape),), reshape, perm)",
+        "(groups.count_devices(reshape),), reshape)",
+    ),
+    Fault("groups", "AxisRef(name, pre_size, size)", "AxisRef(name, size, pre_size)"),
+    Fault("parse inference", "pad.interior * max(size - 1, 0)", "pad.interior * size"),
+    Fault("parse inference", "known = before + size", "known = max(before, size)"),
+    Fault(
+        "parse inference",
         "tuple(order.index(number) for number in layout.minor_to_major)",
         "tuple(layout.minor_to_major)",
     ),
     Fault(
-        "buffers", "if offset + size > allocation.size_bytes", "if offset > allocation.size_bytes"
+        "buffers",
+        "if offset + size > allocation.size_bytes",
+        "if offset > allocation.size_bytes",
     ),
     Fault(
-        "buffers",
+        "estimate donation",
         '"reusable" if key in donated else "fixed"',
         '"fixed" if key in donated else "reusable"',
     ),
-    Fault("buffers", "LiveRange(second.start, first.end)", "LiveRange(second.start, second.end)"),
-    Fault("memory", "found.start <= position <= found.end", "found.start <= position < found.end"),
-    Fault("memory", "free_bytes=saving - excess", "free_bytes=saving"),
+    Fault(
+        "live ranges buffers",
+        "LiveRange(second.start, first.end)",
+        "LiveRange(second.start, second.end)",
+    ),
+    Fault(
+        "timeline memory",
+        "found.start <= position <= found.end",
+        "found.start <= position < found.end",
+    ),
+    Fault("relief gains memory", "free_bytes=saving - excess", "free_bytes=saving"),
     Fault("estimate", "not buffer.leaves, visited", "buffer.leaves, visited"),
-    Fault("estimate", "there.end == found.start and", "there.end >= found.start and"),
-    Fault("collectives", "(times * (size - 1), size)", "(times * size, size)"),
-    Fault("collectives", "return int(size > 1), 1", "return 1, 1"),
-    Fault("collectives", "taking[-1] if taking else opening", "taking[0] if taking else opening"),
+    Fault("estimate", "there.start > found.end", "there.start >= found.end"),
+    Fault("collectives wire bytes", "(times * (size - 1), size)", "(times * size, size)"),
+    Fault("collectives wire bytes", "return int(size > 1), 1", "return 1, 1"),
+    Fault(
+        "collectives overlap",
+        "taking[-1] if taking else opening",
+        "taking[0] if taking else opening",
+    ),
     Fault("cost", "getattr(self, name) * count for name", "getattr(self, name) for name"),
     Fault("cost", "_join(parts, max, is_upper", "_join(parts, sum, is_upper"),
     Fault("cost", "* (lhs.dims[labels.lhs_batch] // batch_groups)", "* lhs.dims[labels.lhs_batch]"),
     Fault("cost", "max(0, -(offset // step))", "max(0, -offset // step)"),
     Fault("fusions", "moved[key] += size * runs", "moved[key] += size"),
     Fault("fusions", "* (len(repeats) - 1)", "* len(repeats)"),
-    Fault("graph", "sum(one.known for one in all_parts)", "max(one.known for one in all_parts)"),
-    Fault("graph", "(depth + 1, call.caller) if is_loop", "(depth, call.caller) if is_loop"),
+    Fault(
+        "executions", "sum(one.known for one in all_parts)", "max(one.known for one in all_parts)"
+    ),
+    Fault("executions", "(depth + 1, call.caller) if is_loop", "(depth, call.caller) if is_loop"),
     Fault(
         "diff match",
         "len(found) * len(others) > _MOST_COMPARED",
@@ -92,9 +116,11 @@ FAULTS: Final = (
         "diff match", "return mapped == [one for one in there", "return [] == [one for one in there"
     ),
     Fault(
-        "causes", "sum(pair.delta_bytes for pair in kept", "-sum(pair.delta_bytes for pair in kept"
+        "diff causes",
+        "sum(pair.delta_bytes for pair in kept",
+        "-sum(pair.delta_bytes for pair in kept",
     ),
-    Fault("causes", "(old.size_bytes or 0) * before", "(old.size_bytes or 0) * now"),
+    Fault("diff causes", "(old.size_bytes or 0) * before", "(old.size_bytes or 0) * now"),
     Fault("check", "baseline + max(share, self.max_increase_abs or 0)", "baseline + share"),
     Fault(
         "check",
@@ -102,12 +128,12 @@ FAULTS: Final = (
         "return self.left is None or self.left > 0",
     ),
     Fault(
-        "where",
+        "query where",
         "is_found(str(item)) for item in items) is is_wanted",
         "is_found(str(item)) for item in items)",
     ),
-    Fault("by", "(measure.value or 0) / self.whole.value", "(measure.value or 0) * 1.0"),
-    Fault("render", '"−" if value < 0 else', '"−" if value <= 0 else'),
+    Fault("query select", "(measure.value or 0) / self.whole.value", "(measure.value or 0) * 1.0"),
+    Fault("render units", '"−" if value < 0 else', '"−" if value <= 0 else'),
     Fault("inputs", "name.suffix != own.suffix", "name.suffix == own.suffix"),
     Fault("protos", "index % _ANNOTATED_EVERY == 0", "index % _ANNOTATED_EVERY == 1"),
     Fault("profiles", "max(counts[owners[op]], count)", "counts[owners[op]] + count"),
@@ -118,7 +144,7 @@ FAULTS: Final = (
     ),
     Fault("out of memory", "last, count = message, count + 1", "last, count = message, count"),
     Fault(
-        "commands",
+        "check",
         "settings.stage if settings.stage and",
         "settings.stage if not settings.stage and",
     ),
@@ -137,11 +163,29 @@ def find_place(fault: Fault, package: Path) -> tuple[Path, re.Match[str]]:
     return found[0]
 
 
-def run_tests(copy: Path) -> str:
+def split_tests(topic: str) -> tuple[list[str], list[str]]:
+    """List the files of tests that have words of a topic, those with most first, and the others."""
+    words = set(topic.split())
+    near: dict[str, int] = {}
+    others = []
+    for path in sorted((ROOT / "tests").glob("test_*.py")):
+        if count := len(words.intersection(path.stem.split("_"))):
+            near[f"tests/{path.name}"] = -count
+        elif path.name != "test_faults.py":  # it would find each of them
+            others.append(f"tests/{path.name}")
+    return sorted(near, key=near.__getitem__), others
+
+
+def run_tests(copy: Path, topic: str = "") -> str:
     """Run the tests of a copy until one fails; return its name, '' if none does."""
+    return next(filter(None, (run_files(copy, files) for files in split_tests(topic) if files)), "")
+
+
+def run_files(copy: Path, files: list[str]) -> str:
+    """Run the tests of some files until one fails; return its name, '' if none does."""
     try:
         done = subprocess.run(
-            PYTEST,
+            (*PYTEST, *files),
             cwd=copy,
             env={**os.environ, "PYTHONPATH": str(copy)},
             capture_output=True,
@@ -161,39 +205,49 @@ def try_fault(fault: Fault, copy: Path) -> str:
     whole = path.read_text(encoding="utf-8")
     path.write_text(f"{whole[: match.start()]}{fault.wrong}{whole[match.end() :]}", "utf-8")
     try:
-        return run_tests(copy)
+        return run_tests(copy, fault.topic)
     finally:
         path.write_text(whole, "utf-8")
 
 
-def copy_tree(folder: Path) -> Path:
+def copy_tree(copy: Path) -> None:
     """Copy what the tests need, and link what stands beside the repository."""
-    copy = folder / "repository"
-    copy.mkdir()
+    copy.mkdir(parents=True)
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
             ignored = shutil.ignore_patterns("__pycache__", ".*_cache")
-            shutil.copytree(source, copy / name, ignore=ignored)
+            shutil.copytree(source, copy / name, symlinks=True, ignore=ignored)
         elif source.exists():
             shutil.copy(source, copy / name)
     shared = ROOT.parent / "shared"
     if shared.is_dir():
-        (folder / "shared").symlink_to(shared)
-    return copy
+        (copy.parent / "shared").symlink_to(shared)
 
 
 def main(numbers: Iterable[int], *, is_trusted: bool) -> int:
     """Try faults; return 1 where one was not found, 2 where a test fails without any."""
     missed = 0
-    with TemporaryDirectory() as folder:
-        copy = copy_tree(Path(folder))
+    copies: SimpleQueue[Path] = SimpleQueue()
+
+    def try_number(number: int) -> str:
+        copy = copies.get()
+        try:
+            return try_fault(FAULTS[number - 1], copy)
+        finally:
+            copies.put(copy)
+
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+        for number in range(AT_ONCE):
+            copy = Path(folder, str(number), "repository")
+            copy_tree(copy)
+            copies.put(copy)
         if not is_trusted and (failed := run_tests(copy)):
             say(f"without a fault {failed} fails")
             return 2
-        for number in numbers:
+        tried = list(numbers)
+        for number, found in zip(tried, pool.map(try_number, tried), strict=True):
             fault = FAULTS[number - 1]
-            found = try_fault(fault, copy)
             missed += not found
             by = f"found by {found}" if found else "NOT FOUND"
             say(f"{number:2} {fault.topic}: {fault.text} → {fault.wrong}: {by}")

@@ -375,6 +375,9 @@ def test_dimension() -> None:
     back = compare_texts(LOOP.replace("[64]", "[128]"), LOOP)
     (cause,) = [one for one in back.causes if one.id == "dimension"]
     assert write_cause(cause, "auto").endswith("is ×1/2 (−3.0 KiB of results/step)")
+    longer = LOOP.replace("[64]", "[128]").replace("constant(12)", "constant(24)")
+    (cause,) = [one for one in compare_texts(LOOP, longer).causes if one.id == "dimension"]
+    assert cause.delta_bytes == (24 * 128 - 12 * 64) * 4  # each at its own number of runs
 
 
 def test_twice_the_batch() -> None:

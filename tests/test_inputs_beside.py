@@ -58,6 +58,15 @@ CASES = {
         ],
         "module_0001.f.cpu_after_optimizations.txt",
     ),
+    "the same stage of the module that a name goes on from": (
+        "module_0001.f.part.before_optimizations.txt",
+        b"HloModule f\n\xff\xfe",
+        [
+            "module_0001.f.before_optimizations.txt",
+            "module_0001.f.cpu_after_optimizations.txt",
+        ],
+        "module_0001.f.before_optimizations.txt",
+    ),
 }
 
 
