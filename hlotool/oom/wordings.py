@@ -97,6 +97,11 @@ def parse_size(text: str) -> Size:
     return Size(int(number * scale), int(slack))
 
 
+def find_size(text: str) -> Size | None:
+    """Read a size that cannot be below zero, None for one that is: nothing is known of it then."""
+    return None if text.startswith("-") else parse_size(text)
+
+
 # Every message has one of these. Logs have millions of lines, and searching twenty patterns in each
 # would take minutes: most lines, and most texts, are done with after these words.
 _HINTS: Final = (
@@ -286,7 +291,7 @@ def _list_label(label: str | None, requested: Size | None) -> tuple[ListedBuffer
 def _find_size(found: dict[str, str | None], *names: str) -> Size | None:
     """Return the size of the first of these groups that a wording has found."""
     texts = (found.get(name) for name in names)
-    return next((parse_size(text) for text in texts if text), None)
+    return next((find_size(text) for text in texts if text), None)
 
 
 # TensorFlow tells a tensor: its shape, its type under its own names, and in later lines its node.
