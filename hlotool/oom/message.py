@@ -116,7 +116,7 @@ class _Draft:
 
     def finish(self) -> OutOfMemory:
         """Return what was read."""
-        has_end = not self._list.is_open
+        has_end = not (self._list.is_open or self._list.is_broken)
         self._list.finish()
         head = self._head
         limit = head.limit or self._parts.find(_STATS, "Limit")
@@ -183,7 +183,9 @@ def _merge(one: OutOfMemory, other: OutOfMemory) -> OutOfMemory:
 _MOST: Final = 100_000
 _LONGEST: Final = 1 << 20  # characters of a line that are read
 _HEADING: Final = re.compile(r"Largest program allocations in |Peak buffers:")
-_BEGIN: Final = re.compile(rf"(?:^|\s)(?:\d{{1,9}}\. Size: (?P<size>{SIZE})|Buffer \d{{1,9}}:)\s*$")
+_BEGIN: Final = re.compile(
+    rf"(?:^|\s)(?:(?P<number>\d{{1,9}})\. Size: (?P<size>{SIZE})|Buffer (?P<other>\d{{1,9}}):)\s*$"
+)
 _END: Final = "====="
 _FIELD: Final = re.compile(
     r"(?:^|\s)(?P<key>Size|Operator|XLA [Ll]abel|Shape|Entry Parameter Subshape|Unpadded size"
@@ -204,8 +206,10 @@ class ListReader:
 
     def __init__(self, *, is_listed: bool) -> None:
         self.buffers: list[ListedBuffer] = []
+        self.is_broken = False  # whether an entry is missing, or stands twice, by the numbers
         self._entry: ListedBuffer | None = None
         self._is_listed = is_listed  # whether a list has begun, from a line that was lost
+        self._number = 0  # of the last entry; 0 at the beginning of a list
 
     @property
     def is_open(self) -> bool:
@@ -224,12 +228,15 @@ class ListReader:
         """
         if _HEADING.search(line, 0, _LONGEST):
             self.finish()
-            self._is_listed = True
+            self._is_listed, self._number = True, 0
             return True
         begin = _BEGIN.search(line, 0, _LONGEST)
         if begin is not None:
             self.finish()
             self._is_listed = True
+            number = int(begin["number"] or begin["other"])
+            self.is_broken |= number != self._number + 1
+            self._number = number
             size = find_size(begin["size"]) if begin["size"] else None
             self._entry = ListedBuffer(size_bytes=size.bytes if size else None)
             return True

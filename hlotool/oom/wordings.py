@@ -64,7 +64,7 @@ class OutOfMemory(Struct, frozen=True):
     parts: tuple[MemoryPart, ...] = ()
     message_count: int = 1  # messages in the text that ask for something else count once each
     has_beginning: bool = True  # False where only the list is left
-    has_end: bool = True  # False where it stops inside the list
+    has_end: bool = True  # False where it stops inside the list, or entries of it are missing
 
 
 # A size in a pattern: `63.80G`, `12.50GiB`, `2.00 MiB`, `-2.55G`, `0B`, `4,237,689,856 bytes`.
