@@ -310,7 +310,7 @@ def test_a_row_says_who_it_is(
     assert [word for word in shown if word not in printed] == []
 
 
-@pytest.mark.parametrize("name", ["tpu_compile", "tpu_2019", "gpu_bfc"])
+@pytest.mark.parametrize("name", ["tpu_compile", "gpu_bfc"])
 def test_an_entry_that_is_missing_is_told(name: str) -> None:
     """The numbers of the others tell, but of the last."""
     case = next(one for one in CASES if one.name == name)

@@ -184,7 +184,8 @@ _MOST: Final = 100_000
 _LONGEST: Final = 1 << 20  # characters of a line that are read
 _HEADING: Final = re.compile(r"Largest program allocations in |Peak buffers:")
 _BEGIN: Final = re.compile(
-    rf"(?:^|\s)(?:(?P<number>\d{{1,9}})\. Size: (?P<size>{SIZE})|Buffer (?P<other>\d{{1,9}}):)\s*$"
+    r"(?:^|\s)(?:(?P<number>\d{1,9})\. Size: "
+    rf"(?P<size>{SIZE})|Buffer (?P<other>\d{{1,9}}):)\s*$"
 )
 _END: Final = "====="
 _FIELD: Final = re.compile(

@@ -162,18 +162,20 @@ def _find_ranges(
         if position is None:
             yield f"{_name(value)} has a live range, but no place in the sequence"
             continue
-        if value.is_phi:
-            continue
-        made_by = by_name.get(value.instruction)
-        expected = {position}
-        if made_by is None:
-            expected |= {0, position + 1}
-        elif made_by.opcode == "slice":  # on TPU some end one step later
-            expected.add(position + 1)
-        elif made_by.opcode == "parameter" and made_by.computation.is_entry:
-            expected = {0}
-        if value.live.start not in expected:
+        starts = _list_starts(by_name.get(value.instruction), position)
+        if value.live.start not in starts and not value.is_phi:
             yield f"{_name(value)} is live from {value.live.start} on, but made at {position}"
+
+
+def _list_starts(made_by: Instruction | None, position: int) -> set[int]:
+    """Return where a value may begin to live that is made at a position."""
+    if made_by is None:
+        return {0, position, position + 1}
+    if made_by.opcode == "slice":  # some of TPU end one step later
+        return {position, position + 1}
+    if made_by.opcode == "parameter" and made_by.computation.is_entry:
+        return {0}
+    return {position}
 
 
 def _find_peak(assignment: BufferAssignment, live: LiveRanges) -> Iterator[str]:
