@@ -109,8 +109,11 @@ class UsageError(HlotoolError):
     exit_code = 2
 
 
-class MissingPackageError(HlotoolError):
-    """The input can be read, but not without an optional package that is not installed."""
+class MissingPackageError(InputError):
+    """The input can be read, but not without an optional package that is not installed.
+
+    The exit code is that of an option which needs one: what is wrong is not the file.
+    """
 
     exit_code = 2
 

@@ -73,6 +73,7 @@ def test_a_baseline_holds_modules_by_name() -> None:
             {"schema": "hlotool/summary-directory/v1", "modules": [{"temp_bytes": "3"}]},
             "Expected `int | null`, got `str` - at `$.modules[0].temp_bytes`",
         ),
+        ({"schema": "hlotool/summary/v1", "\ud800": 1}, "surrogates not allowed"),
     ],
 )
 def test_refuses(document: object, message: str) -> None:

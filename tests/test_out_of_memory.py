@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -307,3 +308,15 @@ def test_a_row_says_who_it_is(
     assert run(["buffers", str(write_text(case, tmp_path))]) == 0
     printed = capsys.readouterr().out
     assert [word for word in shown if word not in printed] == []
+
+
+@pytest.mark.parametrize("name", ["tpu_compile", "gpu_bfc"])
+def test_an_entry_that_is_missing_is_told(name: str) -> None:
+    """The numbers of the others tell, but of the last."""
+    case = next(one for one in CASES if one.name == name)
+    assert parse(case.text).has_end
+    entries = re.split(r"(?=^.*(?:\d+\. Size: |Buffer \d+:))", case.text, flags=re.MULTILINE)
+    assert len(entries) > 3
+    for dropped in range(1, len(entries) - 1):
+        text = "".join(entries[:dropped] + entries[dropped + 1 :])
+        assert not parse(text).has_end

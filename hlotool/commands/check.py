@@ -219,10 +219,10 @@ def _headline(facts: CheckFacts) -> Line:
 def _place(result: RuleResult, settings: Config) -> RuleResult:
     """Return a result with where to look: in the program, else in the configuration."""
     root = os.environ.get("GITHUB_WORKSPACE", "") or _find_working_directory()
-    file = result.source_file or settings.path or "hlotool.toml"
+    file = result.source_file or settings.path  # without either, budgets are on the command line
     lines = {one.title: one.lines.line for one in settings.budgets}
     line = lines.get(result.name) if result.source_file is None else result.source_line
-    return replace(result, source_file=_find_file(file, root), source_line=line)
+    return replace(result, source_file=_find_file(file, root) if file else None, source_line=line)
 
 
 def _find_working_directory() -> str:

@@ -17,6 +17,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from lzma import LZMAError
 from typing import BinaryIO, Final, Self, cast
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
@@ -40,7 +41,7 @@ _BLOCK_BYTES: Final = 1 << 20
 _ENCRYPTED: Final = 0x1
 _LINK: Final = 0xA000  # of the mode that Unix gives a file
 _KIND: Final = 0xF000
-_ZIP_ERRORS: Final = (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
+_ZIP_ERRORS: Final = (BadZipFile, zlib.error, LZMAError, EOFError, ValueError, RuntimeError)
 _TAR_ERRORS: Final = (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError)
 
 

@@ -22,7 +22,7 @@ from typing import BinaryIO, Final, Protocol
 from msgspec import Struct
 
 from hlotool.dump.text_kind import HOW_TO_DUMP
-from hlotool.errors import InputError
+from hlotool.errors import InputError, MissingPackageError
 from hlotool.proto.kind import find_proto_head, is_profile, is_usage_report
 
 UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -240,7 +240,7 @@ def _zstandard(name: str) -> ModuleType:
     try:
         return importlib.import_module("zstandard")
     except ImportError as error:
-        raise InputError(
+        raise MissingPackageError(
             f"{name}: this file is compressed with zstd, which needs one more package: "
             "pip install 'hlotool[zst]'. Or unpack it with zstd -d."
         ) from error

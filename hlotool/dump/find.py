@@ -45,7 +45,6 @@ from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import (
     HlotoolError,
     InputError,
-    MissingPackageError,
     NothingCheckedError,
     UsageError,
 )
@@ -109,7 +108,7 @@ def resolve_inputs(
         other = _find_other_kind(path, source, also)
         if other is None:
             return _find_in_source(path, source, wanted)
-    except (InputError, MissingPackageError) as error:
+    except InputError as error:
         # A file that is not there was not refused.
         if content is not None or choose_store(path).find_size(path) is None:
             raise
@@ -146,7 +145,7 @@ def _find_beside(path: str, error: HlotoolError, wanted: _Wanted) -> Inputs | No
         try:
             source = _make_source(beside, read_unpacked(beside))
             found = _find_in_source(beside, source, wanted)
-        except (InputError, MissingPackageError):
+        except InputError:
             continue
         note = f"{display_name(path)}: {refusal}. This is about {display_name(beside)}, beside it."
         return replace(found, notes=(note, *found.notes))

@@ -6,6 +6,7 @@ Of newer and older documents what is known is read; a figure that is not there i
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -22,6 +23,7 @@ BASELINE_SCHEMA: Final = "hlotool/baseline/v1"
 PLACE_MARK: Final = " @ "  # between a module's name and its place, in a key
 
 _MOST_DIGITS: Final = len(str(LARGEST_FIGURE)) - 1
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _SHOWN: Final = 20  # characters of a number that is refused
 
 Record: TypeAlias = dict[str, object]  # figures by name, and lists that are no figures
@@ -198,6 +200,8 @@ def _parse(source: Source) -> tuple[str, object]:
         document = json.loads(
             source.text, parse_int=_read_int, parse_float=_read_float, parse_constant=_refuse
         )
+        if _SURROGATE.search(source.text):  # half of a pair can be spelled, and is no text
+            json.dumps(document, ensure_ascii=False).encode()
     except ValueError as error:
         raise InputError(f"{source.name}: this is not valid JSON: {error}.") from error
     except RecursionError as error:

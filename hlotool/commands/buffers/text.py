@@ -201,7 +201,7 @@ def note_message(figures: MessageFigures) -> tuple[Line, ...]:
     """Say what the reader should know about the figures, and what to do next."""
     said = {
         "{message_count} messages of different sizes; this is the last.": figures.message_count > 1,
-        "The message is cut: its beginning or the end of its list is missing.": (
+        "The message is cut: its beginning, or some of its list, is missing.": (
             not figures.is_complete
         ),
         "The message rounds what was asked; bytes are as exact as its digits.": figures.is_rounded,
