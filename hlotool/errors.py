@@ -46,6 +46,10 @@ class InputError(HlotoolError):
     """The input is missing, unreadable, or not a dump; there is no place to point to."""
 
 
+class BudgetError(InputError):
+    """More comes of a file than may be fetched and unpacked; no file beside it takes its place."""
+
+
 class PlacedError(HlotoolError):
     """An error at a span [start, end) of a text, printed with an excerpt and a caret."""
 

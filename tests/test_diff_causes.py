@@ -15,6 +15,7 @@ from hlotool.commands.diff.text import write_triage
 from hlotool.compare.causes.cause import Cause, InputPair
 from hlotool.compare.inputs import Argument, DiffSide, find_candidates, read_side
 from hlotool.compare.report import DiffReport, compare_programs
+from hlotool.dump.budget import DEFAULT_BUDGET
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
 from hlotool.text import Source
@@ -34,7 +35,9 @@ def compare(left: str, right: str) -> DiffReport:
 @cache
 def load(name: str) -> DiffSide:
     """Read one folder of a real dump."""
-    candidates, _ = find_candidates(Argument(name, str(PAIRS / name)), "after", None)
+    candidates, _ = find_candidates(
+        Argument(name, str(PAIRS / name)), "after", None, DEFAULT_BUDGET
+    )
     return read_side(candidates[0], name)[0]
 
 
@@ -382,7 +385,10 @@ def test_dimension() -> None:
 def test_twice_the_batch() -> None:
     """The inputs' dimension alone is told: what is made of it is of other sizes as well."""
     dumps = [ROOT / "testdata" / "dumps" / "gpu_h100" / f"mlp_train{name}" for name in BATCHES]
-    found = [find_candidates(Argument("", str(path)), "after", None)[0][0] for path in dumps]
+    found = [
+        find_candidates(Argument("", str(path)), "after", None, DEFAULT_BUDGET)[0][0]
+        for path in dumps
+    ]
     left, right = (read_side(one, "")[0] for one in found)
     report = compare_programs(left, right)
     (cause,) = [one for one in report.causes if one.kind == "dimension"]
@@ -538,7 +544,9 @@ def test_the_rest_is_named() -> None:
 
 @needs_shared
 def test_equal_input_texts_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    candidates, _ = find_candidates(Argument("", str(PAIRS / "gpu.base")), "after", None)
+    candidates, _ = find_candidates(
+        Argument("", str(PAIRS / "gpu.base")), "after", None, DEFAULT_BUDGET
+    )
     chosen = candidates[0].input
     assert chosen is not None
     monkeypatch.setattr(InputPair, "programs", property(lambda _: pytest.fail("parsed")))

@@ -48,6 +48,7 @@ from hlotool.commands.shared.options import (
     RowOptions,
     add_options,
     dump_options,
+    hide_typed,
     option,
 )
 from hlotool.commands.shared.output import (
@@ -60,8 +61,8 @@ from hlotool.commands.shared.output import (
 )
 from hlotool.commands.shared.request import Request, track
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
-from hlotool.dump.files import StageChoice
 from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.stores import is_address
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
@@ -90,9 +91,16 @@ _NO_BUDGETS = (
 )
 @dump_options
 @add_options(MACHINE)
-@option("--baseline PATH", "Earlier figures: a dump or a JSON document.", default="")
+@option(
+    "--baseline PATH",
+    "Earlier figures: a dump or a JSON document.",
+    default="",
+    callback=hide_typed,
+)
 @option("--update-baseline", "Write the figures to the baseline; check nothing.")
-@option("--history FILE", "Add the figures to FILE, a line a module.", default="")
+@option(
+    "--history FILE", "Add the figures to FILE, a line a module.", default="", callback=hide_typed
+)
 @option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
 @option("--commit TEXT", "With --history: what was compiled.")
 @option("--trend", "Show each metric of the history, and since when it is so.")
@@ -164,7 +172,7 @@ def _run(request: Request, baseline: str, history: str) -> Run:
         if Path(history).is_file():
             read_lines(read_bytes(history), display_name(history))
         expect_keys(_list_modules(request), "--history")
-    earlier, missing = _read_baseline(baseline, rules, request.stage)
+    earlier, missing = _read_baseline(baseline, rules, request)
     run = run_rules(request, rules, earlier, is_recorded=bool(history))
     for failure in missing:
         say(failure.message)
@@ -264,25 +272,28 @@ _CHOOSING: Final = ("path", "baseline", *PURPOSES["Input"], *PURPOSES["Model"])
 
 
 def _read_baseline(
-    path: str, rules: Sequence[Rule], stage: StageChoice
+    path: str, rules: Sequence[Rule], request: Request
 ) -> tuple[Earlier, tuple[Failure, ...]]:
     """Return the modules of a baseline, and a failure where it is not there.
 
     The user is told how to write one, if a budget needs it.
     """
     needs_baseline = any(rule.needs_baseline for rule in rules)
-    if not needs_baseline and (not path or Path(path).exists()):
+    is_there = is_address(path) or Path(path).exists()  # a server is asked when it is read
+    if not needs_baseline and (not path or is_there):
         return Earlier(), ()
     if not path:
         command = _repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")
         say(f"there is no baseline; this writes one: {command}")
         return Earlier(), ()
     name = display_name(path)
-    if not Path(path).exists():
+    if not is_there:
         command = _repeat_command(_CHOOSING, "--update-baseline")
         message = f"{name}: there is no such baseline; this writes it: {command}"
         return Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
-    modules, notes = find_candidates(Argument("baseline", path), stage, None)
+    modules, notes = find_candidates(
+        Argument("baseline", path), request.stage, None, request.unpacking
+    )
     say_all(notes)
     return Earlier(modules), ()
 

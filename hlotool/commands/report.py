@@ -23,7 +23,13 @@ from hlotool.commands.diff.text import count_changes, say_difference
 from hlotool.commands.shared.command import HelpfulCommand
 from hlotool.commands.shared.memory_text import say_headroom
 from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import MACHINE, add_options, dump_options, option
+from hlotool.commands.shared.options import (
+    MACHINE,
+    add_options,
+    dump_options,
+    hide_typed,
+    option,
+)
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
@@ -109,7 +115,7 @@ def _link_by(name: str, text: str = "") -> FindLink:
 
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
-@click.argument("new", metavar="[NEW]", required=False)
+@click.argument("new", metavar="[NEW]", required=False, callback=hide_typed)
 @option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
 @option("-o, --output FILE", "Write the page to FILE.", required=True)
 @add_options(MACHINE)
@@ -203,7 +209,9 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
     labels = arguments[0].label, arguments[1].label
     if labels[0] == labels[1]:
         raise UsageError(f"both sides are called {labels[0]!r}.")
-    found = [find_candidates(one, request.stage, request.module) for one in arguments]
+    found = [
+        find_candidates(one, request.stage, request.module, request.unpacking) for one in arguments
+    ]
     pair = _choose_pair(pair_candidates(found[0][0], found[1][0]))
     sides, facts = read_pair(pair, labels, request.assumptions)
     request.tell((*found[0][1], *found[1][1], *sides[0].notes(), *sides[1].notes()))

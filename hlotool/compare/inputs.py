@@ -19,6 +19,7 @@ from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.analysis.measured import MEASURED
 from hlotool.compare.answer import SideFacts
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import parse_module_pattern, resolve_inputs
 from hlotool.dump.names import folder_below, short_path
@@ -256,10 +257,10 @@ def name_path(text: str) -> str:
 
 
 def find_candidates(
-    argument: Argument, stage: StageChoice, module: str | None
+    argument: Argument, stage: StageChoice, module: str | None, budget: ByteBudget
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Return the programs that a side holds, without reading them, and notes for the user."""
-    found = _find(argument.path, stage, module)
+    found = _find(argument.path, stage, module, budget)
     candidates: list[Candidate] = []
     for one in found.inputs:
         if one.document is None:
@@ -278,12 +279,12 @@ def find_candidates(
     return tuple(candidates), tuple(found.notes)
 
 
-def _find(path: str, stage: StageChoice, module: str | None) -> Inputs:
+def _find(path: str, stage: StageChoice, module: str | None, budget: ByteBudget) -> Inputs:
     """Find the inputs of a side; the modules of a saved document have their names inside."""
     try:
-        return resolve_inputs(path, stage, module)
+        return resolve_inputs(path, stage, module, budget=budget)
     except NothingCheckedError:
-        found = resolve_inputs(path, stage)
+        found = resolve_inputs(path, stage, budget=budget)
         if any(one.document is None for one in found.inputs):
             raise
         return found

@@ -133,7 +133,7 @@ def buffers(
     program = load_one(about.request, with_buffers=True)
     if without is not None:
         expect_row_words(without, ROWS.fields, (), program.find_words, "--without")
-    check_usage(program)
+    check_usage(program, request.unpacking)
     chip = program.machine.chip if program.machine else None
     if asked.limit_bytes is None and left_out is None and chip:
         asked = replace(asked, limit_bytes=chip.hbm_bytes)

@@ -57,6 +57,7 @@ from hlotool.compare.several import (
     list_sides,
     spread,
 )
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import StageChoice
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import UsageError
@@ -74,6 +75,7 @@ class Asked(Struct, frozen=True):
     compared: DiffOptions
     assumptions: Assumptions
     threshold: Threshold | None
+    unpacking: ByteBudget
 
     def for_several(self) -> Asked:
         """Return the same for several programs, of which a chip need not fit each."""
@@ -230,7 +232,7 @@ def name_sides(arguments: Sequence[Argument]) -> None:
 
 def _find_one(argument: Argument, asked: Asked) -> Candidate:
     """Find the one program of a side."""
-    found, notes = find_candidates(argument, asked.stage, asked.module)
+    found, notes = find_candidates(argument, asked.stage, asked.module, asked.unpacking)
     say_all(notes)
     if len(found) > 1:
         names = list_some(sorted({one.key for one in found}), _MOST_LISTED, "")

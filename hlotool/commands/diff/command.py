@@ -32,10 +32,12 @@ from hlotool.commands.shared.options import (
     RowOptions,
     add_options,
     config_option,
+    hide_typed,
     module_option,
     option,
     read_assumptions,
     take_config,
+    unpacking_option,
 )
 from hlotool.commands.shared.output import make_look, print_document, write_text
 from hlotool.compare.answer import DIFF
@@ -57,6 +59,7 @@ from hlotool.compare.passes import DIFF_PASSES
 from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.compare.several import DIFF_SEVERAL
 from hlotool.compare.trace import DIFF_TRACE
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import StageChoice
 from hlotool.errors import UsageError
 from hlotool.table import DocumentSpec
@@ -93,7 +96,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     renamed={"--only": "--blocks"},
     choose_specs=_choose_specs,
 )
-@click.argument("sides", metavar="OLD NEW…", nargs=-1)
+@click.argument("sides", metavar="OLD NEW…", nargs=-1, callback=hide_typed)
 @option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
 @module_option
 @option(
@@ -107,12 +110,18 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--why NAME", "What an instruction and its partner have in common.", default="")
 @option("--text", "Print a unified diff of normalized text.", "as_text")
 @option("--computation NAME", "With --text: only this computation.", default="")
-@option("--passes DIR", "What each pass changed; given twice, where dumps part.", multiple=True)
+@option(
+    "--passes DIR",
+    "What each pass changed; given twice, where dumps part.",
+    multiple=True,
+    callback=hide_typed,
+)
 @option(
     "--trace EXPR",
     "With --passes DIR: which pass made, and which removed, the instructions for which EXPR holds.",
     default="",
 )
+@unpacking_option
 @config_option
 @add_options(MACHINE)
 def diff(
@@ -131,6 +140,7 @@ def diff(
     computation: str,
     passes: tuple[str, ...],
     trace: str,
+    unpacking: ByteBudget,
     options: RowOptions,
     **values: Any,
 ) -> None:
@@ -148,12 +158,12 @@ def diff(
     compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
     limit = parse_threshold(threshold) if threshold else None
-    asked = Asked(stage, module, compared, assumptions, limit)
+    asked = Asked(stage, module, compared, assumptions, limit, unpacking)
     if trace:
-        print_trace(passes[0], module, trace, options)
+        print_trace(passes[0], asked, trace, options)
         return
     if passes:
-        _exit(exit_code, print_passes(passes, module, options, is_strict=strict))
+        _exit(exit_code, print_passes(passes, asked, options))
         return
     if len(sides) > _BOTH:
         several = [parse_argument(one, name_path(one)) for one in sides]
@@ -163,7 +173,9 @@ def diff(
         return
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
     name_sides(arguments)
-    (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
+    (old, notes), (new, more) = (
+        find_candidates(one, stage, module, unpacking) for one in arguments
+    )
     say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))
     if why:

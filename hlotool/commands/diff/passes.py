@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from hlotool.commands.diff.answers import Asked
 from hlotool.commands.diff.text import count_left_out, say_first, say_parting, say_trace
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
@@ -52,11 +53,10 @@ class _Walk(Struct):
     opcodes: list[PassOpcodeRow] = field(default_factory=list)
 
 
-def print_passes(
-    directories: tuple[str, ...], module: str | None, options: RowOptions, *, is_strict: bool
-) -> bool:
+def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
-    walks = [list_steps(choose_compilation(directory, module)) for directory in directories]
+    walks = [list_steps(choose_compilation(directory, asked)) for directory in directories]
+    is_strict = asked.compared.is_strict
     if len(walks) == 1:
         walk, facts = _walk(walks[0], is_strict=is_strict), PassesFacts()
         lines = list(say_first(walk.rows, "first changed", "by"))
@@ -84,9 +84,10 @@ def print_passes(
     return any(row.differs_in for row in walk.rows)
 
 
-def choose_compilation(directory: str, module: str | None) -> DumpedProgram:
+def choose_compilation(directory: str, asked: Asked) -> DumpedProgram:
     """Return the one compilation of a directory whose passes were dumped."""
-    programs, _ = collect_programs(directory)
+    programs, _ = collect_programs(directory, budget=asked.unpacking)
+    module = asked.module
     pattern = parse_module_pattern(module)
     matching = choose_programs(directory, programs, pattern) if pattern else programs
     found = [one for one in matching if one.passes]
@@ -162,11 +163,11 @@ def _weigh(row: PassRow) -> tuple[bool, int]:
     return is_rare, sum(count or 0 for count in counts)
 
 
-def print_trace(directory: str, module: str | None, expression: str, options: RowOptions) -> None:
+def print_trace(directory: str, asked: Asked, expression: str, options: RowOptions) -> None:
     """Print which pass made, and which removed, what an expression chooses."""
     tracer = Tracer(expression)
     before: Snapshot | None = None
-    steps = list_steps(choose_compilation(directory, module))
+    steps = list_steps(choose_compilation(directory, asked))
     for step in track(steps, "passes", len(steps)):
         snapshot = read_snapshot(step, before)
         if before is None:

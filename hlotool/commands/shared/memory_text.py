@@ -15,6 +15,7 @@ from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory_text import USAGE_FIGURES, USAGE_REPORT, compare_totals, list_usage
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import DumpFile
 from hlotool.dump.siblings import find_sibling
 from hlotool.dump.text_kind import TextKind
@@ -118,10 +119,10 @@ def describe_usage(file: DumpFile, request: Request, *shown: str) -> Document:
     )
 
 
-def check_usage(program: Program) -> None:
+def check_usage(program: Program, budget: ByteBudget) -> None:
     """Say on stderr where the report beside a dump has other totals than its allocations."""
     path, assignment = program.paths.buffers_path, program.assignment
-    file = find_sibling(path, TextKind.MEMORY_REPORT) if path else None
+    file = find_sibling(path, TextKind.MEMORY_REPORT, budget) if path else None
     if file is None or assignment is None:
         return
     from hlotool.oom.usage_report import parse_usage_report  # noqa: PLC0415  the same

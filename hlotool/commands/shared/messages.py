@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from hlotool.text import disarm_lines, escape
+from hlotool.text import cut_secrets, disarm_lines, escape
 
 _MOST_TOLD: Final = 3  # lines; of fewer errors each is told as it stands
 # What stands before the reason: a path, mostly with a line and a column.
@@ -26,9 +26,12 @@ def say_all(notes: Iterable[str]) -> None:
 
 
 def say(*lines: str) -> None:
-    """Print a diagnostic on stderr; in each of its lines the text of others is escaped."""
+    """Print a diagnostic on stderr; in each of its lines the text of others is escaped.
+
+    Secrets of a URL are cut here too: what click says of a command line quotes it.
+    """
     if sys.stderr is not None:  # started with stderr closed
-        message = "\n".join(map(escape, lines))
+        message = cut_secrets("\n".join(map(escape, lines)))
         with suppress(OSError):  # whoever read it has gone away: the answer still counts
             sys.stderr.write(disarm_lines(f"hlotool: {message}\n"))
 
