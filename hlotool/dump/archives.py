@@ -41,12 +41,8 @@ _BLOCK_BYTES: Final = 1 << 20
 _ENCRYPTED: Final = 0x1
 _LINK: Final = 0xA000  # of the mode that Unix gives a file
 _KIND: Final = 0xF000
-<<<<<<< HEAD
-_ZIP_ERRORS: Final = (BadZipFile, zlib.error, LZMAError, EOFError, ValueError, RuntimeError)
-=======
 _STRANGE: Final = "the member is compressed in a way that cannot be read here"
-_ZIP_ERRORS: Final = (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
->>>>>>> h-b27d
+_ZIP_ERRORS: Final = (BadZipFile, zlib.error, LZMAError, EOFError, ValueError, RuntimeError)
 _TAR_ERRORS: Final = (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError)
 
 

@@ -115,13 +115,9 @@ def resolve_inputs(
         other = _find_other_kind(path, source, also, budget)
         if other is None:
             return _find_in_source(path, source, wanted)
-<<<<<<< HEAD
-    except InputError as error:
-=======
     except BudgetError:
         raise
-    except (InputError, MissingPackageError) as error:
->>>>>>> h-b27d
+    except InputError as error:
         # A file that is not there was not refused.
         if content is not None or choose_store(path, budget).find_size(path) is None:
             raise
