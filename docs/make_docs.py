@@ -1,4 +1,4 @@
-"""Write what follows from the declarations: schemas, fields.md, and lists within other pages.
+"""Write what follows from the declarations: schemas, fields.md, glossary.md, lists in other pages.
 
 `make docs` runs it; a test runs it with --check.
 """
@@ -18,11 +18,13 @@ sys.path[:0] = [str(DOCS.parent), str(DOCS.parent / "tests")]
 from layers import write_table  # noqa: E402
 
 from hlotool.analysis.findings.finding import FINDING_MEANINGS  # noqa: E402
+from hlotool.commands.explain import read_glossary  # noqa: E402
 from hlotool.commands.schema import all_schemas  # noqa: E402
 from hlotool.commands.shared.command import all_documents  # noqa: E402
 from hlotool.errors import EXIT_CODES  # noqa: E402
-from hlotool.hlo.buffers import CLASS_MEANINGS  # noqa: E402
+from hlotool.hlo.buffers import ALLOCATION_TYPES  # noqa: E402
 from hlotool.table import Block, DocumentSpec, Field  # noqa: E402
+from hlotool.table.renamed import list_renamed  # noqa: E402
 from hlotool.table.terminal import quote_markdown  # noqa: E402
 
 INTRODUCTION = """\
@@ -38,6 +40,14 @@ pages of the commands and [numbers](numbers.md) define the figures; [JSON](json.
 promises.
 """
 
+GLOSSARY = """\
+# Glossary
+
+The concepts that the words of hlotool stand for, as XLA, JAX and the profilers call them.
+`hlotool explain` prints this list, `hlotool explain TERM` any word of an answer. It is made by
+`make docs`.
+
+"""
 
 _FILLED = re.compile(r"(<!-- made by make docs: ([a-z ]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
@@ -46,22 +56,35 @@ def make_lists() -> dict[str, str]:
     """Return the lists that stand in the middle of written pages, by the names of their marks."""
     findings = [f"* `{code}`: {meaning}" for code, meaning in FINDING_MEANINGS.items()]
     codes = [f"* {code}: {meaning}." for code, meaning in EXIT_CODES.items()]
-    classes = [f"* `{name}`: {meaning}." for name, meaning in CLASS_MEANINGS.items()]
-    made = {"findings": findings, "exit codes": codes, "classes": classes}
+    types = [f"* `{name}`: {meaning}." for name, meaning in ALLOCATION_TYPES.items()]
+    made = {"findings": findings, "exit codes": codes, "allocation types": types}
     lists = {name: "".join(f"{_wrap(line)}\n" for line in lines) for name, lines in made.items()}
-    return {**lists, "rooms": write_table()}
+    return {**lists, "rooms": write_table(), "renamed": _list_renamed()}
+
+
+def _list_renamed() -> str:
+    """Return what is called otherwise than before 1.0, a table for each place."""
+    tables: dict[str, list[str]] = {}
+    for old, new, place in list_renamed():
+        tables.setdefault(place, []).append(f"| `{old}` | `{new}` |")
+    titles = {place: f"In {place}:" if place else "Everywhere:" for place in tables}
+    return "".join(
+        "\n".join([f"{titles[place]}\n", "| before | now |", "|---|---|", *rows, "", ""])
+        for place, rows in tables.items()
+    )
 
 
 def _wrap(line: str) -> str:
+    indent = "  " if line.startswith("* ") else ""
     return textwrap.fill(
-        line, 100, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+        line, 100, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
     )
 
 
 def fill_pages() -> dict[Path, str]:
     """Return every written page that holds such a list, with the list as it is declared."""
     lists, pages = make_lists(), {}
-    for path in sorted(DOCS.glob("*.md")):
+    for path in [*sorted(DOCS.glob("*.md")), DOCS.parent / "CHANGELOG.md"]:
         text = path.read_text(encoding="utf-8")
         if _FILLED.search(text):
             pages[path] = _FILLED.sub(lambda found: found[1] + lists[found[2]], text)
@@ -76,6 +99,8 @@ def make_files() -> dict[Path, str]:
         for name, schema in all_schemas().items()
     }
     files |= fill_pages()
+    entries = (f"**{term}**: {says}" for term, says in read_glossary().items())
+    files[DOCS / "glossary.md"] = GLOSSARY + "\n".join(f"{_wrap(one)}\n" for one in entries)
     files[DOCS / "fields.md"] = "\n".join([INTRODUCTION, *(_page(spec) for spec in specs)])
     return files
 

@@ -27,8 +27,10 @@ from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.outline.report import OutlineRow
 from hlotool.analysis.show.report import ShowReport
 from hlotool.analysis.summary.report import ProgramRow, Summary
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import Input, Inputs, StageChoice
 from hlotool.dump.find import Compiled, resolve_compiled, resolve_inputs, resolve_text
+from hlotool.dump.read import hide_secrets
 from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.hlo import Module
@@ -118,6 +120,7 @@ def load(
     module_text: str | None = None,
     config: str | os.PathLike[str] | None = None,
     chip: str | None = None,
+    max_unpacked_bytes: int | None = None,
 ) -> Dump:
     """Read one program from a path, from HLO text, or from a compiled JAX function.
 
@@ -126,12 +129,14 @@ def load(
     expression searched in module names). A file's siblings are found by name, or named by
     `buffers`, `live_range` and `module_text`. `config` is an hlotool.toml whose `[[custom_call]]`
     tables, `chip` and `devices_per_node` count; none is looked for. `chip` names the chip that
-    times are estimated for, `h100`, and goes before that of `config`. Raises HlotoolError for
+    times are estimated for, `h100`, and goes before that of `config`. `max_unpacked_bytes` is
+    `--max-unpacked`: what may be fetched and unpacked of a file. Raises HlotoolError for
     anything that is not a dump, NothingCheckedError where several modules match, in a directory
     or in one text, UsageError for a chip that nobody knows, or on which the program does not run.
     """
-    named = NamedFiles(buffers, live_range, module_text)
-    path, found = _find(dump, stage, module, named)
+    typed = buffers, live_range, module_text
+    named = NamedFiles(*(one and hide_secrets(one) for one in typed))
+    path, found = _find(dump, stage, module, named, max_unpacked_bytes)
     if len(found.inputs) > 1:
         names = ", ".join(sorted({_name_of(one) for one in found.inputs}))
         raise NothingCheckedError(f"{path} holds several modules ({names}); choose with module=.")
@@ -145,9 +150,10 @@ def load_all(
     module: str | None = None,
     config: str | os.PathLike[str] | None = None,
     chip: str | None = None,
+    max_unpacked_bytes: int | None = None,
 ) -> list[Dump]:
     """Read every program that `load` could choose, in the order of the files' names."""
-    path, found = _find(dump, stage, module, NamedFiles())
+    path, found = _find(dump, stage, module, NamedFiles(), max_unpacked_bytes)
     assumptions = _read_assumptions(config, chip).for_several()
     return [_read(one, path, assumptions) for one in found.inputs]
 
@@ -160,6 +166,7 @@ def summarize(
     chip: str | None = None,
     executor: Executor | None = None,
     cache: str | os.PathLike[str] | None = None,
+    max_unpacked_bytes: int | None = None,
 ) -> list[ProgramRow]:
     """Return a row for each program of files and directories, as `hlotool summary DIR` shows them.
 
@@ -173,8 +180,9 @@ def summarize(
     assumptions = _read_assumptions(config, chip).for_several()
     with ExitStack() as stack:
         kept = stack.enter_context(RowCache(os.fspath(cache))) if cache else None
-        context = FleetContext(assumptions, executor, kept)
-        return measure_paths([os.fspath(one) for one in chosen], stage, context)
+        budget = ByteBudget(max_unpacked_bytes)
+        context = FleetContext(assumptions, executor, kept, budget=budget)
+        return measure_paths([hide_secrets(os.fspath(one)) for one in chosen], stage, context)
 
 
 def _find(
@@ -182,18 +190,20 @@ def _find(
     stage: StageChoice,
     module: str | None,
     named: NamedFiles,
+    max_unpacked_bytes: int | None,
 ) -> tuple[str, Inputs]:
     """Return what a path or a text leads to, and what to call it."""
     if isinstance(dump, Compiled):
         return _TEXT, resolve_compiled(dump, stage, module)
     _refuse_jitted(dump)
-    path = os.fspath(dump)
+    budget = ByteBudget(max_unpacked_bytes)
+    path = hide_secrets(os.fspath(dump))
     if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
         # A file's name may hold a line break too.
         if os.path.exists(dump):  # noqa: PTH110  (paths stay strings)
-            return path, resolve_inputs(path, stage, module, named)
+            return path, resolve_inputs(path, stage, module, named, budget=budget)
         return _TEXT, resolve_text(dump, stage, module)
-    return path, resolve_inputs(path, stage, module, named)
+    return path, resolve_inputs(path, stage, module, named, budget=budget)
 
 
 def _refuse_jitted(asked: object) -> None:
@@ -231,8 +241,8 @@ def _read(found: Input, path: str, assumptions: Assumptions) -> Dump:
 
 
 def diff(
-    left: Dump | str | os.PathLike[str] | Compiled,
-    right: Dump | str | os.PathLike[str] | Compiled,
+    old: Dump | str | os.PathLike[str] | Compiled,
+    new: Dump | str | os.PathLike[str] | Compiled,
     *,
     stage: StageChoice = "after",
     module: str | None = None,
@@ -248,11 +258,11 @@ def diff(
     from hlotool.compare.inputs import DiffSide  # noqa: PLC0415
     from hlotool.compare.report import DiffOptions, compare_programs  # noqa: PLC0415
 
-    old, new = (
+    before, after = (
         one
         if isinstance(one, Dump)
         else load(one, stage=stage, module=module, config=config, chip=chip)
-        for one in (left, right)
+        for one in (old, new)
     )
     options = DiffOptions(is_strict=is_strict)
-    return compare_programs(DiffSide(old.program), DiffSide(new.program), options)
+    return compare_programs(DiffSide(before.program), DiffSide(after.program), options)

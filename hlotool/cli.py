@@ -6,13 +6,15 @@ Subcommands are imported when they are called: `hlotool --version` and `--help` 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
 
 import click
 
 from hlotool import __version__
 from hlotool.commands import COMMANDS, load_command
-from hlotool.commands.shared.messages import say
-from hlotool.errors import HlotoolError, UsageError
+from hlotool.commands.shared.messages import say, write_error
+from hlotool.errors import ErrorAnswer, HlotoolError, UsageError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h; 1 would say that a budget is exceeded
@@ -84,29 +86,51 @@ def cli(ctx: click.Context) -> None:
 
 
 def run(args: list[str] | None = None) -> int:
-    """Run the program and return its exit code; the one place where an error becomes a message."""
+    """Run the program and return its exit code; the one place where an error becomes a message.
+
+    The message is on stderr. Where JSON was asked for, stdout has the error as a document.
+    """
     try:
         code = cli.main(args=args, prog_name="hlotool", standalone_mode=False)
     except HlotoolError as error:
         say(*str(error).split("\n"))
-        return error.exit_code
+        failed = ErrorAnswer(
+            error=error.sentence(), hint=error.hint or None, exit_code=error.exit_code
+        )
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
         hint = () if context is None else (f"Try '{context.command_path} --help'.",)
         say(error.format_message(), *hint)
-        return UsageError.exit_code
+        failed = ErrorAnswer(
+            error=error.format_message(),
+            hint=hint[0] if hint else None,
+            exit_code=UsageError.exit_code,
+        )
     except (KeyboardInterrupt, click.Abort):
         return _INTERRUPTED
     except MemoryError:
-        say("there is not enough memory for this.")
-        return HlotoolError.exit_code
+        failed = _fail("there is not enough memory for this.")
     except OSError as error:  # a disk is full, say, and click was writing the help
-        say(f"{error.strerror or error}.")
-        return HlotoolError.exit_code
+        failed = _fail(f"{error.strerror or error}.")
     except Exception as error:  # noqa: BLE001  whatever it is, the user gets a sentence
-        say(*_report(error))
-        return _INTERNAL_ERROR
-    return code if isinstance(code, int) else 0
+        failed = _fail(*_report(error), exit_code=_INTERNAL_ERROR)
+    else:
+        return code if isinstance(code, int) else 0
+    if _asks_for_json(sys.argv[1:] if args is None else args):
+        write_error(failed)
+    return failed.exit_code
+
+
+def _fail(*lines: str, exit_code: int = HlotoolError.exit_code) -> ErrorAnswer:
+    """Say what went wrong; the first line is the sentence."""
+    say(*lines)
+    return ErrorAnswer(error=lines[0], exit_code=exit_code)
+
+
+def _asks_for_json(args: Sequence[str]) -> bool:
+    """Say whether the answer was to be JSON; a command line may be wrong in any place."""
+    spelled = f" {' '.join(args)} ".replace(" --format=", " --format ")
+    return " --json " in spelled or " --format json " in spelled
 
 
 def _report(error: Exception) -> tuple[str, ...]:

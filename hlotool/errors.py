@@ -7,8 +7,11 @@ exits with `error.exit_code`; anything else is a bug, and said to be one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
+from msgspec import Meta, Struct
+
+from hlotool import __version__
 from hlotool.text import Source, escape
 
 # What each exit code of the program means.
@@ -22,7 +25,17 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     "`HLOTOOL_DEBUG=1` the traceback stands below it",
     130: "Ctrl-C",
 }
+ERROR_SCHEMA: Final = "hlotool/error/v1"
 _WINDOW = 96  # characters of a long line shown around the caret
+
+
+class ErrorAnswer(Struct, frozen=True, kw_only=True, tag_field="schema", tag=ERROR_SCHEMA):
+    """What stands on stdout where JSON was asked for, and an error is the answer."""
+
+    hlotool_version: Annotated[str, Meta(description="the version of hlotool")] = __version__
+    error: Annotated[str, Meta(description="what is wrong: the sentence of stderr")]
+    hint: Annotated[str | None, Meta(description="what may help; null where nobody knows")] = None
+    exit_code: Annotated[int, Meta(description="the exit code of the program")]
 
 
 class HlotoolError(Exception):
@@ -32,10 +45,15 @@ class HlotoolError(Exception):
     """
 
     exit_code: ClassVar[int] = 3
+    hint: str = ""
 
     def __init__(self, *lines: str) -> None:
         super().__init__(*lines)
         self.lines = lines
+
+    def sentence(self) -> str:
+        """Return what is wrong, without an excerpt; the text of others stands as it is."""
+        return "\n".join(self.lines)
 
     def __str__(self) -> str:
         """Render the lines."""
@@ -44,6 +62,10 @@ class HlotoolError(Exception):
 
 class InputError(HlotoolError):
     """The input is missing, unreadable, or not a dump; there is no place to point to."""
+
+
+class BudgetError(InputError):
+    """More comes of a file than may be fetched and unpacked; no file beside it takes its place."""
 
 
 class PlacedError(HlotoolError):
@@ -98,9 +120,12 @@ class QueryError(PlacedError):
 
     def __str__(self) -> str:
         """Render `--where: message (column N)`, then the excerpt."""
+        return f"{escape(self.sentence())}\n{self.excerpt()}"
+
+    def sentence(self) -> str:
+        """Return `--where: message (column N)`."""
         _, column = self.source.location(self.start)
-        sentence = escape(f"{self.source.name}: {self.message} (column {column})")
-        return f"{sentence}\n{self.excerpt()}"
+        return f"{self.source.name}: {self.message} (column {column})"
 
 
 class UsageError(HlotoolError):
@@ -109,8 +134,11 @@ class UsageError(HlotoolError):
     exit_code = 2
 
 
-class MissingPackageError(HlotoolError):
-    """The input can be read, but not without an optional package that is not installed."""
+class MissingPackageError(InputError):
+    """The input can be read, but not without an optional package that is not installed.
+
+    The exit code is that of an option which needs one: what is wrong is not the file.
+    """
 
     exit_code = 2
 

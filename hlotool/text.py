@@ -26,6 +26,9 @@ from msgspec import Struct
 _COMMAND: Final = "##["
 _NO_COMMAND: Final = r"\x23#["
 _COMMAND_LINE: Final = re.compile(r"^([^\S\n]*+):(?=:)", re.MULTILINE)
+# In the words of others, where a URL ends at a blank, a quote or a bracket.
+_USER: Final = re.compile(r"""(?<=://)[^\s/"'<>]*@""")
+_QUERY: Final = re.compile(r"""(://[^\s?"'<>]*)\?[^\s"'<>]*""")
 _NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _UNDECODED: Final = range(0xDC80, 0xDD00)  # how Python holds the bytes that are no UTF-8
 
@@ -35,6 +38,11 @@ def escape(text: str) -> str:
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _escape(char) for char in text)
     return text.replace(_COMMAND, _NO_COMMAND)
+
+
+def cut_secrets(text: str) -> str:
+    """Return a text without the user names, passwords and queries of the URLs in it."""
+    return _QUERY.sub(r"\1", _USER.sub("", text)) if "://" in text else text
 
 
 def disarm_lines(text: str) -> str:

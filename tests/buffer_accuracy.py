@@ -1,4 +1,4 @@
-"""How near derived lifetimes and estimated peaks come to what XLA dumped."""
+"""How near derived live ranges and estimated peaks come to what XLA dumped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from buffer_dumps import Dump, find_dumps, read_ranges
 from dump_files import PAIRS, ROOT, SEEDS
 
-from hlotool.analysis.dataflow.lifetimes import derive_ranges
+from hlotool.analysis.dataflow.live_ranges import derive_ranges
 from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.memory.report import analyze_memory

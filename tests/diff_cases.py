@@ -81,11 +81,11 @@ def read(text: str) -> Program:
     return Program("", parse(text))
 
 
-def found_changes(left: str, right: str, *, is_strict: bool = False) -> list[str]:
+def found_changes(old: str, new: str, *, is_strict: bool = False) -> list[str]:
     """Compare two texts, and write down what was found as cases do."""
-    structure = compare_structure(read(left), read(right), is_strict=is_strict)
-    headers = compare_headers(structure.left, structure.right)
-    lines = [f"header {one.name}: {one.left} → {one.right}" for one in headers]
+    structure = compare_structure(read(old), read(new), is_strict=is_strict)
+    headers = compare_headers(structure.old, structure.new)
+    lines = [f"header {one.name}: {one.old} → {one.new}" for one in headers]
     for row in compare_instructions(structure, Reasoner(structure)).rows:
         details = ": " + "; ".join(row.details) if row.details else ""
         times = f" ×{row.count}" if row.count > 1 else ""

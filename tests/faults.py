@@ -78,7 +78,7 @@ FAULTS: Final = (
         '"fixed" if key in donated else "reusable"',
     ),
     Fault(
-        "lifetimes buffers",
+        "live ranges buffers",
         "LiveRange(second.start, first.end)",
         "LiveRange(second.start, second.end)",
     ),
@@ -87,11 +87,11 @@ FAULTS: Final = (
         "found.start <= position <= found.end",
         "found.start <= position < found.end",
     ),
-    Fault("relief gains memory", "headroom_bytes=gain - excess", "headroom_bytes=gain"),
+    Fault("relief gains memory", "free_bytes=saving - excess", "free_bytes=saving"),
     Fault("estimate", "not buffer.leaves, visited", "buffer.leaves, visited"),
     Fault("estimate", "there.start > found.end", "there.start >= found.end"),
-    Fault("collectives wire bytes", "(times * (size - 1), size)", "(times * size, size)"),
-    Fault("collectives wire bytes", "return int(size > 1), 1", "return 1, 1"),
+    Fault("collectives sent bytes", "(times * (size - 1), size)", "(times * size, size)"),
+    Fault("collectives sent bytes", "return int(size > 1), 1", "return 1, 1"),
     Fault(
         "collectives overlap",
         "taking[-1] if taking else opening",
@@ -120,7 +120,7 @@ FAULTS: Final = (
         "sum(pair.delta_bytes for pair in kept",
         "-sum(pair.delta_bytes for pair in kept",
     ),
-    Fault("diff causes", "(left.size_bytes or 0) * before", "(left.size_bytes or 0) * now"),
+    Fault("diff causes", "(old.size_bytes or 0) * before", "(old.size_bytes or 0) * now"),
     Fault("check", "baseline + max(share, self.max_increase_abs or 0)", "baseline + share"),
     Fault(
         "check",

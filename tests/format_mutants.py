@@ -181,5 +181,5 @@ FORMAT_MUTATIONS: Final[dict[str, Mutation]] = {
 BUFFER_MUTATIONS: Final[dict[str, Mutation]] = {
     "overlapping allocations": partial(change_number, pattern=_PLACE),
     "exchanged allocations": partial(exchange, pattern=_PLACE),
-    "wrong lifetimes": partial(change_number, pattern=_LIFE),
+    "wrong live ranges": partial(change_number, pattern=_LIFE),
 }

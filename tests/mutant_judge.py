@@ -21,6 +21,7 @@ OUTCOMES: Final[tuple[Outcome, ...]] = ("answered", "answered with a note", "ref
 
 _ANSWERED: Final = (0, 1, 4)  # 1: a budget is exceeded; 4: it had nothing to measure
 _REFUSED: Final = 3
+_AGREEING: Final = ("summary", "buffers", "collectives")
 _PATIENCE_SECONDS: Final = 60  # on a busy machine; a mutant takes some milliseconds
 _LARGEST_SHARE: Final = 1 + 1e-9
 _PARTS: Final = (
@@ -28,7 +29,7 @@ _PARTS: Final = (
     ("alias_bytes", "argument_bytes"),
     ("alias_bytes", "output_bytes"),
     ("donated_bytes", "parameter_bytes"),
-    ("exposed_wire_bytes_per_run", "wire_bytes_per_run"),
+    ("exposed_bytes_per_step", "sent_bytes_per_step"),
     ("exposed_seconds", "transfer_seconds"),
     ("distinct_count", "fusion_count"),
 )
@@ -55,6 +56,33 @@ def ask(*args: str) -> Outcome:
         mistakes = list(find_impossible(json.loads(out.getvalue(), parse_constant=_refuse)))
         assert not mistakes, mistakes[:5]
     return "answered with a note" if said else "answered"
+
+
+def expect_agreement(path: str) -> None:
+    """Ask three commands about one program: what two of them tell, both tell alike."""
+    summary, buffers, collectives = (_ask_json(name, path) for name in _AGREEING)
+    if summary is None:
+        return
+    if buffers is not None:
+        for key in ("totals", "peak", "estimated"):
+            ours, theirs = summary["memory"].get(key), buffers.get(key)
+            assert ours == theirs, f"memory.{key}: {ours} in the summary, {theirs} in buffers"
+    if collectives is not None:
+        totals = collectives["totals"]
+        for key in summary["collectives"].keys() & totals.keys():
+            ours, theirs = summary["collectives"][key], totals[key]
+            assert ours == theirs, f"collectives.{key}: {ours} in the summary, {theirs} in its own"
+        executions = [row["executions"] for row in collectives["rows"]]
+        if None not in executions:
+            assert sum(executions) == totals["executions"], executions
+
+
+def _ask_json(name: str, path: str) -> dict[str, Any] | None:
+    """Return a command's answer, None where it refuses."""
+    out = StringIO()
+    with redirect_stdout(out), redirect_stderr(StringIO()), _time_limit():
+        code = run([name, path, "--json", *(["-n", "0"] if name != "summary" else [])])
+    return json.loads(out.getvalue()) if code == 0 else None
 
 
 def find_impossible(document: Any, place: str = "") -> Iterator[str]:
@@ -89,8 +117,8 @@ def _check_parts(record: dict[str, Any], place: str) -> Iterator[str]:
         known, limit = record.get(part), record.get(whole)
         if known is not None and limit is not None and known > limit:
             yield f"{place}: {part} {known} > {whole} {limit}"
-    if record.get("schema") == "hlotool/buffers/v1" and record["at"] is not None:
-        held = sum(row["occupied_bytes"] for row in record["rows"])
+    if record.get("schema") == "hlotool/buffers/v2" and record["at"] is not None:
+        held = sum(row["live_bytes"] for row in record["rows"])
         if held != record["at"]["bytes"]:
             yield f"the rows hold {held}, and at.bytes is {record['at']['bytes']}"
 

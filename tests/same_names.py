@@ -34,9 +34,9 @@ _NAMED = re.compile(r"(?:[A-Za-z_][\w.\-]*/)?[A-Za-z_][\w.\-]*(?:#[0-9]+)?")
 _COMPUTATIONS = frozenset(("body", "computation", "fused_computation"))
 _INSTRUCTIONS = frozenset(
     (
-        "aliases", "copy_instruction", "details", "instruction", "left_name", "left_names",
+        "aliases", "copy_instruction", "details", "instruction", "old_name", "old_names",
         "members", "message", "name", "operand_name", "operation", "parent", "peak_instruction",
-        "reason", "right_name", "right_names", "value", "what",
+        "reason", "new_name", "new_names", "value", "what",
     )
 )  # fmt: skip
 

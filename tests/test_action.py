@@ -20,12 +20,18 @@ INPUTS = ("CONFIG", "BASELINE", "MODULE", "BUDGETS", "MARKDOWN", "SARIF")
 
 
 def act(tmp_path: Path, **inputs: str) -> tuple[int, str]:
-    """Run the action's script with `hlotool` on the path; return its exit code and output."""
+    """Run the action's script; return its exit code and output.
+
+    The `python` on its path takes `-I` alone.
+    """
     match = re.search(r"^      run: \|\n(.*)\Z", ACTION, re.MULTILINE | re.DOTALL)
     assert match is not None
-    program = tmp_path / "bin" / "hlotool"
+    program = tmp_path / "bin" / "python"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m hlotool "$@"\n', encoding="utf-8")
+    # The tree that is tested is found by PYTHONPATH, which -I passes over.
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = -I ] && shift && exec {sys.executable} "$@"\n', encoding="utf-8"
+    )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     environment = dict.fromkeys(INPUTS, "") | {
         "DUMP": str(STEP),
@@ -55,7 +61,7 @@ def act(tmp_path: Path, **inputs: str) -> tuple[int, str]:
         ({"BUDGETS": "buffers.tmp < 1KiB"}, 2),
         ({"BUDGETS": "buffers.temp_bytes < 1GiB", "DUMP": "nothing"}, 3),
         ({}, 4),
-        ({"BUDGETS": "collectives.max(payload_bytes) < 1"}, 4),
+        ({"BUDGETS": "collectives.max(message_bytes) < 1"}, 4),
         ({"CONFIG": str(ROOT / "testdata" / "check" / "self.toml"), "MODULE": "train"}, 0),
         ({"BUDGETS": "$(touch hacked); `touch hacked`"}, 2),
     ],
@@ -86,3 +92,10 @@ def test_every_input_reaches_the_script() -> None:
     declared = set(re.findall(r"^  ([a-z-]+):\n    description", ACTION, re.MULTILINE))
     used = set(re.findall(r"\$\{\{ inputs\.([a-z-]+) \}\}", ACTION))
     assert declared - {"exit-code"} == used
+
+
+def test_python_imports_nothing_of_the_repository() -> None:
+    """Neither where hlotool runs nor where it is installed."""
+    assert ACTION.count("python -m") == 0
+    assert ACTION.count("python -I -m hlotool check ") == ACTION.count('hlotool check "$')
+    assert ACTION.count("python -I -m pip ") == 1

@@ -45,7 +45,7 @@ def row_of(kind: str, groups: list[list[int]], devices: int, elements: int) -> C
 
 
 def figures(row: CollectiveRow) -> tuple[object, ...]:
-    return row.payload_bytes, row.wire_bytes, row.group_size, row.group_count, row.pair_count
+    return row.message_bytes, row.sent_bytes, row.group_size, row.group_count, row.pair_count
 
 
 @settings(max_examples=60)
@@ -146,9 +146,9 @@ def test_groups_that_are_no_axes() -> None:
 
 def test_span() -> None:
     """Nodes hold consecutive devices."""
-    assert measure_span(((0, 1), (2, 3)), 2) == "node"
-    assert measure_span(((0, 1), (1, 2)), 2) == "cross"
-    assert measure_span(((0, 7),), 8) == "node"
+    assert measure_span(((0, 1), (2, 3)), 2) == "intra-node"
+    assert measure_span(((0, 1), (1, 2)), 2) == "inter-node"
+    assert measure_span(((0, 7),), 8) == "intra-node"
 
 
 def test_too_many_devices_are_not_listed() -> None:
@@ -161,4 +161,4 @@ def test_too_many_devices_are_not_listed() -> None:
         operation="all-reduce(x), channel_id=1, use_global_device_ids=true, to_apply=add",
     )
     row = analyze(text).rows[0]
-    assert (row.group_size, row.wire_bytes) == (2**40, 64)
+    assert (row.group_size, row.sent_bytes) == (2**40, 64)

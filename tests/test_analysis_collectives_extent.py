@@ -46,7 +46,7 @@ def sum_axes(rows: Iterable[CollectiveRow]) -> dict[str, tuple[int, int]]:
     for row in rows:
         name = "?" if row.axes is None else ", ".join(row.axes)
         counts[name] += 1
-        sent[name] += row.known_wire_bytes_per_run
+        sent[name] += row.known_sent_bytes_per_step
     return {name: (counts[name], sent[name]) for name in counts}
 
 
@@ -65,9 +65,9 @@ def test_several_operands_are_scattered() -> None:
     size = 2 * (512 * 1024 + 1024 * 768 + 768 * 1536 + 1280 * 512)
     found = {row.operand_count: row for row in rows_of(V5P) if row.kind != row.opcode}
     assert {row.kind for row in found.values()} == {"reduce-scatter"}
-    assert (found[4].payload_bytes, found[4].wire_bytes) == (size, size * 3 // 4)
+    assert (found[4].message_bytes, found[4].sent_bytes) == (size, size * 3 // 4)
     fifth = 2 * 1536 * 1280
-    assert (found[1].payload_bytes, found[1].wire_bytes) == (fifth, fifth * 3 // 4)
+    assert (found[1].message_bytes, found[1].sent_bytes) == (fifth, fifth * 3 // 4)
 
 
 def test_the_text_before_names_the_axes() -> None:
@@ -135,7 +135,7 @@ def test_a_diff_takes_axes_to_be_the_same(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["diff", str(V5P), str(alone), "--json"])
     document = json.loads(result.stdout)
     assert document["collectives"] == []
-    assert document["left"]["input"]["mesh_path"].endswith("before_optimizations.txt.gz")
+    assert document["old"]["input"]["mesh_path"].endswith("before_optimizations.txt.gz")
     assert document["right"]["input"]["mesh_path"] is None
 
 
@@ -174,10 +174,10 @@ def test_sends_count_as_permutes_do() -> None:
     """
     size = 128 * 512 * 4
     found = {row.pair_count: row for row in rows_of(SENDS) if row.kind == "send"}
-    assert found[6].wire_bytes == size * 6 // 8
-    assert found[2].wire_bytes == size * 2 // 4
+    assert found[6].sent_bytes == size * 6 // 8
+    assert found[2].sent_bytes == size * 2 // 4
     assert {row.axes for row in found.values()} == {("stage",)}
-    assert found[6].wire_bytes_per_run == found[6].wire_bytes * 7
+    assert found[6].sent_bytes_per_step == found[6].sent_bytes * 7
 
 
 @needs_shared

@@ -114,10 +114,10 @@ def test_a_chip_of_two_devices() -> None:
     program = load(str(ROOT / "testdata/packed/tpu7x/fsdp_train")).program
     options = CollectiveOptions(machine=Machine(link=link))
     rows = program.analyze_collectives(options).rows
-    largest = max(rows, key=lambda row: row.wire_bytes or 0)
-    wire_bytes = 1536 * 1280 * 4 * 3 // 4  # f32[1536,1280] over 4
-    assert (largest.kind, largest.wire_bytes) == ("reduce-scatter", wire_bytes)
-    assert largest.transfer_seconds == pytest.approx(wire_bytes / 100e9 + 1e-6)
+    largest = max(rows, key=lambda row: row.sent_bytes or 0)
+    sent_bytes = 1536 * 1280 * 4 * 3 // 4  # f32[1536,1280] over 4
+    assert (largest.kind, largest.sent_bytes) == ("reduce-scatter", sent_bytes)
+    assert largest.transfer_seconds == pytest.approx(sent_bytes / 100e9 + 1e-6)
 
 
 def test_what_does_not_go_together(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_what_does_not_go_together(tmp_path: Path) -> None:
 
 
 def test_estimates() -> None:
-    """Wire bytes over bandwidth, latency once for each execution; nothing moved takes no time."""
+    """Bytes sent over bandwidth, latency once for each execution; nothing moved takes no time."""
     machine = Machine(link=LinkSpeed(2.0, 10.0, "test"))
     options = CollectiveOptions(machine=machine)
     text = (ROOT / "testdata/collectives/loops.txt").read_text(encoding="utf-8")
@@ -157,8 +157,8 @@ def test_a_link_within_a_node_says_nothing_across_nodes() -> None:
             LinkSpeed(1.0, 0.0, "test"),
         )
     )
-    assert {row.span for row in within if row.transfer_seconds is None} == {"cross"}
-    assert {row.span for row in within if row.transfer_seconds is not None} == {"node"}
+    assert {row.span for row in within if row.transfer_seconds is None} == {"inter-node"}
+    assert {row.span for row in within if row.transfer_seconds is not None} == {"intra-node"}
     assert all(row.transfer_seconds is not None for row in beyond)
 
 
@@ -233,14 +233,14 @@ def test_without_a_chip_the_share_is_that_of_the_reference() -> None:
             analyze(text, CollectiveOptions(machine=one)) for one in (None, find_machine("h100"))
         )
         (row,), (timed,) = plain.rows, named.rows
-        assert (row.exposed_share, row.exposed_wire_bytes_per_run, row.span) == (
+        assert (row.exposed_share, row.exposed_bytes_per_step, row.span) == (
             timed.exposed_share,
-            timed.exposed_wire_bytes_per_run,
+            timed.exposed_bytes_per_step,
             timed.span,
         )
         share = 1 - (8 << 20) / 3352e9 / ((4 << 20) / 450e9 + 5e-6)
-        assert row.exposed_share == (None if row.span == "cross" else pytest.approx(share))
-        assert (row.transfer_seconds, row.exposed_seconds, row.network) == (None, None, None)
+        assert row.exposed_share == (None if row.span == "inter-node" else pytest.approx(share))
+        assert (row.transfer_seconds, row.exposed_seconds, row.interconnect) == (None, None, None)
         assert (plain.totals.reference_chip, named.totals.reference_chip) == ("h100", None)
         assert plain.totals.exposed_seconds is None
 

@@ -42,13 +42,13 @@ FOLDERS = {
 
 
 def sum_loops(folder: Path) -> Counter[tuple[str, str]]:
-    """Add up the wire bytes of one turn of the loops, by kind and axes."""
+    """Add up the bytes sent of one turn of the loops, by kind and axes."""
     text = find_file(folder, "after_optimizations.txt")
     assert text is not None
     found: Counter[tuple[str, str]] = Counter()
     for row in analyze(read_text(text), MESH).rows:
-        if row.executions == LAYERS and row.wire_bytes is not None:
-            found[row.kind, ",".join(row.axes or ())] += row.wire_bytes
+        if row.executions == LAYERS and row.sent_bytes is not None:
+            found[row.kind, ",".join(row.axes or ())] += row.sent_bytes
     return found
 
 

@@ -75,10 +75,10 @@ def test_seed_tpu_forward() -> None:
     sends 3/4. Two are hidden by one matrix product each: 2 × 32·512 × 4096 × 14336 flops.
     """
     report = analyze(read_seed("003"))
-    assert (report.totals.count, report.totals.textual_count) == (3, 7)
+    assert (report.totals.count, report.totals.hlo_op_count) == (3, 7)
     assert {row.kind for row in report.rows} == {"all-gather"}
-    assert [row.payload_bytes for row in report.rows] == [14336 * 4096 * 2] * 3
-    assert [row.wire_bytes_per_run for row in report.rows] == [14336 * 4096 * 2 * 3 // 4] * 3
+    assert [row.message_bytes for row in report.rows] == [14336 * 4096 * 2] * 3
+    assert [row.sent_bytes_per_step for row in report.rows] == [14336 * 4096 * 2 * 3 // 4] * 3
     assert [(row.channel_id, row.exposed_share) for row in report.rows] == [
         (4, 0),
         (6, 0),
@@ -86,8 +86,8 @@ def test_seed_tpu_forward() -> None:
     ]
     product = 2 * 32 * 512 * 4096 * 14336
     for row in report.rows[:2]:
-        assert row.overlap_flops is not None
-        assert product <= row.overlap_flops < product * 1.01
+        assert row.overlapped_flops is not None
+        assert product <= row.overlapped_flops < product * 1.01
 
 
 def test_work_that_makes_the_operand_hides_nothing() -> None:
@@ -102,10 +102,10 @@ def test_work_that_makes_the_operand_hides_nothing() -> None:
     """
     (path,) = (TESTDATA / "dumps/tpu_v6e/pipeline.gather").glob("*after_optimizations.txt")
     report = analyze(read_text(path))
-    assert [(row.payload_bytes, row.wire_bytes) for row in report.rows] == [(1 << 18, 1 << 17)] * 2
-    assert [row.overlap_instructions for row in report.rows] == [0, 0]
+    assert [(row.message_bytes, row.sent_bytes) for row in report.rows] == [(1 << 18, 1 << 17)] * 2
+    assert [row.overlapped_instructions for row in report.rows] == [0, 0]
     assert [row.exposed_share for row in report.rows] == [1, 1]
-    assert report.totals.exposed_wire_bytes_per_run == 1 << 18
+    assert report.totals.exposed_bytes_per_step == 1 << 18
 
 
 @needs_shared
@@ -137,17 +137,17 @@ def test_seed_gpu_train_step() -> None:
     assert report.totals.count == 8 + 14 + 22
     assert report.totals.executions == (8 + 14) * 9 + 22
     # start and done of 26; start, wrapped operation and done of 18
-    assert report.totals.textual_count == 26 * 2 + 18 * 3
+    assert report.totals.hlo_op_count == 26 * 2 + 18 * 3
     assert all(row.is_async for row in report.rows)
     in_loop = [row for row in report.rows if row.kind == "all-to-all" and row.executions == 9]
-    assert [row.wire_bytes for row in in_loop] == [704_643_072] * 12
+    assert [row.sent_bytes for row in in_loop] == [704_643_072] * 12
     assert not report.totals.is_lower_bound
     assert not report.totals.is_upper_bound
 
 
 def without_exposure(totals: CollectiveTotals) -> CollectiveTotals:
     """Leave out what the quick sums do not measure."""
-    nothing = {"exposed_wire_bytes_per_run": None, "is_exposed_lower_bound": False}
+    nothing = {"exposed_bytes_per_step": None, "is_exposed_lower_bound": False}
     return replace(
         totals,
         **nothing,
@@ -175,10 +175,10 @@ def test_every_printed_collective_counts_once(path: Path) -> None:
     assert printed <= set(members)
     totals = without_exposure(report.totals) if report.rows else report.totals
     assert totals == program.collective_totals
-    assert report.totals.textual_count == len(members)
+    assert report.totals.hlo_op_count == len(members)
     assert report.totals.count == len(report.rows)
-    assert report.totals.wire_bytes_per_run == sum(
-        row.known_wire_bytes_per_run for row in report.rows
+    assert report.totals.sent_bytes_per_step == sum(
+        row.known_sent_bytes_per_step for row in report.rows
     )
     assert not [row.problem for row in report.rows if row.problem]
 
@@ -199,7 +199,7 @@ def test_printing_style_changes_nothing(default: Path) -> None:
 
 
 def key(row: CollectiveRow) -> tuple[object, ...]:
-    return row.kind, row.dtype, row.payload_bytes, row.wire_bytes_per_run or 0, row.group_size or 0
+    return row.kind, row.dtype, row.message_bytes, row.sent_bytes_per_step or 0, row.group_size or 0
 
 
 WORDS = re.compile(r"[A-Za-z_][\w.\-]*|\d+|\S")

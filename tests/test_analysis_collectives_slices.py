@@ -12,7 +12,7 @@ from hlotool.analysis.collectives.groups import DeviceGroups, read_slice_groups
 from hlotool.analysis.collectives.machine import add_nodes, find_machine
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.transfers import wire_share
+from hlotool.analysis.collectives.transfers import sent_share
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.check.config import Budget
 from hlotool.check.judge import judge_rule
@@ -94,16 +94,16 @@ def test_slices_send_what_devices_of_one_slice_do(kind: str, slices: int, device
     groups = read_slice_groups(target)
     assert groups.group_count == devices
     within = DeviceGroups("flattened_id", group_size=slices)
-    assert wire_share(kind, groups) == wire_share(kind, within)
+    assert sent_share(kind, groups) == sent_share(kind, within)
 
 
 def test_one_to_one_sends_as_a_permute_does() -> None:
     """A ring over slices sends from all its devices; a shift without an end from all but one."""
     ring = read_slice_groups("{{100000->200000},{200000->300000},{300000->100000}}")
     shift = read_slice_groups("{{100000->200000},{200000->300000}}")
-    assert (wire_share("one-to-one", ring), wire_share("one-to-one", shift)) == ((3, 3), (2, 3))
-    assert wire_share("one-to-one", read_slice_groups("{1,2}x{0:7}")) is None
-    assert wire_share("send", read_slice_groups("{1,2}x{0:7}")) is None
+    assert (sent_share("one-to-one", ring), sent_share("one-to-one", shift)) == ((3, 3), (2, 3))
+    assert sent_share("one-to-one", read_slice_groups("{1,2}x{0:7}")) is None
+    assert sent_share("send", read_slice_groups("{1,2}x{0:7}")) is None
 
 
 def test_slices_tell_the_backend() -> None:
@@ -117,35 +117,37 @@ def test_the_handler_or_the_type_alone_tells() -> None:
     """Without a type nobody knows what a send is a part of; without a handler, all is known."""
     without_handler = SEND.replace('_xla_host_transfer_handler_name="xla_megascale_runtime",', "")
     row = row_of(without_handler)
-    assert (row.kind, row.network, row.wire_bytes) == ("all-reduce", "dcn", 1 << 25)
+    assert (row.kind, row.interconnect, row.sent_bytes) == ("all-reduce", "dcn", 1 << 25)
     untyped = row_of(SEND.replace("_xla_megascale_transfer_type", "_xla_note"))
-    assert (untyped.kind, untyped.network, untyped.wire_bytes) == ("send", "dcn", None)
+    assert (untyped.kind, untyped.interconnect, untyped.sent_bytes) == ("send", "dcn", None)
 
 
 def test_an_order_that_is_no_schedule_tells_no_overlap() -> None:
     row = row_of(SEND.replace("is_scheduled=true, ", ""))
-    assert (row.is_async, row.exposed_share, row.overlap_bytes) == (True, None, None)
+    assert (row.is_async, row.exposed_share, row.overlapped_bytes) == (True, None, None)
 
 
 def test_before_it_is_compiled_no_network_is_known() -> None:
     """An all-reduce over all devices may still become a transfer between slices."""
     text = (CASES / "slices.txt").read_text(encoding="utf-8")
-    networks = {row.name: row.network for row in analyze(text).rows}
-    assert networks["within"] == "ici"
+    interconnects = {row.name: row.interconnect for row in analyze(text).rows}
+    assert interconnects["within"] == "ici"
     unscheduled = analyze(text.replace("is_scheduled=true, ", "")).rows
-    assert {row.network for row in unscheduled if row.name == "within"} == {None}
+    assert {row.interconnect for row in unscheduled if row.name == "within"} == {None}
 
 
 def test_totals_by_network() -> None:
     """Of 43,692 bytes, 7168 stay in the slice: `within` of slices.txt."""
     report = analyze((CASES / "slices.txt").read_text(encoding="utf-8"))
-    totals = {row.network: (row.count, row.wire_bytes_per_run) for row in report.totals.by_network}
+    totals = {
+        row.interconnect: (row.count, row.sent_bytes_per_step) for row in report.totals.by_network
+    }
     assert totals == {"dcn": (10, 43_692 - 7168), "ici": (1, 7168)}
     slices = report.totals.between_slices()
     assert slices is not None
     assert slices.count == 10
     plain = analyze((CASES / "kinds.txt").read_text(encoding="utf-8")).totals
-    assert [row.network for row in plain.by_network] == [None]
+    assert [row.interconnect for row in plain.by_network] == [None]
     assert plain.between_slices() is None
 
 
@@ -157,28 +159,31 @@ def test_a_chips_link_joins_no_slices() -> None:
     as_given = add_nodes(faster, None, 10e9)
     (row,) = analyze(SEND, CollectiveOptions(machine=as_given)).rows
     assert row.transfer_seconds == pytest.approx((1 << 25) / 10e9)
-    assert row.network == "dcn"
+    assert row.interconnect == "dcn"
 
 
 def test_a_chip_names_the_network_within_its_nodes() -> None:
     text = (CASES / "axes.txt").read_text(encoding="utf-8")
     h100, v5p = find_machine("h100"), find_machine("v5p")
     named = analyze(text, CollectiveOptions(machine=add_nodes(h100, 4))).rows
-    assert {(row.span, row.network) for row in named} == {("node", "nvlink"), ("cross", None)}
+    assert {(row.span, row.interconnect) for row in named} == {
+        ("intra-node", "nvlink"),
+        ("inter-node", None),
+    }
     by_tpu = analyze(text, CollectiveOptions(machine=add_nodes(v5p, 4))).rows
-    assert {row.network for row in by_tpu} == {None}
+    assert {row.interconnect for row in by_tpu} == {None}
     unspanned = analyze(text, CollectiveOptions(machine=h100)).rows
-    assert {row.network for row in unspanned} == {None}
+    assert {row.interconnect for row in unspanned} == {None}
 
 
 @pytest.mark.parametrize(
     ("budget", "status"),
     [
-        ('collectives.sum(wire_bytes_per_run, network == "dcn") <= 32MiB', "pass"),
-        ('collectives.sum(wire_bytes_per_run, network == "dcn") < 32MiB', "fail"),
-        ('collectives.count(network == "ici") == 0', "pass"),
-        ("collectives.wire_bytes_per_run == 32MiB", "pass"),
-        ("collectives.host.to_host_bytes_per_run == 0", "pass"),
+        ('collectives.sum(sent_bytes_per_step, interconnect == "dcn") <= 32MiB', "pass"),
+        ('collectives.sum(sent_bytes_per_step, interconnect == "dcn") < 32MiB', "fail"),
+        ('collectives.count(interconnect == "ici") == 0', "pass"),
+        ("collectives.sent_bytes_per_step == 32MiB", "pass"),
+        ("collectives.host.to_host_bytes_per_step == 0", "pass"),
         ("collectives.host.count() == 0", "pass"),
     ],
 )
@@ -190,16 +195,16 @@ def test_budgets(budget: str, status: str) -> None:
 def test_host_transfers_have_budgets() -> None:
     program = load((CASES / "send.txt").read_text(encoding="utf-8"))
     for budget in (
-        "collectives.host.to_host_bytes_per_run == 256",
+        "collectives.host.to_host_bytes_per_step == 256",
         "collectives.host.count(handler == null) == 2",
-        'collectives.host.sum(payload_bytes_per_run, kind == "recv") == 256',
+        'collectives.host.sum(message_bytes_per_step, kind == "recv") == 256',
         "collectives.count == 2",
     ):
         assert judge_rule(compile_rule(Budget(expression=budget)), program).status == "pass"
 
 
 def test_a_finding_names_what_nothing_hides() -> None:
-    messages = [one.message for one in load(SEND).findings if one.code == "exposed-collective"]
+    messages = [one.message for one in load(SEND).findings if one.id == "exposed-collective"]
     assert messages == [
         "Nothing is computed while send (all-reduce) sends between slices: 100 % of all bytes sent."
     ]
@@ -225,13 +230,13 @@ ENTRY main {
 def test_a_diff_tells_networks_apart() -> None:
     """What moves from the slice to the data-centre network is gone here and new there."""
     changes = compare_collectives(analyze(WITHIN).rows, analyze(SEND).rows)
-    told = [(one.change, one.kind, one.network, one.group_size, one.count) for one in changes]
+    told = [(one.change, one.kind, one.interconnect, one.group_size, one.count) for one in changes]
     assert sorted(told) == [
         ("added", "all-reduce", "dcn", 2, 1),
         ("removed", "all-reduce", "ici", 2, 1),
     ]
     unscheduled = WITHIN.replace("is_scheduled=true, ", "")
-    assert [row.network for row in analyze(unscheduled).rows] == [None]
+    assert [row.interconnect for row in analyze(unscheduled).rows] == [None]
     assert compare_collectives(analyze(unscheduled).rows, analyze(WITHIN).rows) == ()
 
 

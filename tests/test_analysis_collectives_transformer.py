@@ -40,12 +40,12 @@ def measure(folder: Path) -> CollectiveReport:
 
 
 def sum_large(report: CollectiveReport) -> Counter[tuple[str, str]]:
-    """Add up wire bytes per run by kind and axis, without what is small."""
+    """Add up bytes sent per step by kind and axis, without what is small."""
     found: Counter[tuple[str, str]] = Counter()
     for row in report.rows:
-        assert row.wire_bytes_per_run is not None
-        if row.wire_bytes_per_run >= SMALL:
-            found[row.kind, ",".join(row.axes or ())] += row.wire_bytes_per_run
+        assert row.sent_bytes_per_step is not None
+        if row.sent_bytes_per_step >= SMALL:
+            found[row.kind, ",".join(row.axes or ())] += row.sent_bytes_per_step
     return found
 
 

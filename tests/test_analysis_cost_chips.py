@@ -56,10 +56,10 @@ MISTAKES: dict[str, tuple[str, type[HlotoolError], str]] = {
     "no table": ("h9 = 3\n", UsageError, "'h9' is outside a chip's table"),
     "missing figure": ("[h9]\nhbm_bytes = 1\n", UsageError, "hbm_bytes_per_second of 'h9'"),
     "a word": ('[h9]\nhbm_bytes = "80GB"\n', UsageError, "hbm_bytes of 'h9' must be a number"),
-    "no network": (
+    "no interconnect": (
         '[h9]\nhbm_bytes = 1\nhbm_bytes_per_second = 1\nflops_per_second = 1\nlink_network = "x"\n',
         UsageError,
-        "link_network of 'h9' must be ici or nvlink",
+        "link_interconnect of 'h9' must be ici or nvlink",
     ),
     "no devices": ("[h9]\ndevices_per_chip = 0\n", UsageError, "devices_per_chip of 'h9'"),
 }

@@ -33,8 +33,8 @@ def expected_of(text: str) -> dict[int, int]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_one_run_moves_what_the_case_derives(case: TableCase) -> None:
     cost = Program("", read(case)).cost
-    assert cost.memory_bytes_per_run == expected_of(case.text)[MAIN_SPACE]
-    assert cost.is_memory_lower_bound == (" and more" in case.text)
+    assert cost.traffic_bytes_per_step == expected_of(case.text)[MAIN_SPACE]
+    assert cost.is_traffic_lower_bound == (" and more" in case.text)
 
 
 def test_each_space_has_its_own() -> None:
@@ -54,5 +54,5 @@ def test_fusions_alike_share_what_each_has_alone(folder: Path) -> None:
         program = Program("", parse_module(Source(read_text(path), path.name)))
         for fusion in program.expect_module().instructions():
             cost = program.costs.of(fusion)
-            if fusion.opcode == "fusion" and not cost.is_memory_lower_bound:
-                assert cost.memory_bytes == dict(program.costs.memory_by_space(fusion)).get(0, 0)
+            if fusion.opcode == "fusion" and not cost.is_traffic_lower_bound:
+                assert cost.traffic_bytes == dict(program.costs.memory_by_space(fusion)).get(0, 0)

@@ -355,8 +355,8 @@ def test_one_run_moves_what_the_paper_says(name: str) -> None:
     folder, bound = folder_of(name), PROGRAMS[name][-1]
     paper = count_on_paper(name, folder)
     found = load(next(folder.glob("*after_optimizations.txt"))).summary().cost
-    assert not found.is_memory_lower_bound
-    assert found.memory_bytes_per_run == pytest.approx(paper, rel=bound)
+    assert not found.is_traffic_lower_bound
+    assert found.traffic_bytes_per_step == pytest.approx(paper, rel=bound)
 
 
 def test_the_letters() -> None:

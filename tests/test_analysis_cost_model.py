@@ -86,7 +86,7 @@ def test_layouts_and_their_tiles_do_not_count() -> None:
     modules = [parse_module(Source(text.format(shape))) for shape in shapes]
     costs = [Program("", module).costs.of_computation(module.entry) for module in modules]
     assert len({(one.flops, one.bytes_accessed) for one in costs}) == 1
-    assert [one.memory_bytes for one in costs] == [240, 240, 0]  # the last lies elsewhere
+    assert [one.traffic_bytes for one in costs] == [240, 240, 0]  # the last lies elsewhere
 
 
 LOOP = """HloModule m
@@ -128,7 +128,7 @@ def test_loops_multiply(limit: str, rounds: int, is_lower_bound: bool) -> None:
     module = parse_module(Source(LOOP.format(limit=limit)))
     report = Program("", module).cost
     assert report.flops == 10
-    assert report.flops_per_run == 10 * rounds
+    assert report.flops_per_step == 10 * rounds
     assert report.is_lower_bound is is_lower_bound
     assert not report.is_upper_bound
 

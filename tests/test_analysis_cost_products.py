@@ -11,7 +11,7 @@ from tables import TableCase, find_cases, read_case
 
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.fusions.report import estimate_call_times
-from hlotool.analysis.summary.report import RunBound, bound_run
+from hlotool.analysis.summary.report import Roofline, measure_roofline
 from hlotool.errors import UsageError
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
@@ -22,9 +22,9 @@ CASES = find_cases(TABLE)
 _EXPECTED = re.compile(r"^// (\w+): ([\d.e +*()/]+)(?:, ([\w ]+) as bf16)?$", re.MULTILINE)
 
 
-def bound(case: TableCase, chip: str, chip_file: str = "") -> RunBound:
+def bound(case: TableCase, chip: str, chip_file: str = "") -> Roofline:
     module = parse_module(Source(case.text, case.name))
-    return bound_run(Program("", module).cost, find_chip(chip, chip_file))
+    return measure_roofline(Program("", module).cost, find_chip(chip, chip_file))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -35,7 +35,7 @@ def test_arithmetic_takes_what_the_case_derives(case: TableCase) -> None:
         one = bound(case, chip)
         expected = eval(seconds)  # noqa: S307
         assert one.compute_seconds == pytest.approx(expected, rel=1e-3), chip
-        assert " ".join(one.priced_as_bf16) == as_bf16, chip
+        assert " ".join(one.assumed_bf16) == as_bf16, chip
 
 
 def test_calls_take_as_long_as_the_type_they_compute_in(tmp_path: Path) -> None:

@@ -28,17 +28,17 @@ def load_program(folder: str) -> Program:
 
 def unknowns(cost: CostReport) -> tuple[int, int, bool, bool]:
     return (
-        cost.unknown_custom_call_count_per_run,
-        cost.unknown_traffic_count_per_run,
+        cost.unknown_custom_call_count_per_step,
+        cost.unknown_traffic_count_per_step,
         cost.is_total_lower_bound,
-        cost.is_memory_lower_bound,
+        cost.is_traffic_lower_bound,
     )
 
 
 def test_every_call_costs_what_it_stands_for() -> None:
     rows = load_program(V6E).custom_calls
-    assert {row.operand_shapes[0]: row.memory_bytes_per_run for row in rows} == V6E_CALLS
-    assert {(row.known, row.memory_known, row.flops_per_run) for row in rows} == {
+    assert {row.operand_shapes[0]: row.traffic_bytes_per_step for row in rows} == V6E_CALLS
+    assert {(row.known, row.traffic_known, row.flops_per_step) for row in rows} == {
         ("computation", "computation", 0)
     }
 
@@ -47,8 +47,8 @@ def test_the_program_adds_them_up() -> None:
     """Beside them a copy reads 1 MiB, a fusion 256 KiB and writes 256 KiB; tanh and a copy."""
     cost = load_program(V6E).cost
     beside = (1024 + (256 + 256) + (128 + 128) + (256 + 256)) * KIB
-    assert cost.memory_bytes_per_run == sum(V6E_CALLS.values()) + beside
-    assert cost.total_flops_per_run == 2 * 128 * 512 * 512
+    assert cost.traffic_bytes_per_step == sum(V6E_CALLS.values()) + beside
+    assert cost.total_flops_per_step == 2 * 128 * 512 * 512
     assert unknowns(cost) == (0, 0, False, False)
 
 
@@ -56,12 +56,12 @@ def test_a_training_step() -> None:
     program = load_program(TPU7X)
     totals = program.custom_call_totals
     assert (totals.call_count, totals.distinct_count, totals.moving_count) == (10, 10, 10)
-    assert totals.memory_bytes_per_run == TPU7X_BYTES
-    assert (totals.flops_per_run, totals.flops_share, totals.computing_count) == (0, 0, 0)
+    assert totals.traffic_bytes_per_step == TPU7X_BYTES
+    assert (totals.flops_per_step, totals.flops_share, totals.computing_count) == (0, 0, 0)
     assert unknowns(program.cost) == (0, 0, False, False)
 
 
 @pytest.mark.parametrize("folder", [V6E, TPU7X])
 def test_nothing_is_said_to_be_unknown(folder: str) -> None:
-    codes = {one.code for one in load_program(folder).findings}
+    codes = {one.id for one in load_program(folder).findings}
     assert codes.isdisjoint({"unknown-cost", "unknown-custom-call"})

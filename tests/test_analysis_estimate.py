@@ -18,7 +18,7 @@ from hlotool.analysis.memory.estimate import (
     estimate_size,
     find_accuracy,
 )
-from hlotool.analysis.memory.report import analyze_memory, find_memory, measure_headroom
+from hlotool.analysis.memory.report import analyze_memory, find_memory, measure_fit
 from hlotool.errors import InputError
 from hlotool.hlo import TupleShape
 from hlotool.hlo.buffers import Allocation
@@ -163,7 +163,7 @@ def test_a_donated_parameter_is_taken_over() -> None:
     )
     assert shared(text) == ["a+b+p"]
     (one,) = allocations(text)
-    assert (one.allocation_class, one.is_donated, one.size_bytes) == ("parameter", True, 32)
+    assert (one.allocation_type, one.is_donated, one.size_bytes) == ("parameter", True, 32)
 
 
 FUSED = """keeps {
@@ -379,12 +379,12 @@ def test_on_tpu_nothing_is_estimated_without_layouts() -> None:
     ("limit_bytes", "fits"),
     [(1 << 20, True), (1 << 15, None), ((1 << 15) - 1, None), (1 << 10, False)],
 )
-def test_headroom_of_an_estimate(limit_bytes: int, fits: bool | None) -> None:
+def test_fit_of_an_estimate(limit_bytes: int, fits: bool | None) -> None:
     text = module("""
         p = f32[4096]{0} parameter(0)
         ROOT a = f32[4096]{0} negate(p), backend_config={"fusion_backend_config":{}}
     """)
-    found = measure_headroom(analyze_memory(parse_module(Source(text)), None), limit_bytes)
+    found = measure_fit(analyze_memory(parse_module(Source(text)), None), limit_bytes)
     assert (found.allocated_bytes, found.fits) == (1 << 15, fits)
-    assert found.headroom_bytes == limit_bytes - (1 << 15)
+    assert found.free_bytes == limit_bytes - (1 << 15)
     assert found.is_estimate

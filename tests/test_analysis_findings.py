@@ -49,7 +49,7 @@ def find(text: str, assignment: str = "") -> tuple[Finding, ...]:
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:
-    return [one.code for one in findings]
+    return [one.id for one in findings]
 
 
 def scheduled(*lines: str, header: str = "", before: str = "") -> str:
@@ -67,10 +67,10 @@ def test_findings_of_dumps_are_sentences(case: Case) -> None:
     ]
     assert ranks == sorted(ranks, reverse=True)
     assert all(
-        one.advice in {ADVICE[one.code], SYNCHRONOUS_ADVICE, MARKED_ADVICE} for one in findings
+        one.advice in {ADVICE[one.id], SYNCHRONOUS_ADVICE, MARKED_ADVICE} for one in findings
     )
     for one in findings:
-        assert one.code in FINDINGS.field("code").values
+        assert one.id in FINDINGS.field("id").values
         assert one.instruction is None or one.instruction in names
         assert one.message.endswith(".")
         assert one.message.count(". ") == 0 or ": " in one.message
@@ -90,11 +90,11 @@ ADD = scheduled(
 
 
 def test_missed_fusion() -> None:
-    (found,) = (one for one in find(ADD) if one.code == "missed-fusion")
+    (found,) = (one for one in find(ADD) if one.id == "missed-fusion")
     assert found == Finding(
         bytes=8 * MIB,
         severity="warning",
-        code="missed-fusion",
+        id="missed-fusion",
         message="a (add) runs outside any fusion, for 100 % of all memory traffic.",
         instruction="a",
         source="m.py:7",
@@ -118,7 +118,7 @@ def test_large_copies_fused_or_not() -> None:
         "ROOT t = (f32[1024,1024]{0,1}, f32[1024,1024]{0,1}, f32[1024,1024]{0,1}) tuple(a, b, c)",
         before=body,
     )
-    found = [one.message for one in find(text) if one.code == "large-copy"]
+    found = [one.message for one in find(text) if one.id == "large-copy"]
     assert found == [
         "a and 1 like it (copy) only move data, 67 % of all memory traffic.",
         "c (fusion) only moves data, 33 % of all memory traffic.",
@@ -147,7 +147,7 @@ def test_unknown_trip_count() -> None:
         before=LOOP,
     )
     (found,) = find(text)
-    assert (found.code, found.severity, found.instruction) == ("unknown-trip-count", "info", "w")
+    assert (found.id, found.severity, found.instruction) == ("unknown-trip-count", "info", "w")
     known = text.replace("body=body", 'body=body, backend_config={"known_trip_count":{"n":"4"}}')
     assert find(known) == ()
 
@@ -165,7 +165,7 @@ def test_contradicted_trip_count() -> None:
         ),
     )
     (found,) = find(text)
-    assert (found.code, found.severity, found.instruction, found.bytes) == (
+    assert (found.id, found.severity, found.instruction, found.bytes) == (
         "contradicted-trip-count",
         "info",
         "w",
@@ -179,14 +179,14 @@ def test_contradicted_trip_count() -> None:
     (loop,) = program.summarize().loops
     assert (loop.trip_count, loop.trip_count_source) == (7, "backend_config")
     assert loop.contradicting_trip_count == 4
-    assert program.cost.flops_per_run == 7 * (8 + 1 + 1)  # add, counter, comparison
+    assert program.cost.flops_per_step == 7 * (8 + 1 + 1)  # add, counter, comparison
     assert find(text.replace('"n":"7"', '"n":"4"')) == ()
 
 
 def test_an_unknown_cost() -> None:
     lines = "p = f32[8,8] parameter(0)", "a = f32[8,8] dot(p, p), lhs_contracting_dims={5}"
     (found,) = find(scheduled(*lines, "ROOT b = f32[8,8] sing(a)"))
-    assert (found.code, found.severity, found.instruction) == ("unknown-cost", "info", "a")
+    assert (found.id, found.severity, found.instruction) == ("unknown-cost", "info", "a")
     assert found.message == (
         "The cost of a (dot) and 1 more is not known, and totals are lower bounds: "
         "f32[8,8] has no such dimension (line 5)."
@@ -210,7 +210,7 @@ def test_an_unknown_custom_call_in_a_fusion_in_a_fusion() -> None:
     outer = "h {\n p = f32[8] parameter(0)\n ROOT i = f32[8] fusion(p), kind=kLoop, calls=g\n}\n"
     lines = "p = f32[8] parameter(0)", "ROOT f = f32[8] fusion(p), kind=kLoop, calls=h"
     (found,) = find(scheduled(*lines, before=inner + outer))
-    assert (found.code, found.instruction) == ("unknown-custom-call", "c")
+    assert (found.id, found.instruction) == ("unknown-custom-call", "c")
     assert found.message.startswith("1 custom call (z) may compute anything")
 
 
@@ -224,7 +224,7 @@ def test_donation() -> None:
         "ROOT t = (f32[1024,1024], f32[1024,512]) tuple(d, n)",
     )
     (none,) = find(scheduled(*lines))
-    assert (none.code, none.severity, none.bytes) == ("donation-missed", "info", 6 * MIB)
+    assert (none.id, none.severity, none.bytes) == ("donation-missed", "info", 6 * MIB)
     assert (none.parameter, none.count) == ("state.w", 2)
     assert none.message == (
         "2 parameters, the largest state.w, are not donated, although results have their shapes: "
@@ -248,7 +248,7 @@ def test_a_donated_parameter_that_is_copied() -> None:
         "ROOT t = (f32[1024,1024]) tuple(u)",
         header=", input_output_alias={ {0}: (0, {}, may-alias) }",
     )
-    (found,) = (one for one in find(text) if one.code == "donation-copied")
+    (found,) = (one for one in find(text) if one.id == "donation-copied")
     assert found.message == "state.w is donated, but c copies it first."
     assert (found.instruction, found.bytes) == ("c", 4 * MIB)
     assert "large-copy" not in codes(find(text))
@@ -270,7 +270,7 @@ def test_of_equal_copies_only_others_are_named_again() -> None:
         "ROOT t = (f32[1024,1024], f32[1024,1024]) tuple(u, d)",
         header=", input_output_alias={ {0}: (0, {}, may-alias) }",
     )
-    named = {one.code: (one.instruction, one.bytes) for one in find(text)}
+    named = {one.id: (one.instruction, one.bytes) for one in find(text)}
     assert named["donation-copied"] == ("c", 4 * MIB)
     assert named["large-copy"] == ("d", 8 * MIB)
 
@@ -303,13 +303,13 @@ def collective(dtype: str, kind: str, matrix: str = "bf16", between: str = "") -
 
 def test_exposed_collective() -> None:
     found = find(collective("bf16", "all-reduce"))
-    exposed = [one for one in found if one.code == "exposed-collective"]
+    exposed = [one for one in found if one.id == "exposed-collective"]
     assert [(one.message, one.bytes) for one in exposed] == [
         ("Nothing is computed while s (all-reduce) sends: 100 % of all bytes sent.", 2 * MIB)
     ]
     little = "k = bf16[2] constant({1, 2})\n  j = bf16[2] negate(k)"
     found = find(collective("bf16", "all-reduce", between=little))
-    (message,) = [one.message for one in found if one.code == "exposed-collective"]
+    (message,) = [one.message for one in found if one.id == "exposed-collective"]
     assert message == (
         "Too little is computed while s (all-reduce) sends: 100 % of it is exposed, 100 % of all "
         "bytes sent."
@@ -319,7 +319,7 @@ def test_exposed_collective() -> None:
     assert "exposed-collective" not in codes(find(collective("bf16", "all-reduce", between=work)))
     quarter = work.replace("8192", "2048")  # writes 8 MiB
     found = find(collective("bf16", "all-reduce", between=quarter))
-    (part,) = [one for one in found if one.code == "exposed-collective"]
+    (part,) = [one for one in found if one.id == "exposed-collective"]
     transfer, hidden = 2 * MIB / 450e9 + 5e-6, (8 * MIB + 4) / 3352e9
     assert part.bytes == pytest.approx(2 * MIB * (1 - hidden / transfer), abs=1)
     assert part.weighted_bytes == pytest.approx((transfer - hidden) * 3352e9, abs=1)
@@ -328,7 +328,7 @@ def test_exposed_collective() -> None:
 
 def test_a_synchronous_collective_is_told_apart() -> None:
     text = collective("bf16", "all-reduce").replace("-start", "").replace("all-reduce-done", "copy")
-    (found,) = [one for one in find(text) if one.code == "exposed-collective"]
+    (found,) = [one for one in find(text) if one.id == "exposed-collective"]
     assert found.message == (
         "s (all-reduce) runs synchronously, not as a start and a done: 100 % of all bytes sent."
     )
@@ -340,7 +340,7 @@ def test_a_pair_marked_synchronous_is_told_apart() -> None:
     text = collective("bf16", "all-reduce")
     start = next(line for line in text.splitlines() if "all-reduce-start" in line)
     marked = text.replace(start, f"{start}, backend_config={config}")
-    (found,) = [one for one in find(marked) if one.code == "exposed-collective"]
+    (found,) = [one for one in find(marked) if one.id == "exposed-collective"]
     assert found.message == (
         "s (all-reduce) runs synchronously, marked is_sync, as where nothing is scheduled between "
         "start and done: 100 % of all bytes sent."
@@ -361,9 +361,9 @@ def test_traffic_and_transfers_are_ranked_on_one_scale() -> None:
     plain, timed = (Program("", module, assumptions=one) for one in (Assumptions(), named))
     for program in (plain, timed):
         first, second = program.findings[:2]
-        assert (first.code, first.bytes) == ("exposed-collective", 16 * MIB)
+        assert (first.id, first.bytes) == ("exposed-collective", 16 * MIB)
         assert first.weighted_bytes == pytest.approx((16 * MIB / 450e9 + 5e-6) * 3352e9, abs=1)
-        assert (second.code, second.bytes, second.weighted_bytes) == (
+        assert (second.id, second.bytes, second.weighted_bytes) == (
             "large-copy",
             32 * MIB,
             32 * MIB,
@@ -384,7 +384,7 @@ def test_the_f32_of_a_collective_of_several_types_counts() -> None:
         "ROOT t = ((bf16[1024,1024], f32[1024,1024]), bf16[64,64]) tuple(g, n)",
         header=", replica_count=2",
     )
-    (found,) = [one for one in find(text) if one.code == "f32-collective"]
+    (found,) = [one for one in find(text) if one.id == "f32-collective"]
     assert (found.bytes, found.severity) == (2 * MIB, "warning")
     assert found.message == (
         "g (all-gather) sends f32 beside bf16 in a program that computes in 16 bits."
@@ -401,7 +401,7 @@ def test_with_a_chip_exposed_collectives_are_chosen_by_time() -> None:
     module = parse_module(Source(collective("bf16", "all-reduce", between=work)))
     slow, fast = (Assumptions(machine=find_machine("h100", speed)) for speed in (45e9, 450e9))
     findings = Program("", module, assumptions=slow).findings
-    (found,) = [one for one in findings if one.code == "exposed-collective"]
+    (found,) = [one for one in findings if one.id == "exposed-collective"]
     transfer = 2 * MIB / 45e9 + 5e-6
     assert found.estimated_seconds == pytest.approx(transfer - 4 * MIB / 3352e9, rel=1e-9)
     share = 1 - 4 * MIB / 3352e9 / transfer
@@ -438,7 +438,7 @@ def test_layers_that_differ_in_scope_alone_are_one_finding() -> None:
         header=", num_partitions=2",
         before=COLLECTIVE.format("bf16"),
     )
-    (found,) = (one for one in find(text) if one.code == "exposed-collective")
+    (found,) = (one for one in find(text) if one.id == "exposed-collective")
     assert found.bytes == 100 * 64 * 1024 * 2
     assert found.count == 100
     assert found.source == "model.py:7"
@@ -458,7 +458,7 @@ def test_layers_that_differ_in_scope_alone_are_one_finding() -> None:
     ],
 )
 def test_f32_collective(dtype: str, kind: str, matrix: str, severity: str | None) -> None:
-    found = [one for one in find(collective(dtype, kind, matrix)) if one.code == "f32-collective"]
+    found = [one for one in find(collective(dtype, kind, matrix)) if one.id == "f32-collective"]
     assert [one.severity for one in found] == ([severity] if severity else [])
 
 
@@ -483,7 +483,7 @@ allocation 1: size 51200000, output shape is |f32[100000,1]|, maybe-live-out:
 
 
 def test_padding() -> None:
-    (found,) = (one for one in find(PADDED, ASSIGNMENT) if one.code == "padding")
+    (found,) = (one for one in find(PADDED, ASSIGNMENT) if one.id == "padding")
     assert found.message == "99 % of what space 0 (hbm) holds at its peak is tile padding."
     assert found.bytes == 2 * (51200000 - 400000)
     assert found.severity == "warning"
@@ -506,7 +506,7 @@ def test_fragmentation() -> None:
         "ROOT n = f32[8]{0} negate(m)",
     )
     (found,) = find(text, GAPS)
-    assert (found.code, found.bytes) == ("fragmentation", 9000000 - 32)
+    assert (found.id, found.bytes) == ("fragmentation", 9000000 - 32)
     assert found.message == (
         "100 % of space 0 is reserved for temporaries that never need it all at once."
     )

@@ -43,7 +43,7 @@ ENTRY main {
 
 def test_each_shape_has_its_row() -> None:
     program = load(TESTDATA / "dumps/gpu_h100/library_calls").program
-    found = [(row.operand_shapes, row.flops_per_run) for row in program.custom_calls]
+    found = [(row.operand_shapes, row.flops_per_step) for row in program.custom_calls]
     assert sorted(found) == sorted(LIBRARY_CALLS)
 
 
@@ -57,7 +57,7 @@ def test_on_a_chip_calls_take_the_longer_of_flops_and_memory() -> None:
     assert GEMM / chip.flops_per_second < moved / chip.hbm_bytes_per_second
     assert product.estimated_seconds == pytest.approx(moved / chip.hbm_bytes_per_second, rel=0.01)
     (convolution,) = (row for row in rows if row.operand_shapes == LIBRARY_CALLS[3][0])
-    assert convolution.flops_per_run == CONVOLUTION
+    assert convolution.flops_per_step == CONVOLUTION
     totals = add_up_calls(rows, program.cost)
     assert totals.estimated_seconds == sum(row.estimated_seconds or 0 for row in rows)
     assert not totals.is_time_lower_bound
@@ -70,11 +70,11 @@ def test_together() -> None:
     program = load(TESTDATA / "dumps/gpu_h100/library_calls").program
     totals = program.custom_call_totals
     assert (totals.call_count, totals.distinct_count, totals.computing_count) == (4, 4, 4)
-    assert totals.flops_per_run == 3 * GEMM + CONVOLUTION
+    assert totals.flops_per_step == 3 * GEMM + CONVOLUTION
     assert totals.flops_share == pytest.approx(1, abs=1e-4)
     assert (totals.unknown_flops_count, totals.unknown_traffic_count) == (0, 0)
     assert not totals.is_flops_lower_bound
-    assert not totals.is_memory_lower_bound
+    assert not totals.is_traffic_lower_bound
 
 
 def test_calls_on_equal_shapes_share_a_row_and_branches_no_flops() -> None:
@@ -82,5 +82,5 @@ def test_calls_on_equal_shapes_share_a_row_and_branches_no_flops() -> None:
     program = Program("branches", parse_module(Source(BRANCHES)))
     (row,) = program.custom_calls
     totals = program.custom_call_totals
-    assert (row.count, row.is_conditional, totals.flops_per_run) == (2, True, 2 * 21)
+    assert (row.count, row.is_conditional, totals.flops_per_step) == (2, True, 2 * 21)
     assert (totals.flops_share, totals.is_upper_bound) == (1, True)

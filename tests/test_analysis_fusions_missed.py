@@ -44,7 +44,7 @@ NOT_MISSED = {
 def test_missed(line: str) -> None:
     (row,) = find(one_line(line))
     assert row.opcode in line
-    assert row.bytes_accessed == row.bytes_accessed_per_run
+    assert row.bytes_accessed == row.bytes_accessed_per_step
     assert row.bytes_accessed >= MIB
 
 
@@ -77,7 +77,7 @@ ENTRY e {
   ROOT w = (s32[], f32[2048]) while(t), condition=cond, body=body
 }"""
     (row,) = find(text)
-    assert (row.name, row.executions, row.bytes_accessed_per_run) == ("y", 100, 100 * 16384)
+    assert (row.name, row.executions, row.bytes_accessed_per_step) == ("y", 100, 100 * 16384)
     assert find(text, 2 * MIB) == ()
     assert len(find(text, 0)) == 3
 

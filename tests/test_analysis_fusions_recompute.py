@@ -102,7 +102,7 @@ DIFFERENT = {
 def test_the_same_value(text: str) -> None:
     (row,) = find(text)
     assert (row.count, row.members, row.computation) == (2, ("c", "d"), "main")
-    assert row.repeated_per_run == row.flops + row.transcendentals > 0
+    assert row.repeated_per_step == row.flops + row.transcendentals > 0
 
 
 @pytest.mark.parametrize("text", DIFFERENT.values(), ids=DIFFERENT)
@@ -113,7 +113,7 @@ def test_different_values(text: str) -> None:
 def test_an_operation_on_its_own_counts_too() -> None:
     (row,) = find(two(between="k = f32[64,64] exponential(a)"))
     assert (row.count, row.members) == (3, ("c", "k", "d"))
-    assert row.repeated_per_run == 2 * 64 * 64
+    assert row.repeated_per_step == 2 * 64 * 64
 
 
 def test_small_ones_are_left_out() -> None:

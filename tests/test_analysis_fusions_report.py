@@ -55,7 +55,7 @@ def test_rows_by_place_are_the_same_fusions_and_each_of_one_place(case: Case) ->
     rows = program.find_fusions(tells_places=True).rows
     members = [member for row in program.fusions.rows for member in row.members]
     assert sorted(member for row in rows for member in row.members) == sorted(members)
-    for figure in ("count", "known_memory_bytes_per_run", "known_flops_per_run"):
+    for figure in ("count", "known_traffic_bytes_per_step", "known_flops_per_step"):
         whole = sum(getattr(row, figure) for row in program.fusions.rows)
         assert sum(getattr(row, figure) for row in rows) == whole
     alone = {row.members[0]: row.scope for row in program.fusions.rows if row.count == 1}
@@ -82,8 +82,8 @@ def test_fusions_are_a_part_of_the_module(case: Case) -> None:
     whole = analyze_cost(case.module, costs)
     if whole.is_upper_bound:
         pytest.skip("the module counts the largest branch, the rows every branch")
-    assert report.totals.flops_per_run <= whole.flops_per_run
-    assert report.totals.bytes_accessed_per_run <= whole.bytes_accessed_per_run
+    assert report.totals.flops_per_step <= whole.flops_per_step
+    assert report.totals.bytes_accessed_per_step <= whole.bytes_accessed_per_step
 
 
 @for_each(DUMPS)
@@ -100,7 +100,7 @@ def test_a_body_adds_up_to_its_fusion(case: Case) -> None:
     _, costs, report = measured(case)
     for row in report.rows:
         body = expand_fusion(row.name, case.module, costs)
-        assert sum(one.saved_bytes for one in body) == row.saved_bytes
+        assert sum(one.on_chip_bytes for one in body) == row.on_chip_bytes
         special = row.kind == "kCustom" and {"gather", "scatter"} & {one.opcode for one in body}
         if not special:  # of those XLA counts the gather or scatter alone
             assert sum(one.flops for one in body) == row.flops
@@ -139,26 +139,26 @@ ENTRY %main (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
         instruction_count=8,
         operand_bytes=8 * 2048 + 4 + 2048,
         result_bytes=2048,
-        memory_bytes=2048 + 4 + 2048 + 2048,
-        memory_bytes_by_space=((0, 6148),),
+        traffic_bytes=2048 + 4 + 2048 + 2048,
+        traffic_bytes_by_space=((0, 6148),),
         space_names=("space 0",),  # nothing tells the backend
         bytes_accessed=2048 + 4 + 2048 + 2048,
-        saved_bytes=2048 + 2048,  # the slice and the exponential; the bitcast is no copy
+        on_chip_bytes=2048 + 2048,  # the slice and the exponential; the bitcast is no copy
         flops=512,
         product_types=(),
         product_flops=(),
         transcendentals=512,
-        flops_per_byte=512 / 6148,
+        arithmetic_intensity=512 / 6148,
         executions=1,
         known_executions=1,
-        memory_bytes_per_run=6148,
-        known_memory_bytes_per_run=6148,
-        bytes_accessed_per_run=6148,
-        known_bytes_accessed_per_run=6148,
-        flops_per_run=512,
-        known_flops_per_run=512,
-        saved_bytes_per_run=4096,
-        known_saved_bytes_per_run=4096,
+        traffic_bytes_per_step=6148,
+        known_traffic_bytes_per_step=6148,
+        bytes_accessed_per_step=6148,
+        known_bytes_accessed_per_step=6148,
+        flops_per_step=512,
+        known_flops_per_step=512,
+        on_chip_bytes_per_step=4096,
+        known_on_chip_bytes_per_step=4096,
         flags=(),
         scope="mlp",
         op_name="jit(f)/mlp/add",
@@ -201,11 +201,11 @@ def test_flops_leave_out_a_call_in_the_body(target: str, config: str, is_lower: 
     text = CALL.replace("TARGET", target).replace("CONFIG", config)
     report = find(text)
     (row,) = report.rows
-    assert (row.flops, row.flops_per_run, report.totals.flops_per_run) == (MIB, MIB, MIB)
+    assert (row.flops, row.flops_per_step, report.totals.flops_per_step) == (MIB, MIB, MIB)
     assert (row.is_flops_lower_bound, row.is_lower_bound) == (is_lower, False)
     assert report.totals.is_flops_lower_bound is is_lower
     assert not report.totals.is_lower_bound
-    names = "flops_per_run", "memory_bytes_per_run"
+    names = "flops_per_step", "traffic_bytes_per_step"
     flops, memory = sum_fields(FUSION_ROWS, report.rows, [*map(FUSION_ROWS.field, names)])
     assert (flops.is_lower_bound, flops.value) == (is_lower, MIB)
     assert not memory.is_lower_bound
@@ -217,7 +217,7 @@ def test_a_fusion_without_a_body_has_a_row() -> None:
     report = find(text)
     (row,) = report.rows
     assert (row.name, row.root_opcode, row.fused_computation) == ("r", None, None)
-    assert (row.flops, row.memory_bytes, row.instruction_count) == (0, 0, None)
+    assert (row.flops, row.traffic_bytes, row.instruction_count) == (0, 0, None)
     assert row.is_lower_bound
     assert row.is_flops_lower_bound
     assert (report.totals.fusion_count, report.totals.is_lower_bound) == (1, True)
@@ -248,7 +248,7 @@ ENTRY e {
 def test_steps_of_an_asynchronous_fusion_save_nothing() -> None:
     """The sum is written; what start and update return are no arrays of their own."""
     (row,) = find(NESTED).rows
-    assert (row.saved_bytes, row.memory_bytes) == (0, 32)
+    assert (row.on_chip_bytes, row.traffic_bytes) == (0, 32)
 
 
 LAYERS = """HloModule m
@@ -376,8 +376,8 @@ ENTRY e {
 }"""
     report = find(text)
     (row,) = report.rows
-    assert (row.count, row.executions, row.flops_per_run) == (2, None, None)
-    assert (row.known_executions, row.known_flops_per_run) == (2, 2)
+    assert (row.count, row.executions, row.flops_per_step) == (2, None, None)
+    assert (row.known_executions, row.known_flops_per_step) == (2, 2)
     assert report.totals.is_lower_bound
     assert not report.totals.is_upper_bound
 
@@ -414,7 +414,7 @@ def test_estimates_are_the_longer_of_two_times() -> None:
     assert {row.bound for row in estimated} == {"compute", "memory"}
     compute = next(row for row in estimated if row.bound == "compute")
     assert compute.estimated_seconds == pytest.approx(
-        (compute.flops_per_run or 0) / chip.flops_per_second
+        (compute.flops_per_step or 0) / chip.flops_per_second
     )
     names = set(FusionRow.__struct_fields__) - {"bound", "estimated_seconds"}
     for before, after in zip(measured(case)[2].rows, estimated, strict=True):

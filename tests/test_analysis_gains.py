@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hlotool.analysis.memory.intervals import (
     Curve,
-    OccupiedBlock,
+    LiveBlock,
     add_curves,
     add_up_groups,
     join_blocks,
@@ -19,7 +19,7 @@ from hlotool.hlo.buffers import Allocation
 LAST = 16
 BLOCKS = st.lists(
     st.builds(
-        lambda low, size, start, span: OccupiedBlock(low, low + size, start, start + span),
+        lambda low, size, start, span: LiveBlock(low, low + size, start, start + span),
         st.integers(0, 10),
         st.integers(0, 6),
         st.integers(0, 9),
@@ -29,16 +29,16 @@ BLOCKS = st.lists(
 )
 
 
-def block(size: int, start: int, end: int, low: int = 0) -> OccupiedBlock:
-    return OccupiedBlock(low, low + size, start, end)
+def block(size: int, start: int, end: int, low: int = 0) -> LiveBlock:
+    return LiveBlock(low, low + size, start, end)
 
 
-def occupancy(blocks: list[OccupiedBlock]) -> Curve:
+def occupancy(blocks: list[LiveBlock]) -> Curve:
     """Return the bytes in use at every position."""
     return add_up_groups(blocks, join_blocks(blocks))
 
 
-def join_all(blocks: list[OccupiedBlock]) -> list[list[int]]:
+def join_all(blocks: list[LiveBlock]) -> list[list[int]]:
     """Return the groups, and each block that shares nothing as one of its own."""
     groups = join_blocks(blocks)
     shared = {number for group in groups for number in group}
@@ -46,13 +46,13 @@ def join_all(blocks: list[OccupiedBlock]) -> list[list[int]]:
     return sorted([*groups, *([number] for number in alone if number not in shared)])
 
 
-def tenures_of(blocks: list[OccupiedBlock]) -> list[Tenure]:
+def tenures_of(blocks: list[LiveBlock]) -> list[Tenure]:
     memory = Allocation(0, 100)
     parts = join_all(blocks)
     return [Tenure(memory, [], [blocks[one] for one in part]) for part in parts]
 
 
-def alone(*blocks: OccupiedBlock) -> list[Tenure]:
+def alone(*blocks: LiveBlock) -> list[Tenure]:
     """Give each block memory of its own."""
     return [Tenure(Allocation(number, 100), [], [one]) for number, one in enumerate(blocks)]
 
@@ -61,12 +61,12 @@ def peak_of(tenures: list[Tenure]) -> SpacePeak:
     return SpacePeak(add_curves([one.curve() for one in tenures]))
 
 
-def are_met(one: OccupiedBlock, other: OccupiedBlock) -> bool:
+def are_met(one: LiveBlock, other: LiveBlock) -> bool:
     shared = max(one.low, other.low) < min(one.high, other.high)
     return shared and max(one.start, other.start) <= min(one.end, other.end)
 
 
-def join_slowly(blocks: list[OccupiedBlock]) -> list[list[int]]:
+def join_slowly(blocks: list[LiveBlock]) -> list[list[int]]:
     """Join what meets until nothing changes."""
     parts = [[number] for number, one in enumerate(blocks) if one.high > one.low]
     while True:
@@ -86,19 +86,19 @@ def join_slowly(blocks: list[OccupiedBlock]) -> list[list[int]]:
 
 
 @given(BLOCKS)
-def test_tenures_are_what_meets_in_bytes_and_time(blocks: list[OccupiedBlock]) -> None:
+def test_tenures_are_what_meets_in_bytes_and_time(blocks: list[LiveBlock]) -> None:
     assert join_all(blocks) == join_slowly(blocks)
 
 
 @given(BLOCKS)
-def test_tenures_add_up_to_what_is_in_use(blocks: list[OccupiedBlock]) -> None:
+def test_tenures_add_up_to_what_is_in_use(blocks: list[LiveBlock]) -> None:
     assert add_curves([one.curve() for one in tenures_of(blocks)]) == add_curves(
         [occupancy(blocks)]
     )
 
 
 @given(BLOCKS, st.sets(st.integers(0, 11)))
-def test_gain_is_the_difference_of_two_peaks(blocks: list[OccupiedBlock], taken: set[int]) -> None:
+def test_gain_is_the_difference_of_two_peaks(blocks: list[LiveBlock], taken: set[int]) -> None:
     tenures = tenures_of(blocks)
     gone = [one for number, one in enumerate(tenures) if number in taken]
     left = {block for one in tenures if one not in gone for block in one.blocks}
@@ -107,31 +107,31 @@ def test_gain_is_the_difference_of_two_peaks(blocks: list[OccupiedBlock], taken:
         live = [one for one in left if one.start <= position <= one.end]
         counts[position] = len({byte for one in live for byte in range(one.low, one.high)})
     peak = peak_of(tenures)
-    assert peak.peak_bytes - peak.gain(gone) == max(counts)
+    assert peak.peak_bytes - peak.saving(gone) == max(counts)
 
 
 def test_gain_stops_at_the_next_peak() -> None:
     large, late = alone(block(100, 0, 4), block(70, 6, 9))
     peak = peak_of([large, late])
-    assert (peak.gain([large]), peak.gain([late]), peak.gain([large, late])) == (30, 0, 100)
+    assert (peak.saving([large]), peak.saving([late]), peak.saving([large, late])) == (30, 0, 100)
 
 
 def test_what_is_not_alive_at_every_peak_gains_nothing_alone() -> None:
     early, late, long = alone(block(40, 0, 2), block(40, 5, 6), block(60, 0, 9))
     peak = peak_of([early, late, long])
-    assert [peak.gain([one]) for one in (early, late, long)] == [0, 0, 60]
-    assert peak.gain([early, late]) == 40
+    assert [peak.saving([one]) for one in (early, late, long)] == [0, 0, 60]
+    assert peak.saving([early, late]) == 40
 
 
 def test_gains_are_not_added_up() -> None:
     one, other, rest = alone(block(50, 0, 4), block(50, 0, 4), block(60, 6, 7))
     peak = peak_of([one, other, rest])
-    assert (peak.gain([one]), peak.gain([other]), peak.gain([one, other])) == (40, 40, 40)
+    assert (peak.saving([one]), peak.saving([other]), peak.saving([one, other])) == (40, 40, 40)
 
 
 def test_naming_a_tenure_twice_takes_it_once() -> None:
     one, rest = alone(block(10, 0, 4), block(20, 0, 4))
-    assert peak_of([one, rest]).gain([one, one]) == 10
+    assert peak_of([one, rest]).saving([one, one]) == 10
 
 
 def test_bytes_are_handed_on_at_a_shared_position_only() -> None:
@@ -146,4 +146,4 @@ def test_a_long_value_under_a_short_one_keeps_its_bytes() -> None:
 
 @pytest.mark.parametrize("tenures", [[], alone(block(0, 0, 5))])
 def test_nothing_gains_nothing(tenures: list[Tenure]) -> None:
-    assert SpacePeak(Curve()).gain(tenures) == 0
+    assert SpacePeak(Curve()).saving(tenures) == 0

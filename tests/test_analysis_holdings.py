@@ -7,7 +7,7 @@ from each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.dataflow.lifetimes import Lifetimes, add_lifetimes
+from hlotool.analysis.dataflow.live_ranges import LiveRanges, add_live_ranges
 from hlotool.analysis.memory.memory_map import MOST_ALIASES, MemoryMap, list_holdings
 from hlotool.hlo import ArrayShape
 from hlotool.hlo.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
@@ -27,12 +27,12 @@ def make_memory(blocks: list[tuple[int, int, int, int]]) -> MemoryMap:
     values = [
         BufferValue(
             *(number, f"v{number}", None, False, 0, size, low, ArrayShape("u8", (size,))),
-            live=LiveRange(born, min(born + more, LAST)),
+            live=LiveRange(live_from, min(live_from + more, LAST)),
         )
-        for number, (low, size, born, more) in enumerate(blocks)
+        for number, (low, size, live_from, more) in enumerate(blocks)
     ]
     assignment = BufferAssignment(Source(""), (Allocation(0, 16, values=values),))
-    return MemoryMap(assignment, Lifetimes("derived", ("i",) * LAST))
+    return MemoryMap(assignment, LiveRanges("derived", ("i",) * LAST))
 
 
 def owners(memory: MemoryMap, position: int) -> dict[int, BufferValue]:
@@ -46,13 +46,13 @@ def owners(memory: MemoryMap, position: int) -> dict[int, BufferValue]:
 
 
 @given(BLOCKS, st.integers(0, LAST))
-def test_each_byte_belongs_to_the_value_born_last(
+def test_each_byte_origin_the_value_born_last(
     blocks: list[tuple[int, int, int, int]], position: int
 ) -> None:
     memory = make_memory(blocks)
     expected = list(owners(memory, position).values())
     for holding in list_holdings(memory, position, 0):
-        assert holding.occupied_bytes == expected.count(holding.value) > 0
+        assert holding.live_bytes == expected.count(holding.value) > 0
         expected = [value for value in expected if value is not holding.value]
     assert not expected
 
@@ -75,20 +75,20 @@ def test_aliases_are_the_live_values_in_the_same_bytes(
 
 @for_each(find_dumps())
 def test_holdings_add_up_to_what_is_in_use(dump: Dump) -> None:
-    memory = MemoryMap(*add_lifetimes(dump.assignment, None))
-    assert memory.lifetimes is not None
+    memory = MemoryMap(*add_live_ranges(dump.assignment, None))
+    assert memory.live_ranges is not None
     for color in memory.colors():
         curve = memory.curve(color)
         assert curve is not None
-        positions = {curve.peak()[1], 0, memory.lifetimes.end, memory.lifetimes.end // 3}
+        positions = {curve.peak()[1], 0, memory.live_ranges.end, memory.live_ranges.end // 3}
         for position in positions:
             found = list_holdings(memory, position, color)
-            assert sum(one.occupied_bytes for one in found) == curve.at(position)
+            assert sum(one.live_bytes for one in found) == curve.at(position)
 
 
 def test_many_values_in_the_same_bytes_end_in_time() -> None:
     blocks = [(number % 7, 8, 0, LAST) for number in range(20_000)]
     memory = make_memory(blocks)
     found = list_holdings(memory, 1, 0)
-    assert sum(one.occupied_bytes for one in found) == 14
+    assert sum(one.live_bytes for one in found) == 14
     assert all(len(one.aliases) == MOST_ALIASES for one in found)

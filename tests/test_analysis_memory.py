@@ -62,7 +62,7 @@ def has_only_tables(dump: Dump) -> bool:
     return all(
         value.shape.is_tuple
         for allocation in dump.assignment.allocations
-        if allocation.color == 0 and allocation.allocation_class == "temp"
+        if allocation.color == 0 and allocation.allocation_type == "temp"
         for value in allocation.values
     )
 
@@ -73,7 +73,7 @@ def test_temp_peak_is_that_of_the_heap_simulator(dump: Dump) -> None:
     numbers = {
         one.number
         for one in dump.assignment.allocations
-        if one.allocation_class == "temp" and not one.color
+        if one.allocation_type == "temp" and not one.color
     }
     found = analyze(dump).figures.totals.temp_peak_bytes
     assert found is not None
@@ -121,10 +121,13 @@ def test_figures_fit_together(dump: Dump) -> None:
 
 
 @for_each([d for d in DUMPS if not d.path.is_file()])
-def test_lifetimes_derived_from_the_module_change_nothing(dump: Dump) -> None:
+def test_live_ranges_derived_from_the_module_change_nothing(dump: Dump) -> None:
     bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
     derived, printed = analyze_memory(dump.module, bare), analyze(dump)
-    assert (derived.figures.lifetimes, printed.figures.lifetimes) == ("derived", "live-range")
+    assert (derived.figures.live_ranges_from, printed.figures.live_ranges_from) == (
+        "derived",
+        "live-range",
+    )
     assert derived.figures.spaces == printed.figures.spaces
     assert derived.figures.peak == replace(
         printed.figures.peak, xla_position=None, xla_bytes=None, bytes_at_xla_position=None
@@ -178,7 +181,7 @@ def test_without_anything_that_tells_when() -> None:
     dump = DUMPS[0]
     bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
     report = analyze_memory(None, bare)
-    assert report.figures.lifetimes is None
+    assert report.figures.live_ranges_from is None
     assert report.figures.totals.allocated_bytes == analyze(dump).figures.totals.allocated_bytes
     assert (report.figures.peak.bytes, report.figures.peak.position) == (None, None)
     assert (report.figures.totals.peak_bytes, report.figures.totals.fragmentation_bytes) == (

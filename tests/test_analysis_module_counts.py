@@ -64,7 +64,7 @@ def test_loops_stand_behind_the_loop_around_them() -> None:
         ("inner", "outer", 1),
     ]
     assert [row.executions for row in loops] == [1, 3]
-    assert [row.carried_bytes for row in loops] == [8, 8]
+    assert [row.loop_state_bytes for row in loops] == [8, 8]
 
 
 def test_unknown_sizes_stay_unknown() -> None:

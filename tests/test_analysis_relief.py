@@ -15,17 +15,17 @@ from hlotool.analysis.memory.answer import DONATION
 from hlotool.analysis.memory.memory_map import Tenures
 from hlotool.analysis.memory.reduction_plan import (
     EASIEST_FIRST,
-    GAIN_CAVEAT,
     MOST_TOGETHER,
     PARTS,
+    SAVES_CAVEAT,
     Part,
     ReliefRow,
     Reserved,
-    add_gains,
+    add_savings,
     divide_memory,
     plan_relief,
 )
-from hlotool.analysis.memory.report import MemoryReport, measure_headroom
+from hlotool.analysis.memory.report import MemoryReport, measure_fit
 from hlotool.dump.find import resolve_inputs
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
@@ -54,17 +54,17 @@ def divide(folder: Path) -> dict[str, Part]:
 
 def relieve(folder: Path, limit_bytes: int) -> list[ReliefRow]:
     report = report_of(folder)
-    return plan_relief(report, load(folder).module, measure_headroom(report, limit_bytes))
+    return plan_relief(report, load(folder).module, measure_fit(report, limit_bytes))
 
 
 def sets_of(rows: list[ReliefRow]) -> dict[int, list[str]]:
-    return {row.set: [one.part for one in rows if one.set == row.set] for row in rows}
+    return {row.option: [one.what for one in rows if one.option == row.option] for row in rows}
 
 
 def test_parts_are_what_one_would_do_something_about() -> None:
     report, parts = report_of(SCANNED), divide(SCANNED)
     reserved = Reserved(report, parts.values())
-    gains = {title: reserved.gain([part]) for title, part in parts.items()}
+    gains = {title: reserved.saving([part]) for title, part in parts.items()}
     largest = sorted(gains, key=lambda title: (-gains[title], title))[:5]
     assert largest == [
         "saved activations of mlp",
@@ -91,11 +91,11 @@ def test_each_byte_in_use_is_in_one_part(folder: Path) -> None:
 def test_without_everything_only_the_gaps_are_left(folder: Path) -> None:
     report = report_of(folder)
     parts = divide(folder).values()
-    gain = Reserved(report, parts).gain(parts)
+    saving = Reserved(report, parts).saving(parts)
     totals = report.figures.totals
     assert totals.allocated_bytes is not None
     assert totals.reserved_peak_bytes is not None
-    assert totals.allocated_bytes - gain == totals.allocated_bytes - totals.reserved_peak_bytes
+    assert totals.allocated_bytes - saving == totals.allocated_bytes - totals.reserved_peak_bytes
 
 
 def test_what_fits_needs_no_relief() -> None:
@@ -106,10 +106,10 @@ def test_one_part_is_enough_where_it_gains_as_much_as_is_missing() -> None:
     allocated = report_of(SCANNED).figures.totals.allocated_bytes or 0
     rows = relieve(SCANNED, allocated - 200 * MIB)
     assert sets_of(rows) == {1: ["outputs beside state", "saved activations of mlp"]}
-    assert rows[1].gain_bytes >= 200 * MIB
-    assert rows[0].set_gain_bytes == rows[1].set_gain_bytes >= rows[1].gain_bytes
-    assert rows[0].headroom_bytes == rows[0].set_gain_bytes - 200 * MIB
-    assert [row.remedy for row in rows] == ["donate", "checkpoint, or offload"]
+    assert rows[1].saves_bytes >= 200 * MIB
+    assert rows[0].option_saves_bytes == rows[1].option_saves_bytes >= rows[1].saves_bytes
+    assert rows[0].free_bytes == rows[0].option_saves_bytes - 200 * MIB
+    assert [row.how for row in rows] == ["donate", "checkpoint, or offload"]
 
 
 def test_where_donation_is_enough_the_others_show_what_else_is() -> None:
@@ -126,69 +126,71 @@ def test_sets_are_as_small_as_can_be_and_the_easiest_remedy_comes_first(missing:
     allocated = report_of(SCANNED).figures.totals.allocated_bytes or 0
     rows = relieve(SCANNED, allocated - missing * MIB)
     sets = {
-        number: [row.kind for row in rows if row.set == number]
-        for number in {row.set for row in rows}
+        number: [row.kind for row in rows if row.option == number]
+        for number in {row.option for row in rows}
     }
     assert len({len(kinds) for kinds in sets.values()}) == 1
     places = [[EASIEST_FIRST.index(kind) for kind in kinds] for kinds in sets.values()]
     assert all(one == sorted(one) for one in places)
     assert all(one[0] == 0 for one in places)
     assert [one[::-1] for one in places] == sorted(one[::-1] for one in places)
-    assert all(row.headroom_bytes >= 0 for row in rows)
+    assert all(row.free_bytes >= 0 for row in rows)
 
 
-def test_the_finding_has_what_donation_gains_here() -> None:
+def test_the_finding_has_what_donation_savings_here() -> None:
     allocated = report_of(SCANNED).figures.totals.allocated_bytes or 0
-    (finding,) = (one for one in load(SCANNED).findings if one.code == "donation-missed")
+    (finding,) = (one for one in load(SCANNED).findings if one.id == "donation-missed")
     row = relieve(SCANNED, allocated - 30 * MIB)[0]
-    assert finding.bytes == row.gain_bytes < 40 * MIB
+    assert finding.bytes == row.saves_bytes < 40 * MIB
     assert finding.message.endswith(
-        f"with donation the allocated size would be up to that much less. {GAIN_CAVEAT}"
+        f"with donation the allocated size would be up to that much less. {SAVES_CAVEAT}"
     )
 
 
 def test_donations_have_what_each_gains_and_all_together() -> None:
     """The total is what the finding tells, which is less than the sizes."""
-    rows = load(SCANNED).donation_gains
-    (finding,) = (one for one in load(SCANNED).findings if one.code == "donation-missed")
-    gain = DONATION.field("gain_bytes")
-    assert join_rows(rows, gain) == (finding.bytes, False)
+    rows = load(SCANNED).donation_savings
+    (finding,) = (one for one in load(SCANNED).findings if one.id == "donation-missed")
+    saving = DONATION.field("saves_bytes")
+    assert join_rows(rows, saving) == (finding.bytes, False)
     assert finding.bytes is not None
     assert finding.bytes < sum(row.size_bytes for row in rows)
     missed = [row for row in rows if row.status == "not-donated"]
-    assert any(row.gain_bytes for row in missed)
+    assert any(row.saves_bytes for row in missed)
     for row in rows:
-        assert row.gain_bytes == join_rows([row], gain)[0]
-        assert row in missed or not row.gain_bytes
-    assert join_rows([*rows, *rows], gain) == (finding.bytes, False)
+        assert row.saves_bytes == join_rows([row], saving)[0]
+        assert row in missed or not row.saves_bytes
+    assert join_rows([*rows, *rows], saving) == (finding.bytes, False)
 
 
-def test_where_nothing_tells_of_lifetimes_gains_of_donation_are_unknown() -> None:
+def test_where_nothing_tells_of_live_ranges_gains_of_donation_are_unknown() -> None:
     report, module = report_of(SCANNED), load(SCANNED).expect_module()
-    unknown = replace(report, map=replace(report.map, lifetimes=None))
-    rows = add_gains(load(SCANNED).donations, unknown, module)
+    unknown = replace(report, map=replace(report.map, live_ranges=None))
+    rows = add_savings(load(SCANNED).donations, unknown, module)
     assert rows
-    assert all(row.gain_bytes is None for row in rows)
+    assert all(row.saves_bytes is None for row in rows)
 
 
 def test_gains_of_a_set_are_not_added_up() -> None:
     allocated = report_of(SCANNED).figures.totals.allocated_bytes or 0
     rows = relieve(SCANNED, allocated - 310 * MIB)
-    sums = {row.set: sum(one.gain_bytes for one in rows if one.set == row.set) for row in rows}
-    assert any(row.set_gain_bytes != sums[row.set] for row in rows)
+    sums = {
+        row.option: sum(one.saves_bytes for one in rows if one.option == row.option) for row in rows
+    }
+    assert any(row.option_saves_bytes != sums[row.option] for row in rows)
 
 
 def test_where_nothing_suffices_the_best_set_is_told() -> None:
     rows = relieve(SCANNED, 1)
     assert len([row for row in rows if row.kind != "missed-donation"]) == MOST_TOGETHER
-    assert {row.set for row in rows} == {1}
-    assert all(row.headroom_bytes < 0 for row in rows)
+    assert {row.option for row in rows} == {1}
+    assert all(row.free_bytes < 0 for row in rows)
 
 
-def test_a_donation_gains_what_the_output_takes() -> None:
+def test_a_donation_savings_what_the_output_takes() -> None:
     parts = divide(TESTDATA / "dumps/tpu_v5e/too_large")
     assert parts["outputs beside x"].kind == "missed-donation"
-    assert [one.allocation.allocation_class for one in parts["outputs beside x"].tenures] == [
+    assert [one.allocation.allocation_type for one in parts["outputs beside x"].tenures] == [
         "output"
     ]
 
@@ -226,4 +228,4 @@ def test_what_a_set_gains_at_most_is_never_less(folder: Path) -> None:
     parts = list(divide(folder).values())
     reserved = Reserved(report_of(folder), parts)
     for chosen in combinations(parts[:8], 2):
-        assert reserved.bound_gain(chosen) >= reserved.gain(chosen)
+        assert reserved.bound_gain(chosen) >= reserved.saving(chosen)

@@ -24,7 +24,7 @@ def allocations(entry: str, header: str = "") -> list[Allocation]:
 def inhabitants(entry: str, header: str = "") -> dict[str, str]:
     """Write the values of each allocation that the program returns, under its class."""
     return {
-        "+".join(sorted(value.name for value in one.values)): one.allocation_class
+        "+".join(sorted(value.name for value in one.values)): one.allocation_type
         for one in allocations(entry, header)
         if one.is_live_out
     }

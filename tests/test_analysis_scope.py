@@ -94,7 +94,7 @@ OF_LOOP = {
 
 
 @pytest.mark.parametrize(("op_name", "is_it"), OF_LOOP.items())
-def test_what_belongs_to_a_loop(op_name: str, is_it: bool) -> None:
+def test_what_origin_a_loop(op_name: str, is_it: bool) -> None:
     assert is_of_loop(op_name) is is_it
 
 

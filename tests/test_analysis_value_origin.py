@@ -77,7 +77,7 @@ def test_a_loop_takes_scope_and_line_from_its_body() -> None:
     found = origins(TEXT)["loop{1}"]
     assert (found.op_name, found.scope) == ("jit(f)/while", "mlp")
     assert (found.source_file, found.source_line) == ("/a/b/model.py", 7)
-    assert (found.scope_from, found.source_from) == ("maker", "maker")
+    assert (found.scope_from, found.source_from) == ("producer", "producer")
 
 
 def test_the_state_of_a_loop_comes_from_its_last_round() -> None:
@@ -180,18 +180,18 @@ metadata={op_name="jit(f)/adamw/mul" source_file="m.py" source_line=31}
 """.replace("LOOP", 'op_name="jit(f)/while" source_file="m.py" source_line=3')
 
 PLACES = {
-    "there{1}": (11, "mlp", "maker"),  # what the last round leaves
-    "there{2}": (11, "mlp", "maker"),  # stacks element 1, which the round before left
-    "stacked": (11, "mlp", "maker"),
-    "cutout": (11, "mlp", "maker"),  # a part of what the forward loop stacked
-    "sum": (12, "attention", "maker"),  # adds what attention sends back to what was there
-    "back{1}": (12, "attention", "maker"),
+    "there{1}": (11, "mlp", "producer"),  # what the last round leaves
+    "there{2}": (11, "mlp", "producer"),  # stacks element 1, which the round before left
+    "stacked": (11, "mlp", "producer"),
+    "cutout": (11, "mlp", "producer"),  # a part of what the forward loop stacked
+    "sum": (12, "attention", "producer"),  # adds what attention sends back to what was there
+    "back{1}": (12, "attention", "producer"),
     "there{0}": (3, None, "own"),  # nothing else is known of a counter
     "zeros": (11, "mlp", "user"),  # the loop stacks into it
     "seed": (12, "attention", "user"),
     "nameless": (31, "adamw", "user"),
-    "both{0}": (21, "first", "maker"),  # the fusion itself names its other result
-    "both{1}": (22, "second", "maker"),
+    "both{0}": (21, "first", "producer"),  # the fusion itself names its other result
+    "both{1}": (22, "second", "producer"),
     "scaled": (31, "adamw", "own"),
     "p": (None, None, None),  # a parameter is what its name says
 }
@@ -262,10 +262,10 @@ def test_nothing_known() -> None:
 FOUND = [
     # Element 2 of the loop is written by loop_dynamic_update_slice_fusion.4, which stacks element
     # 1 of the state; the last round makes that by loop_add_fusion.3, of op_name …/mlp/add.
-    ("gpu_h100/transformer_train", "while.26{2}", 54, "mlp", "maker"),
+    ("gpu_h100/transformer_train", "while.26{2}", 54, "mlp", "producer"),
     # A ConcatBitcast of slices of what the backward loop cuts out of an array that the forward
     # loop stacked: fusion.360, of op_name …/mlp/dot_general.
-    ("tpu_v5e/transformer_train", "custom-call.29", 54, "mlp", "maker"),
+    ("tpu_v5e/transformer_train", "custom-call.29", 54, "mlp", "producer"),
     # A ConcatBitcast of slices of the parameter layers[0][0], the operand of a dot in line 17.
     ("tpu_v5e/mlp_train", "custom-call.2", 17, None, "user"),
     # Coordinates for the gradient of the pooling that stands in line 37.
@@ -302,7 +302,7 @@ def test_who_holds_memory_at_the_peak_has_a_line(dump: Dump) -> None:
     missing = {
         (name, row.value)
         for row in rows
-        if row.source is None and row.parameter is None and (row.occupied_bytes or 0) >= 1 << 10
+        if row.source is None and row.parameter is None and (row.live_bytes or 0) >= 1 << 10
     }
     assert missing == {key for key in WITHOUT_LINE if key[0] == name and _is_kept(dump)}
 
@@ -325,9 +325,9 @@ def test_what_a_pipelined_scan_stacks_is_of_its_layers() -> None:
     rows = rows_at(report, module, report.peak_of(0).position or 0, 0)
     stacked = {row.index: row for row in rows if row.instruction == "while.74"}
     assert [(stacked[(at,)].source, stacked[(at,)].source_from) for at in (8, 9, 12)] == [
-        ("attention_op.py:1148", "maker"),
-        ("moe.py:1460", "maker"),
-        ("attention_op.py:1148", "maker"),
+        ("attention_op.py:1148", "producer"),
+        ("moe.py:1460", "producer"),
+        ("attention_op.py:1148", "producer"),
     ]
-    counted = [row.occupied_bytes or 0 for row in rows if row.source == "pipeline.py:783"]
+    counted = [row.live_bytes or 0 for row in rows if row.source == "pipeline.py:783"]
     assert sum(counted) == 36 + 4 + 4  # numbers of rounds, which the loop itself counts

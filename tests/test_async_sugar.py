@@ -71,11 +71,11 @@ def test_an_asynchronous_fusion_is_one_fusion() -> None:
     (row,) = dump.fusions().rows
     assert (row.kind, row.count, row.fused_computation) == ("kLoop", 1, "f")
     assert row.bytes_accessed == 8 * MEBIBYTE
-    assert row.saved_bytes == 12 * MEBIBYTE  # a, b and c
+    assert row.on_chip_bytes == 12 * MEBIBYTE  # a, b and c
     assert row.flops == 4 * MEBIBYTE
     cost = dump.summary().cost
-    assert cost.bytes_accessed_per_run == 8 * MEBIBYTE + 3 * 8 + 4 * MEBIBYTE == 12_582_936
-    assert cost.flops_per_run == 4 * MEBIBYTE
+    assert cost.bytes_accessed_per_step == 8 * MEBIBYTE + 3 * 8 + 4 * MEBIBYTE == 12_582_936
+    assert cost.flops_per_step == 4 * MEBIBYTE
     executed = {row.opcode: row.executed_count for row in dump.summary().opcodes}
     assert {one for one, count in executed.items() if count} == {
         "async-done", "async-start", "fusion", "parameter"
@@ -85,7 +85,7 @@ def test_an_asynchronous_fusion_is_one_fusion() -> None:
 def test_what_an_asynchronous_fusion_makes_inside_is_no_memory() -> None:
     """Live at the peak: x, the result, and tables of three and one pointers with the context."""
     memory = hlotool.load(FUSION).buffers()
-    assert sum(row.occupied_bytes or 0 for row in memory.rows) == 8 * MEBIBYTE + 3 * 8 + 8 + 4
+    assert sum(row.live_bytes or 0 for row in memory.rows) == 8 * MEBIBYTE + 3 * 8 + 8 + 4
     assert {row.value for row in memory.rows} == {"s.async_wrapped", "s{}", "s{0}", "s{2}", "x"}
 
 
@@ -93,10 +93,10 @@ def test_an_asynchronous_fusion_hides_a_collective() -> None:
     collectives = load("collectives.sugared").collectives()
     rows = {row.name: row for row in collectives.rows}
     beside = rows["scatter.begin"]  # the fusion begins there: 64 x 64 multiplications
-    assert (beside.overlap_instructions, beside.overlap_flops) == (1, 4096)
-    assert beside.overlap_bytes == 2 * 64 * 64 * 4
+    assert (beside.overlapped_instructions, beside.overlapped_flops) == (1, 4096)
+    assert beside.overlapped_bytes == 2 * 64 * 64 * 4
     assert rows["inside.begin"].is_async  # of a collective inside an asynchronous fusion
-    assert rows["inside.begin"].overlap_flops == 4096
+    assert rows["inside.begin"].overlapped_flops == 4096
 
 
 @pytest.mark.parametrize("name", ["s", "%s", "s.async_wrapped", "f"])
@@ -110,9 +110,11 @@ def test_operands_bound_late_reach_the_operation() -> None:
     """What an update brings is live until the done."""
     dump = load("late.sugared")
     (row,) = dump.collectives().rows
-    assert row.payload_bytes == 128 * 64 * 4
+    assert row.message_bytes == 128 * 64 * 4
     rows = {row.value: row for row in dump.buffers().rows}
     order = ["doubled", "fusion.begin.async_wrapped", "fusion.second{}", "called.result"]
-    born = [rows[name].born or 0 for name in order]
-    assert born == sorted(born)  # XLA puts a computation before the step that binds the last of it
-    assert rows["negated"].dies == rows["custom.update{}"].dies  # where it is done
+    live_from = [rows[name].live_from or 0 for name in order]
+    assert live_from == sorted(
+        live_from
+    )  # XLA puts a computation before the step that binds the last of it
+    assert rows["negated"].live_until == rows["custom.update{}"].live_until  # where it is done

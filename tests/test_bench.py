@@ -45,7 +45,7 @@ def test_steps_run_in_a_row_and_nothing_is_dead(tmp_path: Path) -> None:
     path = tmp_path / "steps.txt"
     assert write_steps(seed, path, 2 * seed.stat().st_size) == 3
     one, three = hlotool.load(seed).summary(), hlotool.load(path).summary()
-    assert three.cost.total_flops_per_run == 3 * one.cost.total_flops_per_run
+    assert three.cost.total_flops_per_step == 3 * one.cost.total_flops_per_step
     module = hlotool.load(path).module
     used = [one for one in module.entry.instructions if one.users or one.is_root]
     seed_entry = hlotool.load(seed).module.entry.instructions

@@ -101,7 +101,7 @@ def test_sorting_and_searching(browser: Any, tmp_path: Path) -> None:
         one.text.split()[0] if one.text else ""
         for one in browser.find_elements("css selector", "#fusions th")
     ]
-    place = next(index for index, text in enumerate(heads) if text.startswith("flops/run"))
+    place = next(index for index, text in enumerate(heads) if text.startswith("flops/step"))
     button = browser.find_elements("css selector", "#fusions th button")[place]
     for is_rising in (False, True):
         browser.execute_script("arguments[0].click()", button)
@@ -149,7 +149,7 @@ def test_hostile_names_do_nothing(browser: Any, tmp_path: Path) -> None:
 BOXES = (
     "return [...document.querySelectorAll('.chart')].map((each) => "
     "[each.querySelector('.main-svg').getBoundingClientRect(), each.getBoundingClientRect()]"
-    ".map((box) => [box.left, box.top, box.right, box.bottom]))"
+    ".map((box) => [box.old, box.top, box.new, box.bottom]))"
 )
 
 

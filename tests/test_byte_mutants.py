@@ -92,9 +92,9 @@ def list_protos() -> tuple[bytes, ...]:
     return *small, *(path.read_bytes() for path in compiled), GPU
 
 
-def pack_zip(folder: Path) -> bytes:
+def pack_zip(folder: Path, compression: int) -> bytes:
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(made, "w", compression) as archive:
         for path in sorted(folder.glob("module_0000*")):
             archive.write(path, path.name)
     return made.getvalue()
@@ -109,6 +109,7 @@ def pack_tar(folder: Path) -> bytes:
 
 
 DUMP = TESTDATA / "folders" / "cpu.several"
+ZIPPED = (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 MESSAGES = tuple(case.text.encode() for case in find_cases(TESTDATA / "out_of_memory"))
 PROFILES = (
     metadata((LABEL, TPU)) + tpu(0).to_bytes(),
@@ -125,7 +126,7 @@ KINDS = (
     ),
     Kind("profiles", "xplane.pb", PROFILES, (injure_bytes, injure_profile, injure_profile)),
     Kind("messages", "log", MESSAGES, (injure_bytes,), ASKED_OF_MESSAGES),
-    Kind("zips", "zip", (pack_zip(DUMP),), (injure_bytes,)),
+    Kind("zips", "zip", tuple(pack_zip(DUMP, each) for each in ZIPPED), (injure_bytes,)),
     Kind("tars", "tar", (pack_tar(DUMP),), (injure_bytes,)),
     Kind(
         "compressed tars",

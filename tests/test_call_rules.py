@@ -79,8 +79,8 @@ def test_the_module_adds_them_up(case: TableCase, tmp_path: Path) -> None:
     for one in expected:
         if one.pop("cost", False):
             assert {key: getattr(program.cost, key) for key in one} == one
-    hidden = sum(row.known_flops_per_run for row in program.custom_calls)
-    assert hidden == program.cost.custom_call_flops_per_run
+    hidden = sum(row.known_flops_per_step for row in program.custom_calls)
+    assert hidden == program.cost.custom_call_flops_per_step
 
 
 def write(folder: Path, text: str) -> str:
@@ -123,9 +123,9 @@ def test_python_looks_for_no_configuration(tmp_path: Path, monkeypatch: pytest.M
     write(tmp_path, f"{KERNEL}flops = 1")
     monkeypatch.chdir(tmp_path)
     text = read_case(TESTDATA / "custom_calls/calls.cases/rules").text
-    assert load(text).summary().cost.custom_call_flops_per_run == 0
+    assert load(text).summary().cost.custom_call_flops_per_step == 0
     found = load(text, config="hlotool.toml").summary().cost
-    assert found.custom_call_flops_per_run == 4
+    assert found.custom_call_flops_per_step == 4
 
 
 RULES = """
@@ -142,12 +142,12 @@ ENTRY main {{
 # A command about the folder `few` or the file `one` of it, and where in its JSON the flops of a
 # call stand that reads 40 bytes. `many` has the same modules, whose calls read 80 bytes.
 COMMANDS = {
-    "summary one": ("cost", "custom_call_flops_per_run"),
-    "summary few": ("modules", 0, "total_flops_per_run"),
-    "fusions one": ("custom_calls", 0, "flops_per_run"),
-    "check one --budget cost.total_flops_per_run>=0": ("rules", 0, "actual"),
-    "diff one many/a.txt --rows metrics": ("metrics", "cost.total_flops_per_run", "delta"),
-    "diff few many": ("modules", 0, "flops_delta"),
+    "summary one": ("cost", "custom_call_flops_per_step"),
+    "summary few": ("modules", 0, "total_flops_per_step"),
+    "fusions one": ("custom_calls", 0, "flops_per_step"),
+    "check one --budget cost.total_flops_per_step>=0": ("rules", 0, "actual"),
+    "diff one many/a.txt --rows metrics": ("metrics", "cost.total_flops_per_step", "delta"),
+    "diff few many": ("modules", 0, "delta_flops"),
 }
 
 
@@ -185,7 +185,7 @@ def test_a_budget_of_another_command_reads_them(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text(MODULE.format(name="a", size=10), "utf-8")
-    command = ["fusions", "a.txt", "--budget", "fusions.custom_calls.sum(flops_per_run) == 40"]
+    command = ["fusions", "a.txt", "--budget", "fusions.custom_calls.sum(flops_per_step) == 40"]
     assert run(command) != 0
     write(tmp_path, RULES)
     assert run(command) == 0

@@ -57,7 +57,7 @@ def test_lines_are_read_again_and_fit_their_schema() -> None:
     program = Program("f", dump.module, dump.assignment)
     made = measure_line(program, "f @ #3")
     assert made.metrics[TEMP] == program.metric(TEMP) != 0
-    assert "cost.memory_bytes_per_run" in made.lower_bounds
+    assert "cost.traffic_bytes_per_step" in made.lower_bounds
     text = write_lines([made, made])
     assert text.count("\n") == 2
     assert read_lines(text.encode(), "h") == {1: made, 2: made}
@@ -131,7 +131,7 @@ def test_lines_of_other_versions_are_read() -> None:
         b"[" * 100_000,
         b"1" * 10_000,
         b'{"schema": "hlotool/baseline/v1", "modules": {}}',
-        json.dumps(to_builtins(line(1)) | {"schema": "hlotool/check-history/v2"}).encode(),
+        json.dumps(to_builtins(line(1)) | {"schema": "hlotool/check-history/v3"}).encode(),
         json.dumps(to_builtins(line(1)) | {"metrics": {TEMP: "1"}}).encode(),
         json.dumps({"schema": HISTORY_SCHEMA, "module": "f"}).encode(),
     ],
@@ -216,10 +216,10 @@ def test_bounds_stay_bounds() -> None:
     (row,) = list_trends(lines)
     assert not row.is_last_lower_bound
     assert not row.is_delta_lower_bound
-    assert (row.is_step_lower_bound, row.is_step_upper_bound) == (False, True)
+    assert (row.is_change_lower_bound, row.is_change_upper_bound) == (False, True)
     (row,) = list_trends({1: lines[1], 2: lines[2]})
     assert (row.is_last_lower_bound, row.is_delta_lower_bound) == (True, True)
-    assert (row.is_step_lower_bound, row.is_step_upper_bound) == (True, False)
+    assert (row.is_change_lower_bound, row.is_change_upper_bound) == (True, False)
 
 
 def test_sparklines() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import fake_command
+import jsonschema
 import pytest
 
 from hlotool import __version__
@@ -93,8 +94,53 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
 )
 def test_wrong_usage(hlotool: Program, args: list[str], message: str) -> None:
     code, out, err = hlotool(*args)
-    assert (code, out) == (2, "")
+    assert (code, bool(out)) == (2, "--json" in args)
     assert err.startswith(message)
+
+
+@pytest.mark.parametrize("asked", [["--json"], ["--format", "json"], ["--format=json"]])
+@pytest.mark.parametrize(
+    ("args", "code", "error", "hint"),
+    [
+        ("plantes", 2, "There is no command 'plantes'", "Try 'hlotool --help'."),
+        ("planets x --colums", 2, "No such option", "Try 'hlotool planets --help'."),
+        ("planets x --where siz>1", 2, "--where: there is no field 'siz' (column 1)",
+         "did you mean size_bytes?"),
+        ("planets x --rows plantes", 2, "--rows: there is no row list", None),
+        ("summary no.such", 3, "no.such: there is no such file or directory.", None),
+    ],
+)  # fmt: skip
+def test_an_error_is_json_where_json_was_asked_for(  # noqa: PLR0917  what pytest gives
+    hlotool: Program,
+    args: str,
+    asked: list[str],
+    code: int,
+    error: str,
+    hint: str | None,
+) -> None:
+    exit_code, out, err = hlotool(*args.split(), *asked)
+    made = json.loads(out)
+    schema = json.loads((ROOT / "docs" / "schema" / "error.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(made)
+    assert made["error"].startswith(error)
+    assert made == {
+        "schema": "hlotool/error/v1",
+        "hlotool_version": __version__,
+        "error": made["error"],
+        "hint": hint,
+        "exit_code": code,
+    }
+    assert exit_code == code
+    assert err.startswith(f"hlotool: {error}")
+    assert hlotool(*args.split())[:2] == (code, "")
+
+
+def test_a_bug_is_json_too(hlotool: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_command, "find_planets", lambda: 1 / 0)
+    code, out, _ = hlotool("planets", "x", "--json")
+    made = json.loads(out)
+    assert (code, made["exit_code"]) == (70, 70)
+    assert made["error"].startswith("internal error, ZeroDivisionError")
 
 
 def test_row_options_are_checked_before_any_work(
@@ -358,7 +404,7 @@ def test_a_deleted_directory(tmp_path: Path) -> None:
     script = "import os; os.rmdir(os.getcwd()); import hlotool.start; hlotool.start.main()"
     for args, code in (
         (("summary", str(dump)), 0),
-        (("check", str(dump), "--budget", "cost.flops_per_run < 1", "--format", "github"), 1),
+        (("check", str(dump), "--budget", "cost.flops_per_step < 1", "--format", "github"), 1),
         (("summary", "."), 3),
         (("diff", "x", "y"), 3),
     ):

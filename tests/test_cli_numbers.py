@@ -69,8 +69,8 @@ def expect_answer_or_sentence(capsys: pytest.CaptureFixture[str], *args: str) ->
         (f"{HUGE} >= 10%", 0),
         (f"{HUGE} * {HUGE} >= 10%", 1),  # unknown, and so not kept
         ("1e299 * 1e299 >= 10%", 1),
-        ("cost.flops_per_run / 1e-300 >= 0", 1),
-        (f"cost.flops_per_run <= {HUGE}", 0),
+        ("cost.flops_per_step / 1e-300 >= 0", 1),
+        (f"cost.flops_per_step <= {HUGE}", 0),
         ("buffers.estimated.peak_bytes <= 1e299", 0),
         ("0 / 0 >= 10%", 1),
     ],
@@ -83,11 +83,11 @@ def test_budgets(expression: str, code: int, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("number", [*ALL, "1e308GiB", f"{HUGE}GiB", DEEP, "[[budget]]"])
 def test_configurations(number: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no limit is refused; what is one is judged, all of them in one run."""
+    """What is no limit is refused; what is one is judged, all of them per step."""
     path, accepted = Path("hlotool.toml"), ""
     for key in ("max", "min", "max_increase", "max_increase_abs"):
         for written in (number, f"'{number}'"):
-            text = f"[[budget]]\nmetric = 'cost.flops_per_run'\n{key} = {written}\n"
+            text = f"[[budget]]\nmetric = 'cost.flops_per_step'\n{key} = {written}\n"
             path.write_text(text, encoding="utf-8")
             with suppress(UsageError):
                 read_config(str(path))
@@ -99,7 +99,7 @@ def test_configurations(number: str, capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize("number", ["inf", "nan"])
 def test_a_limit_is_a_number(number: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = f"[[budget]]\nmetric = 'cost.flops_per_run'\nmax = {number}\n"
+    text = f"[[budget]]\nmetric = 'cost.flops_per_step'\nmax = {number}\n"
     Path("hlotool.toml").write_text(text, encoding="utf-8")
     assert run(["check", DUMP]) == 2
     message = f"hlotool: hlotool.toml:1: max must be a number, not {number}.\n"
@@ -151,11 +151,11 @@ def test_a_refused_chip_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> Non
 )
 def test_saved_documents(number: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What is no figure is refused; with what is one there is an answer."""
-    cost = f'"cost": {{"flops_per_run": {number}, "total_flops_per_run": {number}}}'
+    cost = f'"cost": {{"flops_per_step": {number}, "total_flops_per_step": {number}}}'
     module = f'"module": {{"name": "jit_train_step", "instruction_count": {number}}}'
-    summary = f'{{"schema": "hlotool/summary/v1", {module}, {cost}}}'
-    baseline = f'{{"schema": "hlotool/baseline/v1", "modules": {{"jit_train_step": {{{cost}}}}}}}'
-    budget = "[[budget]]\nmetric = 'cost.flops_per_run'\nmax_increase = '2%'\n"
+    summary = f'{{"schema": "hlotool/summary/v2", {module}, {cost}}}'
+    baseline = f'{{"schema": "hlotool/baseline/v2", "modules": {{"jit_train_step": {{{cost}}}}}}}'
+    budget = "[[budget]]\nmetric = 'cost.flops_per_step'\nmax_increase = '2%'\n"
     Path("hlotool.toml").write_text(budget, encoding="utf-8")
     for document in (summary, baseline):
         try:
@@ -171,7 +171,7 @@ def test_saved_documents(number: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.parametrize("number", [MANY, "NaN", DEEP])
 def test_a_refused_document_is_a_sentence(number: str, capsys: pytest.CaptureFixture[str]) -> None:
-    document = f'{{"schema": "hlotool/summary/v1", "cost": {{"flops_per_run": {number}}}}}'
+    document = f'{{"schema": "hlotool/summary/v2", "cost": {{"flops_per_step": {number}}}}}'
     Path("saved.json").write_text(document, encoding="utf-8")
     assert expect_answer_or_sentence(capsys, "diff", "saved.json", DUMP) == 3
 

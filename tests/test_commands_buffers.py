@@ -48,7 +48,7 @@ def refusal(*arguments: str | Path) -> str:
 @pytest.mark.parametrize("place", ["peak", "0", "5"])
 def test_rows_add_up_to_what_is_in_use(path: Path, place: str) -> None:
     found = answer(path, "--at", place)
-    assert sum(row["occupied_bytes"] for row in found["rows"]) == found["at"]["bytes"]
+    assert sum(row["live_bytes"] for row in found["rows"]) == found["at"]["bytes"]
     if place == "peak":
         assert found["at"]["bytes"] == found["peak"]["bytes"] == found["totals"]["peak_bytes"]
 
@@ -56,7 +56,7 @@ def test_rows_add_up_to_what_is_in_use(path: Path, place: str) -> None:
 def test_all_spaces_together() -> None:
     found = answer(TPU, "--space", "all")
     assert {row["space"] for row in found["rows"]} >= {0, 1}
-    assert sum(row["occupied_bytes"] for row in found["rows"]) == found["at"]["bytes"]
+    assert sum(row["live_bytes"] for row in found["rows"]) == found["at"]["bytes"]
     assert found["peak"]["space"] == 0
 
 
@@ -64,16 +64,16 @@ def test_spaces_are_never_added_up() -> None:
     rows = answer(TPU, "--space", "all")["rows"]
     held = Counter[int]()
     for row in rows:
-        held[row["space"]] += row["occupied_bytes"]
+        held[row["space"]] += row["live_bytes"]
     lines = run(TPU, "--space", "all", "-n", "1", "--units", "B").stdout.splitlines()
     totals = [line.split("TOTAL space ") for line in lines if "TOTAL" in line]
     found = [(int(of.split()[0]), held_there.split()[0]) for held_there, of in totals]
     assert found == [(space, f"{held[space]:,}") for space in sorted(held)]
     groups = answer(TPU, "--space", "all", "--by", "space")["groups"]
-    assert {one["space"]: one["occupied_bytes"] for one in groups} == held
-    nested = answer(TPU, "--space", "all", "--by", "class")
-    assert nested["grouped_by"] == ["space", "class"]
-    assert answer(TPU, "--by", "class")["grouped_by"] == ["class"]
+    assert {one["space"]: one["live_bytes"] for one in groups} == held
+    nested = answer(TPU, "--space", "all", "--by", "allocation_type")
+    assert nested["grouped_by"] == ["space", "allocation_type"]
+    assert answer(TPU, "--by", "allocation_type")["grouped_by"] == ["allocation_type"]
     assert "space" not in run(TPU, "-n", "1", "--rows", "rows").stdout.splitlines()[4].split()
     assert "bytes are in use" not in run(TPU, "--space", "all", "--at", "5").stdout
 
@@ -102,12 +102,16 @@ def test_places_that_are_not_there() -> None:
 def test_everything() -> None:
     found = answer(GPU, "--all")
     assert found["at"] is None
-    sizes = sum(one["size_bytes"] for one in found["allocations"] if one["class"] != "thread-local")
+    sizes = sum(
+        one["size_bytes"]
+        for one in found["allocations"]
+        if one["allocation_type"] != "thread-local"
+    )
     assert sizes == found["totals"]["allocated_bytes"]
     assert sum(one["value_count"] for one in found["allocations"]) == len(found["rows"])
     fragments = sum(one["fragmentation_bytes"] or 0 for one in found["allocations"])
     assert fragments == found["totals"]["fragmentation_bytes"]
-    assert all(row["occupied_bytes"] is None for row in found["rows"])
+    assert all(row["live_bytes"] is None for row in found["rows"])
 
 
 def test_the_timeline_is_a_curve_and_a_list() -> None:
@@ -142,12 +146,12 @@ def test_donation() -> None:
 @pytest.mark.parametrize(
     ("limit", "fits"), [("80GiB", True), ("1 GB", False), ("2G", True), ("1.5e9B", False)]
 )
-def test_headroom(limit: str, fits: bool) -> None:
+def test_fit(limit: str, fits: bool) -> None:
     found = answer(GPU, "--hbm", limit)
-    headroom = found["headroom"]
-    assert headroom["fits"] is fits
-    left = headroom["limit_bytes"] - found["totals"]["allocated_bytes"]
-    assert headroom["headroom_bytes"] == left
+    fit = found["fit"]
+    assert fit["fits"] is fits
+    left = fit["limit_bytes"] - found["totals"]["allocated_bytes"]
+    assert fit["free_bytes"] == left
     assert ("fits in" in run(GPU, "--hbm", limit).stdout) or not fits
 
 
@@ -159,11 +163,11 @@ def test_sizes_that_are_none(size: str) -> None:
 def test_a_bare_number_is_asked_for_its_unit() -> None:
     said = refusal(GPU, "--hbm", "80")
     assert "--hbm 80 has no unit; write 80GiB, 80GB or 80B." in said
-    assert answer(GPU, "--hbm", "80B")["headroom"]["limit_bytes"] == 80
+    assert answer(GPU, "--hbm", "80B")["fit"]["limit_bytes"] == 80
 
 
 def test_groups() -> None:
-    for field in ("class", "scope", "dtype", "opcode", "source", "shape", "parameter"):
+    for field in ("allocation_type", "scope", "dtype", "opcode", "source", "shape", "parameter"):
         done = run(GPU, "--by", field)
         assert done.exit_code == 0
         assert "TOTAL" in done.stdout
@@ -189,7 +193,7 @@ def test_equal_values_fold_in_tables_alone(tmp_path: Path) -> None:
 
 
 def test_parts_of_a_dump(tmp_path: Path) -> None:
-    """Without live ranges lifetimes are derived; without the module nothing can derive them."""
+    """Without live ranges live ranges are derived; without the module nothing can derive them."""
     (allocations,) = GPU.glob("*buffer-assignment.txt")
     (text,) = GPU.glob("*after_optimizations.txt")
     whole = answer(GPU)
@@ -197,22 +201,22 @@ def test_parts_of_a_dump(tmp_path: Path) -> None:
     assert answer(allocations)["peak"] == whole["peak"]
     alone = Path(shutil.copy(allocations, tmp_path))
     found = answer(alone)
-    assert (found["sizes_from"], found["lifetimes"]) == ("buffer-assignment", None)
+    assert (found["sizes_from"], found["live_ranges_from"]) == ("buffer-assignment", None)
     assert found["peak"]["bytes"] is None
     assert found["totals"]["allocated_bytes"] == whole["totals"]["allocated_bytes"]
     assert "peak unknown" in run(alone).stdout
-    assert "need lifetimes" in refusal(alone, "--timeline")
+    assert "need live ranges" in refusal(alone, "--timeline")
     assert "--module-text" in refusal(alone, "--donation")
     derived = answer(alone, "--module-text", text)
-    assert derived["lifetimes"] == "derived"
+    assert derived["live_ranges_from"] == "derived"
     assert derived["peak"]["bytes"] == whole["peak"]["bytes"]
     assert [row["value"] for row in derived["rows"]] == [row["value"] for row in whole["rows"]]
     estimate = answer(Path(shutil.copy(text, tmp_path / "text.txt")))
-    assert (estimate["sizes_from"], estimate["lifetimes"]) == ("estimate", "derived")
+    assert (estimate["sizes_from"], estimate["live_ranges_from"]) == ("estimate", "derived")
     assert estimate["totals"]["allocated_bytes"] is None
     assert estimate["spaces"] == []
     assert all(row["allocation"] is None for row in estimate["rows"])
-    held = sum(row["occupied_bytes"] for row in estimate["rows"])
+    held = sum(row["live_bytes"] for row in estimate["rows"])
     assert held == estimate["estimated"]["peak_bytes"]
 
 
@@ -254,74 +258,74 @@ def gains_of(*arguments: str | Path) -> dict[str, int]:
     done = run(*arguments, "--format", "csv")
     assert done.exit_code == 0, done.output
     rows = csv.DictReader(io.StringIO(done.stdout))
-    return {row["value"]: int(row["gain_bytes"]) for row in rows}
+    return {row["value"]: int(row["saves_bytes"]) for row in rows}
 
 
 @pytest.mark.parametrize("path", [GPU, TPU], ids=["gpu", "tpu"])
 def test_gain_is_what_without_takes_off_the_peak(path: Path) -> None:
-    for value, gain in list(gains_of(path).items())[:4]:
+    for value, saving in list(gains_of(path).items())[:4]:
         without = answer(path, "--without", f'value == "{value}"')["without"]
-        assert without["gain_bytes"] == gain
-        assert without["taken_bytes"] >= gain
+        assert without["saves_bytes"] == saving
+        assert without["removed_bytes"] >= saving
 
 
 def test_gain_of_a_group_is_that_of_its_rows_together() -> None:
-    groups = answer(GPU, "--by", "class")["groups"]
+    groups = answer(GPU, "--by", "allocation_type")["groups"]
     rows = answer(GPU)["rows"]
-    (temp,) = (one for one in groups if one["class"] == "temp")
-    alone = [row["gain_bytes"] for row in rows if row["class"] == "temp"]
-    assert max(alone) <= temp["gain_bytes"] < sum(alone)
+    (temp,) = (one for one in groups if one["allocation_type"] == "temp")
+    alone = [row["saves_bytes"] for row in rows if row["allocation_type"] == "temp"]
+    assert max(alone) <= temp["saves_bytes"] < sum(alone)
 
 
 def test_without_shows_the_program_without_those_values() -> None:
     whole = answer(GPU)
-    found = answer(GPU, "--without", 'class == "temp"')
-    assert not [row for row in found["rows"] if row["class"] == "temp"]
+    found = answer(GPU, "--without", 'allocation_type == "temp"')
+    assert not [row for row in found["rows"] if row["allocation_type"] == "temp"]
     assert found["peak"] == whole["peak"]
     assert found["without"]["peak_bytes"] == found["at"]["bytes"]
     assert found["at"]["position"] == found["without"]["position"]
-    assert sum(row["occupied_bytes"] for row in found["rows"]) == found["at"]["bytes"]
+    assert sum(row["live_bytes"] for row in found["rows"]) == found["at"]["bytes"]
     lost = found["peak"]["bytes"] - found["without"]["peak_bytes"]
-    assert lost == found["without"]["gain_bytes"] > 0
+    assert lost == found["without"]["saves_bytes"] > 0
 
 
 def test_without_asks_what_is_held_at_the_peak() -> None:
-    found = answer(GPU, "--without", "occupied_bytes > 100MiB")["without"]
+    found = answer(GPU, "--without", "live_bytes > 100MiB")["without"]
     assert found["value_count"] >= 1
-    assert found["taken_bytes"] > 100 << 20
+    assert found["removed_bytes"] > 100 << 20
 
 
 def test_without_what_is_not_there_nothing_changes() -> None:
     found = answer(GPU, "--without", 'value == "none"')
-    assert found["without"]["value_count"] == found["without"]["gain_bytes"] == 0
+    assert found["without"]["value_count"] == found["without"]["saves_bytes"] == 0
     assert found["at"]["bytes"] == found["peak"]["bytes"]
 
 
 def test_timeline_is_that_without_the_values() -> None:
-    found = answer(GPU, "--without", 'class == "temp"', "--timeline")
+    found = answer(GPU, "--without", 'allocation_type == "temp"', "--timeline")
     assert max(row["bytes"] for row in found["timeline"]) == found["without"]["peak_bytes"]
 
 
 @pytest.mark.parametrize("limit", [("--hbm", "8GiB"), ("--chip", "h100")])
 def test_without_is_not_about_a_limit(limit: tuple[str, str]) -> None:
-    said = refusal(GPU, "--without", 'class == "temp"', *limit)
+    said = refusal(GPU, "--without", 'allocation_type == "temp"', *limit)
     assert "give only one. Alone, --without gives the peak of what is left" in said
 
 
 def test_a_chip_is_a_limit() -> None:
-    headroom = answer(GPU, "--chip", "h100")["headroom"]
-    assert (headroom["fits"], headroom["chip"]) == (True, "h100")
+    fit = answer(GPU, "--chip", "h100")["fit"]
+    assert (fit["fits"], fit["chip"]) == (True, "h100")
     assert "JAX takes 75 % of a GPU's by default" in run(GPU, "--chip", "h100").stdout
-    assert answer(GPU, "--hbm", "80GiB")["headroom"]["chip"] is None
+    assert answer(GPU, "--hbm", "80GiB")["fit"]["chip"] is None
     assert "give only one" in refusal(GPU, "--chip", "h100", "--hbm", "8GiB")
     assert "v5e" in refusal(GPU, "--chip", "v5e")
 
 
 def test_what_does_not_fit_is_told_what_would_have_to_go() -> None:
     found = answer(GPU, "--hbm", "1500MiB")
-    sets = {row["set"] for row in found["relief"]}
+    sets = {row["option"] for row in found["relief"]}
     assert sets
-    assert all(row["headroom_bytes"] >= 0 for row in found["relief"])
+    assert all(row["free_bytes"] >= 0 for row in found["relief"])
     said = run(GPU, "--hbm", "1500MiB").stdout
     assert 0 < said.index("does not fit in") < said.index("Without the parts of one set")
     assert answer(GPU, "--hbm", "80GiB")["relief"] == []
@@ -331,10 +335,10 @@ def test_where_three_parts_are_not_enough_a_note_says_so() -> None:
     assert "No 3 parts bring it under 1.0 MiB" in run(GPU, "--hbm", "1MiB").stdout
 
 
-def test_without_lifetimes_no_gain_is_known(tmp_path: Path) -> None:
+def test_without_live_ranges_no_gain_is_known(tmp_path: Path) -> None:
     (source,) = GPU.glob("*-buffer-assignment.txt")
     copy = tmp_path / "buffer-assignment.txt"
     shutil.copy(source, copy)
-    assert {row["gain_bytes"] for row in answer(copy)["rows"]} == {None}
-    assert "--without needs lifetimes" in refusal(copy, "--without", 'class == "temp"')
+    assert {row["saves_bytes"] for row in answer(copy)["rows"]} == {None}
+    assert "--without needs live ranges" in refusal(copy, "--without", 'allocation_type == "temp"')
     assert answer(copy, "--hbm", "1MiB")["relief"] == []

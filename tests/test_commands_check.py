@@ -50,7 +50,7 @@ def check(*arguments: object) -> int:
         (TEMP + 'max = "1GiB"\nmodule = "eval"\nseverity = "warning"\n', 4),
         (TEMP + 'max_increase = "1%"\n', 4),
         (TEMP + 'max = "1KiB"\n' + TEMP + 'max = "1GiB"\nmodule = "eval"\n', 1),
-        ('[[budget]]\nexpression = "collectives.max(payload_bytes) < 1GiB"\n', 4),
+        ('[[budget]]\nexpression = "collectives.max(message_bytes) < 1GiB"\n', 4),
         ('[[budget]]\nforbid = "collectives"\n', 0),
         ('[[budget]]\nrequire = "collectives"\n', 1),
     ],

@@ -29,60 +29,60 @@ PAIRS = [
     (DUMPS / "tpu_v5e" / "pipeline", GPU / "pipeline"),
     (GPU / "transformer_train", PACKED / "gpu_h100" / "transformer_train.batch2x"),
 ]
-IDS = [f"{left.parent.name}.{left.name}-{right.name}" for left, right in PAIRS]
+IDS = [f"{old.parent.name}.{old.name}-{new.name}" for old, new in PAIRS]
 
 
 def diff(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
     code = run(["diff", *map(str, arguments), "--json"])
     made = json.loads(capsys.readouterr().out)
-    made["code"] = code
+    made["id"] = code
     return made
 
 
 @cache
-def compare(left: Path, right: Path, *options: str) -> Any:
+def compare(old: Path, new: Path, *options: str) -> Any:
     """Compare two dumps once for all the laws that must hold of the answer."""
     answer = io.StringIO()
     with contextlib.redirect_stdout(answer):
-        assert run(["diff", str(left), str(right), "--json", *options]) == 0
+        assert run(["diff", str(old), str(new), "--json", *options]) == 0
     return json.loads(answer.getvalue())
 
 
-@pytest.mark.parametrize(("left", "right"), PAIRS, ids=IDS)
-def test_memory_rows_add_up_to_the_difference_of_the_peaks(left: Path, right: Path) -> None:
-    made = compare(left, right)
+@pytest.mark.parametrize(("old", "new"), PAIRS, ids=IDS)
+def test_memory_rows_add_up_to_the_difference_of_the_peaks(old: Path, new: Path) -> None:
+    made = compare(old, new)
     peak = next(row for row in made["metrics"] if row["metric"] == "buffers.peak_bytes")
     assert sum(row["delta_bytes"] for row in made["memory"]) == peak["delta"]
 
 
-@pytest.mark.parametrize(("left", "right"), PAIRS, ids=IDS)
-def test_collective_rows_add_up_to_the_difference_of_wire_bytes(left: Path, right: Path) -> None:
-    made = compare(left, right)
-    wire = next(r for r in made["metrics"] if r["metric"] == "collectives.wire_bytes_per_run")
+@pytest.mark.parametrize(("old", "new"), PAIRS, ids=IDS)
+def test_collective_rows_add_up_to_the_difference_of_sent_bytes(old: Path, new: Path) -> None:
+    made = compare(old, new)
+    wire = next(r for r in made["metrics"] if r["metric"] == "collectives.sent_bytes_per_step")
     assert sum(row["delta_bytes"] for row in made["collectives"]) == wire["delta"]
 
 
-@pytest.mark.parametrize(("left", "right"), PAIRS, ids=IDS)
-def test_every_instruction_is_counted_once(left: Path, right: Path) -> None:
-    made = compare(left, right)
-    for side in ("left", "right"):
+@pytest.mark.parametrize(("old", "new"), PAIRS, ids=IDS)
+def test_every_instruction_is_counted_once(old: Path, new: Path) -> None:
+    made = compare(old, new)
+    for side in ("old", "new"):
         count = made["matched_count"] + made[f"{side}_only_count"]
         assert count == made[side]["module"]["instruction_count"]
     assert made["changed_count"] <= made["matched_count"]
 
 
-@pytest.mark.parametrize(("left", "right"), PAIRS, ids=IDS)
-def test_unfolded_rows_are_the_folded_ones_apart(left: Path, right: Path) -> None:
-    folded, unfolded = compare(left, right), compare(left, right, "--unfold")
+@pytest.mark.parametrize(("old", "new"), PAIRS, ids=IDS)
+def test_unfolded_rows_are_the_folded_ones_apart(old: Path, new: Path) -> None:
+    folded, unfolded = compare(old, new), compare(old, new, "--unfold")
     assert all(row["count"] == 1 for row in unfolded["instructions"])
     assert sum(row["count"] for row in folded["instructions"]) == len(unfolded["instructions"])
 
 
 def test_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert diff(capsys, STEP, STEP)["code"] == 0
-    assert diff(capsys, STEP, STEP, "--exit-code")["code"] == 0
-    assert diff(capsys, STEP, GPU / "mlp_train.remat")["code"] == 0
-    assert diff(capsys, STEP, GPU / "mlp_train.remat", "--exit-code")["code"] == 1
+    assert diff(capsys, STEP, STEP)["id"] == 0
+    assert diff(capsys, STEP, STEP, "--exit-code")["id"] == 0
+    assert diff(capsys, STEP, GPU / "mlp_train.remat")["id"] == 0
+    assert diff(capsys, STEP, GPU / "mlp_train.remat", "--exit-code")["id"] == 1
     assert run(["diff", str(STEP)]) == 2
     assert run(["diff", str(STEP), "nothing"]) == 3
     assert run(["diff", str(STEP), str(STEP), "--module", "eval"]) == 4
@@ -90,11 +90,11 @@ def test_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_labels(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     made = diff(capsys, f"jax 0.9={STEP}", STEP)
-    assert (made["left"]["label"], made["right"]["label"]) == ("jax 0.9", "new")
+    assert (made["old"]["label"], made["new"]["label"]) == ("jax 0.9", "new")
     odd = tmp_path / "a=b.txt"
     odd.write_text((ROOT / "testdata" / "diff" / "base.txt").read_text("utf-8"), "utf-8")
     made = diff(capsys, odd, odd)
-    assert (made["left"]["label"], made["identical"]) == ("old", True)
+    assert (made["old"]["label"], made["identical"]) == ("old", True)
 
 
 def test_a_saved_summary_on_either_side(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_saved_summary_on_either_side(capsys: pytest.CaptureFixture[str], tmp_
     assert run(["summary", str(text), "--json", "--output", str(saved)]) == 0
     for sides in ((saved, STEP), (STEP, saved), (saved, saved)):
         made = diff(capsys, *sides, "--exit-code")
-        assert made["code"] == 0
+        assert made["id"] == 0
         assert made["identical"] is None
         assert "structure" in made["not_compared"]
     made = diff(capsys, saved, GPU / "mlp_train.batch2x")
@@ -119,7 +119,7 @@ def test_the_summary_of_a_directory_and_other_documents(
     made = diff(capsys, saved, DUMPS / "cpu")
     assert {row["status"] for row in made["modules"]} == {"identical"}
     made = diff(capsys, saved, DUMPS / "cpu", "--module", "search")
-    assert made["left"]["saved_schema"] == "hlotool/summary-directory/v1"
+    assert made["old"]["saved_schema"] == "hlotool/summary-directory/v2"
     assert run(["diff", str(saved), str(DUMPS / "cpu"), "--module", "nothing"]) == 4
     assert run(["buffers", str(STEP), "--json", "--output", str(saved)]) == 0
     assert run(["diff", str(saved), str(STEP)]) == 3
@@ -160,7 +160,7 @@ def test_only_some_blocks(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_directories_pair_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     made = diff(capsys, DUMPS / "cpu_jax_0.4.30", DUMPS / "cpu", "--exit-code")
-    assert made["code"] == 1
+    assert made["id"] == 1
     status = {row["status"] for row in made["modules"]}
     assert status == {"changed", "added"}
     renamed = diff(
@@ -195,13 +195,13 @@ def test_the_verdict_tells_what_is_exposed(
     new.write_text(text, encoding="utf-8")
     made = diff(capsys, old, new)
     rows = {row["metric"]: row for row in made["metrics"]}
-    exposed = rows["collectives.exposed_wire_bytes_per_run"]
+    exposed = rows["collectives.exposed_bytes_per_step"]
     assert (exposed["delta"], exposed["is_lower_bound"]) == (2_233_980, True)
     assert "collectives.exposed_seconds" not in rows
     (change,) = made["collectives"]
-    assert change["right_exposed_bytes"] - change["left_exposed_bytes"] == 2_233_980
+    assert change["new_exposed_bytes"] - change["old_exposed_bytes"] == 2_233_980
     assert run(["diff", str(old), str(new)]) == 0
-    assert "exposed/run about +2.1 MiB (+0.1 %)" in capsys.readouterr().out
+    assert "exposed/step about +2.1 MiB (+0.1 %)" in capsys.readouterr().out
     machine = ("--chip", "h100", "--bandwidth", "1GB/s")
     seconds = {row["metric"]: row for row in diff(capsys, old, new, *machine)["metrics"]}
     found = seconds["collectives.exposed_seconds"]["delta"]
@@ -219,7 +219,7 @@ def test_saved_seconds_count_for_the_same_machine_alone(
     for chip, is_known in (("h100", True), ("b200", False)):
         made = diff(capsys, saved, dump, "--chip", chip)
         (row,) = (one for one in made["metrics"] if one["metric"] == "collectives.transfer_seconds")
-        assert (row["left"] is not None) == is_known
+        assert (row["old"] is not None) == is_known
 
 
 def test_saved_exposure_counts_for_the_same_machine_alone(
@@ -233,10 +233,10 @@ def test_saved_exposure_counts_for_the_same_machine_alone(
         command = ["summary", str(dump), *made_with, "--json", "--output", str(saved)]
         assert run(command) == 0
         made = diff(capsys, saved, dump, *asked)
-        name = "collectives.exposed_wire_bytes_per_run"
+        name = "collectives.exposed_bytes_per_step"
         (row,) = (one for one in made["metrics"] if one["metric"] == name)
-        assert (row["left"] is not None) == is_known
-        assert row["right"] is not None
+        assert (row["old"] is not None) == is_known
+        assert row["new"] is not None
         assert not made["collectives"]
 
 

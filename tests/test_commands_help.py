@@ -123,9 +123,9 @@ def test_a_schema_is_printed(path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_fields_are_listed_as_rows_too(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = show(capsys, "fields", "buffers", "--json", "--where", 'name == "occupied_bytes"')
+    shown = show(capsys, "fields", "buffers", "--json", "--where", 'name == "live_bytes"')
     (row,) = json.loads(shown)["fields"]
-    assert (row["holder"], row["unit"], row["heading"]) == ("rows", "bytes", "holds")
+    assert (row["holder"], row["unit"], row["heading"]) == ("rows", "bytes", "size at peak")
     assert "is_nullable" in show(capsys, "fields", "fields")
     message = show(capsys, "fields", "bufers", code=2)
     assert message.startswith("hlotool: no command 'bufers' has fields; did you mean buffers")
@@ -134,14 +134,14 @@ def test_fields_are_listed_as_rows_too(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("args", "offered"),
     [
-        (("collectives", "x", "--by", "net"), ["network"]),
+        (("collectives", "x", "--by", "inter"), ["interconnect"]),
         (("collectives", "x", "--by", "axes,ki"), ["axes,kind"]),
         (("buffers", "x", "--columns", "+use_"), ["+use_count"]),
         (
             ("buffers", "x", "--rows", "donation", "--columns", "size_bytes,stat"),
             ["size_bytes,status"],
         ),
-        (("buffers", "x", "--sort", "occ"), ["occupied_bytes"]),
+        (("buffers", "x", "--sort", "live_b"), ["live_bytes"]),
         (("fusions", "x", "--rows", "m"), ["missed"]),
         (("summary", "x", "--chip", "h1"), ["h100"]),
         (("buffers", "x", "--space", "vm"), ["vmem"]),

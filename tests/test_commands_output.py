@@ -138,14 +138,14 @@ def test_the_target_of_row_options() -> None:
             "measured_seconds orders nothing: no row tells it; it is known from a profile.\n",
         ),
         (("--sort", "-exposed_seconds", "--chip", "h100"), ""),
-        (("--sort", "-wire_bytes_per_run"), ""),
+        (("--sort", "-sent_bytes_per_step"), ""),
         (
-            ("--where", "wire_bytes > 0 and exposed_seconds > 1us", "--by", "kind"),
+            ("--where", "sent_bytes > 0 and exposed_seconds > 1us", "--by", "kind"),
             "no row tells exposed_seconds; it is known with --chip or --bandwidth.\n",
         ),
         (("--where", "measured_seconds != null", "--json"), "it is known from a profile.\n"),
         (("--where", "exposed_seconds == null"), ""),
-        (("--where", "wire_bytes < 0"), ""),
+        (("--where", "sent_bytes < 0"), ""),
         (("--where", "exposed_seconds > 9s", "--chip", "h100"), ""),
     ],
 )

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 import hlotool
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.findings.finding import Finding
-from hlotool.analysis.summary.report import ProgramRow, bound_run, check_fit
+from hlotool.analysis.summary.report import ProgramRow, check_fit, measure_roofline
 from hlotool.commands.buffers.command import buffers
 from hlotool.commands.summary import say_findings, summary
 from hlotool.errors import UsageError
@@ -56,13 +56,13 @@ def test_no_bound_is_claimed_that_unknown_work_could_overturn() -> None:
     lines = run(*arguments).stdout.splitlines()
     at = next(index for index, line in enumerate(lines) if line.startswith("v5e: "))
     assert lines[at].startswith("v5e: ≥ ")
-    assert lines[at].endswith(" a run (estimate), what most of it is, is not known")
+    assert lines[at].endswith(" per step (estimate), what most of it is, is not known")
     said = lines[at + 1]
-    assert "bound by" not in said
+    assert "-bound" not in said
     assert ": arithmetic ≥ " in said
     assert said.endswith("is not known, as 1 custom call is not costed")
-    found = json.loads(run(*arguments, "--json").stdout)["bound"]
-    assert found["limit"] is None
+    found = json.loads(run(*arguments, "--json").stdout)["roofline"]
+    assert found["bound"] is None
     assert found["is_compute_lower_bound"]
 
 
@@ -98,7 +98,7 @@ def test_flops_of_custom_calls_are_no_part_of_matrix_products() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flops", "is_total_lower", "is_memory_lower", "limit"),
+    ("flops", "is_total_lower", "is_traffic_lower", "limit"),
     [
         (10**15, False, False, "compute"),
         (10**15, True, False, "compute"),
@@ -109,16 +109,16 @@ def test_flops_of_custom_calls_are_no_part_of_matrix_products() -> None:
     ],
 )
 def test_a_bound_holds_where_the_other_is_known(
-    flops: int, *, is_total_lower: bool, is_memory_lower: bool, limit: str | None
+    flops: int, *, is_total_lower: bool, is_traffic_lower: bool, limit: str | None
 ) -> None:
     cost = replace(
         hlotool.load(MLP).program.cost,
-        total_flops_per_run=flops,
-        memory_bytes_per_run=10**9,
+        total_flops_per_step=flops,
+        traffic_bytes_per_step=10**9,
         is_total_lower_bound=is_total_lower,
-        is_memory_lower_bound=is_memory_lower,
+        is_traffic_lower_bound=is_traffic_lower,
     )
-    assert bound_run(cost, find_chip("h100")).limit == limit
+    assert measure_roofline(cost, find_chip("h100")).bound == limit
 
 
 def test_a_directory_of_one_program_is_shown_as_its_file() -> None:
@@ -156,17 +156,17 @@ def test_what_is_estimated_is_marked_and_ranked(tmp_path: Path) -> None:
 
 def test_memory_of_several_programs_is_not_added_up() -> None:
     by = run(DUMPS / "gpu_h100", "--by", "backend").stdout.splitlines()[0]
-    assert "wire/run" in by
+    assert "sent/step" in by
     assert "peak" not in by
     assert "allocated" not in by
 
 
 def test_what_a_loop_moves_and_sends_is_part_of_all() -> None:
     answer = json.loads(run(DUMPS / "tpu_v5e" / "scan_train", "--json").stdout)
-    moved = sum(loop["memory_bytes_per_run"] for loop in answer["loops"])
-    sent = sum(loop["wire_bytes_per_run"] for loop in answer["loops"])
-    assert 0 < moved < answer["cost"]["memory_bytes_per_run"]
-    assert 0 < sent <= answer["collectives"]["wire_bytes_per_run"]
+    moved = sum(loop["traffic_bytes_per_step"] for loop in answer["loops"])
+    sent = sum(loop["sent_bytes_per_step"] for loop in answer["loops"])
+    assert 0 < moved < answer["cost"]["traffic_bytes_per_step"]
+    assert 0 < sent <= answer["collectives"]["sent_bytes_per_step"]
 
 
 def test_which_programs_fit() -> None:

@@ -36,7 +36,25 @@ def test_a_proto_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_text_stays_as_it_is(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["text", text]) == 0
-    assert capsys.readouterr().out == TEXT
+    assert capsys.readouterr() == (TEXT, "")
+
+
+@pytest.mark.parametrize(
+    ("length", "what"),
+    [
+        (TEXT.index(", metadata"), "cannot be read to its end"),
+        (TEXT.index("ENTRY"), "has no ENTRY"),
+    ],
+)
+def test_a_text_that_is_cut(
+    length: int, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(TEXT[:length])
+    assert run(["text", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.strip() == TEXT[:length].strip()
+    assert f"hlotool: {path}: the text {what}" in err
 
 
 @pytest.mark.parametrize("name", ["half", "%half"])

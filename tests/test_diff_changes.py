@@ -92,8 +92,8 @@ def test_large_dumps_are_identical_under_other_names(path: Path) -> None:
 def test_print_styles_are_identical(path: Path) -> None:
     program, style = path.stem.rsplit(".", 1)
     default = path.with_name(f"{program}.default.txt")
-    left, right = (each.read_text(encoding="utf-8") for each in (default, path))
-    found = found_changes(left, right)
+    old, new = (each.read_text(encoding="utf-8") for each in (default, path))
+    found = found_changes(old, new)
     assert [line for line in found if not line.startswith("moved")] == ["identical"]
     assert len(found) == 1 or style in REORDERED
 
@@ -117,11 +117,11 @@ def test_one_opcode_among_many(path: Path) -> None:
 def test_swapped_sides_mirror_each_other(path: Path) -> None:
     """Compare a dump with the base, a program unrelated: every instruction is counted once."""
     programs = read(path.read_text(encoding="utf-8")), read(BASE)
-    left, right = (one.expect_module() for one in programs)
+    old, new = (one.expect_module() for one in programs)
     structures = [compare_structure(*sides) for sides in (programs, programs[::-1])]
     there, back = (compare_instructions(one, Reasoner(one)) for one in structures)
-    assert there.matched_count + there.left_only_count <= left.instruction_count()
-    assert there.matched_count + there.right_only_count <= right.instruction_count()
-    assert there.left_only_count - there.right_only_count == (
-        back.right_only_count - back.left_only_count
+    assert there.matched_count + there.old_only_count <= old.instruction_count()
+    assert there.matched_count + there.new_only_count <= new.instruction_count()
+    assert there.old_only_count - there.new_only_count == (
+        back.new_only_count - back.old_only_count
     )

@@ -13,11 +13,11 @@ CASES = read_edits(DIFF / "fusions.cases")
 ONLY = DiffOptions(only=("fusions",))
 
 
-def found_fusions(left: str, right: str) -> list[str]:
+def found_fusions(old: str, new: str) -> list[str]:
     """Compare two texts, and write down which fusions changed, as cases do."""
-    old, new = (DiffSide(Program("step", parse(text))) for text in (left, right))
+    before, after = (DiffSide(Program("step", parse(text))) for text in (old, new))
     lines = []
-    for row in compare_programs(old, new, ONLY).fusions:
+    for row in compare_programs(before, after, ONLY).fusions:
         form = f" {row.form}" if row.form else ""
         what = f": {row.what}" if row.what else ""
         lines.append(f"{row.change}{form}: {row.name}{what}")

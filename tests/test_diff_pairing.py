@@ -49,12 +49,12 @@ def test_the_table_has_every_edit_in_every_style() -> None:
         ("5 to 150 edits at other places", 0.92),
     ],
 )
-def test_pairs_are_as_right_as_promised(group: str, least: float) -> None:
+def test_pairs_are_as_new_as_promised(group: str, least: float) -> None:
     row = next(one for one in rows() if one["edit"] == f"all: {group}")
     assert min(float(row["pair precision"]), float(row["pair recall"])) >= least
 
 
-def test_pairs_are_right_however_many_edits_are_made() -> None:
+def test_pairs_are_new_however_many_edits_are_made() -> None:
     shares = [float(row[share]) for row in rows() if "at once" in row["edit"] for share in PAIRS]
     assert len(shares) == 2 * 2 * 3 * 4
     assert min(shares) >= 0.92
@@ -62,12 +62,12 @@ def test_pairs_are_right_however_many_edits_are_made() -> None:
 
 @needs_shared
 @pytest.mark.parametrize(
-    ("left", "right"),
+    ("old", "new"),
     [("gpu90.base", "gpu102old.base"), ("cpu83.base", "cpu.base"), ("tpu83.base", "tpu.base")],
 )
-def test_nothing_at_one_place_is_removed_and_added(left: str, right: str) -> None:
+def test_nothing_at_one_place_is_removed_and_added(old: str, new: str) -> None:
     """Of two versions of the compiler: same operands, or same users at the same operands."""
-    folders = [SHARED / "dumps" / "pairs" / name for name in (left, right)]
+    folders = [SHARED / "dumps" / "pairs" / name for name in (old, new)]
     texts = [next(one.glob("*after_optimizations.txt.gz")) for one in folders]
     structure = compare_structure(*(hlotool.load(one).program for one in texts))
     marks = structure.marks()
@@ -79,9 +79,9 @@ def test_nothing_at_one_place_is_removed_and_added(left: str, right: str) -> Non
 
 
 def list_places(instructions: Iterable[Instruction], marks: Pairs) -> Iterator[Hashable]:
-    """Yield where those without partner stand; what only hands on a value stands nowhere.
+    """Yield where those without counterpart stand; what only hands on a value stands nowhere.
 
-    Nor does a fusion or call whose result has a partner: its body is what is compared.
+    Nor does a fusion or call whose result has a counterpart: its body is what is compared.
     """
     for one in instructions:
         body = one.callee() if one.opcode in CONTAINERS else None
@@ -110,14 +110,14 @@ def test_one_edit_leaves_nearly_all_pairs(edit: Edit) -> None:
         pytest.skip("nothing to edit in this program")
     edited.drop_dead()
     score = judge(base(SMALL), edited, Print(is_shuffled=True), 3)
-    assert score.right_pairs >= 0.97 * max(score.found_pairs, score.true_pairs)
+    assert score.new_pairs >= 0.97 * max(score.found_pairs, score.true_pairs)
 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_are_told_by_name_and_content(name: str) -> None:
-    left, right = renumber(*LAYERS[name])
-    score = judge(left, right, Print(is_shuffled=True), 1)
-    assert score.right_pairs == score.found_pairs == score.true_pairs
+    old, new = renumber(*LAYERS[name])
+    score = judge(old, new, Print(is_shuffled=True), 1)
+    assert score.new_pairs == score.found_pairs == score.true_pairs
 
 
 def step(*widths: int) -> str:
@@ -136,22 +136,22 @@ def step(*widths: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "expected"),
+    ("old", "new", "expected"),
     [
-        ((4, 4, 4), (4, 4, 4, 4), [("right", 3)]),
-        ((4, 4, 4, 4), (4, 4, 4), [("left", 3)]),
-        ((4, 4, 4), (4, 9, 4, 4), [("right", 1)]),
+        ((4, 4, 4), (4, 4, 4, 4), [("new", 3)]),
+        ((4, 4, 4, 4), (4, 4, 4), [("old", 3)]),
+        ((4, 4, 4), (4, 9, 4, 4), [("new", 1)]),
         ((4, 4), (8, 8), []),
-        ((4,), (4, 4), [("right", 1)]),
+        ((4,), (4, 4), [("new", 1)]),
     ],
     ids=["one more", "one less", "put in", "all wider", "one is no sequence"],
 )
 def test_which_layer_is_new(
-    left: tuple[int, ...], right: tuple[int, ...], expected: list[tuple[str, int]]
+    old: tuple[int, ...], new: tuple[int, ...], expected: list[tuple[str, int]]
 ) -> None:
-    sides = [Program("", parse_module(Source(step(*widths)))) for widths in (left, right)]
+    sides = [Program("", parse_module(Source(step(*widths)))) for widths in (old, new)]
     pair = compare_structure(sides[0], sides[1]).computations[0]
-    gone = [one for one in pair.left.parameters if one not in pair.pairs]
-    new = [one for one in pair.right.parameters if one not in pair.pairs.values()]
-    found = [("left", one.parameter_number) for one in gone]
-    assert found + [("right", one.parameter_number) for one in new] == expected
+    gone = [one for one in pair.old.parameters if one not in pair.pairs]
+    after = [one for one in pair.new.parameters if one not in pair.pairs.values()]
+    found = [("old", one.parameter_number) for one in gone]
+    assert found + [("new", one.parameter_number) for one in after] == expected

@@ -60,7 +60,7 @@ def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_what_a_pass_left_to_its_own_pipeline_is_its_work(
+def test_what_a_pass_old_to_its_own_pipeline_is_its_work(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """At the start of `cleanup` nothing of it has run: `partitioning`, which began it, has."""
@@ -71,7 +71,7 @@ def test_what_a_pass_left_to_its_own_pipeline_is_its_work(
     what = [row["differs_in"] for row in made["passes"]]
     assert what == [[], [], ["structure", "collectives"], [], [], ["structure"]]
     row = made["passes"][2]
-    assert (row["right_only_count"], row["left_only_count"], row["changed_count"]) == (1, 0, 1)
+    assert (row["new_only_count"], row["old_only_count"], row["changed_count"]) == (1, 0, 1)
     assert row["opcodes"] == ["all-reduce +1"]
     counts = [(one["opcode"], one["delta"]) for one in made["opcodes"] if one["step"] == 5]
     assert sorted(counts) == [
@@ -146,8 +146,12 @@ def test_new_names_alone_are_no_change(capsys: pytest.CaptureFixture[str], tmp_p
         capsys, "--passes", tmp_path, "--trace", 'opcode == "all-reduce" and scope ~ "attention"'
     )
     (first, second) = traced["trace"]
-    assert (first["name"], first["first_step"], first["last_step"]) == ("r", 0, 2)
-    assert (second["name"], second["first_step"], second["last_step"]) == ("q", 2, None)
+    assert (first["name"], first["first_pass_number"], first["last_pass_number"]) == ("r", 0, 2)
+    assert (second["name"], second["first_pass_number"], second["last_pass_number"]) == (
+        "q",
+        2,
+        None,
+    )
 
 
 def test_a_trace_names_who_made_and_who_removed(
@@ -155,12 +159,12 @@ def test_a_trace_names_who_made_and_who_removed(
 ) -> None:
     folder = write(tmp_path, *NESTED)
     made = ask(capsys, "--passes", folder, "--trace", 'opcode == "all-reduce"')
-    assert (made["first_pass"], made["first_step"]) == ("partitioning", 2)
-    assert (made["last_pass"], made["last_step"]) == ("creator", 5)
-    assert (made["seen_count"], made["left_count"]) == (1, 0)
+    assert (made["first_pass"], made["first_pass_number"]) == ("partitioning", 2)
+    assert (made["last_pass"], made["last_pass_number"]) == ("creator", 5)
+    assert (made["seen_count"], made["remaining_count"]) == (1, 0)
     (row,) = made["trace"]
-    assert (row["name"], row["scope"], row["ending"]) == ("r", "attention", "goes on")
-    assert (row["goes_on_as"], made["going_on_opcodes"]) == ("s", ["all-reduce-start"])
+    assert (row["name"], row["scope"], row["ending"]) == ("r", "attention", "continues")
+    assert (row["continues_as"], made["continued_opcodes"]) == ("s", ["all-reduce-start"])
     assert run(["diff", "--passes", str(folder), "--trace", 'opcode == "all-reduce"']) == 0
     told = capsys.readouterr().out
     assert "1 of 1 goes on as all-reduce-start, the last by creator (step 5)\n" in told
@@ -182,14 +186,14 @@ def test_a_trace_tells_what_goes_on_from_what_is_removed(
     )
     folder = write(tmp_path, *steps)
     made = ask(capsys, "--passes", folder, "--trace", 'opcode ~ "all-reduce"')
-    assert [(row["name"], row["goes_on_as"], row["ending"]) for row in made["trace"]] == [
-        ("r", "s", "goes on"),
+    assert [(row["name"], row["continues_as"], row["ending"]) for row in made["trace"]] == [
+        ("r", "s", "continues"),
         ("q", None, "removed"),
-        ("s", "r", "goes on"),
+        ("s", "r", "continues"),
         ("d", None, "removed"),
         ("r", None, None),
     ]
-    assert made["going_on_opcodes"] == ["all-reduce-start", "all-reduce"]
+    assert made["continued_opcodes"] == ["all-reduce-start", "all-reduce"]
 
 
 @pytest.mark.parametrize("expression", ['name == "r"', 'name == "r" and opcode == "all-reduce"'])
@@ -206,7 +210,7 @@ def test_a_trace_goes_on_under_a_new_name(
     )
     made = ask(capsys, "--passes", write(tmp_path, *steps), "--trace", expression)
     (row,) = made["trace"]
-    assert (row["goes_on_as"], row["ending"]) == ("r.0", "goes on")
+    assert (row["continues_as"], row["ending"]) == ("r.0", "continues")
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from hlotool.dump.saved import SavedSummary
 KIND = {
     "kind": "all-reduce",
     "count": 2,
-    "textual_count": 2,
+    "hlo_op_count": 2,
     "executions": 24,
-    "payload_bytes_per_run": 4096,
-    "wire_bytes_per_run": 6144,
+    "message_bytes_per_step": 4096,
+    "sent_bytes_per_step": 6144,
     "is_lower_bound": True,
     "is_upper_bound": False,
 }
@@ -30,21 +30,21 @@ def saved(*kinds: object) -> SavedFigures:
 
 def test_kinds_are_read_and_compared() -> None:
     (kind,) = kinds = saved(KIND).kinds() or ()
-    assert (kind.count, kind.wire_bytes_per_run, kind.is_lower_bound) == (2, 6144, True)
+    assert (kind.count, kind.sent_bytes_per_step, kind.is_lower_bound) == (2, 6144, True)
     assert compare_kinds(kinds, kinds) == ()
     (change,) = compare_kinds((), kinds)
-    assert (change.change, change.left_bytes, change.delta_bytes) == ("added", 0, 6144)
-    assert (change.left_exposed_bytes, change.right_exposed_bytes) == (None, None)
+    assert (change.change, change.old_bytes, change.delta_bytes) == ("added", 0, 6144)
+    assert (change.old_exposed_bytes, change.new_exposed_bytes) == (None, None)
     assert change.is_lower_bound
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {**KIND, "wire_bytes_per_run": None},
+        {**KIND, "sent_bytes_per_step": None},
         {**KIND, "executions": "24"},
         {**KIND, "count": True},
-        {key: value for key, value in KIND.items() if key != "payload_bytes_per_run"},
+        {key: value for key, value in KIND.items() if key != "message_bytes_per_step"},
         None,
     ],
     ids=["null", "text", "flag", "missing", "no-row"],

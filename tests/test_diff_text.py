@@ -11,8 +11,8 @@ from hlotool.errors import UsageError
 from hlotool.table.unified import TextBlock
 
 
-def texts(left: str, right: str, only: str = "") -> tuple[TextBlock, ...]:
-    return write_texts(compare_structure(read(left), read(right)), only)
+def texts(old: str, new: str, only: str = "") -> tuple[TextBlock, ...]:
+    return write_texts(compare_structure(read(old), read(new)), only)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -20,11 +20,11 @@ def test_every_instruction_is_a_line(case: Edit) -> None:
     other = case.text
     blocks = texts(BASE, other)
     marks = [line.mark for block in blocks for line in block.lines]
-    left, right = (
+    old, new = (
         sum(len(one.instructions) for one in list_reached(read(text))) for text in (BASE, other)
     )
-    assert len(marks) - marks.count("added") == left
-    assert len(marks) - marks.count("removed") == right
+    assert len(marks) - marks.count("added") == old
+    assert len(marks) - marks.count("removed") == new
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -17,11 +17,11 @@ MIB = 1 << 20
 
 
 def row(
-    left: float | None, right: float, unit: Unit = Unit.BYTES, metric: str = "buffers.peak_bytes"
+    old: float | None, new: float, unit: Unit = Unit.BYTES, metric: str = "buffers.peak_bytes"
 ) -> MetricRow:
-    delta = None if left is None else right - left
+    delta = None if old is None else new - old
     bounds = (False, False, False, False, False, False)
-    return MetricRow(metric, left, right, delta, None, None, *bounds, unit)
+    return MetricRow(metric, old, new, delta, None, None, *bounds, unit)
 
 
 def test_limits_are_read() -> None:
@@ -36,7 +36,7 @@ def test_what_is_no_limit_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "text", "is_worse"),
+    ("old", "new", "text", "is_worse"),
     [
         (1000 * MIB, 1020 * MIB, "2%", False),
         (1000 * MIB, 1020 * MIB + 1, "2%", True),
@@ -50,14 +50,12 @@ def test_what_is_no_limit_is_refused(text: str) -> None:
         (1, 100 * MIB, "1us", False),
     ],
 )
-def test_the_looser_limit_counts(
-    left: int | None, right: int, text: str, *, is_worse: bool
-) -> None:
-    assert bool(find_worse([row(left, right)], parse_threshold(text))) == is_worse
+def test_the_looser_limit_counts(old: int | None, new: int, text: str, *, is_worse: bool) -> None:
+    assert bool(find_worse([row(old, new)], parse_threshold(text))) == is_worse
 
 
 def test_figures_without_an_amount_have_the_part_alone() -> None:
-    flops = row(100, 103, Unit.FLOPS, "cost.total_flops_per_run")
+    flops = row(100, 103, Unit.FLOPS, "cost.total_flops_per_step")
     assert find_worse([flops], parse_threshold("2%,64MiB")) == (flops,)
     assert find_worse([flops], parse_threshold("64MiB")) == ()
     fusions = row(1, 100, Unit.COUNT, "fusions.fusion_count")

@@ -1,4 +1,4 @@
-"""The estimated time of one run, wherever figures of programs stand side by side."""
+"""The estimated time of one step, wherever figures of programs stand side by side."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from hlotool.analysis.outline.clock import Duration, RunTime
-from hlotool.analysis.summary.report import describe_run_time
+from hlotool.analysis.outline.clock import Duration, StepTime
+from hlotool.analysis.summary.report import describe_step_time
 from hlotool.cli import run
 
 GPU = Path(__file__).parents[1] / "testdata" / "dumps" / "gpu_h100"
 CPU = GPU.parent / "cpu"
 STEP, NARROW = GPU / "mlp_train", GPU / "mlp_train.bf16"
-TIME = "run_time.estimated_seconds"
+TIME = "step_time.estimated_seconds"
 
 
 def ask(capsys: pytest.CaptureFixture[str], command: str, *arguments: object) -> Any:
@@ -37,7 +37,7 @@ def test_several_sides_have_the_difference_of_pairs(capsys: pytest.CaptureFixtur
     made = ask(capsys, "diff", *sides, "--chip", "h100")
     pair = ask(capsys, "diff", STEP, NARROW, "--chip", "h100")["time"]
     rows = [row for row in made["figures"] if row["metric"] == TIME]
-    times = pair["left_seconds"], pair["right_seconds"]
+    times = pair["old_seconds"], pair["new_seconds"]
     assert [row["figure"] for row in rows] == [*times, times[0]]
 
 
@@ -58,29 +58,29 @@ def test_rows_of_directories_have_the_difference_of_pairs(
             shutil.copytree(folder, tmp_path / side / name)
     pair = ask(capsys, "diff", STEP, NARROW, "--chip", "h100")["time"]
     found = ask(capsys, "diff", tmp_path / "old", tmp_path / "new")["modules"]
-    rows = {Path(row["left_path"]).parent.name: row for row in found}
+    rows = {Path(row["old_path"]).parent.name: row for row in found}
     assert rows["step"]["time_change"] == pytest.approx(pair["relative_delta"])
-    assert rows["step"]["left_estimated_seconds"] is None
+    assert rows["step"]["old_estimated_seconds"] is None
     assert rows["scan"]["time_change"] is None  # one side is for CPU
     found = ask(capsys, "diff", tmp_path / "old", tmp_path / "new", "--chip", "h100")["modules"]
-    rows = {Path(row["left_path"]).parent.name: row for row in found}
-    assert rows["step"]["left_estimated_seconds"] == pair["left_seconds"]
-    assert rows["step"]["right_estimated_seconds"] == pair["right_seconds"]
+    rows = {Path(row["old_path"]).parent.name: row for row in found}
+    assert rows["step"]["old_estimated_seconds"] == pair["old_seconds"]
+    assert rows["step"]["new_estimated_seconds"] == pair["new_seconds"]
     assert run(["diff", str(tmp_path / "old"), str(tmp_path / "new")]) == 0
     assert "Δ time (estimate)" in capsys.readouterr().out
 
 
 def test_a_summary_says_first_what_most_of_a_run_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its work is bound by arithmetic, which most of a run is not."""
+    """Its work is bound by arithmetic, which most of a step is not."""
     scan = GPU.parent / "tpu_v5e" / "scan_train"
     made = ask(capsys, "summary", scan, "--chip", "v5e")
-    assert made["bound"]["limit"] == "compute"
-    found = made["run_time"]
+    assert made["roofline"]["bound"] == "compute"
+    found = made["step_time"]
     assert found["largest_part"] == "exposed"
     assert found["largest_share"] == found["exposed_seconds"] / found["estimated_seconds"] > 0.5
     assert run(["summary", str(scan), "--chip", "v5e"]) == 0
     told = capsys.readouterr().out
-    line = "v5e: 7.15 ms a run (estimate), 64.0 % of it exposed transfers\n"
+    line = "v5e: 7.15 ms per step (estimate), 64.0 % of it exposed transfers\n"
     peaks = "arithmetic 1.84 ms, all traffic 927 μs; bound by arithmetic"
     assert f"{line}at its peaks: {peaks}\n" in told
 
@@ -97,7 +97,7 @@ def test_a_summary_says_first_what_most_of_a_run_is(capsys: pytest.CaptureFixtur
 def test_what_is_not_known_could_be_the_largest_part(
     duration: Duration, part: str | None, share: float | None
 ) -> None:
-    found = describe_run_time(RunTime("h100", is_timed=True, duration=duration), "")
+    found = describe_step_time(StepTime("h100", is_timed=True, duration=duration), "")
     assert found is not None
     assert (found.largest_part, found.largest_share) == (part, share)
 
@@ -105,18 +105,18 @@ def test_what_is_not_known_could_be_the_largest_part(
 def test_budgets_and_saved_documents_have_the_figure(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    made = ask(capsys, "summary", STEP, "--chip", "h100")["run_time"]
+    made = ask(capsys, "summary", STEP, "--chip", "h100")["step_time"]
     saved = tmp_path / "summary.json"
     assert run(["summary", str(STEP), "--chip", "h100", "--json", "-o", str(saved)]) == 0
     for chip, known in {"h100": made["estimated_seconds"], "a100": None}.items():
         rows = ask(capsys, "diff", saved, NARROW, "--chip", chip)["metrics"]
-        assert [row["left"] for row in rows if row["metric"] == TIME] == [known]
+        assert [row["old"] for row in rows if row["metric"] == TIME] == [known]
     baseline = str(tmp_path / "baseline.json")
     budget = ["--budget", f"{TIME} < 1e-3", "--chip", "h100"]
     assert run(["check", str(STEP), *budget, "--baseline", baseline, "--update-baseline"]) == 0
     (held,) = json.loads(Path(baseline).read_text("utf-8"))["modules"].values()
-    assert held["run_time"]["estimated_seconds"] == made["estimated_seconds"]
-    assert held["run_time"]["machine"] == made["machine"]
+    assert held["step_time"]["estimated_seconds"] == made["estimated_seconds"]
+    assert held["step_time"]["machine"] == made["machine"]
     assert run(["check", str(STEP), *budget]) == 0
     assert run(["check", str(STEP), "--budget", f"{TIME} < 1e-3"]) == 2
     assert "is an estimate for a machine; name it with --chip" in capsys.readouterr().err

@@ -13,4 +13,4 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "summary.md"
 def test_every_finding_is_documented() -> None:
     section = PAGE.read_text(encoding="utf-8").partition("## Findings\n")[2].partition("\n## ")[0]
     documented = re.findall(r"^\* `([a-z0-9-]+)`: ", section, re.MULTILINE)
-    assert sorted(documented) == sorted(FINDINGS.field("code").values)
+    assert sorted(documented) == sorted(FINDINGS.field("id").values)

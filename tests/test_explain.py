@@ -12,14 +12,15 @@ import pytest
 
 from hlotool.analysis.findings.finding import FINDING_MEANINGS
 from hlotool.analysis.fusions.rows import FLAG_MEANINGS, FLAGS
+from hlotool.cli import run
 from hlotool.commands import COMMANDS, load_command
-from hlotool.commands.explain import collect_meanings, find_meanings
+from hlotool.commands.explain import collect_meanings, find_meanings, read_glossary
 from hlotool.commands.schema import all_schemas
 from hlotool.commands.shared.command import all_documents
-from hlotool.compare.causes.cause import CAUSE_MEANINGS, MEASURE_MEANINGS, CauseKind, Measure
+from hlotool.compare.causes.cause import CAUSE_MEANINGS, MEASURE_MEANINGS, CauseId, Measure
 from hlotool.compare.changes.reasons import REASON_MEANINGS
 from hlotool.errors import EXIT_CODES
-from hlotool.hlo.buffers import CLASS_MEANINGS
+from hlotool.hlo.buffers import ALLOCATION_TYPES
 from hlotool.table import Block, Field
 
 MEANINGS = collect_meanings()
@@ -76,18 +77,18 @@ def test_words_with_meanings_are_those_of_their_field() -> None:
 
 def test_keys_of_json() -> None:
     keys = {key for schema in all_schemas().values() for key in _keys(schema)}
-    assert "payload_bytes" in keys
+    assert "message_bytes" in keys
     assert not _missing(keys)
 
 
 def test_findings_classes_and_exit_codes() -> None:
-    assert not _missing((*FINDING_MEANINGS, *CLASS_MEANINGS))
+    assert not _missing((*FINDING_MEANINGS, *ALLOCATION_TYPES))
     assert not _missing(map(str, EXIT_CODES))
     assert not _missing(f"exit code {code}" for code in EXIT_CODES)
 
 
 def test_reasons_of_a_diff() -> None:
-    assert sorted(CAUSE_MEANINGS) == sorted(get_args(CauseKind))
+    assert sorted(CAUSE_MEANINGS) == sorted(get_args(CauseId))
     assert sorted(MEASURE_MEANINGS) == sorted(get_args(Measure))
     assert not _missing((*CAUSE_MEANINGS, *MEASURE_MEANINGS, *REASON_MEANINGS))
     for word, meaning in CAUSE_MEANINGS.items():
@@ -148,14 +149,26 @@ def test_words_of_screens_say_what_they_are(term: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "term", ["flops meanwhile", "bytes meanwhile", "exposed/run", "worst", "place"]
+    "term", ["flops meanwhile", "bytes meanwhile", "exposed/step", "worst", "place"]
 )
 def test_meanings_stand_alone(term: str) -> None:
     said = " ".join(said for one in find_meanings(term, MEANINGS) for said in one.says)
     assert not re.search(r"\b(these|they|them|their flops|the same in short)\b", said)
 
 
-@pytest.mark.parametrize("term", ["transfer/run", "hidden time", "exposed time"])
+@pytest.mark.parametrize("term", ["transfer/step", "hidden time", "exposed time"])
 def test_times_are_known_with_a_bandwidth_too(term: str) -> None:
     for one in find_meanings(term, MEANINGS):
         assert "--bandwidth" in one.says[0]
+
+
+def test_the_glossary(capsys: pytest.CaptureFixture[str]) -> None:
+    glossary = read_glossary()
+    assert len(glossary) == 40
+    assert list(glossary) == sorted(glossary, key=str.lower)
+    for term, says in glossary.items():
+        assert len(re.findall(r"\.(?: |$)", says)) == 2, term
+    assert run(["explain"]) == 0
+    told = capsys.readouterr().out
+    assert re.findall(r"^\S.*$", told, re.MULTILINE) == list(glossary)
+    assert not _missing(glossary)

@@ -42,7 +42,7 @@ def test_folded_adds_up_to_the_peak(tmp_path: Path) -> None:
 def test_folded_adds_up_to_the_traffic(tmp_path: Path) -> None:
     stacks = read_folded(tmp_path, "fusions", str(STEP))
     totals = load(STEP).fusions().totals
-    assert sum(size for _, size in stacks) == totals.memory_bytes_per_run
+    assert sum(size for _, size in stacks) == totals.traffic_bytes_per_step
 
 
 def read_profile(data: bytes) -> Any:
@@ -55,13 +55,13 @@ def test_pprof_holds_every_weight(tmp_path: Path) -> None:
     texts = list(profile.string_table)
     assert texts[0] == ""
     types = [texts[one.type] for one in profile.sample_type]
-    assert types[0] == texts[profile.default_sample_type] == "memory_bytes_per_run"
+    assert types[0] == texts[profile.default_sample_type] == "traffic_bytes_per_step"
     sums: Counter[str] = Counter()
     for sample in profile.sample:
         sums.update(dict(zip(types, sample.value, strict=True)))
     totals = load(STEP).fusions().totals
-    assert sums["memory_bytes_per_run"] == totals.memory_bytes_per_run
-    assert sums["flops_per_run"] == totals.flops_per_run
+    assert sums["traffic_bytes_per_step"] == totals.traffic_bytes_per_step
+    assert sums["flops_per_step"] == totals.flops_per_step
     assert sums["count"] == totals.fusion_count
     known = {one.id for one in profile.location}
     assert all(set(sample.location_id) <= known for sample in profile.sample)
@@ -143,7 +143,7 @@ def test_model_explorer_has_every_instruction_that_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("buffers", "--by", "class", "--format", "folded"), "groups are no stacks"),
+        (("buffers", "--by", "allocation_type", "--format", "folded"), "groups are no stacks"),
         (("summary", "--rows", "dtypes", "--format", "folded"), "have no path"),
         (("outline", "--format", "perfetto"), "needs --chip"),
     ],

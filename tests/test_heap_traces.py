@@ -1,4 +1,4 @@
-"""The heap simulator's traces against the lifetimes that follow from the schedule.
+"""The heap simulator's traces against the live ranges that follow from the schedule.
 
 A trace lists when buffers of one allocation are allocated, shared and freed, in order; it names no
 position. So its peak is what can be held against ours, and between which allocations a buffer is
@@ -15,7 +15,7 @@ import pytest
 from dump_files import TESTDATA
 
 import hlotool
-from hlotool.analysis.dataflow.lifetimes import derive_ranges
+from hlotool.analysis.dataflow.live_ranges import derive_ranges
 from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.memory.report import analyze_memory
@@ -62,20 +62,20 @@ def test_buffers_are_freed_where_ours_end(path: Path) -> None:
         each.id: each.name for one in proto.hlo_module.computations for each in one.instructions
     }
     ranges = derive_ranges(trace_values(require_schedule(hlotool.load(path).module)))
-    lifetimes = {}
+    live_ranges = {}
     for buffer in proto.buffer_assignment.logical_buffers:
         defined = buffer.defined_at
         found = ranges.get((names[defined.instruction_id], tuple(defined.shape_index)))
         if found is not None:  # else it is of a fusion's body, and no trace names it
-            lifetimes[buffer.id] = found
+            live_ranges[buffer.id] = found
     freed = 0
     for trace in proto.buffer_assignment.heap_simulator_traces:
         # A value that TPU holds in pieces is allocated several times.
         last = {event.buffer_id: place for place, event in enumerate(trace.events)}
         for number, place in last.items():
-            end = lifetimes[number].end
+            end = live_ranges[number].end
             others = [
-                (at, lifetimes[event.buffer_id].start)
+                (at, live_ranges[event.buffer_id].start)
                 for at, event in enumerate(trace.events)
                 if event.kind != FREED and event.buffer_id != number
             ]

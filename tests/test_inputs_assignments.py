@@ -27,7 +27,7 @@ PROTOS = [path for path in LOOPS + FOLDERS if path.exists()]
 TEXT = "-buffer-assignment.txt"
 # What no proto says: the sum of all allocations, and XLA's own live ranges and peak.
 UNSAID = {
-    *("lifetimes", "xla_position", "xla_bytes", "bytes_at_xla_position"),
+    *("live_ranges_from", "xla_position", "xla_bytes", "bytes_at_xla_position"),
     *("reported_total_bytes", "reported_total_matches"),
 }
 BESIDE = {"flags", "flags_path"}  # in a file of its own, which was not copied

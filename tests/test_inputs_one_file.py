@@ -128,7 +128,7 @@ def test_a_part_named_twice_is_refused(typed: str, named: NamedFiles, dump: Path
 
 def test_a_saved_document(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
-    path.write_text('{"schema": "hlotool/summary/v1"}')
+    path.write_text('{"schema": "hlotool/summary/v2"}')
     found = only_input(path)
     assert found.document
     assert (found.module, found.buffers, found.files) == (None, None, (found.document,))

@@ -129,8 +129,8 @@ def test_without_the_zstandard_package(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script, str(path)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert shown.stdout == (
-        f"InputError {path}: this file is compressed with zstd, which needs one more package: "
-        "pip install 'hlotool[zst]'. Or unpack it with zstd -d.\n"
+        f"MissingPackageError {path}: this file is compressed with zstd, which needs one more "
+        "package: pip install 'hlotool[zst]'. Or unpack it with zstd -d.\n"
     )
 
 

@@ -33,7 +33,7 @@ def test_a_summary_holds_what_diffs_compare() -> None:
     (module,) = read(json.loads(text)).modules
     assert module.name == "jit_train_step"
     known = [
-        path.rpartition(".") for path in DIFFED if not path.startswith(("fusions.", "run_time."))
+        path.rpartition(".") for path in DIFFED if not path.startswith(("fusions.", "step_time."))
     ]  # the latter with --chip
     blocks = {block for block, _, _ in known} - {"buffers.estimated"}
     for block in blocks:
@@ -47,15 +47,15 @@ def test_rows_of_a_directory_are_modules_in_the_order_of_their_paths() -> None:
     figures = found.modules[1].figures
     assert figures.record("buffers")["temp_bytes"] == 3
     assert figures.record("buffers")["peak_bytes"] is None
-    assert figures.record("cost")["total_flops_per_run"] is None
+    assert figures.record("cost")["total_flops_per_step"] is None
     assert figures.record("fusions") == {}
 
 
 def test_a_baseline_holds_modules_by_name() -> None:
-    modules = {"f": {"cost": {"flops_per_run": 2}}, "g": {}, "h": {"memory": None, "more": 1}}
+    modules = {"f": {"cost": {"flops_per_step": 2}}, "g": {}, "h": {"memory": None, "more": 1}}
     found = read({"schema": "hlotool/baseline/v1", "modules": modules, "more": 1})
     assert [one.name for one in found.modules] == ["f", "g", "h"]
-    assert found.modules[0].figures.record("cost") == {"flops_per_run": 2}
+    assert found.modules[0].figures.record("cost") == {"flops_per_step": 2}
     assert found.modules[2].figures.record("buffers") == {}
 
 
@@ -73,6 +73,7 @@ def test_a_baseline_holds_modules_by_name() -> None:
             {"schema": "hlotool/summary-directory/v1", "modules": [{"temp_bytes": "3"}]},
             "Expected `int | null`, got `str` - at `$.modules[0].temp_bytes`",
         ),
+        ({"schema": "hlotool/summary/v1", "\ud800": 1}, "surrogates not allowed"),
     ],
 )
 def test_refuses(document: object, message: str) -> None:

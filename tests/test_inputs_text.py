@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from input_cases import TEXT, only_input
 
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.compression import decompress
 from hlotool.dump.find import resolve_inputs
 from hlotool.dump.read import decode_text
@@ -71,7 +72,7 @@ def test_what_is_no_text_is_not_unpacked(
 ) -> None:
     """A few bytes may stand for gigabytes."""
     data = beginning + bytes(1 << 26)
-    unpacked = decompress(compress(data), "dump.txt")
+    unpacked = decompress(compress(data), "dump.txt", ByteBudget().allow("dump.txt"))
     assert len(unpacked) <= 1 << 25
     messages = set()
     for each in (data, unpacked):
@@ -113,13 +114,13 @@ def test_empty_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_small_members_take_linear_time() -> None:
     """As bgzip writes them, and smaller; quadratic copying would not end here."""
     data = gzip.compress(b"") * 20_000 + gzip.compress(TEXT.encode())
-    assert decompress(data, "a") == TEXT.encode()
+    assert decompress(data, "a", ByteBudget().allow("a")) == TEXT.encode()
 
 
 @given(st.binary(max_size=300), st.sampled_from([b"", *(FORMS[form][:40] for form in FORMS)]))
 def test_any_bytes_are_text_or_an_error(data: bytes, start: bytes) -> None:
     try:
-        text = decode_text(decompress(start + data, "a"), "a")
+        text = decode_text(decompress(start + data, "a", ByteBudget().allow("a")), "a")
     except InputError:
         return
     assert "\r\n" not in text
@@ -131,7 +132,7 @@ def test_a_cut_archive_is_an_error(data: st.DataObject) -> None:
     whole = FORMS[form]
     cut = data.draw(st.integers(7, len(whole) - 1))
     with pytest.raises(InputError, match="cut off"):
-        decompress(whole[:cut], "a")
+        decompress(whole[:cut], "a", ByteBudget().allow("a"))
 
 
 def test_what_stands_before_a_module_is_cut_off(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,13 +22,17 @@ from described import describe_module
 from dump_files import TESTDATA
 from format_mutants import BUFFER_MUTATIONS, FORMAT_MUTATIONS
 from mutant_bases import Base, list_buffer_bases, list_module_bases, write_base
-from mutant_judge import Outcome, ask, find_impossible
+from mutant_judge import Outcome, ask, expect_agreement, find_impossible
 from mutant_tally import Tally
 from mutants import MUTATIONS, Mutation, injure
+from structure_mutants import STRUCTURE_MUTATIONS
+from test_oracle import outline
+from xla_reader import XlaReader, find_reader
 
 from hlotool.errors import HlotoolError
 from hlotool.hlo import Module
-from hlotool.hlo.parser import read_module
+from hlotool.hlo.parser import parse_module, read_module
+from hlotool.program.program import Program
 from hlotool.text import Source
 
 MODULES, BUFFERS = list_module_bases(), list_buffer_bases()
@@ -36,7 +41,7 @@ PARTS = 4  # of each kind, so that all processors have work to the end
 FEW = 12  # one for each of the commands below
 TRIES = 5  # to injure a dump in some way
 
-EXPRESSIONS = ("cost.flops_per_run<=1e18", "buffers.peak_bytes<=1GiB", "fusions.count()>=0")
+EXPRESSIONS = ("cost.flops_per_step<=1e18", "buffers.peak_bytes<=1GiB", "fusions.count()>=0")
 BUDGETS = " ".join(f"--budget {one}" for one in EXPRESSIONS)
 CHIPS = TESTDATA / "check" / "any_chip.toml"  # of no backend, so that it fits all dumps
 # Each takes a dump's path; `{base}` is the dump before it was injured, `{chips}` a file of chips.
@@ -70,6 +75,7 @@ def list_kinds() -> list[Kind]:
     kinds = [Kind(name, made, MODULES + BUFFERS) for name, made in MUTATIONS.items()]
     kinds += [Kind(name, (made,), MODULES) for name, made in FORMAT_MUTATIONS.items()]
     kinds += [Kind(name, (made,), BUFFERS) for name, made in BUFFER_MUTATIONS.items()]
+    kinds += [Kind(name, (made,), MODULES) for name, made in STRUCTURE_MUTATIONS.items()]
     return [Kind(one.name, one.mutations, list(find_fit(one))) for one in kinds]
 
 
@@ -109,6 +115,80 @@ def expect_one_reading(text: str) -> None:
     except HlotoolError:
         expected = None
     assert found == expected, "the readers differ"
+
+
+@pytest.fixture(scope="module")
+def xla() -> Iterator[XlaReader | None]:
+    """Return jaxlib's parser, None where it is not there."""
+    reader = find_reader()
+    yield reader
+    if reader is not None:
+        reader.close()
+
+
+def sketch(text: str) -> list[Counter[str]] | None:
+    """Count the instructions of each computation by opcode, shape and operands; None if refused.
+
+    The order does not count: XLA prints operands first, and computations where it likes.
+    """
+    try:
+        module = parse_module(Source(text))
+    except HlotoolError:
+        return None
+    return sorted(
+        (
+            Counter(
+                f"{one.opcode} {outline(one.shape)} "
+                f"{[(each.opcode, outline(each.shape)) for each in one.operands]}"
+                for one in computation.instructions
+            )
+            for computation in module.computations.values()
+        ),
+        key=lambda each: sorted(each.items()),
+    )
+
+
+def count_flops(text: str) -> float | None:
+    """Return what a run of the entry computes, None where it is refused or not known."""
+    try:
+        found = Program("", parse_module(Source(text))).metric("cost.flops")
+    except HlotoolError:
+        return None
+    return float(found) if isinstance(found, int | float) else None
+
+
+def agrees_with_xla(text: str, xla: XlaReader) -> tuple[bool, bool] | None:
+    """Say whether instructions and flops are what XLA reads; None where one of us refuses."""
+    ours = sketch(text)
+    theirs = xla.read(text) if ours is not None else None
+    if ours is None or theirs is None:
+        return None
+    return ours == sketch(theirs["text"]), count_flops(text) == (theirs["flops"] or 0)
+
+
+@pytest.mark.hard
+@pytest.mark.parametrize("name", STRUCTURE_MUTATIONS)
+def test_structures_are_what_xla_reads(
+    name: str, xla: XlaReader | None, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """And three commands tell the same of each; bases on which we differ already are left out."""
+    chance = random.Random(zlib.crc32(name.encode()))  # noqa: S311
+    count = -(-request.config.getoption("--mutants") // (10 * len(STRUCTURE_MUTATIONS)))
+    known = {base.name: agrees_with_xla(base.text, xla) if xla else None for base in MODULES}
+    path = tmp_path / "module.txt"
+    wrong = []
+    for _ in range(count):
+        base = chance.choice(MODULES)
+        mutant = STRUCTURE_MUTATIONS[name](chance, base.text)
+        if mutant == base.text:
+            continue
+        path.write_text(mutant, encoding="utf-8", newline="")
+        expect_agreement(str(path))
+        before = known[base.name]
+        found = agrees_with_xla(mutant, xla) if xla and before else None
+        if before and found and any(was > now for was, now in zip(before, found, strict=True)):
+            wrong.append(f"{base.name}, {found}:\n{mutant}")
+    assert not wrong, "\n\n".join(wrong[:5])
 
 
 @pytest.fixture(autouse=True)
@@ -229,11 +309,11 @@ def test_failures_are_told_once_each(tmp_path: Path) -> None:
     ("document", "mistake"),
     [
         ({"rows": [{"size_bytes": -1}]}, ".rows[0].size_bytes is -1"),
-        ({"totals": {"flops_per_run": float("nan")}}, ".totals.flops_per_run is nan"),
+        ({"totals": {"flops_per_step": float("nan")}}, ".totals.flops_per_step is nan"),
         ({"groups": [{"share": 1.5}]}, ".groups[0].share is 1.5"),
         ({"peak_bytes": 3, "allocated_bytes": 2}, ": peak_bytes 3 > allocated_bytes 2"),
         (
-            {"schema": "hlotool/buffers/v1", "at": {"bytes": 4}, "rows": [{"occupied_bytes": 3}]},
+            {"schema": "hlotool/buffers/v2", "at": {"bytes": 4}, "rows": [{"live_bytes": 3}]},
             "the rows hold 3, and at.bytes is 4",
         ),
     ],

@@ -60,7 +60,7 @@ MLPS = [
     for path in TEXTS
     if path.parent.name.startswith("mlp_train") and "after" in path.name
 ]
-BUDGETS = ("fusions: count > 1", "collectives: wire_bytes > 0", "buffers: occupied_bytes > 0")
+BUDGETS = ("fusions: count > 1", "collectives: sent_bytes > 0", "buffers: live_bytes > 0")
 RULES = [compile_rule(Budget(forbid=text)) for text in BUDGETS]
 
 
@@ -93,8 +93,8 @@ def answers(program: Program) -> dict[str, Any]:
     found["bodies"] = [[(one.role, one.bytes_accessed) for one in body] for body in bodies]
     found["check"] = [judge_rule(rule, program) for rule in RULES]
     report = program.memory
-    if report is not None and report.map.lifetimes is not None:
-        curve, sequence = report.map.curve(0), report.map.lifetimes.sequence
+    if report is not None and report.map.live_ranges is not None:
+        curve, sequence = report.map.curve(0), report.map.live_ranges.sequence
         assert curve is not None
         loops = [loop.instruction.full_name for loop in program.executions.loops]
         found["positions"] = [find_position(report, name, 0) for name in loops if name in sequence]
@@ -129,8 +129,8 @@ def test_names_of_small_texts_change_no_answer(case: TableCase) -> None:
     check(program, case.text, by_opcode)
 
 
-def compare(left: Program, right: Program) -> DiffReport:
-    return compare_programs(DiffSide(left), DiffSide(right), DiffOptions(is_folded=False))
+def compare(old: Program, new: Program) -> DiffReport:
+    return compare_programs(DiffSide(old), DiffSide(new), DiffOptions(is_folded=False))
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=name_dump)
@@ -141,17 +141,17 @@ def test_repeated_names_are_no_difference(path: Path) -> None:
         assert not found.differs
         assert found.order is None
         assert found.matched_count
-        assert (found.changed_count, found.left_only_count, found.right_only_count) == (0, 0, 0)
+        assert (found.changed_count, found.old_only_count, found.new_only_count) == (0, 0, 0)
         assert found.structure is not None
         assert not any(block.differs for block in write_texts(found.structure))
 
 
-def list_changes(left: Program, right: Program, names: OldNames) -> Any:
+def list_changes(old: Program, new: Program, names: OldNames) -> Any:
     """Return the lists of a diff; equal rows are ordered by name.
 
     The `name` of fusions is left out: it is one where both sides have the same.
     """
-    found = compare(left, right)
+    found = compare(old, new)
     plain = {
         name: getattr(found, name)
         for name in ("instructions", "memory", "collectives", "fusions", "metrics", "header")
@@ -162,16 +162,15 @@ def list_changes(left: Program, right: Program, names: OldNames) -> Any:
     return {name: sorted(rows, key=str) for name, rows in lists.items()}
 
 
-@pytest.mark.parametrize(
-    ("left", "right"), [*pairwise(MLPS), *((BASE, case.text) for case in CASES)]
-)
-def test_repeated_names_change_no_difference(left: str, right: str) -> None:
-    old = read(left), read(right)
-    new = read(rename(left, stemmed())), read(rename(right, stemmed(1000)))
+@pytest.mark.parametrize(("old", "new"), [*pairwise(MLPS), *((BASE, case.text) for case in CASES)])
+def test_repeated_names_change_no_difference(old: str, new: str) -> None:
+    before = read(old), read(new)
+    after = read(rename(old, stemmed())), read(rename(new, stemmed(1000)))
     names = [
-        match_names(*(one.expect_module() for one in pair)) for pair in zip(old, new, strict=True)
+        match_names(*(one.expect_module() for one in pair))
+        for pair in zip(before, after, strict=True)
     ]
-    assert list_changes(*new, names[0] | names[1]) == list_changes(*old, OldNames())
+    assert list_changes(*after, names[0] | names[1]) == list_changes(*before, OldNames())
 
 
 TWICE = """HloModule m, is_scheduled=true
@@ -260,9 +259,9 @@ def test_an_assignment_names_no_instruction_where_several_have_the_name() -> Non
         assignment = parse_buffer_assignment(Source(buffers))
         module = parse_module(Source(text))
         report = analyze_memory(module, assignment)
-        rows[report.figures.lifetimes] = all_rows(report, module, None)[1]
+        rows[report.figures.live_ranges_from] = all_rows(report, module, None)[1]
     assert {
-        lifetimes: (row.opcode, row.scope, row.use_count) for lifetimes, row in rows.items()
+        live_ranges: (row.opcode, row.scope, row.use_count) for live_ranges, row in rows.items()
     } == {
         "derived": ("negate", "outer", 0),
         None: (None, None, None),

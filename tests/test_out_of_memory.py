@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -76,8 +77,8 @@ def test_messages(
 ) -> None:
     path = write_text(case, tmp_path)
     made = answer(capsys, str(path))
-    assert made.pop("schema") == "hlotool/out-of-memory/v1"
-    del made["hlotool_version"], made["input"]
+    assert made.pop("schema") == "hlotool/out-of-memory/v2"
+    del made["hlotool_version"], made["input"], made["units"]
     rows = made["rows"]
     assert isinstance(rows, list)
     known = {name: value for name, value in made.items() if value is not None}
@@ -158,13 +159,13 @@ def test_the_program_is_found(
     monkeypatch.chdir(ROOT)
     folder = "testdata/dumps/tpu_v5e"
     made = answer(capsys, "testdata/out_of_memory/tpu_e1000.txt", "--dump", folder)
-    assert made["schema"] == "hlotool/buffers/v1"
-    headroom = made["headroom"]
-    assert isinstance(headroom, dict)
+    assert made["schema"] == "hlotool/buffers/v2"
+    fit = made["fit"]
+    assert isinstance(fit, dict)
     # XLA says 31.50G, of which 15.75G are there: so do we.
-    assert headroom["allocated_bytes"] == 33822867456
-    assert headroom["limit_bytes"] == 16911433728
-    assert headroom["fits"] is False
+    assert fit["allocated_bytes"] == 33822867456
+    assert fit["limit_bytes"] == 16911433728
+    assert fit["fits"] is False
 
     listed = (
         "Largest program allocations in hbm:\n\n  1. Size: 1.53M\n"
@@ -307,3 +308,15 @@ def test_a_row_says_who_it_is(
     assert run(["buffers", str(write_text(case, tmp_path))]) == 0
     printed = capsys.readouterr().out
     assert [word for word in shown if word not in printed] == []
+
+
+@pytest.mark.parametrize("name", ["tpu_compile", "gpu_bfc"])
+def test_an_entry_that_is_missing_is_told(name: str) -> None:
+    """The numbers of the others tell, but of the last."""
+    case = next(one for one in CASES if one.name == name)
+    assert parse(case.text).has_end
+    entries = re.split(r"(?=^.*(?:\d+\. Size: |Buffer \d+:))", case.text, flags=re.MULTILINE)
+    assert len(entries) > 3
+    for dropped in range(1, len(entries) - 1):
+        text = "".join(entries[:dropped] + entries[dropped + 1 :])
+        assert not parse(text).has_end

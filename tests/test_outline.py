@@ -67,16 +67,16 @@ def test_repeats(keys: str, parts: list[tuple[int, int, int]]) -> None:
 def test_layers_in_a_row_are_one_step() -> None:
     first, *rest = outline(write_layers(LAYERS))
     assert (first.kind, first.count) == ("repeat", LAYERS)
-    assert first.step == "12 in a row: layer_*"
+    assert first.what == "12 in a row: layer_*"
     assert [row.kind for row in rest] == ["compute", "collective", "compute", "memory"]
     assert [row.depth for row in rest] == [1, 1, 1, 0]
-    assert rest[0].flops_per_run == LAYERS * 2 * 512**3
+    assert rest[0].flops_per_step == LAYERS * 2 * 512**3
     assert len(rest[0].names) == LAYERS
 
 
 def test_one_layer_more_differs_in_one_line() -> None:
     """Two outlines are compared with `diff`: a count differs, and nothing else of the steps."""
-    old, new = ([row.step for row in outline(write_layers(count))] for count in (12, 13))
+    old, new = ([row.what for row in outline(write_layers(count))] for count in (12, 13))
     assert [pair for pair in zip(old, new, strict=True) if pair[0] != pair[1]] == [
         ("12 in a row: layer_*", "13 in a row: layer_*")
     ]
@@ -85,7 +85,7 @@ def test_one_layer_more_differs_in_one_line() -> None:
 def test_no_name_of_an_instruction_is_in_a_step() -> None:
     text = write_layers(3)
     renamed = text.replace("%dot.", "%product.").replace("%x", "%value_")
-    assert [row.step for row in outline(text)] == [row.step for row in outline(renamed)]
+    assert [row.what for row in outline(text)] == [row.what for row in outline(renamed)]
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -104,23 +104,23 @@ def test_nothing_is_lost_and_nothing_is_there_twice(path: Path) -> None:
     assert not [name for name, count in leaves.items() if count > 1]
     found = [dump.module.find_instruction(name) for name in leaves]
     cost = sum(
-        program.costs.of(one).memory_bytes * program.executions.lower_bound(one.computation)
+        program.costs.of(one).traffic_bytes * program.executions.lower_bound(one.computation)
         for one in found
         if one is not None
         and one.full_name not in {row.name for row in program.collectives.rows}
         and one.opcode not in ASYNC_DONES  # what work waits for has time, and no traffic of its own
     )
     cost += sum(
-        program.costs.of_computation(loop.condition).memory_bytes
+        program.costs.of_computation(loop.condition).traffic_bytes
         * program.executions.lower_bound(loop.condition)
         for loop in program.executions.loops
     )
-    tops = [row.memory_bytes_per_run or 0 for row in rows if row.parent is None]
+    tops = [row.traffic_bytes_per_step or 0 for row in rows if row.parent is None]
     if any(row.kind == "conditional" for row in rows):  # the most expensive branch counts
         assert sum(tops) <= cost
     else:
         assert sum(tops) == cost
-    assert sum(tops) <= program.cost.memory_bytes_per_run
+    assert sum(tops) <= program.cost.traffic_bytes_per_step
     assert [row.number for row in rows] == list(range(len(rows)))
     assert all(row.depth == 0 or rows[row.parent or 0].depth == row.depth - 1 for row in rows)
 
@@ -131,12 +131,12 @@ def test_collectives_are_those_of_collectives(path: Path) -> None:
     if dump.program.module is None:
         return
     rows = [row for row in dump.outline() if row.parent is None]
-    sent = sum(row.wire_bytes_per_run or 0 for row in rows)
-    known = [row.known_wire_bytes_per_run for row in dump.collectives().rows]
+    sent = sum(row.sent_bytes_per_step or 0 for row in rows)
+    known = [row.known_sent_bytes_per_step for row in dump.collectives().rows]
     assert sent <= sum(known)
     entry = dump.module.entry.name
     assert sent >= sum(
-        row.known_wire_bytes_per_run for row in dump.collectives().rows if row.computation == entry
+        row.known_sent_bytes_per_step for row in dump.collectives().rows if row.computation == entry
     )
 
 
@@ -158,24 +158,24 @@ def test_the_clock_adds_up_work_and_what_is_exposed(name: str, tmp_path: Path) -
     rows = dump.outline()
     now: dict[int | None, float] = {}
     for row in rows:
-        assert row.begins_seconds is not None
-        assert row.ends_seconds is not None
-        assert now.get(row.parent, 0.0) <= row.begins_seconds <= row.ends_seconds
-        now[row.parent] = row.begins_seconds
+        assert row.start_seconds is not None
+        assert row.end_seconds is not None
+        assert now.get(row.parent, 0.0) <= row.start_seconds <= row.end_seconds
+        now[row.parent] = row.start_seconds
     work = sum(row.estimated_seconds or 0.0 for row in rows if row.parent is None)
     gaps = sum(row.exposed_seconds or 0.0 for row in dump.collectives().rows)
-    ends = max(row.ends_seconds or 0.0 for row in rows)
+    ends = max(row.end_seconds or 0.0 for row in rows)
     assert ends == pytest.approx(work + gaps)
-    run_time = dump.program.run_time
-    assert run_time is not None
-    assert run_time.is_timed
-    assert run_time.duration.total == pytest.approx(ends)
-    assert run_time.duration.exposed == pytest.approx(gaps)
+    step_time = dump.program.step_time
+    assert step_time is not None
+    assert step_time.is_timed
+    assert step_time.duration.total == pytest.approx(ends)
+    assert step_time.duration.exposed == pytest.approx(gaps)
 
 
 def test_no_time_where_no_chip_stands_for_a_backend() -> None:
     program = hlotool.load(TESTDATA / "dumps" / "cpu" / "mlp_train").program
-    assert program.run_time is None
+    assert program.step_time is None
 
 
 def test_no_time_of_what_is_no_schedule() -> None:
@@ -184,9 +184,9 @@ def test_no_time_of_what_is_no_schedule() -> None:
 
 
 def outline_time(text: str) -> float | None:
-    """Return the estimated time of a run, at the ratios of the reference chip."""
-    run_time = hlotool.load(text).program.run_time
-    return run_time.duration.total if run_time else None
+    """Return the estimated time of a step, at the ratios of the reference chip."""
+    step_time = hlotool.load(text).program.step_time
+    return step_time.duration.total if step_time else None
 
 
 def test_a_layer_more_takes_its_time() -> None:
@@ -197,7 +197,7 @@ def test_a_layer_more_takes_its_time() -> None:
 
 def test_without_a_chip_there_are_shares_and_no_times() -> None:
     rows = outline(write_layers(LAYERS))
-    assert all(row.begins_seconds is None and row.estimated_seconds is None for row in rows)
+    assert all(row.start_seconds is None and row.estimated_seconds is None for row in rows)
     assert sum(row.time_share or 0.0 for row in rows if row.parent is None) == pytest.approx(1)
 
 

@@ -48,11 +48,11 @@ def test_no_run_is_shorter_than_its_floor(path: Path) -> None:
         if dump.program.module is None:
             continue
         found = dump.summary()
-        assert found.bound is not None
-        if found.run_time is not None:
-            floor = found.bound.least_seconds
-            assert found.run_time.estimated_seconds >= floor * (1 - 1e-9)
-            assert found.run_time.memory_seconds <= found.run_time.estimated_seconds
+        assert found.roofline is not None
+        if found.step_time is not None:
+            floor = found.roofline.roofline_seconds
+            assert found.step_time.estimated_seconds >= floor * (1 - 1e-9)
+            assert found.step_time.memory_seconds <= found.step_time.estimated_seconds
 
 
 @for_each(DUMPS)
@@ -63,10 +63,10 @@ def test_groups_come_to_the_figures_of_the_program(path: Path) -> None:
         if program.module is None:
             continue
         rows = dump.outline()
-        sent = sum(row.known_wire_bytes_per_run for row in program.collectives.rows)
+        sent = sum(row.known_sent_bytes_per_step for row in program.collectives.rows)
         flops, memory = measure_beside(program)
-        flops = program.cost.total_flops_per_run - flops
-        memory = program.cost.memory_bytes_per_run - memory
+        flops = program.cost.total_flops_per_step - flops
+        memory = program.cost.traffic_bytes_per_step - memory
         for by in ("kind", "scope", "depth", "kind,scope"):
             grouping = select_rows(STEPS, rows, Query(by=by)).grouping
             assert grouping is not None
@@ -77,12 +77,12 @@ def test_groups_come_to_the_figures_of_the_program(path: Path) -> None:
             ]
             found = dict(zip(names, sums, strict=True))
             if any(row.kind == "conditional" for row in rows):  # all branches are counted
-                assert found["flops_per_run"] >= flops
-                assert found["memory_bytes_per_run"] >= memory
+                assert found["flops_per_step"] >= flops
+                assert found["traffic_bytes_per_step"] >= memory
             else:
-                assert found["flops_per_run"] == flops
-                assert found["memory_bytes_per_run"] == memory
-            assert found["wire_bytes_per_run"] == sent
+                assert found["flops_per_step"] == flops
+                assert found["traffic_bytes_per_step"] == memory
+            assert found["sent_bytes_per_step"] == sent
             if program.pricing.is_rated and any(row.time_share for row in rows):
                 assert sum(group.share or 0 for group in grouping.groups) == pytest.approx(1)
 
@@ -103,7 +103,7 @@ def measure_beside(program: Program) -> tuple[int, int]:
             is_whole = one.opcode == "async-start" or one.opcode not in CONTROL_FLOW
             if is_whole and find_kind(one, evidence) in {None, "collective", "wait"}:
                 flops += known * program.costs.of(one).total_flops
-                memory += known * program.costs.of(one).memory_bytes
+                memory += known * program.costs.of(one).traffic_bytes
     return flops, memory
 
 
@@ -135,7 +135,7 @@ def test_shares_of_groups_are_of_the_work(capsys: pytest.CaptureFixture[str]) ->
     groups = json.loads(capsys.readouterr().out)["groups"]
     for group in groups:
         assert group["share"] == pytest.approx(group["time_share"])
-        assert group["wire_bytes_per_run"] is not None
+        assert group["sent_bytes_per_step"] is not None
         assert not group["is_lower_bound"]
     assert run(["outline", str(GPU / "transformer_train"), "--by", "kind"]) == 0
     told = capsys.readouterr().out
@@ -153,10 +153,10 @@ def test_no_shares_of_time_on_cpu(capsys: pytest.CaptureFixture[str]) -> None:
     assert "of work" not in told.splitlines()[2]
     assert run(["outline", dump, "--by", "kind", "--json"]) == 0
     groups = json.loads(capsys.readouterr().out)["groups"]
-    traffic = sum(group["memory_bytes_per_run"] for group in groups)
+    traffic = sum(group["traffic_bytes_per_step"] for group in groups)
     for group in groups:
         assert group["time_share"] is None
-        assert group["share"] == pytest.approx(group["memory_bytes_per_run"] / traffic)
+        assert group["share"] == pytest.approx(group["traffic_bytes_per_step"] / traffic)
 
 
 def test_what_started_first_is_moved_first() -> None:
@@ -173,7 +173,7 @@ def test_what_started_first_is_moved_first() -> None:
 
 def test_a_copy_to_the_host_takes_at_least_as_long_as_memory() -> None:
     """The speed of the link to the host is unknown."""
-    found = hlotool.load(TPU / "offload", chip="v5e").summary().run_time
+    found = hlotool.load(TPU / "offload", chip="v5e").summary().step_time
     assert found is not None
     assert found.is_lower_bound
     assert found.largest_part is None

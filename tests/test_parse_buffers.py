@@ -42,7 +42,7 @@ def everything(assignment: BufferAssignment) -> list[object]:
     flat: list[object] = [assignment.reported_total_bytes]
     for allocation in assignment.allocations:
         flat += [allocation.number, allocation.size_bytes, allocation.color, allocation.other]
-        flat += [allocation.allocation_class, allocation.is_donated, allocation.parameter]
+        flat += [allocation.allocation_type, allocation.is_donated, allocation.parameter]
         for value in allocation.values:
             flat += [value.number, value.name, value.is_phi, value.color, value.shape]
             flat += [value.size_bytes, value.offset, value.live]
@@ -61,7 +61,7 @@ def text_of(used: UsedValue) -> str:
 
 def test_allocations() -> None:
     allocations = parse_buffer_assignment(read(SMALL)).allocations
-    assert [one.allocation_class for one in allocations] == [
+    assert [one.allocation_type for one in allocations] == [
         "parameter", "parameter", "output", "output", "constant", "thread-local", "temp", "temp",
     ]  # fmt: skip
     assert [one.is_donated for one in allocations].index(True) == 1

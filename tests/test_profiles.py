@@ -49,7 +49,7 @@ def test_a_profile_of_jax_on_cpu() -> None:
         dump = hlotool.load(path, module="jit_step")
         found = dump.program.measured
         assert found is not None
-        assert (found.device_count, found.run_count) == (4, 8)
+        assert (found.device_count, found.step_count) == (4, 8)
         assert dump.assignment is not None
         row = fusion(dump, "ynn_fusion")
         assert row.measured_count == 3 * 8  # thrice in each of two runs on four devices
@@ -60,20 +60,20 @@ def test_a_profile_of_jax_on_cpu() -> None:
         assert one.measured_count == 8
         # One thread computes on each device, so nothing hides it.
         assert one.measured_exposed_seconds == one.measured_seconds
-        assert found.run_seconds is not None
-        assert found.run_seconds / 8 > (one.measured_seconds or 0)
+        assert found.step_seconds is not None
+        assert found.step_seconds / 8 > (one.measured_seconds or 0)
 
 
 def test_the_summary_has_the_runs() -> None:
     summary = hlotool.load(FILE, module="jit_step").summary()
     assert summary.measured is not None
-    assert summary.measured.run_count == 8
+    assert summary.measured.step_count == 8
     opcodes = {row.opcode: row for row in summary.opcodes}
     assert opcodes["fusion"].measured_count == 120
     assert opcodes["tuple"].measured_count is None
     assert summary.collectives.measured_seconds is not None
     row = next(row for row in hlotool.summarize(FOLDER) if row.module == "jit_step")
-    assert (row.measured_count, row.measured_seconds) == (8, summary.measured.run_seconds)
+    assert (row.measured_count, row.measured_seconds) == (8, summary.measured.step_seconds)
 
 
 def test_without_a_profile_all_is_null() -> None:
@@ -115,7 +115,7 @@ def test_streams_of_a_gpu(with_ids: bool, tmp_path: Path) -> None:
     dump = hlotool.load(path)
     found = measured(path)
     # Nothing tells runs apart: most instructions of the entry occur twice on each device.
-    assert (found.device_count, found.run_count, found.run_seconds) == (2, 4, None)
+    assert (found.device_count, found.step_count, found.step_seconds) == (2, 4, None)
     assert fusion(dump, "gemm_fusion_dot.3").measured_count == 8  # kernels
     assert fusion(dump, "gemm_fusion_dot.3").measured_seconds == pytest.approx(90 * US)
     one = collective(dump, "all-reduce-start")
@@ -158,8 +158,8 @@ def test_derived_lines_of_a_gpu(tmp_path: Path) -> None:
     plane.lines["XLA Modules"] = [Event("jit_loop(7)", 0, 400)]
     path = write(tmp_path / "h.xplane.pb", metadata(("jit_loop(7)", GPU)), plane.to_bytes())
     found = measured(path)
-    assert found.run_count == 1
-    assert found.run_seconds == pytest.approx(400 * US)
+    assert found.step_count == 1
+    assert found.step_seconds == pytest.approx(400 * US)
     assert found.times["gemm_fusion_dot.3"].count == 1
     assert "all-reduce-start" not in found.times
     dump = hlotool.load(path)
@@ -193,8 +193,8 @@ def test_planes_of_tpus(first_ns: int, tmp_path: Path) -> None:
     planes = [tpu(ordinal, first_ns).to_bytes() for ordinal in range(2)]
     path = write(tmp_path / "h.xplane.pb", metadata((LABEL, TPU)), *planes)
     dump, found = hlotool.load(path), measured(path)
-    assert (found.device_count, found.run_count) == (2, 6)
-    assert found.run_seconds == pytest.approx(6 * 300 * US)
+    assert (found.device_count, found.step_count) == (2, 6)
+    assert found.step_seconds == pytest.approx(6 * 300 * US)
     row = fusion(dump, "fusion.13")
     assert (row.executions, row.measured_count) == (5, 5 * 6)
     assert row.measured_seconds == pytest.approx(5 * 20 * US)
@@ -216,7 +216,7 @@ def test_sparse_cores(tmp_path: Path) -> None:
     )
     planes = [tpu(0).to_bytes(), core.to_bytes()]
     found = measured(write(tmp_path / "h.xplane.pb", metadata((LABEL, TPU)), *planes))
-    assert (found.device_count, found.run_count) == (1, 3)
+    assert (found.device_count, found.step_count) == (1, 3)
     alone = measured(write(tmp_path / "s.xplane.pb", metadata((LABEL, TPU)), planes[1]))
     assert alone.times["all-reduce.4"].seconds == pytest.approx(8 * US)
 
@@ -230,7 +230,7 @@ def test_lines_that_are_derived_for_a_stream(tmp_path: Path) -> None:
         write(tmp_path / "h.xplane.pb", metadata(("jit_loop(7)", GPU)), plane.to_bytes())
     )
     assert found.times["fusion.2"].count == 1
-    assert found.run_seconds is None
+    assert found.step_seconds is None
 
 
 def test_custom_calls_are_measured(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_protos_beside_a_profile(tmp_path: Path) -> None:
     for given in (path, tmp_path):
         dump = hlotool.load(given)
         assert str(dump.paths.module_path).endswith("jit_loop(7).hlo_proto.pb")
-        assert measured(given).run_count == 2
+        assert measured(given).step_count == 2
     write(path, metadata(("jit_loop(7)", GPU)), stream(0).to_bytes())
     assert str(hlotool.load(tmp_path).paths.module_path).endswith("h.xplane.pb")
 
@@ -282,7 +282,7 @@ def test_another_program_of_the_name_is_another(tmp_path: Path) -> None:
 def test_programs_are_chosen_by_number(tmp_path: Path) -> None:
     both = metadata(("jit_loop(7)", GPU), ("jit_loop(8)", TPU))
     path = write(tmp_path / "h.xplane.pb", both, stream(0).to_bytes())
-    assert measured(path, "jit_loop#7").run_count == 2
+    assert measured(path, "jit_loop#7").step_count == 2
     assert hlotool.load(path, module="jit_loop#8").program.measured is None
     with pytest.raises(HlotoolError, match="several modules"):
         hlotool.load(path)
@@ -296,9 +296,9 @@ def test_what_takes_far_longer_is_a_finding(tmp_path: Path) -> None:
     assert not {"slow-fusion", "slow-collective"} & codes(path)
     assert {"slow-fusion", "slow-collective"} <= codes(path, config)
     dump = hlotool.load(path, config=config)
-    slow = next(one for one in dump.summary().findings if one.code == "slow-fusion")
+    slow = next(one for one in dump.summary().findings if one.id == "slow-fusion")
     assert slow.instruction == "gemm_fusion_dot.3"
-    assert "took 120 µs in one run" in slow.message
+    assert "took 120 µs per step" in slow.message
     lost = slow.estimated_seconds
     assert lost is not None
     assert 110e-6 < lost < 120e-6
@@ -311,14 +311,14 @@ def test_what_takes_far_longer_is_a_finding(tmp_path: Path) -> None:
 
 
 def codes(path: Path, config: Path | None = None) -> set[str]:
-    return {one.code for one in hlotool.load(path, config=config).summary().findings}
+    return {one.id for one in hlotool.load(path, config=config).summary().findings}
 
 
 def test_compressed_profiles(tmp_path: Path) -> None:
     data = gzip.decompress(FILE.read_bytes())
     for path in (tmp_path / "run.xplane.pb", tmp_path / "any.gz"):
         path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-        assert measured(path, "jit_step").run_count == 8
+        assert measured(path, "jit_step").step_count == 8
     assert is_profile(data)
 
 

@@ -152,10 +152,11 @@ def test_mutants_are_read_or_refused() -> None:
 
 
 def try_to_read(data: bytes) -> None:
+    from hlotool.dump.budget import DEFAULT_BUDGET  # noqa: PLC0415
     from hlotool.dump.directory import list_in_profile  # noqa: PLC0415
 
     try:
-        list_in_profile("a.xplane.pb", data)
+        list_in_profile("a.xplane.pb", data, DEFAULT_BUDGET)
     except HlotoolError as error:
         assert str(error).startswith("a.xplane.pb")  # noqa: PT017
 

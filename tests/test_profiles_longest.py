@@ -42,9 +42,9 @@ def test_the_longest_comes_first_whatever_its_opcode() -> None:
     assert times == sorted(times, reverse=True)
     runs = program.measured_runs
     assert runs is not None
-    assert runs.run_seconds is not None
-    assert found[0].share == pytest.approx(times[0] / runs.run_seconds)
-    assert sum(times) <= runs.run_seconds
+    assert runs.step_seconds is not None
+    assert found[0].share == pytest.approx(times[0] / runs.step_seconds)
+    assert sum(times) <= runs.step_seconds
 
 
 def test_a_loop_gives_way_to_what_it_runs(tmp_path: Path) -> None:
@@ -89,12 +89,12 @@ def test_without_a_profile_nothing_is_measured() -> None:
     program = hlotool.load(TESTDATA / "protos/train_step.txt").program
     assert program.measured_instructions == ()
     assert program.outside_fusions is None
-    assert program.metric("measured.run_seconds") is None
+    assert program.metric("measured.step_seconds") is None
 
 
 def test_runs_are_a_metric() -> None:
     program = hlotool.load(FOLDER, module="jit_step").program
-    assert program.metric("measured.run_count") == 8
+    assert program.metric("measured.step_count") == 8
     runs = program.measured_runs
     assert runs is not None
-    assert program.metric("measured.run_seconds") == runs.run_seconds
+    assert program.metric("measured.step_seconds") == runs.step_seconds

@@ -23,9 +23,9 @@ VOCABULARY = Vocabulary(
     {"collectives": SAMPLES, "summary.loops": SAMPLES},
 )
 ROWS = (
-    Sample(name="a", kind="loop", size_bytes=10, wire_bytes=1, flops=5),
-    Sample(name="b", kind="input", size_bytes=30, wire_bytes=2, flops=7),
-    Sample(name="c", kind="loop", size_bytes=20, wire_bytes=None, payload_bytes=4, flops=None),
+    Sample(name="a", kind="loop", size_bytes=10, sent_bytes=1, flops=5),
+    Sample(name="b", kind="input", size_bytes=30, sent_bytes=2, flops=7),
+    Sample(name="c", kind="loop", size_bytes=20, sent_bytes=None, message_bytes=4, flops=None),
 )
 
 
@@ -56,7 +56,7 @@ def measured(text: str, figures: Figures | None = None) -> Measured:
         ("buffers.temp_bytes * 2 < 1KiB", 200, 1024),
         ("collectives.count() == 3", 3, 3),
         ('collectives.count(kind == "loop") < 3', 2, 3),
-        ("collectives.count(wire_bytes == null) == 1", 1, 1),
+        ("collectives.count(sent_bytes == null) == 1", 1, 1),
         ("collectives.sum(size_bytes) == 60", 60, 60),
         ('collectives.sum(size_bytes, kind == "loop") == 30', 30, 30),
         ("collectives.sum(size_bytes * 2) == 120", 120, 120),
@@ -81,7 +81,7 @@ def test_holds(text: str, actual: float, limit: float) -> None:
     [
         ("buffers.peak_bytes < 1GiB", None),
         ("summary.loops.max(size_bytes) < 1GiB", None),
-        ("collectives.max(flops, wire_bytes == null) < 1", None),
+        ("collectives.max(flops, sent_bytes == null) < 1", None),
     ],
 )
 def test_an_unknown_figure_holds_no_budget(text: str, actual: float | None) -> None:
@@ -93,7 +93,7 @@ def test_an_unknown_figure_holds_no_budget(text: str, actual: float | None) -> N
 @pytest.mark.parametrize(
     ("text", "actual", "is_lower", "is_upper"),
     [
-        ("collectives.sum(wire_bytes) <= 9", 7, True, False),  # 4 once, in place of unknown
+        ("collectives.sum(sent_bytes) <= 9", 7, True, False),  # 4 once, in place of unknown
         ("collectives.sum(flops) <= 12", 12, True, False),
         ("collectives.sum(flops * 2) <= 24", 24, True, False),
         ("collectives.max(flops) <= 7", 7, True, False),
@@ -146,7 +146,7 @@ def test_rows_are_asked_for_once() -> None:
     [
         ("buffers.temp_bytes * 110%", pytest.approx(110), False),
         ("buffers.peak_bytes", None, False),
-        ("collectives.sum(wire_bytes)", 7, True),
+        ("collectives.sum(sent_bytes)", 7, True),
         ("collectives.count() / 0", None, False),
     ],
 )

@@ -26,10 +26,10 @@ from hlotool.table.select import Query, select_rows
 from hlotool.table.words import find_near, split_name, suggest, suggest_field
 
 ROWS = (
-    Sample(name="b", kind="loop", size_bytes=10, wire_bytes=1, flops=5),
-    Sample(name="a", kind="loop", size_bytes=10, wire_bytes=None, payload_bytes=8, flops=None),
-    Sample(name="d", kind="input", size_bytes=40, wire_bytes=3, flops=7, note="x"),
-    Sample(name="c", kind="custom", size_bytes=20, wire_bytes=4, flops=9, note="y"),
+    Sample(name="b", kind="loop", size_bytes=10, sent_bytes=1, flops=5),
+    Sample(name="a", kind="loop", size_bytes=10, sent_bytes=None, message_bytes=8, flops=None),
+    Sample(name="d", kind="input", size_bytes=40, sent_bytes=3, flops=7, note="x"),
+    Sample(name="c", kind="custom", size_bytes=20, sent_bytes=4, flops=9, note="y"),
 )
 
 
@@ -61,8 +61,8 @@ def group(by: str, rows: tuple[Sample, ...] = ROWS, **query: Any) -> Grouping:
         ("+size_bytes", "abcd"),
         ("kind,-name", "cdba"),
         ("-kind, name", "abdc"),
-        ("wire_bytes", "bdca"),  # a counts 8 once
-        ("-wire_bytes", "acdb"),
+        ("sent_bytes", "bdca"),  # a counts 8 once
+        ("-sent_bytes", "acdb"),
         ("flops", "bdca"),  # unknown last
         ("-flops", "cdba"),  # unknown last still
         ("note", "cdab".replace("cd", "dc")),
@@ -102,7 +102,7 @@ def test_limit(query: dict[str, Any], kept: str, rest: Rest | None) -> None:
 
 
 def test_sorted_by_what_counts_once_is_sorted_by_size() -> None:
-    sent = replace(SAMPLES, size="wire_bytes", sort="-payload_bytes")
+    sent = replace(SAMPLES, size="sent_bytes", sort="-message_bytes")
     assert select(row_list=sent, limit=1).rest == Rest(3, Sum(8), is_smaller=True)
 
 
@@ -123,7 +123,7 @@ def test_what_does_not_add_up_has_no_total() -> None:
 
 def test_totals_cover_all_rows_the_filter_kept() -> None:
     selection = select(
-        where='kind != "custom"', limit=1, columns="name,size_bytes,wire_bytes,flops,count"
+        where='kind != "custom"', limit=1, columns="name,size_bytes,sent_bytes,flops,count"
     )
     assert selection.totals == total(
         None,
@@ -303,8 +303,8 @@ def test_folded_lists_are_joined() -> None:
 
 
 def test_groups() -> None:
-    grouping = group("kind", columns="size_bytes,wire_bytes")
-    assert [field.name for field in grouping.summed] == ["size_bytes", "wire_bytes"]
+    grouping = group("kind", columns="size_bytes,sent_bytes")
+    assert [field.name for field in grouping.summed] == ["size_bytes", "sent_bytes"]
     assert grouping.groups == (
         Group("input", 1, (Sum(40), Sum(3)), 0.5),
         Group("custom", 1, (Sum(20), Sum(4)), 0.25),
@@ -448,9 +448,9 @@ def test_sorting_keeps_all_rows_and_is_stable(rows: tuple[Sample, ...], sort: st
 
 
 def test_groups_show_what_they_are_sorted_by() -> None:
-    rows = (Sample(kind="loop", payload_bytes=1), Sample(kind="input", payload_bytes=2))
-    grouping = group("kind", rows, sort="-payload_bytes", columns="size_bytes")
-    assert [field.name for field in grouping.summed] == ["size_bytes", "payload_bytes"]
+    rows = (Sample(kind="loop", message_bytes=1), Sample(kind="input", message_bytes=2))
+    grouping = group("kind", rows, sort="-message_bytes", columns="size_bytes")
+    assert [field.name for field in grouping.summed] == ["size_bytes", "message_bytes"]
     assert [(each.label, each.sums) for each in grouping.groups] == [
         ("input", (Sum(0), Sum(2))),
         ("loop", (Sum(0), Sum(1))),

@@ -19,8 +19,8 @@ FULL = Sample(
     count=48,
     position=7,
     size_bytes=64 << 20,
-    wire_bytes=100,
-    payload_bytes=200,
+    sent_bytes=100,
+    message_bytes=200,
     flops=10**12,
     ratio=0.5,
     share_of_peak=0.25,
@@ -30,7 +30,7 @@ FULL = Sample(
     members=(3, 5),
     note="it's",
 )
-UNKNOWN = replace(FULL, wire_bytes=None, flops=None, ratio=None, is_async=None, note=None)
+UNKNOWN = replace(FULL, sent_bytes=None, flops=None, ratio=None, is_async=None, note=None)
 
 
 def holds(text: str, row: Sample = FULL) -> bool:
@@ -59,7 +59,7 @@ def holds(text: str, row: Sample = FULL) -> bool:
         "position in [1, 7]",
         "count * 2 == 96",
         "size_bytes / 1MiB == 64",
-        "payload_bytes - wire_bytes == wire_bytes",
+        "message_bytes - sent_bytes == sent_bytes",
         "-position == -7",
         "1 + 2 * 3 == 7",
         "(1 + 2) * 3 == 9",
@@ -92,18 +92,18 @@ def test_holds(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "wire_bytes == 100",
-        "wire_bytes != 100",
-        "wire_bytes < 100",
-        "wire_bytes >= 0",
-        "0 <= wire_bytes",
-        "wire_bytes == wire_bytes",
-        "wire_bytes + 1 > 0",
-        "-wire_bytes < 0",
+        "sent_bytes == 100",
+        "sent_bytes != 100",
+        "sent_bytes < 100",
+        "sent_bytes >= 0",
+        "0 <= sent_bytes",
+        "sent_bytes == sent_bytes",
+        "sent_bytes + 1 > 0",
+        "-sent_bytes < 0",
         "position / 0 > 1",
         "position / (position - 7) == 1",
-        "wire_bytes in [100]",
-        "wire_bytes not in [100]",
+        "sent_bytes in [100]",
+        "sent_bytes not in [100]",
         'note ~ "."',
         'note !~ "."',
         'note == "x"',
@@ -111,7 +111,7 @@ def test_holds(text: str) -> None:
         "is_async",
         "is_async == false",
         "is_async != false",
-        "wire_bytes != null",
+        "sent_bytes != null",
         "1e200 * 1e200 * 0 == 0",
     ],
 )
@@ -121,7 +121,7 @@ def test_a_comparison_with_the_unknown_is_false(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["wire_bytes == null", "null == note", "wire_bytes in [null, 1]", "1 / 0 == null"]
+    "text", ["sent_bytes == null", "null == note", "sent_bytes in [null, 1]", "1 / 0 == null"]
 )
 def test_null_is_asked_for(text: str) -> None:
     assert holds(text, UNKNOWN)
@@ -212,9 +212,9 @@ CONDITIONS = st.sampled_from(
     [
         "size_bytes > 10",
         "size_bytes != 3",
-        "wire_bytes >= 5",
-        "wire_bytes == payload_bytes",
-        "flops / wire_bytes > 1",
+        "sent_bytes >= 5",
+        "sent_bytes == message_bytes",
+        "flops / sent_bytes > 1",
         'name ~ "a"',
         'note !~ "a"',
         'kind == "loop"',
@@ -231,8 +231,8 @@ ROWS = st.builds(
     name=st.sampled_from(["a", "b"]),
     kind=st.sampled_from(["loop", "input"]),
     size_bytes=SMALL,
-    wire_bytes=st.none() | SMALL,
-    payload_bytes=SMALL,
+    sent_bytes=st.none() | SMALL,
+    message_bytes=SMALL,
     flops=st.none() | SMALL,
     is_async=st.none() | st.booleans(),
     flags=st.sampled_from([(), ("x",), ("x", "y")]),
@@ -259,8 +259,8 @@ OPPOSITES = [("==", "!="), ("<", ">="), (">", "<=")]
 def test_operators_are_opposites_where_all_is_known(
     pair: tuple[str, str], row: Sample, limit: int
 ) -> None:
-    one, other = (holds(f"wire_bytes {operator} {limit}", row) for operator in pair)
-    if row.wire_bytes is None:
+    one, other = (holds(f"sent_bytes {operator} {limit}", row) for operator in pair)
+    if row.sent_bytes is None:
         assert not one
         assert not other
     else:
@@ -269,6 +269,6 @@ def test_operators_are_opposites_where_all_is_known(
 
 @given(ROWS, SMALL, SMALL, SMALL)
 def test_arithmetic_is_exact(row: Sample, a: int, b: int, c: int) -> None:
-    assume(row.wire_bytes is not None)
+    assume(row.sent_bytes is not None)
     value = row.size_bytes * a - b + c * 10**20
     assert holds(f"size_bytes * {a} - {b} + {c} * 1{'0' * 20} == {max(value, 0)}", row) or value < 0

@@ -42,7 +42,7 @@ RESULTS = (
         source_line=14,
     ),
     result("peak", "jit_step", "fail", "<9> & \x00", source_file="a b/c.py", source_line=3),
-    result("peak", None, "no-match", "no module", source_file="/abs/hlotool.toml"),
+    result("peak", None, "not-measured", "no module", source_file="/abs/hlotool.toml"),
     result("temp-memory", "jit_eval", "error", "it is broken"),
 )
 
@@ -76,7 +76,7 @@ given_results = st.lists(
         RuleResult,
         name=st.text(min_size=1),
         module=st.none() | st.text(),
-        status=st.sampled_from(("pass", "fail", "no-match", "error")),
+        status=st.sampled_from(("pass", "fail", "not-measured", "error")),
         severity=st.sampled_from(("error", "warning")),
         expression=st.text(),
         message=st.none() | st.text(),

@@ -96,14 +96,23 @@ def selections(answer: Document, chosen: Selection | None = None) -> list[Select
 def read(answer: Document, chosen: Selection | None = None) -> dict[str, Any]:
     text = "".join(render_json(answer, selections(answer, chosen), "1.2.3"))
     made: dict[str, Any] = json.loads(text)
-    assert text == json.dumps(made, indent=2) + "\n"
+    others, _, _ = json.dumps(made, indent=2).partition('  "units": ')
+    assert text == f'{others}  "units": {json.dumps(made["units"])}\n}}\n'
     VALIDATOR.validate(made)
     return made
 
 
 def test_document() -> None:
     made = read(document())
-    assert list(made) == ["schema", "hlotool_version", "input", "position", "memory", "samples"]
+    assert list(made) == [
+        "schema",
+        "hlotool_version",
+        "input",
+        "position",
+        "memory",
+        "samples",
+        "units",
+    ]
     assert made["schema"] == "hlotool/sample/v3"
     assert made["hlotool_version"] == "1.2.3"
     assert made["input"] == {
@@ -115,6 +124,19 @@ def test_document() -> None:
     }
     assert made["position"] == 7
     assert made["memory"] == {"size_bytes": 1 << 70, "ratio": None, "peak": None}
+
+
+def test_units() -> None:
+    units = read(document())["units"]
+    shown = {name: units[name] for name in ("size_bytes", "ratio", "position", "flops")}
+    assert shown == {
+        "size_bytes": "bytes",
+        "ratio": "ratio",
+        "position": "number",
+        "flops": "flops",
+    }
+    chosen = read(document(memory=None), select(columns="name,flops"))["units"]
+    assert chosen == {"flops": "flops", "position": "number"}
 
 
 def test_rows() -> None:

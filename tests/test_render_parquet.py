@@ -68,7 +68,7 @@ def test_types_are_those_of_the_units() -> None:
 def test_units_are_in_the_schema() -> None:
     schema = render([]).schema
     assert schema.field("size_bytes").metadata == {b"unit": b"bytes", b"meaning": b"its size"}
-    assert schema.metadata[b"schema"] == b"hlotool/one/v1"
+    assert schema.metadata[b"schema"] == b"hlotool/one/v2"
     assert schema.metadata[b"hlotool_version"] == __version__.encode()
     assert schema.metadata[b"rows"] == b"samples"
     units = json.loads(schema.metadata[b"units"])
@@ -76,8 +76,8 @@ def test_units_are_in_the_schema() -> None:
 
 
 def test_unknown_is_null_and_nothing_else_is() -> None:
-    table = render([Sample(wire_bytes=None), Sample(wire_bytes=0)])
-    assert sorted(table["wire_bytes"].to_pylist(), key=str) == [0, None]
+    table = render([Sample(sent_bytes=None), Sample(sent_bytes=0)])
+    assert sorted(table["sent_bytes"].to_pylist(), key=str) == [0, None]
 
 
 def test_groups_have_counts_and_sums() -> None:

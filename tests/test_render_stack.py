@@ -47,7 +47,7 @@ def test_a_small_stack() -> None:
 
 
 def test_groups_of_a_program_have_colours(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["buffers", str(DUMP), "--timeline", "--by", "class"]
+    options = ["buffers", str(DUMP), "--timeline", "--by", "allocation_type"]
     assert run(options) == 0
     plain = capsys.readouterr().out
     assert re.search(r"┤.*o", plain)

@@ -48,8 +48,8 @@ def test_the_page_holds_what_the_commands_say(tmp_path: Path) -> None:
     assert memory["positions"][memory["peak"]] == peak.position
     for stack in memory["stacks"].values():
         assert list(map(sum, zip(*stack.values(), strict=True))) == memory["used_bytes"]
-    assert sum(each["wire_bytes"] for each in data["work"]["transfers"]) == sum(
-        row.known_wire_bytes_per_run for row in dump.collectives().rows
+    assert sum(each["sent_bytes"] for each in data["work"]["transfers"]) == sum(
+        row.known_sent_bytes_per_step for row in dump.collectives().rows
     )
     for row in dump.fusions().rows:
         assert html.escape(row.name) in text
@@ -78,7 +78,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 def test_moments_hold_what_is_in_use(path: Path) -> None:
     for dump in hlotool.load_all(path):
         report = dump.program.memory
-        if report is None or report.map.lifetimes is None:
+        if report is None or report.map.live_ranges is None:
             continue
         found = list_moments(report, dump.program.module, 0, 12)
         curve = report.map.curve(0)

@@ -24,7 +24,7 @@ CASES = [
     f"summary {DUMPS[0]} --rows dtypes --sort -count --where count>1",
     *(f"buffers testdata/dumps/{place}/mlp_train" for place in ("cpu", "gpu_h100", "tpu_v5e")),
     "buffers testdata/dumps/cpu/mlp_train --all --timeline --peaks 3 --donation --hbm 1GiB",
-    "buffers testdata/dumps/cpu/mlp_train --by class,dtype",
+    "buffers testdata/dumps/cpu/mlp_train --by allocation_type,dtype",
     f"buffers {DUMPS[0]}",
     *(f"buffers testdata/out_of_memory/{name}.txt" for name in ("tpu_compile", "gpu_bfc", "cut")),
     "buffers testdata/bad/bytes/padding_below_zero.log",

@@ -48,7 +48,7 @@ def test_far_enough_is_everything_that_gives_or_takes() -> None:
 def test_runs_and_way() -> None:
     row = hlotool.load(TEXT).show("twice").subjects[0]
     assert row.call_path == ("main", "call.1", "body.clone")
-    assert (row.executions, row.flops, row.flops_per_run) == (1, 8, 8)
+    assert (row.executions, row.flops, row.flops_per_step) == (1, 8, 8)
     assert row.definition[0] == "ROOT twice = f32[8] add(x, x)"
 
 
@@ -60,12 +60,14 @@ def test_shares_and_runs_agree_with_the_other_commands(path: Path) -> None:
     fusions = dump.fusions().rows[:5]
     for fusion in fusions:
         shown = [dump.show(name).subjects[0] for name in fusion.members]
-        assert sum(one.memory_bytes_per_run for one in shown) == fusion.known_memory_bytes_per_run
+        assert (
+            sum(one.traffic_bytes_per_step for one in shown) == fusion.known_traffic_bytes_per_step
+        )
         assert sum(one.known_executions for one in shown) == fusion.known_executions
     entry = dump.show(dump.module.entry.name).subjects[0]
     cost = dump.program.cost
-    assert entry.memory_bytes_per_run == cost.memory_bytes_per_run
-    assert entry.flops_per_run == cost.total_flops_per_run
+    assert entry.traffic_bytes_per_step == cost.traffic_bytes_per_step
+    assert entry.flops_per_step == cost.total_flops_per_step
 
 
 @pytest.mark.parametrize("path", DUMPS[:6], ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -74,8 +76,10 @@ def test_memory_at_the_peak(path: Path) -> None:
     dump = hlotool.load_all(path)[0]
     for row in dump.buffers().rows[:8]:
         shown = [one for one in dump.show(row.instruction).memory if one.value == row.value]
-        assert [one.peak_bytes for one in shown] == [row.occupied_bytes]
-        assert [(one.born, one.dies) for one in shown] == [(row.born, row.dies)]
+        assert [one.peak_bytes for one in shown] == [row.live_bytes]
+        assert [(one.live_from, one.live_until) for one in shown] == [
+            (row.live_from, row.live_until)
+        ]
 
 
 HOSTILE = ('a"]b', "x\\", "</script>", "line\nbreak", "\x1b[31m", "quote'; }", "ünï")

@@ -62,7 +62,7 @@ def test_other_collectives_fail_unless_allowed() -> None:
     with pytest.raises(AssertionError, match="all-reduce: expected 0, found 1"):
         assert_collectives(TEXT, {"all-gather": 1})
     assert_collectives(TEXT, {"all-gather": 1}, allow_others=True)
-    assert_collectives(TEXT, {"all-gather": 1}, where="payload_bytes > 500KiB")
+    assert_collectives(TEXT, {"all-gather": 1}, where="message_bytes > 500KiB")
 
 
 def test_a_wrong_count_names_the_collectives() -> None:

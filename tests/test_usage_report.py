@@ -91,7 +91,7 @@ def test_alone_it_is_no_dump(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(ALONE / "new.txt")
     assert run(["summary", path, "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
-    assert made["schema"] == "hlotool/memory-usage-report/v1"
+    assert made["schema"] == "hlotool/memory-usage-report/v2"
     with pytest.raises(InputError, match="buffers and summary show it"):
         resolve_inputs(path)
     assert run(["fusions", path]) == 3

@@ -23,7 +23,7 @@ ROOT = str(PACKAGE) + "/"
 
 
 class Tracer:
-    """What one run passes, as `sys.setprofile` reports it."""
+    """What one step passes, as `sys.setprofile` reports it."""
 
     def __init__(self) -> None:
         self.functions: set[tuple[str, int]] = set()

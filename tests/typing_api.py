@@ -34,7 +34,7 @@ def read_one(path: Path) -> None:
     assert_type(dump.summary(), Summary)
     assert_type(dump.buffers(), Buffers)
     assert_type(dump.collectives(), CollectiveReport)
-    assert_type([row.wire_bytes_per_run for row in dump.collectives().rows], list[int | None])
+    assert_type([row.sent_bytes_per_step for row in dump.collectives().rows], list[int | None])
     hlotool.load(path, stage="later")  # type: ignore[arg-type]
 
 

@@ -1,6 +1,6 @@
 """What a profile says of a program: its runs, and the times of its instructions.
 
-Seconds are the mean of the profiled runs, of one run on one device; counts are of all runs on all
+Seconds are the mean of the profiled runs, of one step on one device; counts are of all runs on all
 devices. An instruction is known by its name. `alone` (exposed) time is that of collectives in which
 nothing else ran. `MeasuredCount` and its kin declare the columns that rows of many answers have.
 """
@@ -32,10 +32,10 @@ MeasuredCount: TypeAlias = Annotated[
 MeasuredSeconds: TypeAlias = Annotated[
     float | None,
     figure(
-        "from a profile: time of all its executions in one run on one device, the mean of those "
+        "from a profile: time of all its executions per step on one device, the mean of those "
         "profiled; null if it did not run there",
         SECONDS,
-        heading="measured/run",
+        heading="measured/step",
         null_text="",
         is_summed=True,
     ),
@@ -56,14 +56,14 @@ class MeasuredFacts(Struct, frozen=True):
     """The runs of a program in a profile."""
 
     device_count: Annotated[int, figure("devices on which it ran", COUNT)]
-    run_count: Annotated[
+    step_count: Annotated[
         int | None,
         figure("its runs on all devices together; null where nothing tells them apart", COUNT),
     ]
-    run_seconds: Annotated[
+    step_seconds: Annotated[
         float | None,
         figure(
-            "mean time of a run on a device, from its begin to its end; null where the profile "
+            "mean time of a step on a device, from its begin to its end; null where the profile "
             "tells of instructions alone",
             SECONDS,
         ),
@@ -80,12 +80,12 @@ def describe_runs(measured: Measurement | None) -> MeasuredFacts | None:
     if measured is None:
         return None
     return MeasuredFacts(
-        measured.device_count, measured.run_count, measured.mean(measured.run_seconds)
+        measured.device_count, measured.step_count, measured.mean(measured.step_seconds)
     )
 
 
 class JoinedTime(Struct, frozen=True):
-    """The times of some instructions: occurrences in all, seconds in one run on one device."""
+    """The times of some instructions: occurrences in all, seconds per step on one device."""
 
     count: int | None = None
     seconds: float | None = None
@@ -124,10 +124,10 @@ class MeasuredInstruction(Struct, frozen=True):
     share: Annotated[
         float | None,
         column(
-            "its time over that of a run; what runs side by side comes to more than 100 %; null "
-            "where the profile does not tell how long a run took",
+            "its time over that of a step; what runs side by side comes to more than 100 %; null "
+            "where the profile does not tell how long a step took",
             PERCENT,
-            heading="of run",
+            heading="of step",
         ),
     ]
     source: Annotated[str | None, column("the source line it comes from, in short", hide_order=2)]
@@ -159,16 +159,16 @@ def rank_instructions(
 ) -> tuple[MeasuredInstruction, ...]:
     """List the instructions that a profile has times of, the longest first.
 
-    Times are those of `Measurement`: in one run on one device. A loop, a conditional or a call
+    Times are those of `Measurement`: per step on one device. A loop, a conditional or a call
     is left out where what it runs has times of its own, and so are the later steps of a
     collective, whose time is that of its first: no time counts twice.
     """
-    run_seconds = measured.mean(measured.run_seconds)
+    step_seconds = measured.mean(measured.step_seconds)
     timed = {each: _list_timed(each, measured) for each in executions.executed}
     # A caller and what it runs both have times: only the inner ones are listed.
     busy = {each for each in timed if any(one.name in measured.times for one in each.instructions)}
     rows = [
-        _describe(one, measured, run_seconds)
+        _describe(one, measured, step_seconds)
         for found in timed.values()
         for one in found
         if busy.isdisjoint(one.called_computations())
@@ -192,7 +192,7 @@ def _list_timed(computation: Computation, measured: Measurement) -> list[Instruc
 
 
 def _describe(
-    instruction: Instruction, measured: Measurement, run_seconds: float | None
+    instruction: Instruction, measured: Measurement, step_seconds: float | None
 ) -> MeasuredInstruction:
     time = join_times(measured, (instruction.name,))
     inside = (one for each in instruction.called_computations() for one in each.instructions)
@@ -202,7 +202,7 @@ def _describe(
         opcode=instruction.opcode,
         measured_count=time.count,
         measured_seconds=time.seconds,
-        share=time.seconds / run_seconds if time.seconds is not None and run_seconds else None,
+        share=time.seconds / step_seconds if time.seconds is not None and step_seconds else None,
         source=write_short_source(origin.source_file, origin.source_line),
         scope=origin.scope,
         computation=instruction.computation.name,

@@ -48,7 +48,7 @@ class ListedRow(Struct, frozen=True):
     size_bytes: Annotated[
         int | None, column("its size, as exact as the message writes it", BYTES, heading="size")
     ]
-    count: Annotated[int, column("buffers folded into the row", TIMES, heading="×")]
+    count: Annotated[int, column("buffers folded into the row", TIMES, heading="count")]
     instruction: Annotated[str | None, column("the instruction that defines it")]
     shape: Annotated[str | None, column("its shape, without layout", is_shape=True)]
     opcode: Annotated[str | None, column("opcode of the instruction that defines it", hide_order=3)]

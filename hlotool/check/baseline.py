@@ -27,6 +27,7 @@ from hlotool.dump.saved import (
     make_summary,
     read_saved,
     read_schema,
+    update_document,
 )
 from hlotool.errors import UsageError
 from hlotool.program.program import Program
@@ -80,7 +81,7 @@ def expect_keys(modules: Sequence[Candidate], option: str) -> None:
         raise UsageError(f"{option}: {path}: {why}; a check could not find it again.")
 
 
-_KINDS: Final = ("kind", "count", "executions", "payload_bytes_per_run", "wire_bytes_per_run")
+_KINDS: Final = ("kind", "count", "executions", "message_bytes_per_step", "sent_bytes_per_step")
 
 
 def known_metrics(program: Program) -> dict[str, object]:
@@ -92,8 +93,8 @@ def known_metrics(program: Program) -> dict[str, object]:
 def measure_baseline(program: Program) -> SavedSummary:
     """Return the figures that diffs compare, as far as they are known."""
     figures = known_metrics(program)
-    if program.run_estimate is not None:
-        figures["run_time.machine"] = program.run_estimate.machine
+    if program.step_estimate is not None:
+        figures["step_time.machine"] = program.step_estimate.machine
     if program.module:
         totals = program.collectives.totals
         if totals.machine is not None:
@@ -131,7 +132,7 @@ def read_modules(path: str) -> dict[str, object]:
         raise UsageError(f"--update-baseline: {name} is not a baseline; it was not overwritten.")
     source = read_source(path)
     read_saved(source)  # raises for one that is damaged, before any of it is written again
-    document: dict[str, Any] = json.loads(source.text)
+    document: Any = update_document(json.loads(source.text))
     modules: dict[str, object] = document.get("modules", {})
     return modules
 

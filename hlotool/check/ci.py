@@ -179,7 +179,8 @@ def _result(result: RuleResult, identifier: str, index: int) -> Json:
         "ruleIndex": index,
         "kind": "fail" if result.status != "pass" else "pass",
         "level": result.severity if result.status != "pass" else "none",
-        "message": {"text": write_whole(result)},
+        # In SARIF, too, [text](address) is a link.
+        "message": {"text": write_whole(result).replace("](", r"]\(")},
         "partialFingerprints": {"budget/v1": hashlib.sha256(finding).hexdigest()[:32]},
     }
     if result.source_file:

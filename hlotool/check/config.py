@@ -39,9 +39,10 @@ from msgspec.structs import fields, replace
 
 from hlotool.dump.files import StageChoice
 from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.stores import is_address
 from hlotool.errors import UsageError
 from hlotool.table.words import join_words, suggest
-from hlotool.text import Pattern, PatternError, parse_pattern
+from hlotool.text import Pattern, PatternError, cut_secrets, parse_pattern
 
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
@@ -178,8 +179,19 @@ class Config(_OwnKeys, frozen=True, kw_only=True):
 
     @property
     def baseline_path(self) -> str:
-        """Where the baseline lies; '' where none is given."""
-        return os.path.join(os.path.dirname(self.path), self.baseline) if self.baseline else ""  # noqa: PTH118,PTH120  (paths stay strings as typed)
+        """Where the baseline lies; '' where none is given.
+
+        Raises UsageError for an address: who may change a file here, as with a pull request, could
+        let this machine ask any server. The user types what is fetched.
+        """
+        path = os.path.join(os.path.dirname(self.path), self.baseline) if self.baseline else ""  # noqa: PTH118,PTH120  (paths stay strings as typed)
+        if is_address(self.baseline) or is_address(path):
+            name, shown = display_name(self.path), cut_secrets(self.baseline)
+            raise UsageError(
+                f"{name}: the baseline {shown} is an address, and only what stands on the command "
+                f"line is fetched; type --baseline {shown}."
+            )
+        return path
 
 
 def find_config(directory: str = ".") -> Config:

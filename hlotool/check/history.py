@@ -1,7 +1,7 @@
 """The figures of many runs of `hlotool check`, and since when each is what it is.
 
 A history is JSON Lines: one line a module and run, with its figures, and what its budgets came to.
-Trends are read from it by line number, the oldest first: a step is a line whose figure is another
+Trends are read from it by line number, the oldest first: a change is a line whose figure is another
 than the last one known before it.
 """
 
@@ -22,6 +22,7 @@ from hlotool.check.config import Number
 from hlotool.check.results import VERDICTS, RuleResult, Verdict, choose_verdict
 from hlotool.compare.changes.figures import DIFFED
 from hlotool.compare.changes.instructions import subtract
+from hlotool.dump.saved import update_document
 from hlotool.errors import InputError, UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
@@ -38,7 +39,7 @@ from hlotool.table import (
     figure,
 )
 
-HISTORY_SCHEMA: Final = "hlotool/check-history/v1"
+HISTORY_SCHEMA: Final = "hlotool/check-history/v2"
 _EPOCH: Final = re.compile(r"[0-9]{1,11}")
 
 
@@ -106,7 +107,8 @@ def read_lines(data: bytes, name: str) -> dict[int, HistoryLine]:
         if not line.strip():
             continue
         try:
-            found[number] = convert(json.loads(line.decode("utf-8")), HistoryLine)
+            written = json.loads(line.decode("utf-8"))
+            found[number] = convert(update_document(written), HistoryLine)
         except (ValueError, RecursionError) as error:
             raise InputError(
                 f"{name}:{number}: this line is none that hlotool check --history wrote: {error}."
@@ -222,7 +224,7 @@ def _measured(
 class TrendRow(Struct, frozen=True, kw_only=True):
     """One metric of one module over the lines of a history; `unit` is that of its figures.
 
-    A step is a line whose figure is another than the last one known before it.
+    A change is a line whose figure is another than the last one known before it.
     """
 
     module: Annotated[str, column("the module, as baselines name it", hide_if_constant=True)]
@@ -239,24 +241,24 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     last_change: Annotated[
         Value,
         _measured(
-            "what the last step changed; null if there is none",
-            "step",
-            "last step",
+            "by how much it changed last; null if it never did",
+            "change",
+            "last change",
             "",
             1,
             is_signed=True,
         ),
     ] = None
     since_commit: Annotated[
-        str | None, column("commit of the last step", heading="since", null_text="")
+        str | None, column("commit of the last change", heading="since", null_text="")
     ] = None
     since_time: Annotated[
-        str | None, column("time of the last step", heading="time", null_text="", hide_order=5)
+        str | None, column("time of the last change", heading="time", null_text="", hide_order=5)
     ] = None
     since_line: Annotated[
         int | None,
         column(
-            "line of the last step in the history",
+            "line of the last change in the history",
             NUMBER,
             heading="line",
             null_text="",
@@ -270,8 +272,8 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     is_last_upper_bound: Annotated[bool, figure("whether the last may be smaller")]
     is_delta_lower_bound: Annotated[bool, figure("whether the change may be larger")]
     is_delta_upper_bound: Annotated[bool, figure("whether the change may be smaller")]
-    is_step_lower_bound: Annotated[bool, figure("whether the last step may be larger")]
-    is_step_upper_bound: Annotated[bool, figure("whether the last step may be smaller")]
+    is_change_lower_bound: Annotated[bool, figure("whether the last change may be larger")]
+    is_change_upper_bound: Annotated[bool, figure("whether the last change may be smaller")]
     unit: Unit
 
 
@@ -281,7 +283,7 @@ class TrendFacts(Struct, frozen=True):
     line_count: Annotated[int, figure("lines, each a module in a run", COUNT)]
     module_count: Annotated[int, figure("modules that they are about", COUNT)]
     metric_count: Annotated[int, figure("metrics of all modules", COUNT)]
-    changed_count: Annotated[int, figure("metrics that have a step", COUNT)]
+    changed_count: Annotated[int, figure("metrics that changed", COUNT)]
 
 
 TRENDS: Final = RowList(
@@ -305,7 +307,7 @@ def list_verdicts(lines: Mapping[int, HistoryLine]) -> tuple[VerdictRow, ...]:
     rows = []
     for module, own in _divide(lines, with_verdict=True):
         newest = max(own)
-        verdict = own[newest].verdict or "no-match"
+        verdict = own[newest].verdict or "not-measured"
         since = _go_back(own, [key for key, line in own.items() if line.verdict == verdict])
         row = VerdictRow(
             verdict=verdict,
@@ -336,7 +338,7 @@ def list_exceeded(lines: Mapping[int, HistoryLine]) -> tuple[ExceededRow, ...]:
 def list_trends(lines: Mapping[int, HistoryLine]) -> tuple[TrendRow, ...]:
     """Return a row for each metric of each module; `lines` by their numbers, oldest first.
 
-    What changed stands first, the latest step before earlier ones. Times of another machine than
+    What changed stands first, the latest change before earlier ones. Times of another machine than
     that of a module's last line are unknown.
     """
     rows = []
@@ -407,7 +409,7 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
         if values[old] != values[new]:
             before, since = old, new
     delta = bounds[newest] - bounds[oldest]
-    step = bounds[since] - bounds[before] if since and before else _EXACT
+    change = bounds[since] - bounds[before] if since and before else _EXACT
     return TrendRow(
         module=module,
         metric=path,
@@ -426,8 +428,8 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
         is_last_upper_bound=bounds[newest].is_upper,
         is_delta_lower_bound=delta.is_lower,
         is_delta_upper_bound=delta.is_upper,
-        is_step_lower_bound=step.is_lower,
-        is_step_upper_bound=step.is_upper,
+        is_change_lower_bound=change.is_lower,
+        is_change_upper_bound=change.is_upper,
         unit=unit,
     )
 

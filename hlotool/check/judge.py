@@ -49,12 +49,12 @@ def judge_rule(
     """Evaluate one budget over one program, and over its baseline where a limit needs it.
 
     A figure that the dump does not tell, or that needs rows where there are none, has not
-    been checked: `no-match`. `missing` says why there is no baseline. Raises what the
+    been checked: `not-measured`. `missing` says why there is no baseline. Raises what the
     analyses raise.
     """
     unknown = _explain_unknown(rule, program)
     if unknown:
-        return _result(rule, program, "no-match", reason=unknown)
+        return _result(rule, program, "not-measured", reason=unknown)
     found = measure(rule.tree, program)
     if rule.limits is not None:
         before, missing = _measure_baseline(rule, baseline, missing)
@@ -62,7 +62,7 @@ def judge_rule(
     reads = find_reads(rule.tree)
     needs_rows = any(isinstance(one, Aggregate) and one.value is not None for one in reads)
     if needs_rows and not found.matched_count:  # a sum, or an extreme, of nothing
-        return _result(rule, program, "no-match", reason=_NOTHING_MEASURED)
+        return _result(rule, program, "not-measured", reason=_NOTHING_MEASURED)
     operator = rule.tree.operator if isinstance(rule.tree, Relation) else ""
     return _result(
         rule,
@@ -81,7 +81,7 @@ def unmatched(rule: Rule, names: Sequence[str]) -> RuleResult:
     pattern = rule.module.text if rule.module else ""
     listed = list_some(sorted(names), _LISTED, "") or "none"
     reason = f"no module is called {pattern!r}; there is {listed}"
-    return not_judged(rule, None, "no-match", reason)
+    return not_judged(rule, None, "not-measured", reason)
 
 
 def not_judged(rule: Rule, module: str | None, status: Status, reason: str) -> RuleResult:
@@ -174,7 +174,7 @@ def _judge_figure(
     limits = rule.limits or Limits()
     actual = as_number(found.value)
     if actual is None:
-        return _result(rule, program, "no-match", reason=_NOTHING_MEASURED)
+        return _result(rule, program, "not-measured", reason=_NOTHING_MEASURED)
     margin = measure_margin(actual, limits, before)
     broken = limits.list_broken(actual, before)
     if rule.counted and rule.budget.kind == "forbid":
@@ -186,7 +186,7 @@ def _judge_figure(
         reason = f"beyond {said}" + (f"; no increase was checked, as {missing}" if missing else "")
     else:
         reason = missing
-    kept: Status = "no-match" if missing else "pass"
+    kept: Status = "not-measured" if missing else "pass"
     return _result(
         rule,
         program,
@@ -343,12 +343,12 @@ def _cut(rule: Rule, tree: Expression) -> str:
 
 # The field by which the row that a finding points at is the largest.
 _WEIGHTS: Final = {
-    "buffers": "occupied_bytes",
-    "collectives": "known_wire_bytes_per_run",
-    "fusions": "known_memory_bytes_per_run",
-    "cost": "known_flops_per_run",
+    "buffers": "live_bytes",
+    "collectives": "known_sent_bytes_per_step",
+    "fusions": "known_traffic_bytes_per_step",
+    "cost": "known_flops_per_step",
 }
-_NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype", "code")
+_NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype", "id")
 
 
 def name_rows(counted: Aggregate, program: Program) -> str:

@@ -27,9 +27,9 @@ from hlotool.table import (
 )
 from hlotool.table.units import format_field
 
-Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
+Status: TypeAlias = Literal["pass", "fail", "not-measured", "error"]
 
-Verdict: TypeAlias = Literal["fail", "no-match", "warning", "pass"]  # the worst first
+Verdict: TypeAlias = Literal["fail", "not-measured", "warning", "pass"]  # the worst first
 
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 
@@ -59,7 +59,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             word_meanings={
                 "pass": "the figure is within the budget",
                 "fail": "the figure exceeds the budget",
-                "no-match": "no module, or no row, is what the budget speaks of",
+                "not-measured": "no module, or no row, is what the budget speaks of",
                 "error": "the figure could not be measured; the message says why",
             },
         ),
@@ -155,7 +155,7 @@ class CheckFacts(Struct, frozen=True):
     pass_count: Annotated[int, figure("budgets that are met", COUNT)]
     fail_count: Annotated[int, figure("budgets that are exceeded and fail the run", COUNT)]
     warning_count: Annotated[int, figure("budgets that are exceeded and only warn", COUNT)]
-    no_match_count: Annotated[int, figure("budgets with nothing to measure", COUNT)]
+    not_measured_count: Annotated[int, figure("budgets with nothing to measure", COUNT)]
     error_count: Annotated[int, figure("budgets in modules that could not be read", COUNT)]
 
 
@@ -189,7 +189,7 @@ def count_results(results: Iterable[RuleResult]) -> CheckFacts:
     """Count the results by what they came to; only a budget that is an error fails a run."""
     found = [_weigh(one) for one in results]
     passes, fails, warnings, unmatched, broken = map(
-        found.count, ("pass", "fail", "warning", "no-match", "error")
+        found.count, ("pass", "fail", "warning", "not-measured", "error")
     )
     return CheckFacts(
         not (fails or unmatched or broken), passes, fails, warnings, unmatched, broken

@@ -40,11 +40,12 @@ from hlotool.table.expression.compile import (
     refuse_value,
 )
 from hlotool.table.expression.nodes import Aggregate, Expression, Name, Relation, find_reads
+from hlotool.table.renamed import say_renamed
 from hlotool.table.units import find_share
 from hlotool.table.words import suggest
 from hlotool.text import Pattern, Source
 
-VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS)
+VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS, reads_older=True)
 _CALL_VOCABULARY: Final = Vocabulary(CALL_FIGURES)
 
 _ROWS: Final = re.compile(
@@ -150,7 +151,7 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     else:
         rows, condition = _split_rows(budget.text, f"{place}: {kind}")
         source = Source(condition, f"{place}: {kind}")
-        names = Vocabulary.of_row(ROW_LISTS[rows].fields)
+        names = Vocabulary.of_row(ROW_LISTS[rows].fields, reads_older=True)
         chosen = parse_condition(condition, names, source.name) if condition else None
         tree = make_count(rows, ROW_LISTS[rows], chosen)
         limits = Limits(max=0) if kind == "forbid" else Limits(min=1)
@@ -236,9 +237,21 @@ def tidy(value: Number | None) -> Number | None:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def list_older_names(rule: Rule) -> Iterator[str]:
+    """Say of each name of before 1.0 that a budget is written with what it is called now."""
+    for one in find_reads(rule.tree):
+        parts: list[Expression | None] = [one]
+        if isinstance(one, Aggregate):
+            parts = [one.value, one.where]
+        for read in (read for part in parts if part for read in find_reads(part)):
+            written = rule.source.text[read.start : read.end]
+            if isinstance(read, Name) and written != read.path:
+                yield f"{rule.source.name}: {say_renamed(written, read.path)}."
+
+
 # Which figures no dump tells: times, which a machine gives, and what a profile has measured.
 
-_OF_CHIPS: Final = frozenset(("fusions", "run_time"))  # times that need one; others need a link
+_OF_CHIPS: Final = frozenset(("fusions", "step_time"))  # times that need one; others need a link
 _MEASURED: Final = "measured"  # how the names of measured figures, and their block, begin
 
 

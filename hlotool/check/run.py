@@ -23,7 +23,7 @@ from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, NamedFigures
 from hlotool.table import InputPaths
 from hlotool.table.expression.compile import UnknownValue
 
-_RANKS: Final = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
+_RANKS: Final = {"error": 0, "fail": 1, "not-measured": 2, "pass": 3}
 
 
 class Task(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Run(Struct, frozen=True):
             return 1
         if self.failures:
             return self.failures[0].exit_code
-        return NothingCheckedError.exit_code if self.facts.no_match_count else 0
+        return NothingCheckedError.exit_code if self.facts.not_measured_count else 0
 
 
 class _Checked(Struct, frozen=True):

@@ -37,7 +37,7 @@ from hlotool.check.history import (
     write_lines,
 )
 from hlotool.check.results import CHECK, FACTS, CheckFacts, RuleResult, choose_check_columns
-from hlotool.check.rule import Rule, compile_rule
+from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Run
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
@@ -48,6 +48,7 @@ from hlotool.commands.shared.options import (
     RowOptions,
     add_options,
     dump_options,
+    hide_typed,
     option,
 )
 from hlotool.commands.shared.output import (
@@ -60,8 +61,8 @@ from hlotool.commands.shared.output import (
 )
 from hlotool.commands.shared.request import Request, track
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
-from hlotool.dump.files import StageChoice
 from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.stores import is_address
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
@@ -90,9 +91,16 @@ _NO_BUDGETS = (
 )
 @dump_options
 @add_options(MACHINE)
-@option("--baseline PATH", "Earlier figures: a dump or a JSON document.", default="")
+@option(
+    "--baseline PATH",
+    "Earlier figures: a dump or a JSON document.",
+    default="",
+    callback=hide_typed,
+)
 @option("--update-baseline", "Write the figures to the baseline; check nothing.")
-@option("--history FILE", "Add the figures to FILE, a line a module.", default="")
+@option(
+    "--history FILE", "Add the figures to FILE, a line a module.", default="", callback=hide_typed
+)
 @option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
 @option("--commit TEXT", "With --history: what was compiled.")
 @option("--trend", "Show each metric of the history, and since when it is so.")
@@ -160,11 +168,12 @@ def _run(request: Request, baseline: str, history: str) -> Run:
     settings, machine = request.config, request.assumptions.machine
     rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
     rules += compile_budgets(request.budgets, machine)
+    say_all(note for rule in rules for note in list_older_names(rule))
     if history:  # before any dump is read, a file that is none, and modules it cannot name
         if Path(history).is_file():
             read_lines(read_bytes(history), display_name(history))
         expect_keys(_list_modules(request), "--history")
-    earlier, missing = _read_baseline(baseline, rules, request.stage)
+    earlier, missing = _read_baseline(baseline, rules, request)
     run = run_rules(request, rules, earlier, is_recorded=bool(history))
     for failure in missing:
         say(failure.message)
@@ -208,7 +217,7 @@ def _headline(facts: CheckFacts) -> Line:
         "{fail_count} exceeded": facts.fail_count,
         "{pass_count} pass": True,
         "{warning_count} exceeded as warnings": facts.warning_count,
-        "{no_match_count} with nothing to measure": facts.no_match_count,
+        "{not_measured_count} with nothing to measure": facts.not_measured_count,
         "{error_count} in modules that cannot be read": facts.error_count,
     }
     said = ", ".join(text for text, is_so in parts.items() if is_so)
@@ -219,10 +228,10 @@ def _headline(facts: CheckFacts) -> Line:
 def _place(result: RuleResult, settings: Config) -> RuleResult:
     """Return a result with where to look: in the program, else in the configuration."""
     root = os.environ.get("GITHUB_WORKSPACE", "") or _find_working_directory()
-    file = result.source_file or settings.path or "hlotool.toml"
+    file = result.source_file or settings.path  # without either, budgets are on the command line
     lines = {one.title: one.lines.line for one in settings.budgets}
     line = lines.get(result.name) if result.source_file is None else result.source_line
-    return replace(result, source_file=_find_file(file, root), source_line=line)
+    return replace(result, source_file=_find_file(file, root) if file else None, source_line=line)
 
 
 def _find_working_directory() -> str:
@@ -264,25 +273,28 @@ _CHOOSING: Final = ("path", "baseline", *PURPOSES["Input"], *PURPOSES["Model"])
 
 
 def _read_baseline(
-    path: str, rules: Sequence[Rule], stage: StageChoice
+    path: str, rules: Sequence[Rule], request: Request
 ) -> tuple[Earlier, tuple[Failure, ...]]:
     """Return the modules of a baseline, and a failure where it is not there.
 
     The user is told how to write one, if a budget needs it.
     """
     needs_baseline = any(rule.needs_baseline for rule in rules)
-    if not needs_baseline and (not path or Path(path).exists()):
+    is_there = is_address(path) or Path(path).exists()  # a server is asked when it is read
+    if not needs_baseline and (not path or is_there):
         return Earlier(), ()
     if not path:
         command = _repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")
         say(f"there is no baseline; this writes one: {command}")
         return Earlier(), ()
     name = display_name(path)
-    if not Path(path).exists():
+    if not is_there:
         command = _repeat_command(_CHOOSING, "--update-baseline")
         message = f"{name}: there is no such baseline; this writes it: {command}"
         return Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
-    modules, notes = find_candidates(Argument("baseline", path), stage, None)
+    modules, notes = find_candidates(
+        Argument("baseline", path), request.stage, None, request.unpacking
+    )
     say_all(notes)
     return Earlier(modules), ()
 

@@ -1,4 +1,4 @@
-"""`hlotool collectives`: what crosses the interconnect, per run.
+"""`hlotool collectives`: what crosses the interconnect, per step.
 
 The sentences above the tables say what there is, and what is not hidden; those below them, what the
 figures rest on, and where the dump does not answer.
@@ -38,7 +38,7 @@ from hlotool.table.words import count_noun, list_some
 _NAMES_SHOWN: Final = 3
 _EXAMPLE = """\
 hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
-hlotool collectives dump/ --where 'exposed_wire_bytes_per_run > 64MiB'
+hlotool collectives dump/ --where 'exposed_bytes_per_step > 64MiB'
 hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 
 
@@ -51,7 +51,7 @@ hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 def collectives(
     request: Request, *, mesh: str | None, has_operands: bool, has_stacks: bool, options: RowOptions
 ) -> None:
-    """List what crosses the interconnect in a run: logical collectives, bytes, overlap."""
+    """List what crosses the interconnect per step: logical collectives, bytes, overlap."""
     wanted = CollectiveOptions(
         mesh=parse_mesh_axes(mesh) if mesh is not None else None,
         with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
@@ -108,9 +108,9 @@ def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     if not report.rows:
         return (Line(f"{module.name}: no collectives; {devices}"), *host)
     totals = report.totals
-    runs = "{count:collective} ({textual_count:instruction} in the text) run {executions:time}"
+    runs = "{count:collective} ({hlo_op_count:instruction} in the text) run {executions:time}"
     sends = (
-        "a device sends {wire_bytes_per_run} in one run, for payloads of {payload_bytes_per_run}"
+        "a device sends {sent_bytes_per_step} per step, for messages of {message_bytes_per_step}"
     )
     lines = [
         Line(f"{module.name}: {devices}"),
@@ -119,18 +119,18 @@ def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     ]
     slices = totals.between_slices()
     if slices is not None:
-        text = "between slices (dcn), {count} of them send {wire_bytes_per_run}"
+        text = "between slices (dcn), {count} of them send {sent_bytes_per_step}"
         lines.append(Line(text, BETWEEN_SLICES, slices))
     if not any(row.is_async for row in report.rows):
         if module.header.is_scheduled:
             lines.append(Line("all are synchronous: nothing is computed while they run"))
-    elif totals.exposed_wire_bytes_per_run is not None:
-        text = "no work hides an estimated {exposed_wire_bytes_per_run} of it"
+    elif totals.exposed_bytes_per_step is not None:
+        text = "an estimated {exposed_bytes_per_step} of it is exposed"
         lines.append(Line(f"{text}: rough, {_say_basis(totals)}", COLLECTIVE_TOTALS, totals))
     if totals.transfer_seconds is not None:
         text = "the estimated time is {transfer_seconds}"
         if totals.exposed_seconds is not None:
-            text += ", of which no work hides {exposed_seconds}"
+            text += ", of which {exposed_seconds} is exposed"
         lines.append(Line(text, COLLECTIVE_TOTALS, totals))
     return (*lines, *host)
 
@@ -179,7 +179,7 @@ def _say_which(rows: Sequence[CollectiveRow]) -> Iterator[str]:
         ],
         "every branch of a conditional is counted": [row for row in rows if row.is_conditional],
         "bytes unknown, as the text does not say who sends what between slices": [
-            row for row in rows if row.network == "dcn" and row.wire_bytes is None
+            row for row in rows if row.interconnect == "dcn" and row.sent_bytes is None
         ],
         "all-reduce of which each device keeps only its shard": [
             row for row in rows if row.opcode == "all-reduce" and row.kind == "reduce-scatter"
@@ -196,7 +196,7 @@ def _say_of_mesh(rows: Sequence[CollectiveRow], mesh: Mesh | None) -> Iterator[s
         return
     # Of what crosses the data center network no device is known.
     stray = [
-        row for row in rows if row.axes is None and row.kind != "send" and row.network != "dcn"
+        row for row in rows if row.axes is None and row.kind != "send" and row.interconnect != "dcn"
     ]
     if stray:
         text = ",".join(f"{axis.name}={axis.size}" for axis in mesh.axes)
@@ -217,14 +217,14 @@ def _say_of_strides(rows: Sequence[CollectiveRow]) -> Iterator[str]:
 def _say_of_machine(rows: Sequence[CollectiveRow], machine: Machine) -> Iterator[str]:
     """Say what estimates rest on, and for what there are none."""
     link, between, chip = machine.link, machine.between, machine.chip
-    if chip is not None and any(row.overlap_instructions for row in rows):
+    if chip is not None and any(row.overlapped_instructions for row in rows):
         yield (
             f"work meanwhile: at the peak rates of {chip.description}; "
             "each second of it hides one transfer"
         )
     for one, where in ((link, ""), (between, " to other nodes")):
         if one is not None:
-            yield f"estimates: wire bytes{where} at {one}, with nothing else on the link"
+            yield f"estimates: bytes sent{where} at {one}, with nothing else on the link"
     if chip is not None and link is None:
         yield "no estimates of transfers, as no source states the link's speed; give --bandwidth"
 
@@ -241,8 +241,8 @@ def _say_of_links(report: CollectiveReport, machine: Machine | None) -> Iterator
         return
     options = "--node-bandwidth" if machine and machine.chip else "--chip and --node-bandwidth"
     rest = f"what work hides is unknown; give {options}"
-    slices = [row for row in report.rows if row.network == "dcn" and row.is_async]
-    nodes = [row for row in report.rows if row.span == "cross" and row.network is None]
+    slices = [row for row in report.rows if row.interconnect == "dcn" and row.is_async]
+    nodes = [row for row in report.rows if row.span == "inter-node" and row.interconnect is None]
     if nodes:
         yield f"between nodes, at a speed that nobody states: {_name(nodes)}; {rest}"
     if slices:

@@ -1,19 +1,23 @@
 """`hlotool explain`: what a number, a column, a word, an exit code, a mark or an option means.
 
-Nothing is declared here but what no field, option or list says of itself: the forms of answers, and
-the marks of tables. All else is collected from where it is declared; a term that means the same in
-several places has one meaning that names them all.
+Without a term it prints the glossary (`hlotool/data/glossary.toml`). Nothing is declared here but
+what no field, option or list says of itself: the forms of answers, and the marks of tables. All
+else is collected from where it is declared; a term that means the same in several places has one
+meaning that names them all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import click
 from msgspec import Struct
 
+import hlotool
 from hlotool.analysis.cost.chips import list_chips
 from hlotool.analysis.findings.finding import ADVICE, FINDING_MEANINGS
 from hlotool.check.history import HistoryLine
@@ -21,11 +25,12 @@ from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.shared.command import HelpfulCommand, documents_of
 from hlotool.commands.shared.options import completing
 from hlotool.commands.shared.output import find_width, write_text
-from hlotool.errors import EXIT_CODES, UsageError
-from hlotool.hlo.buffers import CLASS_MEANINGS
+from hlotool.errors import EXIT_CODES, ErrorAnswer, UsageError
+from hlotool.hlo.buffers import ALLOCATION_TYPES
 from hlotool.program.metrics import METRICS
 from hlotool.table import VARIOUS, DocumentSpec, Field, RowList
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
+from hlotool.table.renamed import find_new, list_renamed, say_renamed
 from hlotool.table.schema import KEY_MEANINGS, describe_line
 from hlotool.table.select import COUNT, SHARE
 from hlotool.table.units import UNKNOWN, wrap
@@ -72,13 +77,21 @@ LEGEND: Final[Mapping[str, str]] = {
     "there is none",
     "…": "something was left out or cut here; -w shows it, and JSON has it",
     "beside": "in a sentence: in addition to, and not counted in it",
-    "most exposed": "the collective of which no work hides the most, in bytes sent or in time; "
-    "see exposed",
+    "most exposed": "the collective with the most exposed, in bytes sent or in time; see exposed",
     "work": "what a device computes while a collective runs, which hides the time of the transfer",
     "moves": "reads and writes in memory, in bytes; what is sent to other devices is not in it",
     "8@1": "how the devices of a group are numbered: 8 devices whose numbers are 1 apart",
     "layer_*": "in a path: numbered siblings taken as one; --numbered keeps them apart",
 }
+
+
+_GLOSSARY: Final = Path(hlotool.__file__).parent / "data" / "glossary.toml"
+
+
+def read_glossary() -> dict[str, str]:
+    """Return the concepts that the words of hlotool stand for, each with its sentences."""
+    return tomllib.loads(_GLOSSARY.read_text(encoding="utf-8"))
+
 
 _OPEN: Final = "One of the words that hlotool knows; a dump may hold others."
 
@@ -113,9 +126,11 @@ def collect_meanings() -> dict[str, tuple[Meaning, ...]]:
 
 
 def _list_all() -> Iterator[_Found]:
+    yield from (_Found(term, "concept", (says,)) for term, says in read_glossary().items())
     yield from _list_words("word of tables", LEGEND)
     yield from _list_words("key of JSON", KEY_MEANINGS)
     yield from _list_words("key of a line of a history", describe_line(HistoryLine))
+    yield from _list_words("key of an error", describe_line(ErrorAnswer))
     for name, says in COMMANDS.items():
         yield _Found(name, "command", (says, f"hlotool {name} --help has its options."))
         yield from _list_options(name)
@@ -124,7 +139,7 @@ def _list_all() -> Iterator[_Found]:
     yield from _list_words("exit code", {str(code): says for code, says in EXIT_CODES.items()})
     for code, says in FINDING_MEANINGS.items():
         yield _Found(code, "finding", (f"{says}.", f"Try: {ADVICE[code]}."))
-    yield from _list_words("class of memory", dict(CLASS_MEANINGS.items()))
+    yield from _list_words("allocation type", dict(ALLOCATION_TYPES.items()))
     yield from _list_words("chip", list_chips())
     for path, field in METRICS.items():
         yield _Found(path, "metric of budgets", tuple(_describe(field)))
@@ -188,7 +203,7 @@ def _list_values(field: Field, place: str) -> Iterator[_Found]:
     """Yield the words that a field can be, but those that are explained for themselves."""
     meanings = dict(field.word_meanings)
     for word in dict.fromkeys((*field.values, *meanings)):
-        if word not in FINDING_MEANINGS and word not in CLASS_MEANINGS:
+        if word not in FINDING_MEANINGS and word not in ALLOCATION_TYPES:
             own = (_end(meanings[word]),) if word in meanings else ()
             says = (*own, _end(f"{field.name}: {field.meaning}"))
             yield _Found(word, f"what {field.name} can be", says, place)
@@ -218,7 +233,7 @@ def _describe(field: Field, *, adds_up: bool = False) -> Iterator[str]:
 
 
 _EXAMPLES = (
-    "hlotool explain wire_bytes",
+    "hlotool explain sent_bytes",
     "hlotool explain exposed-collective",
     "hlotool explain --threshold",
 )
@@ -237,23 +252,38 @@ def _list_terms(_: click.Context) -> Iterator[tuple[str, str]]:
     examples=_EXAMPLES,
     context_settings={"ignore_unknown_options": True},
 )
-@click.argument(
-    "term", metavar="TERM", nargs=-1, required=True, shell_complete=completing(_list_terms)
-)
+@click.argument("term", metavar="[TERM]", nargs=-1, shell_complete=completing(_list_terms))
 def explain(term: Sequence[str]) -> None:
     """Say what TERM means, in each command that has it, and how it is counted.
 
-    TERM is a field or the heading of a column, a metric, a part or a row list, an option or its
-    value, a finding, a reason of a diff, a class of memory, an exit code, a chip, a mark such as
-    ≥, or any other word that a field can be.
+    Without TERM it prints the glossary: the concepts. TERM is one of them, a field or the heading
+    of a column, a metric, a part or a row list, an option or its value, a finding, a reason of a
+    diff, an allocation type, an exit code, a chip, a mark such as ≥, or any other word that a field
+    can be.
     """
+    width = min(_WIDTH, find_width() or _WIDTH)
+    if not term:
+        concepts = (Meaning(name, (says,)) for name, says in read_glossary().items())
+        write_text((line for each in concepts for line in _write(each, width)), "")
+        return
     asked = " ".join(term)
     meanings = collect_meanings()
     found = find_meanings(asked, meanings)
     if not found:
-        raise UsageError(f"nothing is called {asked!r}; {_hint(normalize(asked), meanings)}")
-    width = min(_WIDTH, find_width() or _WIDTH)
+        renamed = _find_renamed(normalize(asked).replace(" ", "_"), meanings)
+        if renamed is None:
+            raise UsageError(f"nothing is called {asked!r}; {_hint(normalize(asked), meanings)}")
+        found = find_meanings(renamed, meanings)
+        write_text((f"{say_renamed(asked, renamed)}.\n",), "")
     write_text((line for meaning in found for line in _write(meaning, width)), "")
+
+
+def _find_renamed(old: str, meanings: Container[str]) -> str | None:
+    """Find what an old name, or an old word that a field could be, is called now."""
+    words = (
+        new for each, new, _ in list_renamed() if each.replace(" ", "_") == old and new in meanings
+    )
+    return find_new(old, meanings) or next(words, None)
 
 
 def find_meanings(asked: str, meanings: Mapping[str, tuple[Meaning, ...]]) -> tuple[Meaning, ...]:

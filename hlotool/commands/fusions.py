@@ -41,7 +41,7 @@ _EXAMPLE: Final = """\
 hlotool fusions dump/ --by kind,root_opcode
 hlotool fusions dump/ --missed --recompute
 hlotool fusions dump/ --chip h100 --where '"trivial" in flags'"""
-_LEAST: Final = "1MiB"  # of traffic in a run: what a list of missed fusions leaves out is less
+_LEAST: Final = "1MiB"  # of traffic per step: what a list of missed fusions leaves out is less
 # Where rows that are alike come from: by these, groups need rows of one place each.
 _PLACES: Final = ("computation", "scope", "op_name", "source_file", "source_line", "stack")
 _SHARE: Final = "{flops_share} of all known flops"
@@ -53,7 +53,7 @@ _SHARE: Final = "{flops_share} of all known flops"
 @option("--missed", "List large operations left unfused.")
 @option(
     "--above SIZE",
-    f"With --missed: only what moves at least this much in a run; {_LEAST} by default.",
+    f"With --missed: only what moves at least this much per step; {_LEAST} by default.",
 )
 @option("--recompute", "List expensive operations that several fusions repeat.")
 @stack_option
@@ -68,7 +68,7 @@ def fusions(
     has_stacks: bool,
     options: RowOptions,
 ) -> None:
-    """List the fusions of a module, most memory traffic in a run first."""
+    """List the fusions of a module, most memory traffic per step first."""
     missed = missed or options.rows == "missed"  # who asks for the rows asks for the list
     recompute = recompute or options.rows == "recompute"
     if above is not None and not missed:
@@ -120,8 +120,8 @@ def fusions(
 
 def _headline(report: FusionReport, calls: CustomCallTotals, chip: Chip | None) -> tuple[Line, ...]:
     totals = Line(
-        "{fusion_count:fusion}, {distinct_count} distinct: {memory_bytes_per_run} of memory "
-        "traffic and {flops_per_run} flops in one run; {saved_bytes_per_run} never reach memory",
+        "{fusion_count:fusion}, {distinct_count} distinct: {traffic_bytes_per_step} of memory "
+        "traffic and {flops_per_step} flops per step; {on_chip_bytes_per_step} never reach memory",
         FUSION_TOTALS,
         report.totals,
     )
@@ -139,7 +139,7 @@ def _say_outside(outside: OutsideFusions | None) -> tuple[Line, ...]:
     if outside is None or not outside.measured_seconds:
         return ()
     text = (
-        "measured outside fusions: {measured_seconds} in one run, {share} of what all instructions "
+        "measured outside fusions: {measured_seconds} per step, {share} of what all instructions "
         "take, most of it {longest_seconds} of {longest}; `hlotool summary --rows instructions` "
         "lists them"
     )
@@ -155,7 +155,7 @@ def _point_to_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
         said.append(f"{do} {_SHARE}")
     elif calls.moving_count and not unknown:
         move = count_noun(calls.moving_count, "custom call moves", "custom calls move")
-        said.append(f"{move} {{memory_bytes_per_run}}")
+        said.append(f"{move} {{traffic_bytes_per_step}}")
     if unknown:
         told = f"{unknown:,} more" if said else count_noun(unknown, "custom call")
         said.append(f"{told} may compute anything")
@@ -173,7 +173,7 @@ def _describe_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
     left_out = " and ".join(f"{what} of {count:,}" for what, count in unknown.items() if count)
     text = (
         f"{count_noun(calls.call_count, 'custom call')}, {{distinct_count}} distinct: "
-        f"{{flops_per_run}} flops{share} and {{memory_bytes_per_run}} of memory traffic in one run"
+        f"{{flops_per_step}} flops{share} and {{traffic_bytes_per_step}} of memory traffic per step"
     )
     return (Line(f"{text}; unknown: {left_out}" if left_out else text, CALL_TOTALS, calls),)
 

@@ -35,7 +35,8 @@ _KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
 _FORMATS: Final = ("perfetto", "model-explorer")
 _NAMES: Final = "--columns +names names the instructions of each step; hlotool show tells of one"
 _WORK_ALONE: Final = (
-    "memory/run is of the work: what collectives, and copies beside it, move is in summary's alone"
+    "traffic/step is of the work: what collectives, and copies beside it, move is in summary's "
+    "alone"
 )
 _WORK_BESIDE: Final = (
     "of work, a collective has what is folded beside it, which is computed while it sends: how "
@@ -104,15 +105,15 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
         rates = f"shares of work are estimates at the ratios of {pricing.chip.name}"
         return Line(f"{module.name}, {order}; {rates}; --chip gives times")
     # The clock stops, or of a text that is no schedule the last row ends.
-    end = max((row.ends_seconds or 0.0 for row in rows), default=0.0)
-    if program.run_time is not None:
-        end = program.run_time.duration.total
+    end = max((row.end_seconds or 0.0 for row in rows), default=0.0)
+    if program.step_time is not None:
+        end = program.step_time.duration.total
     run = format_value(end, Unit.SECONDS)
     reason = "no kernel reaches them"
-    if program.cost.is_total_lower_bound or program.cost.is_memory_lower_bound:
+    if program.cost.is_total_lower_bound or program.cost.is_traffic_lower_bound:
         reason += f", and {say_why_unknown(program.cost)}; shares are of what is known"
     return Line(
-        f"{module.name}, {order}; at the peaks of {pricing.chip.name} one run takes an estimated "
+        f"{module.name}, {order}; at the peaks of {pricing.chip.name} one step takes an estimated "
         f"{run}: a lower bound, as {reason}"
     )
 
@@ -121,8 +122,8 @@ def _write_notes(
     program: Program, rows: Sequence[OutlineRow], options: RowOptions
 ) -> tuple[Line, ...]:
     """Say what the table leaves out, and whose the work beside a collective is."""
-    told = sum(row.memory_bytes_per_run or 0 for row in rows if row.parent is None)
-    is_less = told < program.cost.memory_bytes_per_run
+    told = sum(row.traffic_bytes_per_step or 0 for row in rows if row.parent is None)
+    is_less = told < program.cost.traffic_bytes_per_step
     has_beside = options.groups_by("kind") and any(
         row.kind == "collective" and row.time_share for row in rows
     )
@@ -158,14 +159,14 @@ def _make_slice(row: OutlineRow) -> Slice:
     notes = {
         "scope": row.scope or "",
         "instructions": ", ".join(row.names[:8]),
-        "flops in one run": str(row.flops_per_run or ""),
-        "bytes of memory in one run": str(row.memory_bytes_per_run or ""),
-        "bytes sent in one run": str(row.wire_bytes_per_run or ""),
+        "flops per step": str(row.flops_per_step or ""),
+        "bytes of memory per step": str(row.traffic_bytes_per_step or ""),
+        "bytes sent per step": str(row.sent_bytes_per_step or ""),
     }
     return Slice(
-        row.step,
-        row.begins_seconds or 0.0,
-        row.ends_seconds or 0.0,
+        row.what,
+        row.start_seconds or 0.0,
+        row.end_seconds or 0.0,
         tuple((name, said) for name, said in notes.items() if said),
     )
 
@@ -183,7 +184,7 @@ def _make_nodes(program: Program) -> Iterator[ExplorerNode]:
                 "shape": str(one.shape),
                 "source": write_short_source(origin.source_file, origin.source_line) or "",
                 "flops": str(cost.total_flops),
-                "memory_bytes": str(cost.memory_bytes),
+                "traffic_bytes": str(cost.traffic_bytes),
             }
             yield ExplorerNode(
                 one.full_name,

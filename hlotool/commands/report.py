@@ -21,9 +21,15 @@ from hlotool.analysis.memory.answer import ROWS
 from hlotool.commands.diff.answers import describe_report
 from hlotool.commands.diff.text import count_changes, say_difference
 from hlotool.commands.shared.command import HelpfulCommand
-from hlotool.commands.shared.memory_text import say_headroom
+from hlotool.commands.shared.memory_text import say_fit
 from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import MACHINE, add_options, dump_options, option
+from hlotool.commands.shared.options import (
+    MACHINE,
+    add_options,
+    dump_options,
+    hide_typed,
+    option,
+)
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
@@ -109,7 +115,7 @@ def _link_by(name: str, text: str = "") -> FindLink:
 
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
-@click.argument("new", metavar="[NEW]", required=False)
+@click.argument("new", metavar="[NEW]", required=False, callback=hide_typed)
 @option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
 @option("-o, --output FILE", "Write the page to FILE.", required=True)
 @add_options(MACHINE)
@@ -160,8 +166,8 @@ def _list_paths(found: InputPaths) -> Iterator[str]:
 def _say_all(program: Program, limit_bytes: int | None) -> Iterator[Line]:
     """Say whether it fits, then what `summary` says, and last what the program is."""
     found = program.summarize(limit_bytes=limit_bytes)
-    if found.headroom is not None:
-        yield say_headroom(found.headroom)
+    if found.fit is not None:
+        yield say_fit(found.fit)
     yield say_memory(found)[0]
     for write in (say_work, say_collectives, say_measured, say_what):
         yield from write(found)
@@ -203,7 +209,9 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
     labels = arguments[0].label, arguments[1].label
     if labels[0] == labels[1]:
         raise UsageError(f"both sides are called {labels[0]!r}.")
-    found = [find_candidates(one, request.stage, request.module) for one in arguments]
+    found = [
+        find_candidates(one, request.stage, request.module, request.unpacking) for one in arguments
+    ]
     pair = _choose_pair(pair_candidates(found[0][0], found[1][0]))
     sides, facts = read_pair(pair, labels, request.assumptions)
     request.tell((*found[0][1], *found[1][1], *sides[0].notes(), *sides[1].notes()))
@@ -232,7 +240,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
 
 def _choose_pair(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
     """Choose the programs with most to read, and say so where there are others."""
-    whole = [(one.left, one.right) for one in pairs if one.left and one.right]
+    whole = [(one.old, one.new) for one in pairs if one.old and one.new]
     if not whole:
         raise NothingCheckedError("no module has the same name on both sides.")
     chosen = max(whole, key=lambda pair: pair[0].size_bytes + pair[1].size_bytes)
@@ -245,9 +253,9 @@ def _fit(sides: _Sides, labels: _Labels, limit_bytes: int | None) -> Iterator[Li
     """Say of each side whether it fits."""
     for side, label in zip(sides, labels, strict=True):
         if side.program and limit_bytes is not None:
-            headroom = side.program.summarize(limit_bytes=limit_bytes).headroom
-            if headroom is not None:
-                line = say_headroom(headroom)
+            fit = side.program.summarize(limit_bytes=limit_bytes).fit
+            if fit is not None:
+                line = say_fit(fit)
                 yield replace(line, template=f"{quote_braces(label)}: {line.template}")
 
 
@@ -258,8 +266,8 @@ def _list_changes(report: DiffReport, sides: _Sides, labels: _Labels) -> PageTab
     added = [row for row in report.memory if row.change == "added"]
     others = [row for row in report.memory if row.change != "added"]
     to_memory, to_fusion, to_instruction = _link_changes(labels)
-    left, right = (one.program.memory if one.program else None for one in level_sides(sides))
-    spaces = list_spaces(left.figures, right.figures) if left and right else ()
+    old, new = (one.program.memory if one.program else None for one in level_sides(sides))
+    spaces = list_spaces(old.figures, new.figures) if old and new else ()
     shown = spaces if len(spaces) > 1 else ()
 
     def list_all(
@@ -296,13 +304,13 @@ def _link_changes(labels: _Labels) -> tuple[FindLink, FindLink, FindLink]:
     def fusion(row: object) -> Link | None:
         if not isinstance(row, FusionChange):
             return None
-        names = row.right_names or row.left_names
-        return Link(row.name, names[0], labels[bool(row.right_names)]) if names else None
+        names = row.new_names or row.old_names
+        return Link(row.name, names[0], labels[bool(row.new_names)]) if names else None
 
     def instruction(row: object) -> Link | None:
         if not isinstance(row, InstructionChange):
             return None
-        name = row.right_name or row.left_name
-        return Link(row.name, name, labels[bool(row.right_name)]) if name else None
+        name = row.new_name or row.old_name
+        return Link(row.name, name, labels[bool(row.new_name)]) if name else None
 
     return memory, fusion, instruction

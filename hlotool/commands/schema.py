@@ -12,7 +12,7 @@ from hlotool.commands.shared.command import HelpfulCommand, all_documents
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import completing, option
 from hlotool.commands.shared.output import write_text
-from hlotool.errors import UsageError
+from hlotool.errors import ERROR_SCHEMA, ErrorAnswer, UsageError
 from hlotool.table.schema import Json, make_line_schema, make_schema
 from hlotool.table.words import suggest
 
@@ -41,9 +41,11 @@ def schema(name: str, output: str) -> None:
 
 
 def all_schemas() -> dict[str, Json]:
-    """Return every schema by the name of its document; a line of a history has one, too."""
+    """Return every schema by the name of its document; a history's lines and errors have one."""
     line = make_line_schema(HistoryLine, HISTORY_SCHEMA, "a line of a history of checks")
-    return {spec.name: make_schema(spec) for spec in all_documents()} | {"check-history": line}
+    error = make_line_schema(ErrorAnswer, ERROR_SCHEMA, "what went wrong, where JSON was asked for")
+    schemas = {spec.name: make_schema(spec) for spec in all_documents()}
+    return schemas | {"check-history": line, "error": error}
 
 
 def _list_documents() -> Iterator[tuple[str, str]]:

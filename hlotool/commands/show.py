@@ -139,7 +139,7 @@ def describe_one(row: SubjectRow) -> Iterator[Line]:
     yield from _write_origin(row)
     yield _write_cost(row)
     if row.measured_count is not None:  # it ran in the profile
-        seconds = "{measured_seconds} in one run, " if row.measured_seconds is not None else ""
+        seconds = "{measured_seconds} per step, " if row.measured_seconds is not None else ""
         yield Line(f"measured: {seconds}{{measured_count:event}} in all", SUBJECT, row)
 
 
@@ -172,17 +172,16 @@ def _write_origin(row: SubjectRow) -> Iterator[Line]:
 
 def _write_cost(row: SubjectRow) -> Line:
     """Return runs, flops and traffic, with shares where there is something to have a share of."""
-    flops = "{flops_per_run} flops"
+    flops = "{flops_per_step} flops"
     flops += " ({flops_share} of all)" * _is_seen(row.flops_share)
-    traffic = "{memory_bytes_per_run} of memory traffic"
-    traffic += " ({memory_share} of all)" * _is_seen(row.memory_share)
+    traffic = "{traffic_bytes_per_step} of memory traffic"
+    traffic += " ({traffic_share} of all)" * _is_seen(row.traffic_share)
     inside = ", {instruction_count} instructions inside" if row.instruction_count else ""
     times = {0: "never", 1: "once"}.get(row.known_executions, "{executions} times")
     most = "at most " if row.is_conditional and row.known_executions else ""
     whole = ", with its other parts" if row.name.endswith("}") else ""
     return Line(
-        f"runs {most}{times} in one run{whole}: {flops} and {traffic}; "
-        f"result {{size_bytes}}{inside}",
+        f"runs {most}{times} per step{whole}: {flops} and {traffic}; result {{size_bytes}}{inside}",
         SUBJECT,
         row,
     )

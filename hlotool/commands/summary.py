@@ -19,24 +19,24 @@ from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredI
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
 from hlotool.analysis.memory_text import USAGE_REPORT
 from hlotool.analysis.summary.report import (
-    BOUND,
     COLLECTIVES,
     COMPILATION,
     MODULE,
     MODULES,
-    RUN_TIME,
+    ROOFLINE,
+    STEP_TIME,
     SUMMARY,
     SUMMARY_DIRECTORY,
     ProgramRow,
-    RunBound,
-    RunEstimate,
+    Roofline,
+    StepEstimate,
     Summary,
     check_fit,
     choose_directory_columns,
     choose_summary_columns,
 )
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.memory_text import describe_usage, say_headroom, write_accuracy
+from hlotool.commands.shared.memory_text import describe_usage, say_fit, write_accuracy
 from hlotool.commands.shared.messages import fold_alike, say, say_all
 from hlotool.commands.shared.options import (
     MACHINE,
@@ -121,8 +121,8 @@ def _describe(
     if options.wants_overview or options.rows == "holders":
         rows["holders"] = program.list_holders(_MOST_HOLDERS)
     names = ["module", "compilation", "cost", "memory", "collectives", "host", "measured"]
-    names += ["headroom"] if found.headroom is not None else []
-    names += ["bound", "run_time"] if found.bound is not None else []
+    names += ["fit"] if found.fit is not None else []
+    names += ["roofline", "step_time"] if found.roofline is not None else []
     blocks = {name: getattr(found, name) for name in names}
     lines, above, notes = _place_prose(found, rows, options)
     return Document(
@@ -209,8 +209,8 @@ _INSTRUCTION: Final = Block("instruction", MeasuredInstruction, MEASURED_INSTRUC
 _MOST_INSTRUCTIONS: Final = 3  # one line each; --rows instructions has all
 _FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
 _PARTS: Final = {
-    "compute": "work that arithmetic limits",
-    "memory": "work that memory limits",
+    "compute": "compute-bound work",
+    "memory": "memory-bound work",
     "exposed": "exposed transfers",
 }
 # Whose work it is, where that is not one device's.
@@ -268,47 +268,47 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
         text = "memory: {allocated_bytes} allocated, peak {peak_bytes}; arguments "
         text += "{argument_bytes}, temp {temp_bytes}"
         lines = [Line(text, TOTALS, memory.totals)]
-    if found.headroom is not None:
-        lines.append(say_headroom(found.headroom))
-        if found.headroom.fits is False:
+    if found.fit is not None:
+        lines.append(say_fit(found.fit))
+        if found.fit.fits is False:
             lines.append(Line("`buffers` with the same option says what to shrink"))
     return tuple(lines)
 
 
 def say_work(found: Summary) -> tuple[Line, ...]:
-    """Say what one run computes and moves, and on a chip what it waits for and what limits it."""
+    """Say what one step computes and moves, and on a chip what it waits for and what limits it."""
     cost = found.cost
-    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops{_say_parts(cost)}"
-    text += ", {memory_bytes_per_run} of traffic"
-    if cost.flops_per_byte is not None:
-        text += ", {flops_per_byte} flops/B"
+    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_step}} flops{_say_parts(cost)}"
+    text += ", {traffic_bytes_per_step} of traffic"
+    if cost.arithmetic_intensity is not None:
+        text += ", {arithmetic_intensity} flop/B"
     lines = [Line(text, COST, cost)]
-    if found.bound is not None:
-        lines += [_say_run_time(found.run_time, found.bound.chip)] if found.run_time else []
-        lines.append(_say_bound(found.bound, found))
+    if found.roofline is not None:
+        lines += [_say_step_time(found.step_time, found.roofline.chip)] if found.step_time else []
+        lines.append(_say_roofline(found.roofline, found))
     return tuple(lines)
 
 
-def _say_run_time(run: RunEstimate, chip: str) -> Line:
-    """Say how long a run takes, and what most of that is, before what limits its work."""
+def _say_step_time(run: StepEstimate, chip: str) -> Line:
+    """Say how long a step takes, and what most of that is, before what limits its work."""
     most = "what most of it is, is not known"
     if run.largest_part is not None:
         most = f"{{largest_share}} of it {_PARTS[run.largest_part]}"
-    text = f"{quote_braces(chip)}: {{estimated_seconds}} a run (estimate), {most}"
-    return Line(text, RUN_TIME, run)
+    text = f"{quote_braces(chip)}: {{estimated_seconds}} per step (estimate), {most}"
+    return Line(text, STEP_TIME, run)
 
 
-def _say_bound(bound: RunBound, found: Summary) -> Line:
+def _say_roofline(roofline: Roofline, found: Summary) -> Line:
     """Say how long arithmetic, and all traffic, take by themselves, and which takes longer."""
-    subject = "at its peaks" if found.run_time else "{chip}, at its peaks"
+    subject = "at its peaks" if found.step_time else "{chip}, at its peaks"
     text = f"{subject}: arithmetic {{compute_seconds}}, all traffic {{memory_seconds}}"
-    if bound.limit is None:
+    if roofline.bound is None:
         text += f"; by which it is bound is not known, as {say_why_unknown(found.cost)}"
     else:
-        text += {"compute": "; bound by arithmetic", "memory": "; bound by memory"}[bound.limit]
-    if bound.priced_as_bf16:
-        text += f"; products in {', '.join(bound.priced_as_bf16)} are taken as fast as in bf16"
-    return Line(text, BOUND, bound)
+        text += {"compute": "; compute-bound", "memory": "; memory-bound"}[roofline.bound]
+    if roofline.assumed_bf16:
+        text += f"; products in {', '.join(roofline.assumed_bf16)} are taken as fast as in bf16"
+    return Line(text, ROOFLINE, roofline)
 
 
 def _say_parts(cost: CostReport) -> str:
@@ -316,17 +316,17 @@ def _say_parts(cost: CostReport) -> str:
 
     A library's products are custom calls, and no matrix products of the text.
     """
-    if not cost.custom_call_flops_per_run:
-        return " ({matrix_flops_per_run} in matrix products)" if cost.matrix_flops_per_run else ""
-    calls = "{custom_call_flops_per_run} in custom calls, as a library's are"
-    if not cost.matrix_flops_per_run:
+    if not cost.custom_call_flops_per_step:
+        return " ({matrix_flops_per_step} in matrix products)" if cost.matrix_flops_per_step else ""
+    calls = "{custom_call_flops_per_step} in custom calls, as a library's are"
+    if not cost.matrix_flops_per_step:
         return f" ({calls})"
-    return f" ({{matrix_flops_per_run}} in dots and convolutions, {calls})"
+    return f" ({{matrix_flops_per_step}} in dots and convolutions, {calls})"
 
 
 def say_why_unknown(cost: CostReport) -> str:
-    """Say what makes the work or the traffic of a run a lower bound."""
-    count = max(cost.unknown_custom_call_count_per_run, cost.unknown_traffic_count_per_run)
+    """Say what makes the work or the traffic of a step a lower roofline."""
+    count = max(cost.unknown_custom_call_count_per_step, cost.unknown_traffic_count_per_step)
     if count:
         return f"{count_noun(count, 'custom call is', 'custom calls are')} not costed"
     return "a size or a trip count is not known"
@@ -337,27 +337,27 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
     totals, slices, host = found.collectives, found.collectives.between_slices(), found.host
     lines: list[Line] = []
     if totals.count:
-        text = "collectives: {count} run {executions:time} and send {wire_bytes_per_run} per device"
+        text = (
+            "collectives: {count} run {executions:time} and send {sent_bytes_per_step} per device"
+        )
         basis = _say_basis(totals)
         if totals.exposed_seconds is not None:
-            text += (
-                f"; no work hides {{exposed_seconds}} of an estimated {{transfer_seconds}}{basis}"
-            )
-        elif totals.exposed_wire_bytes_per_run is not None:
-            text += f"; no work hides an estimated {{exposed_wire_bytes_per_run}}{basis}"
+            text += f"; {{exposed_seconds}} of an estimated {{transfer_seconds}} is exposed{basis}"
+        elif totals.exposed_bytes_per_step is not None:
+            text += f"; an estimated {{exposed_bytes_per_step}} is exposed{basis}"
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
         lines.append(Line(text, COLLECTIVES, totals))
     worst = found.worst_collective
     if worst is not None:
         is_timed = worst.exposed_seconds is not None
-        size = "{exposed_seconds}" if is_timed else "{exposed_wire_bytes_per_run}"
+        size = "{exposed_seconds}" if is_timed else "{exposed_bytes_per_step}"
         over = " over {axes}" if worst.axes else ""
         at = " ({source})" if worst.source else ""
         text = f"most exposed: {size} of {{name}}{over}{at}"
         lines.append(Line(text, _WORST, worst))
     if slices is not None:
-        text = "between slices (dcn): {count} of them send {wire_bytes_per_run} per device"
+        text = "between slices (dcn): {count} of them send {sent_bytes_per_step} per device"
         lines.append(Line(text, BETWEEN_SLICES, slices))
     if host.count:
         lines.append(Line(HOST_LINE, HOST_TOTALS, host))
@@ -377,13 +377,13 @@ def say_measured(found: Summary) -> tuple[Line, ...]:
     """Say how often a profiler saw it run, and how long."""
     if found.measured is None:
         return ()
-    text = "measured: {run_count:run} on {device_count:device}"
-    if found.measured.run_seconds is not None:
-        text += ", {run_seconds} each"
+    text = "measured: {step_count:run} on {device_count:device}"
+    if found.measured.step_seconds is not None:
+        text += ", {step_seconds} each"
     lines = [Line(text, MEASURED, found.measured)]
     if found.collectives.measured_seconds is not None:
         text = (
-            "measured of collectives: {measured_seconds} in one run; nothing else runs in "
+            "measured of collectives: {measured_seconds} per step; nothing else runs in "
             "{measured_exposed_seconds} of it"
         )
         lines.append(Line(text, COLLECTIVES, found.collectives))
@@ -414,7 +414,7 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
         between = " " if "×" in subject else ", "  # so that most stay one line of a terminal
         where = between.join(part for part in (subject, place) if part)
         where = f": {where}" if where else ""
-        lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
+        lines.append(Line(f"* {size}{time}{{id}}{where}", _FINDING, one, tone=one.severity))
     more = len(found.findings) - _MOST_FINDINGS
     order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
     said = f"… and {more} more{order}; " if more > 0 else ""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from hlotool.commands.shared.command import HelpfulCommand
+from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import dump_options, option
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request
 from hlotool.dump.read import display_name
 from hlotool.dump.text_kind import detect_kind
-from hlotool.errors import InputError, UsageError
+from hlotool.errors import InputError, ParseError, UsageError
 from hlotool.hlo.header_parser import list_computations
 from hlotool.table.words import suggest
 from hlotool.text import Source
@@ -29,10 +30,11 @@ _EXAMPLES = (
 def text(request: Request, *, computation: str, output: str) -> None:
     """Print the HLO text of a module; of a protobuf, what XLA would print.
 
-    A text is printed as it stands.
+    A text is printed as it stands; where it is cut, a note says so.
     """
     source = _read_one(request)
     found = _cut(source, computation) if computation else source.text
+    _note_cut(source)
     write_text((found if found.endswith("\n") else f"{found}\n",), output)
 
 
@@ -46,6 +48,17 @@ def _read_one(request: Request) -> Source:
     if module is None:
         raise InputError(f"{name}: there is no module here, and nothing else is printed as text.")
     return module.read()
+
+
+def _note_cut(source: Source) -> None:
+    """Say that a text stops inside a computation, or before the entry."""
+    what = "" if "\nENTRY" in f"\n{source.text}" else "has no ENTRY"
+    try:
+        list_computations(source, detect_kind(source.text).begin)
+    except ParseError as error:
+        what = f"cannot be read to its end: {error.message}"
+    if what:
+        say(f"{display_name(source.name)}: the text {what}; it may be cut.")
 
 
 def _cut(source: Source, name: str) -> str:

@@ -19,7 +19,7 @@ from hlotool.compare.changes.instructions import InstructionChange, OrderChange
 from hlotool.compare.changes.memory import MemoryChange, SpaceChange
 from hlotool.table import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
 
-_ALONE: Final = "instructions on the {} without a partner"
+_ALONE: Final = "instructions on the {} without a counterpart"
 
 
 class SideFacts(Struct, frozen=True):
@@ -42,10 +42,10 @@ class DiffFacts(Struct, frozen=True):
         ),
     ]
     differs: Annotated[bool, figure("whether any list below has a difference")]
-    matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)]
+    matched_count: Annotated[int | None, figure("instructions with a counterpart", COUNT)]
     changed_count: Annotated[int | None, figure("how many of these differ", COUNT)]
-    left_only_count: Annotated[int | None, figure(_ALONE.format("left"), COUNT)]
-    right_only_count: Annotated[int | None, figure(_ALONE.format("right"), COUNT)]
+    old_only_count: Annotated[int | None, figure(_ALONE.format("old"), COUNT)]
+    new_only_count: Annotated[int | None, figure(_ALONE.format("new"), COUNT)]
     not_compared: Annotated[tuple[str, ...], figure("what one side does not have")]
 
 
@@ -68,7 +68,7 @@ MEMORY: Final = RowList(
 COLLECTIVES: Final = RowList(
     "collectives",
     CollectiveChange,
-    "collectives by kind, network, devices and dtype, where anything of them differs",
+    "collectives by kind, interconnect, devices and dtype, where anything of them differs",
     size="delta_bytes",
     key="kind",
     title="Collectives",
@@ -118,7 +118,8 @@ TRIAGE: Final = Block(
 TIME: Final = Block(
     "time",
     TimeChange,
-    "estimated time of one run; null where the sides do not differ, or no one chip stands for both",
+    "estimated time of one step; null where the sides do not differ, or no one chip stands for "
+    "both",
     is_nullable=True,
 )
 ORDER: Final = Block(
@@ -136,19 +137,17 @@ DIFF: Final = DocumentSpec(
     "diff",
     "what changed from one program to another",
     scalars=FACTS,
-    blocks=(_side("left"), _side("right"), TRIAGE, TIME, ORDER),
+    blocks=(_side("old"), _side("new"), TRIAGE, TIME, ORDER),
     row_lists=(
         *(INSTRUCTIONS, CAUSES, MEMORY, SPACES, COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
     ),
 )
 
 
-def name_columns(
-    left: str, right: str, collectives: Sequence[CollectiveChange] = ()
-) -> DocumentSpec:
+def name_columns(old: str, new: str, collectives: Sequence[CollectiveChange] = ()) -> DocumentSpec:
     """Return the declaration with the user's labels in place of old and new.
 
-    Collectives have columns for the network, for how often they run, for what no work hides and
+    Collectives have columns for the interconnect, for how often they run, for what is exposed and
     for what else differs only where rows differ in these.
     """
     named = []
@@ -157,7 +156,7 @@ def name_columns(
         if rows is COLLECTIVES:
             rows = rows.showing(_shown_of(collectives))
         fields = tuple(
-            replace(field, heading=_label(field.heading, left, right)) for field in rows.fields
+            replace(field, heading=_label(field.heading, old, new)) for field in rows.fields
         )
         named.append(replace(rows, chosen=fields))
     return replace(DIFF, row_lists=tuple(named))
@@ -166,15 +165,15 @@ def name_columns(
 def _shown_of(rows: Sequence[CollectiveChange]) -> set[str]:
     """Return the columns that tell collectives apart, or their sides."""
     shown = COLLECTIVES.shown()
-    if not {"dcn"} < {row.network for row in rows}:
-        shown -= {"network"}
+    if not {"dcn"} < {row.interconnect for row in rows}:
+        shown -= {"interconnect"}
     for name in ("exposed_bytes", "exposed_seconds"):
-        if any(getattr(row, f"left_{name}") != getattr(row, f"right_{name}") for row in rows):
-            shown |= {f"left_{name}", f"right_{name}"}
+        if any(getattr(row, f"old_{name}") != getattr(row, f"new_{name}") for row in rows):
+            shown |= {f"old_{name}", f"new_{name}"}
             if name == "exposed_bytes":
                 shown.add("delta_exposed_bytes")
     if any(_runs_otherwise(row) for row in rows):
-        shown |= {"left_executions", "right_executions"}
+        shown |= {"old_executions", "new_executions"}
     if not any(row.details for row in rows):
         shown -= {"what"}
     return shown
@@ -182,11 +181,11 @@ def _shown_of(rows: Sequence[CollectiveChange]) -> set[str]:
 
 def _runs_otherwise(row: CollectiveChange) -> bool:
     """Whether it runs more or less often, and not just because there are more or fewer."""
-    runs, counts = (row.left_executions, row.right_executions), (row.left_count, row.right_count)
+    runs, counts = (row.old_executions, row.new_executions), (row.old_count, row.new_count)
     return runs[0] != runs[1] and runs != counts
 
 
-def _label(heading: str, left: str, right: str) -> str:
+def _label(heading: str, old: str, new: str) -> str:
     first, _, rest = heading.partition(" ")
-    label = {"old": left, "new": right}.get(first, first)
+    label = {"old": old, "new": new}.get(first, first)
     return f"{label} {rest}".strip()

@@ -12,9 +12,9 @@ from hlotool.compare.answer import SideFacts
 from hlotool.compare.changes.figures import UNKNOWN, by_path, choose_peaks, compare_metrics, whole
 from hlotool.compare.changes.instructions import (
     DELTA_BYTES,
-    LEFT,
+    NEW,
+    OLD,
     RELATIVE_DELTA,
-    RIGHT,
     sides,
     subtract,
 )
@@ -38,29 +38,29 @@ from hlotool.table import (
 Status: TypeAlias = Literal["identical", "changed", "added", "removed", "ambiguous", "error"]
 
 _PATH: Final = "its path"
-_SECONDS: Final = "with --chip: estimated time of one run"
+_SECONDS: Final = "with --chip: estimated time of one step"
 _PEAKS: Final = sides(column, "peak", BYTES, "peak", hide_order=1)
 _FUSIONS: Final = sides(column, "fusions", COUNT, "fusions", hide_order=4)
-_ALONE: Final = sides(column, "instructions without a partner", COUNT, "only", hide_order=5)
+_ALONE: Final = sides(column, "instructions without a counterpart", COUNT, "only", hide_order=5)
 _UNKNOWN: Final = "whether a part of the {} time is unknown"
 
 
 def _difference(of: str, unit: Unit, heading: str, hide_order: int) -> Meta:
-    says = f"{of}, right minus left"
+    says = f"{of}, new minus old"
     return column(says, unit, heading=heading, is_signed=True, hide_order=hide_order)
 
 
 class ModuleDiff(Struct, frozen=True):
     """Two modules that belong together in a row; figures are null where a side does not tell.
 
-    Of a module without a partner all is a difference.
+    Of a module without a counterpart all is a difference.
     """
 
     module: Annotated[str, column("the module's name")]
     status: Annotated[
         Status,
         column(
-            "how it compares; added and removed modules have no partner, ambiguous ones several"
+            "how it compares; added and removed modules have no counterpart, ambiguous ones several"
         ),
     ]
     place: Annotated[
@@ -71,30 +71,30 @@ class ModuleDiff(Struct, frozen=True):
             min_width=WHOLE,
         ),
     ] = ""
-    left_path: Annotated[str | None, figure(_PATH + LEFT)] = None
-    right_path: Annotated[str | None, figure(_PATH + RIGHT)] = None
+    old_path: Annotated[str | None, figure(_PATH + OLD)] = None
+    new_path: Annotated[str | None, figure(_PATH + NEW)] = None
     identical: Annotated[bool | None, figure("whether the structure is identical")] = None
-    left_peak_bytes: Annotated[int | None, _PEAKS[0]] = None
-    right_peak_bytes: Annotated[int | None, _PEAKS[1]] = None
-    peak_delta_bytes: Annotated[int | None, DELTA_BYTES] = None
+    old_peak_bytes: Annotated[int | None, _PEAKS[0]] = None
+    new_peak_bytes: Annotated[int | None, _PEAKS[1]] = None
+    delta_peak_bytes: Annotated[int | None, DELTA_BYTES] = None
     peak_change: Annotated[float | None, RELATIVE_DELTA] = None
-    wire_delta_bytes: Annotated[
-        int | None, _difference("wire bytes per run", BYTES, "Δ wire/run", hide_order=3)
+    delta_sent_bytes: Annotated[
+        int | None, _difference("bytes sent per step", BYTES, "Δ sent/step", hide_order=3)
     ] = None
-    exposed_delta_bytes: Annotated[
-        int | None, figure("bytes sent that no work hides, right minus left", BYTES, is_signed=True)
+    delta_exposed_bytes: Annotated[
+        int | None, figure("bytes sent that are exposed, new minus old", BYTES, is_signed=True)
     ] = None
-    exposed_delta_seconds: Annotated[
+    delta_exposed_seconds: Annotated[
         float | None,
-        figure("with --chip: time that no work hides, right minus left", SECONDS, is_signed=True),
+        figure("with --chip: time that is exposed, new minus old", SECONDS, is_signed=True),
     ] = None
-    flops_delta: Annotated[
-        int | None, _difference("flops per run", FLOPS, "Δ flops/run", hide_order=2)
+    delta_flops: Annotated[
+        int | None, _difference("flops per step", FLOPS, "Δ flops/step", hide_order=2)
     ] = None
     time_change: Annotated[
         float | None,
         column(
-            "estimated time of one run, the difference relative to the left; rough",
+            "estimated time of one step, the difference relative to the old side; rough",
             PERCENT,
             heading="Δ time (estimate)",
             is_signed=True,
@@ -104,20 +104,22 @@ class ModuleDiff(Struct, frozen=True):
             upper_if="is_time_upper_bound",
         ),
     ] = None
-    left_estimated_seconds: Annotated[float | None, figure(_SECONDS + LEFT, SECONDS)] = None
-    right_estimated_seconds: Annotated[float | None, figure(_SECONDS + RIGHT, SECONDS)] = None
-    is_time_lower_bound: Annotated[bool, figure(_UNKNOWN.format("right"))] = False
-    is_time_upper_bound: Annotated[bool, figure(_UNKNOWN.format("left"))] = False
-    left_fusion_count: Annotated[int | None, _FUSIONS[0]] = None
-    right_fusion_count: Annotated[int | None, _FUSIONS[1]] = None
-    matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)] = None
+    old_estimated_seconds: Annotated[float | None, figure(_SECONDS + OLD, SECONDS)] = None
+    new_estimated_seconds: Annotated[float | None, figure(_SECONDS + NEW, SECONDS)] = None
+    is_time_lower_bound: Annotated[bool, figure(_UNKNOWN.format("new"))] = False
+    is_time_upper_bound: Annotated[bool, figure(_UNKNOWN.format("old"))] = False
+    old_fusion_count: Annotated[int | None, _FUSIONS[0]] = None
+    new_fusion_count: Annotated[int | None, _FUSIONS[1]] = None
+    matched_count: Annotated[int | None, figure("instructions with a counterpart", COUNT)] = None
     changed_count: Annotated[
         int | None, column("how many of these differ", COUNT, heading="changed", hide_order=5)
     ] = None
-    left_only_count: Annotated[int | None, _ALONE[0]] = None
-    right_only_count: Annotated[int | None, _ALONE[1]] = None
+    old_only_count: Annotated[int | None, _ALONE[0]] = None
+    new_only_count: Annotated[int | None, _ALONE[1]] = None
     is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
-    paired_by: Annotated[Way | None, figure("how its partner was found; null without one")] = None
+    matched_by: Annotated[Way | None, figure("how its counterpart was found; null without one")] = (
+        None
+    )
     error: Annotated[str | None, figure("why it could not be compared", null_text="")] = None
 
 
@@ -141,10 +143,10 @@ def choose_columns(rows: Iterable[ModuleDiff]) -> DocumentSpec:
     return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(MODULES.shown() - {"time_change"}),))
 
 
-_EXPOSED: Final = "collectives.exposed_wire_bytes_per_run"
-_FLOPS: Final = "cost.total_flops_per_run"
+_EXPOSED: Final = "collectives.exposed_bytes_per_step"
+_FLOPS: Final = "cost.total_flops_per_step"
 _FUSION_COUNT: Final = "fusions.fusion_count"
-_WIRE: Final = "collectives.wire_bytes_per_run"
+_SENT: Final = "collectives.sent_bytes_per_step"
 
 
 def describe_pair(
@@ -152,8 +154,8 @@ def describe_pair(
 ) -> ModuleDiff:
     """Make the row of two modules that were compared."""
     metrics, time = by_path(report.metrics), report.time
-    left, right, is_estimate = choose_peaks(metrics)
-    delta = subtract(right, left)
+    old, new, is_estimate = choose_peaks(metrics)
+    delta = subtract(new, old)
     paths = [each.input.module_path or each.input.path for each in facts]
     exposed = metrics.get("collectives.exposed_seconds", UNKNOWN)
     row = ModuleDiff(
@@ -163,58 +165,58 @@ def describe_pair(
         paths[0],
         paths[1],
         identical=report.identical,
-        left_peak_bytes=left,
-        right_peak_bytes=right,
-        peak_delta_bytes=delta,
-        peak_change=delta / left if delta is not None and left else None,
-        wire_delta_bytes=whole(metrics.get(_WIRE, UNKNOWN).delta),
-        exposed_delta_bytes=whole(metrics.get(_EXPOSED, UNKNOWN).delta),
-        exposed_delta_seconds=exposed.delta,
-        flops_delta=whole(metrics.get(_FLOPS, UNKNOWN).delta),
-        left_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).left),
-        right_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).right),
+        old_peak_bytes=old,
+        new_peak_bytes=new,
+        delta_peak_bytes=delta,
+        peak_change=delta / old if delta is not None and old else None,
+        delta_sent_bytes=whole(metrics.get(_SENT, UNKNOWN).delta),
+        delta_exposed_bytes=whole(metrics.get(_EXPOSED, UNKNOWN).delta),
+        delta_exposed_seconds=exposed.delta,
+        delta_flops=whole(metrics.get(_FLOPS, UNKNOWN).delta),
+        old_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).old),
+        new_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).new),
         matched_count=report.matched_count,
         changed_count=report.changed_count,
-        left_only_count=report.left_only_count,
-        right_only_count=report.right_only_count,
+        old_only_count=report.old_only_count,
+        new_only_count=report.new_only_count,
         is_estimate=is_estimate,
-        paired_by=pair.way,
+        matched_by=pair.way,
     )
     if time is None:
         return row
     return replace(
         row,
         time_change=time.relative_delta,
-        left_estimated_seconds=time.left_seconds,
-        right_estimated_seconds=time.right_seconds,
-        is_time_lower_bound=time.is_right_lower_bound,
-        is_time_upper_bound=time.is_left_lower_bound,
+        old_estimated_seconds=time.old_seconds,
+        new_estimated_seconds=time.new_seconds,
+        is_time_lower_bound=time.is_new_lower_bound,
+        is_time_upper_bound=time.is_old_lower_bound,
     )
 
 
 def describe_alone(pair: Pairing, side: DiffSide, facts: SideFacts) -> ModuleDiff:
-    """Make the row of a module that has no partner: all that it takes is a difference."""
+    """Make the row of a module that has no counterpart: all that it takes is a difference."""
     rows = by_path(compare_metrics(side.figures, side.figures))
     peak, _, is_estimate = choose_peaks(rows)
-    fusions = whole(rows.get(_FUSION_COUNT, UNKNOWN).right)
+    fusions = whole(rows.get(_FUSION_COUNT, UNKNOWN).new)
     path = facts.input.module_path or facts.input.path
-    status: Status = "removed" if pair.right is None else "added"
-    sign = -1 if pair.right is None else 1
+    status: Status = "removed" if pair.new is None else "added"
+    sign = -1 if pair.new is None else 1
 
     def delta(metric: str) -> int | None:
-        value = rows.get(metric, UNKNOWN).right
+        value = rows.get(metric, UNKNOWN).new
         return None if value is None else sign * int(value)
 
     row = ModuleDiff(
         pair.name,
         "ambiguous" if pair.is_ambiguous else status,
         pair.place,
-        peak_delta_bytes=None if peak is None else sign * peak,
-        wire_delta_bytes=delta(_WIRE),
-        exposed_delta_bytes=delta(_EXPOSED),
-        flops_delta=delta(_FLOPS),
+        delta_peak_bytes=None if peak is None else sign * peak,
+        delta_sent_bytes=delta(_SENT),
+        delta_exposed_bytes=delta(_EXPOSED),
+        delta_flops=delta(_FLOPS),
         is_estimate=is_estimate,
     )
-    if pair.right is None:
-        return replace(row, left_path=path, left_peak_bytes=peak, left_fusion_count=fusions)
-    return replace(row, right_path=path, right_peak_bytes=peak, right_fusion_count=fusions)
+    if pair.new is None:
+        return replace(row, old_path=path, old_peak_bytes=peak, old_fusion_count=fusions)
+    return replace(row, new_path=path, new_peak_bytes=peak, new_fusion_count=fusions)

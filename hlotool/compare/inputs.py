@@ -19,6 +19,7 @@ from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.analysis.measured import MEASURED
 from hlotool.compare.answer import SideFacts
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import parse_module_pattern, resolve_inputs
 from hlotool.dump.names import folder_below, short_path
@@ -36,7 +37,7 @@ from hlotool.table import InputPaths, Unit
 
 _FUSION_COUNT: Final = "fusions.fusion_count"
 # What is exposed goes by the machine; of another, nothing is known.
-_EXPOSED: Final = {"exposed_wire_bytes_per_run": None, "exposed_seconds": None}
+_EXPOSED: Final = {"exposed_bytes_per_step": None, "exposed_seconds": None}
 
 
 class SavedFigures(Struct, frozen=True):
@@ -256,10 +257,10 @@ def name_path(text: str) -> str:
 
 
 def find_candidates(
-    argument: Argument, stage: StageChoice, module: str | None
+    argument: Argument, stage: StageChoice, module: str | None, budget: ByteBudget
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Return the programs that a side holds, without reading them, and notes for the user."""
-    found = _find(argument.path, stage, module)
+    found = _find(argument.path, stage, module, budget)
     candidates: list[Candidate] = []
     for one in found.inputs:
         if one.document is None:
@@ -278,12 +279,12 @@ def find_candidates(
     return tuple(candidates), tuple(found.notes)
 
 
-def _find(path: str, stage: StageChoice, module: str | None) -> Inputs:
+def _find(path: str, stage: StageChoice, module: str | None, budget: ByteBudget) -> Inputs:
     """Find the inputs of a side; the modules of a saved document have their names inside."""
     try:
-        return resolve_inputs(path, stage, module)
+        return resolve_inputs(path, stage, module, budget=budget)
     except NothingCheckedError:
-        found = resolve_inputs(path, stage)
+        found = resolve_inputs(path, stage, budget=budget)
         if any(one.document is None for one in found.inputs):
             raise
         return found
@@ -293,14 +294,14 @@ def read_pair(
     pair: tuple[Candidate, Candidate], labels: tuple[str, str], assumptions: Assumptions
 ) -> tuple[tuple[DiffSide, DiffSide], tuple[SideFacts, SideFacts]]:
     """Read both sides of a pair; two dumps of the same bytes are one program, read once."""
-    (left, old), chosen = read_side(pair[0], labels[0], assumptions), pair[1].input
-    if left.program and chosen and pair[0].input and pair[0].input.is_same_as(chosen):
-        right = _read_context(left.program, chosen)
+    (old, before), chosen = read_side(pair[0], labels[0], assumptions), pair[1].input
+    if old.program and chosen and pair[0].input and pair[0].input.is_same_as(chosen):
+        new = _read_context(old.program, chosen)
         paths = input_paths(pair[1].path, chosen, with_buffers=True)
-        new = replace(old, label=labels[1], input=paths)
+        after = replace(before, label=labels[1], input=paths)
     else:
-        right, new = read_side(pair[1], labels[1], assumptions)
-    return (left, right), (old, new)
+        new, after = read_side(pair[1], labels[1], assumptions)
+    return (old, new), (before, after)
 
 
 def read_side(

@@ -27,31 +27,31 @@ class Pairing(Struct, frozen=True):
     equally much in common.
     """
 
-    left: Candidate | None
-    right: Candidate | None
+    old: Candidate | None
+    new: Candidate | None
     way: Way | None = None
     is_ambiguous: bool = False
 
     @property
     def name(self) -> str:
-        """What the program is called, on the right if both have a name for it."""
-        found = self.right or self.left
+        """What the program is called, on the new side if both have a name for it."""
+        found = self.new or self.old
         return found.name if found else ""
 
     @property
     def place(self) -> str:
         """Where both lie in their directories, in short; once where that is the same."""
-        places = [side.short_place for side in (self.left, self.right) if side]
+        places = [side.short_place for side in (self.old, self.new) if side]
         return " → ".join(dict.fromkeys(filter(None, places)))
 
     @property
     def size_bytes(self) -> int:
         """How much there is to read."""
-        return sum(side.size_bytes for side in (self.left, self.right) if side)
+        return sum(side.size_bytes for side in (self.old, self.new) if side)
 
 
 def pair_candidates(
-    left: Sequence[Candidate], right: Sequence[Candidate], named: Sequence[Named] = ()
+    old: Sequence[Candidate], new: Sequence[Candidate], named: Sequence[Named] = ()
 ) -> list[Pairing]:
     """Pair programs by what the user says, relative path, content and name, in this order.
 
@@ -61,11 +61,11 @@ def pair_candidates(
     Then the only ones of a name pair, and those of other names that do nearly the same. If each
     side has one program, these are the pair. Raises UsageError where --map names no program.
     """
-    if len(left) == len(right) == 1 and not named:
-        return [Pairing(left[0], right[0], "the only ones")]
-    pairer = _Pairer(left, right)
-    for old, new in named:
-        pairer.pair_named(old, new)
+    if len(old) == len(new) == 1 and not named:
+        return [Pairing(old[0], new[0], "the only ones")]
+    pairer = _Pairer(old, new)
+    for before, after in named:
+        pairer.pair_named(before, after)
     pairer.pair_alone("same path", lambda one: (one.folder, pairer.name(one)))
     pairer.pair_saved()
     pairer.pair_alone("same path", lambda one: one.folder or None)
@@ -86,7 +86,7 @@ def parse_map(items: Iterable[str]) -> tuple[Named, ...]:
 
 def choose_pair(pairs: Sequence[Pairing], what: str) -> Pairing:
     """Return the one pair there is; raise UsageError if there are several."""
-    whole = [pair for pair in pairs if pair.left and pair.right]
+    whole = [pair for pair in pairs if pair.old and pair.new]
     if not whole:
         raise NothingCheckedError("no module has the same name on both sides; pair two with --map.")
     if len(whole) > 1:
@@ -98,27 +98,27 @@ def choose_pair(pairs: Sequence[Pairing], what: str) -> Pairing:
 class _Pairer:
     """The pairs so far, and who waits for one."""
 
-    def __init__(self, left: Sequence[Candidate], right: Sequence[Candidate]) -> None:
-        self.left = list(left)
-        self.right = list(right)
-        self._is_left = frozenset(id(one) for one in left)
+    def __init__(self, old: Sequence[Candidate], new: Sequence[Candidate]) -> None:
+        self.old = list(old)
+        self.new = list(new)
+        self._is_old = frozenset(id(one) for one in old)
         self._found: list[Pairing] = []
         self._new_names: dict[str, str] = {}
         self._contents: dict[int, Content | None] = {}
 
     def name(self, one: Candidate) -> str:
-        """Return a program's name; of one on the left the new one, if --map tells."""
-        is_left = id(one) in self._is_left
-        return self._new_names.get(one.name, one.name) if is_left else one.name
+        """Return a program's name; of one on the old the new one, if --map tells."""
+        is_old = id(one) in self._is_old
+        return self._new_names.get(one.name, one.name) if is_old else one.name
 
     def pairings(self) -> list[Pairing]:
-        """Return all pairs, then what has no partner."""
-        alone = [Pairing(one, None) for one in self.left]
-        return [*self._found, *alone, *(Pairing(None, one) for one in self.right)]
+        """Return all pairs, then what has no counterpart."""
+        alone = [Pairing(one, None) for one in self.old]
+        return [*self._found, *alone, *(Pairing(None, one) for one in self.new)]
 
     def pair_named(self, old: str, new: str) -> None:
         """Pair what --map names: two programs, or all of one name with all of another."""
-        here, there = _find_named(old, self.left, "OLD"), _find_named(new, self.right, "NEW")
+        here, there = _find_named(old, self.old, "OLD"), _find_named(new, self.new, "NEW")
         if len(here) == len(there) == 1:
             self._pair(here[0], there[0], "map")
         else:
@@ -126,7 +126,7 @@ class _Pairer:
 
     def pair_alone(self, way: Way, key: Callable[[Candidate], Hashable | None]) -> None:
         """Pair programs that alone on their side have a key; None is no key."""
-        here, there = _by_key(self.left, key), _by_key(self.right, key)
+        here, there = _by_key(self.old, key), _by_key(self.new, key)
         for name, found in here.items():
             others = there.get(name, [])
             if len(found) == len(others) == 1:
@@ -134,23 +134,23 @@ class _Pairer:
 
     def pair_saved(self) -> None:
         """Pair those of one name by their whole places where a document tells no more of them."""
-        places = {(other.name, other.place): other for other in self.right if other.place}
-        for one in list(self.left):
+        places = {(other.name, other.place): other for other in self.new if other.place}
+        for one in list(self.old):
             other = places.get((self.name(one), one.place))
             if other and (one.saved or other.saved):
                 self._pair(one, other, "same path")
 
     def pair_alike(self) -> None:
         """Pair by content within a name, then the last ones of a name, then across names."""
-        here, there = _by_key(self.left, self.name), _by_key(self.right, self.name)
+        here, there = _by_key(self.old, self.name), _by_key(self.new, self.name)
         for name, found in here.items():
             others = there.get(name, [])
             if len(found) == len(others) == 1:
                 self._pair(found[0], others[0], "same name")
             else:
                 self._pair_group(found, others, 0.0)
-        if self.left and self.right:
-            self._pair_group(list(self.left), list(self.right), _LEAST_LIKENESS)
+        if self.old and self.new:
+            self._pair_group(list(self.old), list(self.new), _LEAST_LIKENESS)
 
     def _pair_group(self, here: list[Candidate], there: list[Candidate], least: float) -> None:
         """Pair the most similar first; those that others equal in that are ambiguous."""
@@ -195,16 +195,16 @@ class _Pairer:
 
     def _pair(self, one: Candidate, other: Candidate, way: Way) -> None:
         self._found.append(Pairing(one, other, way))
-        self.left = [each for each in self.left if each is not one]
-        self.right = [each for each in self.right if each is not other]
+        self.old = [each for each in self.old if each is not one]
+        self.new = [each for each in self.new if each is not other]
 
-    def _give_up(self, left: Sequence[Candidate], right: Sequence[Candidate]) -> None:
-        """Leave programs alone that could be each other's partners in several ways."""
-        self._found += [Pairing(one, None, is_ambiguous=True) for one in left]
-        self._found += [Pairing(None, one, is_ambiguous=True) for one in right]
-        gone = {id(one) for one in (*left, *right)}
-        self.left = [one for one in self.left if id(one) not in gone]
-        self.right = [one for one in self.right if id(one) not in gone]
+    def _give_up(self, old: Sequence[Candidate], new: Sequence[Candidate]) -> None:
+        """Leave programs alone that could be each other's counterparts in several ways."""
+        self._found += [Pairing(one, None, is_ambiguous=True) for one in old]
+        self._found += [Pairing(None, one, is_ambiguous=True) for one in new]
+        gone = {id(one) for one in (*old, *new)}
+        self.old = [one for one in self.old if id(one) not in gone]
+        self.new = [one for one in self.new if id(one) not in gone]
 
 
 def _by_key(

@@ -28,7 +28,7 @@ from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, NUMBER, WHOLE, Block, DocumentSpec, RowList, column, figure
 
 _STEP: Final = "the number XLA gave the dump; null before and after all passes"
-_WIRE: Final = "their wire bytes per run, "
+_SENT: Final = "their bytes sent per step, "
 _PEAK: Final = "estimated peak {}; null until scheduled"
 
 
@@ -45,7 +45,7 @@ _CHANGED: Final = _count("instructions that it changed in place", "changed", 4)
 class PassRow(Struct, frozen=True):
     """A dump, and how it differs from the one before, or from that of another compilation.
 
-    `differs_in` are the respects in which it does. Counts are of instructions, wire bytes per
+    `differs_in` are the respects in which it does. Counts are of instructions, bytes sent per
     device and run; peaks are estimates, known once the module is scheduled.
     """
 
@@ -69,31 +69,31 @@ class PassRow(Struct, frozen=True):
             heading="differs",
         ),
     ]
-    left_instruction_count: Annotated[
+    old_instruction_count: Annotated[
         int | None, figure("instructions before the pass, or in OLD", COUNT)
     ] = None
-    right_instruction_count: Annotated[int | None, _AFTER] = None
-    left_only_count: Annotated[int | None, _REMOVED] = None
-    right_only_count: Annotated[int | None, _ADDED] = None
+    new_instruction_count: Annotated[int | None, _AFTER] = None
+    old_only_count: Annotated[int | None, _REMOVED] = None
+    new_only_count: Annotated[int | None, _ADDED] = None
     changed_count: Annotated[int | None, _CHANGED] = None
-    left_collective_count: Annotated[int | None, figure("collectives before", COUNT)] = None
-    right_collective_count: Annotated[
+    old_collective_count: Annotated[int | None, figure("collectives before", COUNT)] = None
+    new_collective_count: Annotated[
         int | None, column("collectives after", COUNT, heading="collectives", hide_order=2)
     ] = None
-    left_wire_bytes: Annotated[int | None, figure(_WIRE + "before", BYTES)] = None
-    right_wire_bytes: Annotated[
-        int | None, column(_WIRE + "after", BYTES, heading="wire/run", hide_order=5)
+    old_sent_bytes: Annotated[int | None, figure(_SENT + "before", BYTES)] = None
+    new_sent_bytes: Annotated[
+        int | None, column(_SENT + "after", BYTES, heading="sent/step", hide_order=5)
     ] = None
-    left_fusion_count: Annotated[int | None, figure("fusions before", COUNT)] = None
-    right_fusion_count: Annotated[
+    old_fusion_count: Annotated[int | None, figure("fusions before", COUNT)] = None
+    new_fusion_count: Annotated[
         int | None, column("fusions after", COUNT, heading="fusions", hide_order=6)
     ] = None
-    left_copy_count: Annotated[int | None, figure("copies before", COUNT)] = None
-    right_copy_count: Annotated[
+    old_copy_count: Annotated[int | None, figure("copies before", COUNT)] = None
+    new_copy_count: Annotated[
         int | None, column("copies after", COUNT, heading="copies", hide_order=6)
     ] = None
-    left_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"), BYTES)] = None
-    right_peak_bytes: Annotated[
+    old_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"), BYTES)] = None
+    new_peak_bytes: Annotated[
         int | None,
         column(_PEAK.format("after"), BYTES, heading="peak (estimate)", hide_order=3, null_text=""),
     ] = None
@@ -114,9 +114,9 @@ class PassOpcodeRow(Struct, frozen=True):
     step: Annotated[int | None, column(_STEP, NUMBER, null_text="")]
     pass_name: Annotated[str, column("the pass, as in `passes`", heading="by")]
     opcode: Annotated[str, column("the opcode", words=OPCODES)]
-    left_count: Annotated[int, column("instructions before it, or in OLD", COUNT, heading="before")]
-    right_count: Annotated[int, column("instructions after it, or in NEW", COUNT, heading="after")]
-    delta: Annotated[int, column("right minus left", COUNT, heading="difference", is_signed=True)]
+    old_count: Annotated[int, column("instructions before it, or in OLD", COUNT, heading="before")]
+    new_count: Annotated[int, column("instructions after it, or in NEW", COUNT, heading="after")]
+    delta: Annotated[int, column("new minus old", COUNT, heading="difference", is_signed=True)]
 
 
 class PassesFacts(Struct, frozen=True):
@@ -219,18 +219,18 @@ def name_steps(steps: Sequence[Step]) -> list[_Key]:
     return keys
 
 
-def merge_keys(left: Sequence[_Key], right: Sequence[_Key]) -> list[_Key]:
+def merge_keys(old: Sequence[_Key], new: Sequence[_Key]) -> list[_Key]:
     """Put the keys of both into one order that both have."""
-    known = set(left)
+    known = set(old)
     behind: dict[_Key | None, list[_Key]] = {}
     last: _Key | None = None
-    for key in right:
+    for key in new:
         if key in known:
             last = key
         else:
             behind.setdefault(last, []).append(key)
     merged = list(behind.get(None, ()))
-    for key in left:
+    for key in old:
         merged += [key, *behind.get(key, ())]
     return merged
 
@@ -267,7 +267,7 @@ class State:
         return {
             "instruction_count": self.opcodes.total(),
             "collective_count": totals.count,
-            "wire_bytes": totals.wire_bytes_per_run,
+            "sent_bytes": totals.sent_bytes_per_step,
             "fusion_count": self.opcodes["fusion"] + self.opcodes["fusion-start"],
             "copy_count": self.opcodes["copy"] + self.opcodes["copy-start"],  # fused ones too
             "peak_bytes": estimated.peak_bytes if estimated else None,
@@ -315,7 +315,7 @@ class NamedChanges(Struct, frozen=True):
         return bool(self.removed or self.added or self.changed)
 
 
-def compare_by_name(left: State, right: State, *, is_strict: bool = False) -> NamedChanges:
+def compare_by_name(old: State, new: State, *, is_strict: bool = False) -> NamedChanges:
     """Compare two texts of one compilation.
 
     XLA gives each instruction a name of its own, and a pass that leaves it alone leaves it its
@@ -326,7 +326,7 @@ def compare_by_name(left: State, right: State, *, is_strict: bool = False) -> Na
     def exact(one: Instruction) -> int:
         return signatures.exact(one, ())
 
-    here, there = left.texts, right.texts
+    here, there = old.texts, new.texts
     removed = [one for name, (one, _) in here.items() if name not in there]
     added = [one for name, (one, _) in there.items() if name not in here]
     # A pass that renames all would otherwise have removed everything, and added it again.
@@ -338,8 +338,8 @@ def compare_by_name(left: State, right: State, *, is_strict: bool = False) -> Na
             return NamedChanges(reworded=tuple(pairs), renamed=names)
     reworded, changed = [], []
     for name in (name for name in here if name in there):
-        (one, old), (other, new) = here[name], there[name]
-        if old != new:
+        (one, before), (other, after) = here[name], there[name]
+        if before != after:
             reworded.append((one, other))
             if exact(one) != exact(other) or _names_of(one) != _names_of(other):
                 changed.append((one, other))
@@ -347,18 +347,18 @@ def compare_by_name(left: State, right: State, *, is_strict: bool = False) -> Na
 
 
 def _pair_renamed(
-    left: Sequence[Instruction], right: Sequence[Instruction], exact: Callable[[Instruction], int]
+    old: Sequence[Instruction], new: Sequence[Instruction], exact: Callable[[Instruction], int]
 ) -> list[Pair]:
     """Pair all instructions in their order, if they differ in nothing but names; else none."""
-    if len(left) != len(right):
+    if len(old) != len(new):
         return []
-    pairs = list(zip(left, right, strict=True))
-    partner = dict(pairs)
+    pairs = list(zip(old, new, strict=True))
+    counterpart = dict(pairs)
     for one, other in pairs:
-        called = [partner.get(each.root) for each in one.called_computations()]
+        called = [counterpart.get(each.root) for each in one.called_computations()]
         if (
             exact(one) != exact(other)
-            or tuple(map(partner.get, one.operands)) != other.operands
+            or tuple(map(counterpart.get, one.operands)) != other.operands
             or called != [each.root for each in other.called_computations()]
         ):
             return []
@@ -381,29 +381,29 @@ _MOST_NAMED: Final = 3  # opcodes in a row of `passes`
 
 
 def compare_in_turn(
-    left: Snapshot, right: Snapshot, *, is_strict: bool = False
+    old: Snapshot, new: Snapshot, *, is_strict: bool = False
 ) -> tuple[PassRow, NamedChanges]:
     """Compare a step with the one before it. Raises what the analyses raise."""
-    if left.state is right.state:
-        return _row(right, left, (), (0, 0, 0)), NamedChanges()
-    found = compare_by_name(left.state, right.state, is_strict=is_strict)
+    if old.state is new.state:
+        return _row(new, old, (), (0, 0, 0)), NamedChanges()
+    found = compare_by_name(old.state, new.state, is_strict=is_strict)
     counts = len(found.removed), len(found.added), len(found.changed)
-    differs_in = _list_respects(left, right, is_other=found.differs)
-    return _row(right, left, differs_in, counts), found
+    differs_in = _list_respects(old, new, is_other=found.differs)
+    return _row(new, old, differs_in, counts), found
 
 
-def compare_in_step(left: Snapshot, right: Snapshot, *, is_strict: bool = False) -> PassRow:
+def compare_in_step(old: Snapshot, new: Snapshot, *, is_strict: bool = False) -> PassRow:
     """Compare a step with the same step of another compilation, whose names say nothing.
 
     Raises what the analyses raise.
     """
-    if left.state.text == right.state.text:
-        return _row(right, left, (), (0, 0, 0))
-    structure = compare_structure(left.state.program, right.state.program, is_strict=is_strict)
+    if old.state.text == new.state.text:
+        return _row(new, old, (), (0, 0, 0))
+    structure = compare_structure(old.state.program, new.state.program, is_strict=is_strict)
     found = compare_instructions(structure, Reasoner(structure))
-    counts = found.left_only_count, found.right_only_count, found.changed_count
-    differs_in = _list_respects(left, right, is_other=not structure.is_equal)
-    return _row(right, left, differs_in, counts)
+    counts = found.old_only_count, found.new_only_count, found.changed_count
+    differs_in = _list_respects(old, new, is_other=not structure.is_equal)
+    return _row(new, old, differs_in, counts)
 
 
 def lone_row(snapshot: Snapshot, label: str = "") -> PassRow:
@@ -425,24 +425,26 @@ def find_parting(rows: Sequence[PassRow]) -> tuple[PassRow | None, PassRow | Non
     return (rows[place - 1] if place else None), (rows[place] if place < len(rows) else None)
 
 
-def count_opcodes(left: Snapshot, right: Snapshot) -> list[PassOpcodeRow]:
+def count_opcodes(old: Snapshot, new: Snapshot) -> list[PassOpcodeRow]:
     """List the opcodes of which two steps have not equally many, largest difference first."""
-    here, there = left.state.opcodes, right.state.opcodes
+    here, there = old.state.opcodes, new.state.opcodes
     if here == there:
         return []
-    step = right.step
+    step = new.step
     rows = []
     for opcode in {**here, **there}:
-        old, new = here[opcode], there[opcode]
-        if old != new:
-            rows.append(PassOpcodeRow(step.number, step.culprit, opcode, old, new, new - old))
+        before, after = here[opcode], there[opcode]
+        if before != after:
+            rows.append(
+                PassOpcodeRow(step.number, step.culprit, opcode, before, after, after - before)
+            )
     return sorted(rows, key=lambda row: (-abs(row.delta), row.opcode))
 
 
-def _list_respects(left: Snapshot, right: Snapshot, *, is_other: bool) -> tuple[str, ...]:
+def _list_respects(old: Snapshot, new: Snapshot, *, is_other: bool) -> tuple[str, ...]:
     """List in what two steps differ; `is_other` says whether they do in structure."""
-    here, there = left.state.figures, right.state.figures
-    sent = "collective_count", "wire_bytes"
+    here, there = old.state.figures, new.state.figures
+    sent = "collective_count", "sent_bytes"
     is_sent_otherwise = any(here[name] != there[name] for name in sent)
     peaks = {here["peak_bytes"], there["peak_bytes"]} - {None}
     is_different = is_other, is_sent_otherwise, len(peaks) > 1
@@ -450,14 +452,14 @@ def _list_respects(left: Snapshot, right: Snapshot, *, is_other: bool) -> tuple[
 
 
 def _row(
-    right: Snapshot,
-    left: Snapshot | None,
+    new: Snapshot,
+    old: Snapshot | None,
     differs_in: tuple[str, ...],
     counts: tuple[int, int, int] | None = None,
 ) -> PassRow:
-    left_only, right_only, changed = counts or (None, None, None)
-    step, before = right.step, left.state.figures if left else {}
-    opcodes = count_opcodes(left, right) if left else []
+    old_only, new_only, changed = counts or (None, None, None)
+    step, before = new.step, old.state.figures if old else {}
+    opcodes = count_opcodes(old, new) if old else []
     ranked = sorted(opcodes, key=lambda row: row.opcode in FREE)  # those that do work first
     named = [f"{row.opcode} {row.delta:+,}" for row in ranked[:_MOST_NAMED]]
     rest = [f"{len(ranked) - _MOST_NAMED} more"] if len(ranked) > _MOST_NAMED else []
@@ -467,10 +469,10 @@ def _row(
         pipeline=step.pipeline,
         path=step.file.path,
         differs_in=differs_in,
-        left_only_count=left_only,
-        right_only_count=right_only,
+        old_only_count=old_only,
+        new_only_count=new_only,
         changed_count=changed,
         opcodes=(*named, *rest),
-        **{f"left_{name}": value for name, value in before.items()},
-        **{f"right_{name}": value for name, value in right.state.figures.items()},
+        **{f"old_{name}": value for name, value in before.items()},
+        **{f"new_{name}": value for name, value in new.state.figures.items()},
     )

@@ -65,8 +65,8 @@ class DiffReport(Struct, frozen=True):
     not_compared: tuple[str, ...]
     matched_count: int | None
     changed_count: int | None
-    left_only_count: int | None
-    right_only_count: int | None
+    old_only_count: int | None
+    new_only_count: int | None
     order: OrderChange | None
     metrics: tuple[figures.MetricRow, ...]
     memory: tuple[MemoryChange, ...]
@@ -92,14 +92,14 @@ _METRICS_OF: Final = {
     "memory": ("buffers.",),
     "collectives": ("collectives.",),
     "fusions": ("fusions.",),
-    "instructions": ("cost.", "module.", "run_time."),
+    "instructions": ("cost.", "module.", "step_time."),
 }
 _PRINTED: Final = ("module.instruction_count", "module.computation_count")
 _NOT_LEVEL: Final = "the buffer assignment that one side has; memory is estimated on both"
 
 
 def compare_programs(
-    left: DiffSide, right: DiffSide, options: DiffOptions | None = None
+    old: DiffSide, new: DiffSide, options: DiffOptions | None = None
 ) -> DiffReport:
     """Compare two programs, block by block.
 
@@ -107,31 +107,31 @@ def compare_programs(
     know their memory, collectives and fusions where both have a module; of a saved document
     the figures alone. Raises what the analyses raise.
     """
-    return _Comparison(left, right, options or DiffOptions()).report()
+    return _Comparison(old, new, options or DiffOptions()).report()
 
 
-def estimate_times(left: DiffSide, right: DiffSide) -> figures.TimeChange | None:
-    """Estimate how long a run takes on both sides; None where one has no module, or no estimate."""
-    here, there = left.program, right.program
+def estimate_times(old: DiffSide, new: DiffSide) -> figures.TimeChange | None:
+    """Estimate how long a step takes on both sides; None where one has no module or estimate."""
+    here, there = old.program, new.program
     if here is None or here.module is None or there is None or there.module is None:
         return None
-    return figures.compare_times(here.run_time, there.run_time)
+    return figures.compare_times(here.step_time, there.step_time)
 
 
 class _Comparison:
     """One comparison; each block is worked out if it was asked for and can be."""
 
-    def __init__(self, left: DiffSide, right: DiffSide, options: DiffOptions) -> None:
-        self.left, self.right = level_sides((left, right))
+    def __init__(self, old: DiffSide, new: DiffSide, options: DiffOptions) -> None:
+        self.old, self.new = level_sides((old, new))
         self.options = options
         self.missing: list[str] = []
-        if self.left is not left:
+        if self.old is not old:
             self.missing.append(_NOT_LEVEL)
-        self.is_one = left.program is not None and left.program is right.program
+        self.is_one = old.program is not None and old.program is new.program
         self.structure: Structure | None = None
         self.reasoner: Reasoner | None = None
-        if left.program and left.module and right.program and right.module:
-            structure = compare_structure(left.program, right.program, is_strict=options.is_strict)
+        if old.program and old.module and new.program and new.module:
+            structure = compare_structure(old.program, new.program, is_strict=options.is_strict)
             self.structure = structure
             self.reasoner = Reasoner(structure)
             self.missing += structure.terms.not_compared
@@ -145,8 +145,8 @@ class _Comparison:
         found = order = None
         header: tuple[HeaderChange, ...] = ()
         if structure is not None and self.reasoner is not None:
-            header = compare_headers(structure.left, structure.right)
-            headers = structure.left.header, structure.right.header
+            header = compare_headers(structure.old, structure.new)
+            headers = structure.old.header, structure.new.header
             if not self.is_one and all(one.is_scheduled for one in headers):
                 order = compare_order(structure.computations)
             if "instructions" in wants:
@@ -155,8 +155,8 @@ class _Comparison:
             identical=None if structure is None else structure.is_equal and not header,
             matched_count=found.matched_count if found else None,
             changed_count=found.changed_count if found else None,
-            left_only_count=found.left_only_count if found else None,
-            right_only_count=found.right_only_count if found else None,
+            old_only_count=found.old_only_count if found else None,
+            new_only_count=found.new_only_count if found else None,
             order=order,
             metrics=self._metrics(has_equal=self.options.has_equal_figures),
             memory=self._memory() if "memory" in wants and not self.is_one else (),
@@ -175,34 +175,34 @@ class _Comparison:
         report = replace(report, metrics=self._metrics())
         if not self.options.is_whole:
             return report
-        report = replace(report, time=estimate_times(self.left, self.right))
+        report = replace(report, time=estimate_times(self.old, self.new))
         return self._explain(report) if self.options.has_causes else report
 
     def _explain(self, report: DiffReport) -> DiffReport:
         """Add the reasons for what differs, and who did it."""
-        left, right = self.left.program, self.right.program
-        inputs = InputPair(self.left.before, self.right.before)
+        old, new = self.old.program, self.new.program
+        inputs = InputPair(self.old.before, self.new.before)
         causes: tuple[Cause, ...] = ()
-        if left and right and self.reasoner is not None:
+        if old and new and self.reasoner is not None:
             lists = report.collectives, report.instructions, report.header
             metrics = figures.by_path(report.metrics)
-            causes = find_causes(Evidence(left, right, self.reasoner, inputs, metrics, *lists))
-        has_flags = self.left.flags is not None and self.right.flags is not None
+            causes = find_causes(Evidence(old, new, self.reasoner, inputs, metrics, *lists))
+        has_flags = self.old.flags is not None and self.new.flags is not None
         triage = Triage(
             inputs.is_same,
             inputs.has_same_operations,
             len(report.flags) if has_flags else None,
-            self.left.build,
-            self.right.build,
-            *(find_backend(one.module) if one and one.module else None for one in (left, right)),
+            self.old.build,
+            self.new.build,
+            *(find_backend(one.module) if one and one.module else None for one in (old, new)),
         )
         return replace(report, causes=causes, triage=triage)
 
     def _spaces(self) -> tuple[SpaceChange, ...]:
-        left, right = self.left.program, self.right.program
-        if left is None or right is None or left.memory is None or right.memory is None:
+        old, new = self.old.program, self.new.program
+        if old is None or new is None or old.memory is None or new.memory is None:
             return ()
-        return compare_spaces(left.memory.figures, right.memory.figures)
+        return compare_spaces(old.memory.figures, new.memory.figures)
 
     def _metrics(self, *, has_equal: bool = True) -> tuple[figures.MetricRow, ...]:
         """Compare figures; but for `has_equal` without those that equal programs have alike."""
@@ -219,22 +219,22 @@ class _Comparison:
             for one in figures.DIFFED
             if one.startswith(prefixes) and not one.startswith(skipped)
         )
-        return figures.compare_metrics(self.left.figures, self.right.figures, paths)
+        return figures.compare_metrics(self.old.figures, self.new.figures, paths)
 
     def _memory(self) -> tuple[MemoryChange, ...]:
-        left, right = self.left.program, self.right.program
-        if left is None or right is None:
-            self.missing.append("values at the peak")
+        old, new = self.old.program, self.new.program
+        if old is None or new is None:
+            self.missing.append("buffers-at-peak-changed")
             return ()
-        if left.memory is None or right.memory is None:
+        if old.memory is None or new.memory is None:
             self.missing.append("memory")
             return ()
-        here, there = left.memory.figures.peak, right.memory.figures.peak
+        here, there = old.memory.figures.peak, new.memory.figures.peak
         if here.position is None or there.position is None:
-            self.missing.append("values at the peak")
+            self.missing.append("buffers-at-peak-changed")
             return ()
         pairs: Pairs = self.reasoner.pairs if self.reasoner else {}
-        if left.assignment and right.assignment:
+        if old.assignment and new.assignment:
             # These know values by names alone, so one that stands twice in a module tells nothing.
             pairs = {
                 one: other
@@ -243,23 +243,23 @@ class _Comparison:
             }
         # Describing every value at a peak is most of the cost of comparing equal programs.
         if here.bytes == there.bytes and are_held_alike(
-            left.find_peak_holdings(), right.find_peak_holdings(), pairs
+            old.find_peak_holdings(), new.find_peak_holdings(), pairs
         ):
             return ()
-        return compare_memory(left.peak_rows, right.peak_rows, pairs)
+        return compare_memory(old.peak_rows, new.peak_rows, pairs)
 
     def _collectives(self) -> tuple[CollectiveChange, ...]:
-        left, right = self.left.figures, self.right.figures
-        if isinstance(left, SavedFigures) or isinstance(right, SavedFigures):
-            here, there = self.left.kinds(), self.right.kinds()
+        old, new = self.old.figures, self.new.figures
+        if isinstance(old, SavedFigures) or isinstance(new, SavedFigures):
+            here, there = self.old.kinds(), self.new.kinds()
             if here is None or there is None:
                 self.missing.append("collectives")
                 return ()
             return compare_kinds(here, there)
-        if left.module is None or right.module is None:
+        if old.module is None or new.module is None:
             self.missing.append("collectives")
             return ()
-        return compare_collectives(left.collectives.rows, right.collectives.rows)
+        return compare_collectives(old.collectives.rows, new.collectives.rows)
 
     def _fusions(self) -> tuple[FusionChange, ...]:
         structure = self.structure
@@ -268,10 +268,10 @@ class _Comparison:
         return compare_fusions(structure, self.reasoner)
 
     def _flags(self) -> tuple[FlagChange, ...]:
-        left, right = self.left, self.right
+        old, new = self.old, self.new
         found: list[FlagChange] = []
-        if left.flags is not None and right.flags is not None:
-            found += compare_flags(left.flags, right.flags)
-        if left.tpu_flags is not None and right.tpu_flags is not None:
-            found += compare_flags(left.tpu_flags, right.tpu_flags, "tpu_comp_env")
+        if old.flags is not None and new.flags is not None:
+            found += compare_flags(old.flags, new.flags)
+        if old.tpu_flags is not None and new.tpu_flags is not None:
+            found += compare_flags(old.tpu_flags, new.tpu_flags, "tpu_comp_env")
         return tuple(sorted(found, key=lambda one: one.is_of_one_side))

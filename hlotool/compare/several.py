@@ -93,18 +93,18 @@ def compare_sides(sides: Sequence[DiffSide]) -> list[tuple[MetricRow, ...]]:
 
 
 def _compare_time(first: DiffSide, side: DiffSide) -> Iterator[MetricRow]:
-    """Yield by how much a run takes longer than the first side's, where no chip gives seconds."""
+    """Yield by how much a step takes longer than the first side's, where no chip gives seconds."""
     time = estimate_times(first, side)
-    if time is None or time.left_seconds is not None or time.relative_delta is None:
+    if time is None or time.old_seconds is not None or time.relative_delta is None:
         return
     yield MetricRow(
         ESTIMATED_TIME,
         relative_delta=time.relative_delta,
         ratio=1 + time.relative_delta,
-        is_left_lower_bound=time.is_left_lower_bound,
-        is_right_lower_bound=time.is_right_lower_bound,
-        is_lower_bound=time.is_right_lower_bound,
-        is_upper_bound=time.is_left_lower_bound,
+        is_old_lower_bound=time.is_old_lower_bound,
+        is_new_lower_bound=time.is_new_lower_bound,
+        is_lower_bound=time.is_new_lower_bound,
+        is_upper_bound=time.is_old_lower_bound,
         unit=Unit.SECONDS,
     )
 
@@ -118,11 +118,11 @@ def list_figures(
         SideFigure(
             metric,
             side.label,
-            row.right,
+            row.new,
             row.delta,
             row.relative_delta,
-            row.is_right_lower_bound,
-            row.is_right_upper_bound,
+            row.is_new_lower_bound,
+            row.is_new_upper_bound,
             row.is_lower_bound,
             row.is_upper_bound,
             row.unit,
@@ -149,7 +149,7 @@ def list_sides(facts: Iterable[SideFacts]) -> list[SideRow]:
 def list_links(sides: Iterable[DiffSide]) -> tuple[str, ...]:
     """List the links that the user states, by which the times of sides are estimated."""
     programs = [side.program for side in sides if side.program and side.program.module]
-    times = [one.run_time for one in programs]
+    times = [one.step_time for one in programs]
     return tuple(dict.fromkeys(link for time in times if time for link in time.links))
 
 

@@ -27,7 +27,7 @@ from hlotool.table import (
 from hlotool.table.expression.compile import compile_where, expect_row_words
 from hlotool.table.sums import group_by
 
-Ending: TypeAlias = Literal["removed", "goes on", "no match"]
+Ending: TypeAlias = Literal["removed", "continues", "no match"]
 
 
 class Traced(Struct, frozen=True):
@@ -47,14 +47,14 @@ class Traced(Struct, frozen=True):
 class TraceRow(Traced, frozen=True, kw_only=True):
     """From which pass to which an instruction was one of those that are traced."""
 
-    first_step: Annotated[
-        int | None, column("step of its first dump; null before all passes", NUMBER, null_text="")
+    first_pass_number: Annotated[
+        int | None, column("number of its first dump; null before all passes", NUMBER, null_text="")
     ]
     first_pass: Annotated[str, column("the pass that made it", heading="by")]
-    last_step: Annotated[
+    last_pass_number: Annotated[
         int | None,
         column(
-            "step of the first dump without it; null if it is there to the end",
+            "number of the first dump without it; null if it is there to the end",
             NUMBER,
             null_text="",
         ),
@@ -67,19 +67,19 @@ class TraceRow(Traced, frozen=True, kw_only=True):
             null_text="",
         ),
     ] = None
-    goes_on_as: Annotated[
+    continues_as: Annotated[
         str | None,
         column(
             "what the same operation is from then on: its start, or without start and done, or "
             "under another name; null where nothing is",
-            heading="goes on as",
+            heading="continues as",
             null_text="",
         ),
     ] = None
     ending: Annotated[
         Ending | None,
         column(
-            "whether it was removed, goes on under another opcode or name, or is there and the "
+            "whether it was removed, continues under another opcode or name, or is there and the "
             "expression holds no more",
             null_text="",
         ),
@@ -91,13 +91,13 @@ class TraceFacts(Struct, frozen=True):
 
     expression: Annotated[str, figure("the expression")]
     first_pass: Annotated[str | None, figure("the pass that made the first; null if none ever was")]
-    first_step: Annotated[int | None, figure("the step of its dump", NUMBER)]
+    first_pass_number: Annotated[int | None, figure("the number of its dump", NUMBER)]
     last_pass: Annotated[str | None, figure("the pass that removed the last; null if some stay")]
-    last_step: Annotated[int | None, figure("the step of its dump", NUMBER)]
+    last_pass_number: Annotated[int | None, figure("the number of its dump", NUMBER)]
     seen_count: Annotated[int, figure("instructions that it ever chose", COUNT)]
-    left_count: Annotated[int, figure("those of the last dump", COUNT)]
-    going_on_count: Annotated[int, figure("those that go on under another opcode or name", COUNT)]
-    going_on_opcodes: Annotated[tuple[str, ...], figure("the opcodes under which they do")]
+    remaining_count: Annotated[int, figure("those of the last dump", COUNT)]
+    continued_count: Annotated[int, figure("those that go on under another opcode or name", COUNT)]
+    continued_opcodes: Annotated[tuple[str, ...], figure("the opcodes under which they do")]
 
 
 TRACE: Final = RowList(
@@ -167,12 +167,12 @@ class Tracer:
         return TraceFacts(
             self.expression,
             first.first_pass if first else None,
-            first.first_step if first else None,
+            first.first_pass_number if first else None,
             last.last_pass if last else None,
-            last.last_step if last else None,
+            last.last_pass_number if last else None,
             len(self._rows),
             len(self._alive),
-            sum(one.goes_on_as is not None for one in self._rows),
+            sum(one.continues_as is not None for one in self._rows),
             tuple(dict.fromkeys(self._followers)),
         )
 
@@ -188,7 +188,9 @@ class Tracer:
             self._opcodes.add(one.opcode)
             if found.name not in self._alive and self._holds(found):
                 self._alive[found.name] = len(self._rows)
-                row = TraceRow(**asdict(found), first_step=step.number, first_pass=step.culprit)
+                row = TraceRow(
+                    **asdict(found), first_pass_number=step.number, first_pass=step.culprit
+                )
                 self._rows.append(row)
 
     def _end(
@@ -203,10 +205,10 @@ class Tracer:
             self._followers.append(follower.opcode)
         self._rows[place] = replace(
             self._rows[place],
-            last_step=step.number,
+            last_pass_number=step.number,
             last_pass=step.culprit,
-            goes_on_as=follower.full_name if follower else None,
-            ending="goes on" if follower else ending,
+            continues_as=follower.full_name if follower else None,
+            ending="continues" if follower else ending,
         )
 
 
@@ -233,19 +235,19 @@ def _match_forms(
     it is the one with the same operands, by their names, else the first of the same op_name.
     """
     found: dict[Instruction, Instruction] = {}
-    left, new = list(removed), list(added)
+    old, new = list(removed), list(added)
     keys: tuple[Callable[[Instruction], object], ...] = (
         lambda one: tuple(each.name for each in one.operands),
         lambda one: (one.metadata().op_name, len(one.operands)),
     )
     for key_of in keys:
         choices = group_by(new, lambda one, key_of=key_of: (family(one), key_of(one)))  # type: ignore[misc]
-        for one in left:
+        for one in old:
             alike = choices.get((family(one), key_of(one)), [])
             if alike and _goes_on(one, alike[0]):
                 found[one] = alike.pop(0)
         taken = set(found.values())
-        left = [one for one in left if one not in found]
+        old = [one for one in old if one not in found]
         new = [one for one in new if one not in taken]
     return found
 
@@ -263,10 +265,10 @@ def _match_renamed(
     Of a kind are instructions of one computation, opcode, shape and op_name; without an op_name
     nothing tells.
     """
-    left, choices = group_by(removed, _find_kind), group_by(added, _find_kind)
+    old, choices = group_by(removed, _find_kind), group_by(added, _find_kind)
     return {
         ones[0]: choices[kind][0]
-        for kind, ones in left.items()
+        for kind, ones in old.items()
         if ones[0].metadata().op_name and len(ones) == len(choices.get(kind, ())) == 1
     }
 

@@ -11,6 +11,7 @@ The map, in the order of the work:
 * `find` takes the PATH: a file, standard input, or a directory.
 * `read` knows the place of a path and makes text of bytes. `stores` are this machine and addresses,
   `archives` zip and tar; `compression` undoes gzip and its like, and tells binary files apart.
+  `budget` limits what may be fetched and unpacked.
 * `text_kind` says what a text is, or why it is refused; `modules` cuts it into modules and reads
   their headers.
 * `names` takes file names apart, `siblings` finds what stands beside one file, `groups` puts the

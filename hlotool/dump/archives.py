@@ -5,23 +5,27 @@ else. Links are left out. Of a zip and a plain tar a member is read where it lie
 for. A compressed tar has to be unpacked from its beginning: it is, once, and what may be text of
 it is kept in memory.
 
-An archive may come from anybody, and a few bytes of it stand for any amount: the limits below are
-on what it can make this process unpack, keep, or list.
+An archive may come from anybody, and a few bytes of it stand for any amount. What is unpacked of
+it, and of what is packed in it, counts against one allowance; the limits below are on what else it
+can make this process do.
 """
 
 from __future__ import annotations
 
 import errno
 import io
+import math
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from lzma import LZMAError
 from typing import BinaryIO, Final, Self, cast
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from msgspec import Struct
 
+from hlotool.dump.budget import Allowance
 from hlotool.dump.compression import (
     TELLING_BYTES,
     describe_error,
@@ -32,15 +36,13 @@ from hlotool.dump.compression import (
 from hlotool.dump.stores import Entry, Store
 
 MAX_MEMBERS: Final = 200_000
-MAX_MEMBER_BYTES: Final = 4 << 30
-MAX_KEPT_BYTES: Final = 4 << 30  # of a compressed tar
-MAX_UNPACKED_BYTES: Final = 16 << 30  # the same
 _MAX_HEADER_BYTES: Final = 4 << 20  # of what describes one member of a compressed tar
 _BLOCK_BYTES: Final = 1 << 20
 _ENCRYPTED: Final = 0x1
 _LINK: Final = 0xA000  # of the mode that Unix gives a file
 _KIND: Final = 0xF000
-_ZIP_ERRORS: Final = (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
+_STRANGE: Final = "the member is compressed in a way that cannot be read here"
+_ZIP_ERRORS: Final = (BadZipFile, zlib.error, LZMAError, EOFError, ValueError, RuntimeError)
 _TAR_ERRORS: Final = (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError)
 
 
@@ -55,8 +57,9 @@ class Member(Struct, frozen=True):
 class ArchiveStore(Store):
     """The members of one archive; `prefix` is what their paths begin with: `dump.zip!`."""
 
-    def __init__(self, prefix: str, members: Iterable[Member]) -> None:
+    def __init__(self, prefix: str, members: Iterable[Member], allowance: Allowance) -> None:
         """Raise OSError for more members than a directory may hold."""
+        self._allowance = allowance
         self._prefix = prefix
         self._members: dict[str, Member] = {}
         self._directories: dict[str, dict[str, Entry]] = {"": {}}
@@ -89,14 +92,16 @@ class ArchiveStore(Store):
             if inside in self._directories:
                 raise IsADirectoryError(errno.EISDIR, "a directory")
             raise FileNotFoundError(errno.ENOENT, "no such member")
-        if member.size_bytes > MAX_MEMBER_BYTES:
-            raise OSError(f"the member holds more than {MAX_MEMBER_BYTES >> 30} GiB")
         return member.open()
 
     def read(self, path: str) -> bytes:
         """Return a whole member; of one that is no text, the beginning."""
         with self.open(path) as file:
             return read_telling(file)
+
+    def allow(self, path: str, packed_bytes: int) -> Allowance:  # noqa: ARG002  the store's
+        """Return what is left of the archive: what is packed in it twice counts with the rest."""
+        return self._allowance
 
     def _inside(self, path: str) -> str:
         """Return the name of a member, as it is kept, from a path."""
@@ -139,7 +144,7 @@ def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def list_zip(file: BinaryIO) -> Iterator[Member]:
+def list_zip(file: BinaryIO, allowance: Allowance) -> Iterator[Member]:
     """Yield the regular files of a zip; raise OSError for one that is damaged."""
     try:
         archive = ZipFile(file)
@@ -148,30 +153,41 @@ def list_zip(file: BinaryIO) -> Iterator[Member]:
     for info in archive.infolist():
         # Who packed on Unix has put the mode there, in the upper half; others 0, which is no link.
         if not info.is_dir() and (info.external_attr >> 16) & _KIND != _LINK:
-            yield Member(info.filename, info.file_size, partial(_open_zipped, archive, info))
+            yield Member(
+                info.filename, info.file_size, partial(_open_zipped, archive, info, allowance)
+            )
 
 
-def _open_zipped(archive: ZipFile, info: ZipInfo) -> BinaryIO:
+def _open_zipped(archive: ZipFile, info: ZipInfo, allowance: Allowance) -> BinaryIO:
     if info.flag_bits & _ENCRYPTED:
         raise OSError("the member is encrypted")
+    # Of bzip2 and LZMA the standard library unpacks a part at once, whatever comes of it.
+    if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
+        raise OSError(_STRANGE)
     try:
-        return cast("BinaryIO", _GuardedMember(archive.open(info)))
+        return cast("BinaryIO", _GuardedMember(archive.open(info), info, allowance))
     except NotImplementedError as error:
-        raise OSError("the member is compressed in a way that cannot be read here") from error
+        raise OSError(_STRANGE) from error
     except _ZIP_ERRORS as error:
         raise OSError(f"the member is damaged ({error})") from error
 
 
 class _GuardedMember:
-    """A member that is open, whose errors are OSErrors."""
+    """A member that is open, whose errors are OSErrors; what is read of it is counted."""
 
-    def __init__(self, file: object) -> None:
+    def __init__(self, file: object, info: ZipInfo, allowance: Allowance) -> None:
         self._file = cast("BinaryIO", file)
+        self._size_bytes = info.file_size  # and no byte more comes, whatever the archive holds
+        self._count = partial(allowance.count, f"member {info.header_offset}")
 
     def read(self, size: int = -1) -> bytes:
-        """Read the next part."""
+        """Read the next part, or all that is left."""
         try:
-            return self._file.read(size)
+            if size >= 0:
+                return self._file.read(size)
+            self._count(self._size_bytes)
+            # In pieces: otherwise all would be unpacked first, and then cut to that size.
+            return b"".join(iter(partial(self._file.read, _BLOCK_BYTES), b""))
         except _ZIP_ERRORS as error:
             raise OSError(f"the member is damaged ({error})") from error
 
@@ -195,28 +211,24 @@ def list_tar(file: BinaryIO) -> Iterator[Member]:
         raise OSError(_describe(error)) from error
 
 
-def list_packed_tar(data: bytes, name: str) -> Iterator[Member]:
+def list_packed_tar(data: bytes, name: str, allowance: Allowance) -> Iterator[Member]:
     """Yield the regular files of a compressed tar; raise OSError for one that is damaged."""
-    stream = _Stream(unpack_blocks(data, name))
-    kept = 0
+    stream = _Stream(unpack_blocks(data, name), partial(allowance.count, f"{name} unpacked"))
     try:
         archive = tarfile.open(fileobj=cast("BinaryIO", stream), mode="r|")  # noqa: SIM115
         while True:
             # tarfile reads a long name, or a table of pax, whole, however long it says that it is.
-            stream.left_bytes = _MAX_HEADER_BYTES
+            stream.bytes_left = _MAX_HEADER_BYTES
             info = archive.next()
             if info is None:
                 break
-            stream.left_bytes = MAX_UNPACKED_BYTES
+            stream.bytes_left = math.inf
             opened = archive.extractfile(info) if info.isreg() and not info.issparse() else None
             if opened is None:
                 continue
             content = read_telling(cast("BinaryIO", opened))
             while opened.read(_BLOCK_BYTES):  # passed over here, where the limit is the member's
                 pass
-            kept += len(content)
-            if kept > MAX_KEPT_BYTES:
-                raise OSError(_too_much(MAX_KEPT_BYTES))
             yield Member(info.name, info.size, partial(io.BytesIO, content))
     except _TAR_ERRORS as error:
         raise OSError(_describe(error)) from error
@@ -235,29 +247,25 @@ def _describe(error: Exception) -> str:
     return "the tar archive is damaged or cut off"
 
 
-def _too_much(limit_bytes: int) -> str:
-    return f"the archive holds more than {limit_bytes >> 30} GiB; unpack it and give the directory"
-
-
 class _Stream:
     """What blocks hold, read in pieces as tarfile does; no more than it may be."""
 
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        self.left_bytes = _MAX_HEADER_BYTES  # that may be read until this is set anew
+    def __init__(self, blocks: Iterator[bytes], count: Callable[[int], None]) -> None:
+        self.bytes_left: float = _MAX_HEADER_BYTES  # that may be read until this is set anew
         self._blocks = blocks
+        self._count = count
         self._rest = bytearray()
         self._total = 0
 
     def read(self, size: int) -> bytes:
         """Return the next bytes, fewer only at the end."""
         while len(self._rest) < size and (block := next(self._blocks, None)) is not None:
+            self._total += len(block)
+            self._count(self._total)
             self._rest += block
         data = bytes(self._rest[:size])
         del self._rest[:size]  # moves nothing: a bytearray remembers where it begins
-        self.left_bytes -= len(data)
-        self._total += len(data)
-        if self.left_bytes < 0:
+        self.bytes_left -= len(data)
+        if self.bytes_left < 0:
             raise OSError("the tar archive is damaged: what describes a member is too long")
-        if self._total > MAX_UNPACKED_BYTES:
-            raise OSError(_too_much(MAX_UNPACKED_BYTES))
         return data

@@ -5,8 +5,9 @@ xz and zstd are read: `decompress` unpacks a whole file, `read_decompressed` its
 `unpack_blocks` a compressed tar piece by piece. `find_binary_kind` says what anything else is.
 
 A few compressed bytes can stand for any amount, so what begins as nothing that hlotool reads is not
-unpacked to its end. A new format needs a `_Format`, its mark in `_COMPRESSIONS`, and a decompressor
-that takes a file in pieces, so that this can be seen early.
+unpacked to its end, and anything else only as far as its `budget.Allowance`. A new format needs a
+`_Format`, its mark in `_COMPRESSIONS`, and a decompressor that takes and gives a file in pieces, so
+that either can be seen early.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from msgspec import Struct
 
+from hlotool.dump.budget import Allowance
 from hlotool.dump.text_kind import HOW_TO_DUMP
-from hlotool.errors import InputError
+from hlotool.errors import InputError, MissingPackageError
 from hlotool.proto.kind import find_proto_head, is_profile, is_usage_report
+
+if TYPE_CHECKING:
+    from bz2 import BZ2Decompressor
+    from lzma import LZMADecompressor
 
 UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNPACK: Final = "; unpack it and give the directory"
@@ -48,18 +54,21 @@ _BINARY: Final = {
     b"\x89PNG": f"a picture{_NO_TEXT}",
     b"%PDF": f"a PDF document{_NO_TEXT}",
 }
-_FIRST_BLOCK_BYTES: Final = 1 << 10  # of which gzip makes 1 MiB at most, and others more
+_FIRST_BLOCK_BYTES: Final = 1 << 10
 _LAST_BLOCK_BYTES: Final = 1 << 20
+_ZSTD_BLOCK_BYTES: Final = 1 << 8  # of which 8 MiB come at most: 128 KiB of 4 bytes
+_XZ_MEMORY_BYTES: Final = 128 << 20  # `xz -9` needs 65 MiB; a file may ask for 4 GiB
+_PIECE_BYTES: Final = 1 << 20  # the most that another decompressor gives at once
 TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
 _ZEROS: Final = re.compile(rb"\x00*+")
 
 
-def decompress(data: bytes, name: str) -> bytes:
+def decompress(data: bytes, name: str, allowance: Allowance) -> bytes:
     """Undo gzip, bzip2, xz or zstd, told by the first bytes; other data is returned as it is.
 
     Several compressed members in a row are read as one, as the command-line tools do. Where the
     beginning is nothing that is read, that is all that comes back: the rest may be a thousand
-    times as much.
+    times as much. Raises InputError for more than is allowed.
     """
     magic = find_compression(data)
     if magic is None:
@@ -68,8 +77,9 @@ def decompress(data: bytes, name: str) -> bytes:
     size, is_known = 0, False
     try:
         for block in _unpack(data, _choose_format(magic, name)):
-            blocks.append(block)
             size += len(block)
+            allowance.count(f"{name} unpacked", size)
+            blocks.append(block)
             if not is_known and size >= TELLING_BYTES:
                 beginning = b"".join(blocks)
                 if not is_worth_reading(beginning):
@@ -97,8 +107,11 @@ def read_decompressed(file: BinaryIO, limit_bytes: int, name: str) -> bytes:
     blocks: list[bytes] = []
     size = 0
     while data and size < limit_bytes and not member.eof:
-        blocks.append(form.feed(member, memoryview(data)))
-        size += len(blocks[-1])
+        for block in form.feed(member, memoryview(data)):
+            blocks.append(block)
+            size += len(block)
+            if size >= limit_bytes:
+                break
         data = file.read(_FIRST_BLOCK_BYTES)
     return b"".join(blocks)[:limit_bytes]
 
@@ -185,9 +198,9 @@ def _unpack(data: bytes, form: _Format) -> Iterator[bytes]:
         while not member.eof:
             if position >= len(data):
                 raise EOFError
-            yield form.feed(member, view[position : position + size])
+            yield from form.feed(member, view[position : position + size])
             position += size
-            size = min(2 * size, _LAST_BLOCK_BYTES)
+            size = min(2 * size, form.block_bytes)
         position = min(position, len(data)) - len(member.unused_data)
         padding = _ZEROS.match(data, position)
         position = padding.end() if padding else position
@@ -202,7 +215,6 @@ class _Decompressor(Protocol):
     def eof(self) -> bool: ...
     @property
     def unused_data(self) -> bytes: ...
-    def decompress(self, data: memoryview, /) -> bytes: ...
 
 
 class _Format(Struct, frozen=True):
@@ -210,29 +222,56 @@ class _Format(Struct, frozen=True):
 
     magic: bytes
     open: Callable[[], _Decompressor]
+    unpack: Callable[..., Iterator[bytes]]  # of a decompressor and what it is given, in pieces
     error: type[Exception] = zlib.error
+    block_bytes: int = _LAST_BLOCK_BYTES  # the most that a decompressor is given at once
 
-    def feed(self, member: _Decompressor, data: memoryview) -> bytes:
+    def feed(self, member: _Decompressor, data: memoryview) -> Iterator[bytes]:
         """Unpack the next part of a member; whatever the format, its error is a zlib.error."""
         try:
-            return member.decompress(data)
+            yield from self.unpack(member, data)
         except self.error as error:
             raise zlib.error(str(error)) from error
 
 
 def _choose_format(magic: bytes, name: str) -> _Format:
     if magic == _GZIP:
-        return _Format(magic, lambda: zlib.decompressobj(wbits=31))
+        return _Format(magic, lambda: zlib.decompressobj(wbits=31), _unpack_gzip)
     if magic == _XZ:
         import lzma  # noqa: PLC0415  start-up time
 
-        return _Format(magic, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), lzma.LZMAError)
+        return _Format(
+            magic,
+            lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY_BYTES),
+            _unpack_limited,
+            lzma.LZMAError,
+        )
     if magic == _BZIP2:
         import bz2  # noqa: PLC0415  the same
 
-        return _Format(magic, bz2.BZ2Decompressor, OSError)
+        return _Format(magic, bz2.BZ2Decompressor, _unpack_limited, OSError)
     zstandard = _zstandard(name)
-    return _Format(magic, lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError)
+    return _Format(
+        magic,
+        lambda: zstandard.ZstdDecompressor().decompressobj(),
+        lambda member, data: iter((member.decompress(data),)),
+        zstandard.ZstdError,
+        _ZSTD_BLOCK_BYTES,
+    )
+
+
+def _unpack_gzip(member: zlib._Decompress, data: memoryview) -> Iterator[bytes]:
+    yield member.decompress(data, _PIECE_BYTES)
+    while member.unconsumed_tail:
+        yield member.decompress(member.unconsumed_tail, _PIECE_BYTES)
+
+
+def _unpack_limited(
+    member: BZ2Decompressor | LZMADecompressor, data: memoryview
+) -> Iterator[bytes]:
+    yield member.decompress(data, _PIECE_BYTES)
+    while not (member.eof or member.needs_input):
+        yield member.decompress(b"", _PIECE_BYTES)
 
 
 def _zstandard(name: str) -> ModuleType:
@@ -240,7 +279,7 @@ def _zstandard(name: str) -> ModuleType:
     try:
         return importlib.import_module("zstandard")
     except ImportError as error:
-        raise InputError(
+        raise MissingPackageError(
             f"{name}: this file is compressed with zstd, which needs one more package: "
             "pip install 'hlotool[zst]'. Or unpack it with zstd -d."
         ) from error

@@ -15,6 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpedProgram, DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.groups import (
     FileGroup,
@@ -131,20 +132,21 @@ def tell_apart(directory: str, inputs: Sequence[Input]) -> tuple[Input, ...]:
     )
 
 
-def collect_programs(directory: str, root: str = "") -> Found:
+def collect_programs(directory: str, root: str = "", budget: ByteBudget = DEFAULT_BUDGET) -> Found:
     """Return the programs of a dump directory and everything below it, and notes.
 
     Sorted by directory, number and name, the modules of texts that hold several last. `root` is
     what the paths of an archive begin with, if it is open. Raises InputError if there are none.
     """
-    files, notes = _walk_directory(root or find_root(directory) or directory)
+    files, notes = _walk_directory(root or find_root(directory, budget) or directory, budget)
     members = []
     for folder, entry in files:
-        file = DumpFile(os.path.join(folder, entry.name), size_bytes=entry.size_bytes)
+        path = os.path.join(folder, entry.name)
+        file = DumpFile(path, size_bytes=entry.size_bytes, budget=budget)
         members.append(make_member(folder, entry.name, file))
     groups, parts, around = _take_parts(group_files(members))
     groups, more = adopt_buffers(groups)
-    profiled, broken = _find_profiled(members)
+    profiled, broken = _find_profiled(members, budget)
     programs = pair_programs(groups) + parts + profiled
     if programs:
         return programs, notes + around + more + broken
@@ -211,7 +213,7 @@ def _take_parts(
     for group in groups:
         for text in tuple(group.texts) if group.number is None else ():
             try:
-                source = text.file.source or read_source(text.file.raw_path)
+                source = text.file.source or read_source(text.file.raw_path, text.file.budget)
             except InputError:
                 continue
             detection = detect_kind(source.text)
@@ -225,7 +227,7 @@ def _take_parts(
     return [each for each in groups if each.texts or each.companions], tuple(programs), tuple(notes)
 
 
-def list_in_profile(path: str, data: bytes) -> Found:
+def list_in_profile(path: str, data: bytes, budget: ByteBudget) -> Found:
     """Return the programs of one profile, and notes.
 
     Raises InputError if it is broken, or has no program.
@@ -238,14 +240,14 @@ def list_in_profile(path: str, data: bytes) -> Found:
     directory, entries = os.path.dirname(path), list[Entry]()
     if path != STDIN:
         with suppress(OSError):
-            entries = choose_store(path).list_directory(directory or ".")
+            entries = choose_store(path, budget).list_directory(directory or ".")
     names = sorted(each.name for each in entries)
     found = (each for each in names if strip_compression(each).endswith(PROTO_ENDING))
     protos = [os.path.join(directory, each) for each in found]
-    return _read_profiles(name, [(path, data)], protos)
+    return _read_profiles(name, [(path, data)], protos, budget)
 
 
-def _find_profiled(members: Iterable[GroupMember]) -> Found:
+def _find_profiled(members: Iterable[GroupMember], budget: ByteBudget) -> Found:
     """Return the programs of all profiles among files, and what is wrong with some."""
     # The profiles of one run of a profiler lie in one directory, `plugins/profile/RUN`, a file for
     # each host; protos beside them are of programs that the profiles may lack.
@@ -262,8 +264,8 @@ def _find_profiled(members: Iterable[GroupMember]) -> Found:
     notes: list[str] = []
     for directory, (profiles, protos) in runs.items():
         try:
-            spaces = [(path, read_unpacked(path)) for path in profiles]
-            found, unmeasured = _read_profiles(directory, spaces, protos)
+            spaces = [(path, read_unpacked(path, budget)) for path in profiles]
+            found, unmeasured = _read_profiles(directory, spaces, protos, budget)
         except InputError as error:
             notes.append(error.lines[0])
             continue
@@ -273,7 +275,10 @@ def _find_profiled(members: Iterable[GroupMember]) -> Found:
 
 
 def _read_profiles(
-    place: str, profiles: Sequence[tuple[str, bytes]], protos: Sequence[str]
+    place: str,
+    profiles: Sequence[tuple[str, bytes]],
+    protos: Sequence[str],
+    budget: ByteBudget,
 ) -> Found:
     """Return a program for each proto, by name and number, and whether nothing was measured.
 
@@ -283,7 +288,7 @@ def _read_profiles(
     from hlotool.profile.space import Space  # noqa: PLC0415  optional
 
     spaces = [Space(path, display_name(path), data) for path, data in profiles]
-    measured = read_profiles(spaces, ((path, read_unpacked(path)) for path in protos))
+    measured = read_profiles(spaces, ((path, read_unpacked(path, budget)) for path in protos))
     programs = []
     for at, (one, times) in enumerate(measured, 1):
         number = at if one.label.program is None else one.label.program
@@ -306,7 +311,9 @@ MAX_DEPTH: Final = 16
 MAX_FILES: Final = 200_000
 
 
-def _walk_directory(path: str) -> tuple[list[tuple[str, Entry]], tuple[str, ...]]:
+def _walk_directory(
+    path: str, budget: ByteBudget
+) -> tuple[list[tuple[str, Entry]], tuple[str, ...]]:
     """Return the files below a directory, each with its own, sorted, and notes.
 
     Left out: what is no regular file, hidden files and directories, and what lies deeper than
@@ -321,7 +328,7 @@ def _walk_directory(path: str) -> tuple[list[tuple[str, Entry]], tuple[str, ...]
     while pending or links:
         directory, depth = pending.pop() if pending else links.popleft()
         try:
-            store = choose_store(directory)
+            store = choose_store(directory, budget)
             identity = store.identify(directory)
             if identity in met:
                 continue

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.modules import split_modules
 from hlotool.dump.names import DumpFileName, Stage
 from hlotool.dump.read import (
@@ -43,6 +44,7 @@ class DumpFile(Struct, frozen=True):
     is_assignment: bool = False  # whether it is the buffer assignment in a proto, not the module
     data: bytes | None = None  # of a proto that lies in another file, or was read already
     counts: DeviceCounts | None = None  # by a text of the same module, if this is a proto
+    budget: ByteBudget = DEFAULT_BUDGET  # within which it is read
 
     @property
     def place(self) -> str:
@@ -63,11 +65,11 @@ class DumpFile(Struct, frozen=True):
         if self.source and self.is_settled:
             return self.source
         if self.is_assignment:
-            data = read_unpacked(self.raw_path) if self.data is None else self.data
+            data = read_unpacked(self.raw_path, self.budget) if self.data is None else self.data
             return make_assignment(data, self.place)
         if self.data is not None:
             return self._expect_kind(make_source(self.data, self.place))
-        source = self._expect_kind(self.source or read_source(self.raw_path))
+        source = self._expect_kind(self.source or read_source(self.raw_path, self.budget))
         known = source.counts
         # Where nothing in a proto proves both counts, the other text of the module has them.
         if (
@@ -118,7 +120,7 @@ class DumpFile(Struct, frozen=True):
         """Return the first part of the text, '' if it is not text; for looking at many."""
         if self.source:
             return self.source.text[:limit_bytes]
-        return read_head(self.raw_path, limit_bytes)
+        return read_head(self.raw_path, limit_bytes, self.budget)
 
 
 class Input(Struct, frozen=True):

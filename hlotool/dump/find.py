@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.dump.compression import decompress
+from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.directory import (
     Found,
     choose_inputs,
@@ -39,13 +39,14 @@ from hlotool.dump.read import (
     make_source,
     read_bytes,
     read_unpacked,
+    unpack,
 )
 from hlotool.dump.siblings import NamedFiles, describe_file, list_beside
 from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import (
+    BudgetError,
     HlotoolError,
     InputError,
-    MissingPackageError,
     NothingCheckedError,
     UsageError,
 )
@@ -62,6 +63,7 @@ class _Wanted(Struct, frozen=True):
     stage: StageChoice
     pattern: Pattern | None
     named: NamedFiles = NamedFiles()
+    budget: ByteBudget = DEFAULT_BUDGET
 
     def choose(self, path: str, found: Found, *, is_directory: bool = False) -> Inputs:
         """Return the inputs of the programs that are wanted."""
@@ -83,6 +85,7 @@ def resolve_inputs(
     named: NamedFiles | None = None,
     *,
     also: tuple[TextKind, ...] = (),
+    budget: ByteBudget = DEFAULT_BUDGET,
 ) -> Inputs:
     """Return what a PATH leads to: one input for a file, one for each program of a directory.
 
@@ -93,36 +96,43 @@ def resolve_inputs(
     NothingCheckedError if `module_pattern` (a regular expression searched in module names) leaves
     none, UsageError for a bad pattern or for files named by hand beside a directory.
     """
-    wanted = _Wanted(stage, parse_module_pattern(module_pattern), named or NamedFiles())
+    wanted = _Wanted(stage, parse_module_pattern(module_pattern), named or NamedFiles(), budget)
     # Nobody can read a pipe again: whatever it turns out to be, that is told from these bytes.
-    content = read_bytes(path) if is_read_once(path) else None
-    root = find_root(path) if content is None else find_root_in(content, display_name(path))
+    content = read_bytes(path, budget) if is_read_once(path) else None
+    if content is None:
+        root = find_root(path, budget)
+    else:
+        root = find_root_in(content, display_name(path), budget)
     if root is not None:
         wanted.refuse_named(path)
-        return wanted.choose(path, collect_programs(path, root), is_directory=True)
+        return wanted.choose(path, collect_programs(path, root, budget), is_directory=True)
     try:
-        data = read_unpacked(path) if content is None else decompress(content, display_name(path))
+        data = unpack(read_bytes(path, budget) if content is None else content, path, budget)
         if is_profile(data):
             wanted.refuse_named(path)
-            return wanted.choose(path, list_in_profile(path, data))
-        source = _make_source(path, data)
-        other = _find_other_kind(path, source, also)
+            return wanted.choose(path, list_in_profile(path, data, budget))
+        source = _make_source(path, data, budget)
+        other = _find_other_kind(path, source, also, budget)
         if other is None:
             return _find_in_source(path, source, wanted)
-    except (InputError, MissingPackageError) as error:
+    except BudgetError:
+        raise
+    except InputError as error:
         # A file that is not there was not refused.
-        if content is not None or choose_store(path).find_size(path) is None:
+        if content is not None or choose_store(path, budget).find_size(path) is None:
             raise
         found = _find_beside(path, error, wanted)
         if found is None:
             raise
         return found
     wanted.refuse_named(path)
-    file = DumpFile(path, other, len(source.text), source, is_settled=True)
+    file = DumpFile(path, other, len(source.text), source, is_settled=True, budget=budget)
     return Inputs(path, False, (Input(path, other=file),))
 
 
-def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> TextKind | None:
+def _find_other_kind(
+    path: str, source: Source, also: tuple[TextKind, ...], budget: ByteBudget
+) -> TextKind | None:
     """Return which of some kinds that are no dump a text is, None if it is none of them."""
     detection = detect_kind(source.text)
     if TextKind.OUT_OF_MEMORY in also:
@@ -135,18 +145,18 @@ def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> T
         if may_be and holds_message(source.text):
             return TextKind.OUT_OF_MEMORY
     is_report = detection.kind is TextKind.MEMORY_REPORT and TextKind.MEMORY_REPORT in also
-    return TextKind.MEMORY_REPORT if is_report and not list_beside(path) else None
+    return TextKind.MEMORY_REPORT if is_report and not list_beside(path, budget) else None
 
 
 def _find_beside(path: str, error: HlotoolError, wanted: _Wanted) -> Inputs | None:
     """Return what the nearest text beside a refused file leads to, None where there is none."""
     # Only what was wrong: what to give instead was found.
     refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").partition(";")[0].rstrip(".")
-    for beside in list_beside(path, with_protos=True):
+    for beside in list_beside(path, wanted.budget, with_protos=True):
         try:
-            source = _make_source(beside, read_unpacked(beside))
+            source = _make_source(beside, read_unpacked(beside, wanted.budget), wanted.budget)
             found = _find_in_source(beside, source, wanted)
-        except (InputError, MissingPackageError):
+        except InputError:
             continue
         note = f"{display_name(path)}: {refusal}. This is about {display_name(beside)}, beside it."
         return replace(found, notes=(note, *found.notes))
@@ -168,7 +178,7 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
             return wanted.choose(path, (make_parts(path, modules), notes))
         (source,) = modules.modules
         detection = detect_kind(source.text)
-    found = describe_file(path, source, detection, wanted.named)
+    found = describe_file(path, source, detection, wanted.named, wanted.budget)
     pattern = wanted.pattern
     if pattern and not pattern.is_found(found.name):
         raise NothingCheckedError(
@@ -186,7 +196,7 @@ def parse_module_pattern(text: str | None) -> Pattern | None:
         raise UsageError(f"--module {text!r} is not a regular expression: {error}.") from error
 
 
-def _make_source(path: str, data: bytes) -> Source:
+def _make_source(path: str, data: bytes, budget: ByteBudget) -> Source:
     """Return the text that the bytes of a file are.
 
     The devices that a proto does not count are taken from the text of the same module beside it.
@@ -195,10 +205,10 @@ def _make_source(path: str, data: bytes) -> Source:
     counts = source.counts
     if path == STDIN or counts is None or None not in {counts.replica_count, counts.num_partitions}:
         return source
-    beside = next(iter(list_beside(path)), None)
+    beside = next(iter(list_beside(path, budget)), None)
     if beside is None:
         return source
-    head = read_module_head(read_header_line(DumpFile(beside)), with_signature=False)
+    head = read_module_head(read_header_line(DumpFile(beside, budget=budget)), with_signature=False)
     if head.name != read_module_head(source.text, with_signature=False).name:
         return source
     return replace(source, counts=DeviceCounts(head.replica_count, head.num_partitions))

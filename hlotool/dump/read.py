@@ -3,7 +3,7 @@
 A path is a string everywhere: `DIR/FILE`, `ARCHIVE!/MEMBER`, `gs://BUCKET/FILE`, and `-` for
 standard input. Archives and compression are told by first bytes, never by names. An HLO proto is
 read as the text that XLA prints of it, where the package for that is there. Each failure is a
-sentence.
+sentence. What may be fetched and unpacked is a `ByteBudget` that each command makes once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
+from hlotool.dump.budget import DEFAULT_BUDGET, Allowance, ByteBudget
 from hlotool.dump.compression import (
     UTF16_MARKS,
     decompress,
@@ -27,7 +28,14 @@ from hlotool.dump.compression import (
     read_decompressed,
     refuse_binary,
 )
-from hlotool.dump.stores import LocalStore, RemoteStore, Store, is_address, is_pipe
+from hlotool.dump.stores import (
+    LocalStore,
+    Remote,
+    RemoteStore,
+    Store,
+    is_address,
+    is_pipe,
+)
 from hlotool.dump.text_kind import HOW_TO_DUMP
 from hlotool.errors import InputError, MissingPackageError
 from hlotool.proto.kind import (
@@ -57,12 +65,12 @@ def is_read_once(path: str) -> bool:
     return path == STDIN or is_pipe(path)
 
 
-def read_source(path: str) -> Source:
+def read_source(path: str, budget: ByteBudget = DEFAULT_BUDGET) -> Source:
     """Read a whole file, or standard input for `-`, as text; raise InputError if it is none.
 
     The text of an HLO proto is what XLA prints of it.
     """
-    return make_source(read_unpacked(path), display_name(path))
+    return make_source(read_unpacked(path, budget), display_name(path))
 
 
 def make_source(data: bytes, name: str) -> Source:
@@ -91,10 +99,10 @@ def make_assignment(data: bytes, name: str) -> Source:
     return Source(text, name)
 
 
-def is_assignment_in(path: str) -> bool:
+def is_assignment_in(path: str, budget: ByteBudget) -> bool:
     """Whether a file is a proto that holds a buffer assignment; no where it cannot be read."""
     try:
-        return is_proto_readable() and holds_assignment(read_unpacked(path))
+        return is_proto_readable() and holds_assignment(read_unpacked(path, budget))
     except InputError:
         return False
 
@@ -111,12 +119,27 @@ def _decode(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
     return decode_module(data, head, name)
 
 
-def read_unpacked(path: str) -> bytes:
+def read_unpacked(path: str, budget: ByteBudget) -> bytes:
     """Read a file to its end, and undo its compression."""
-    return decompress(read_bytes(path), display_name(path))
+    return unpack(read_bytes(path, budget), path, budget)
 
 
-def read_bytes(path: str) -> bytes:
+def unpack(data: bytes, path: str, budget: ByteBudget) -> bytes:
+    """Undo the compression of what was read."""
+    if find_compression(data) is None:
+        return data
+    return decompress(data, display_name(path), _allow(path, len(data), budget))
+
+
+def _allow(path: str, packed_bytes: int, budget: ByteBudget) -> Allowance:
+    """Return what may come of a file, or what is left of the one that it is packed in."""
+    name = display_name(path)
+    if path == STDIN:
+        return budget.allow(name, packed_bytes)
+    return choose_store(path, budget).allow(name, packed_bytes)
+
+
+def read_bytes(path: str, budget: ByteBudget = DEFAULT_BUDGET) -> bytes:
     """Read a file, a pipe, or standard input to its end, once."""
     name = display_name(path)
     try:
@@ -124,14 +147,14 @@ def read_bytes(path: str) -> bytes:
             if sys.stdin is None:
                 raise InputError(f"{name}: standard input is closed.")
             return sys.stdin.buffer.read()
-        return choose_store(path).read(path)
+        return choose_store(path, budget).read(path)
     except OSError as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
     except MemoryError as error:
         raise InputError(f"{name}: the file does not fit into memory.") from error
 
 
-def read_head(path: str, limit_bytes: int) -> str:
+def read_head(path: str, limit_bytes: int, budget: ByteBudget) -> str:
     """Read the first part of a file as text, whatever follows; '' if it is not text.
 
     For looking at many files of a directory. Decompresses no more than it needs, opens
@@ -140,14 +163,14 @@ def read_head(path: str, limit_bytes: int) -> str:
     """
     name = display_name(path)
     try:
-        with choose_store(path).open(path) as file:
+        with choose_store(path, budget).open(path) as file:
             data = read_decompressed(file, limit_bytes, name)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
     if data.startswith(UTF16_MARKS):
         return data.decode("utf-16", "replace")
     if (head := find_proto_head(data)) is not None:
-        return f"{_decode(read_unpacked(path), head, name).print_head()}\n"
+        return f"{_decode(read_unpacked(path, budget), head, name).print_head()}\n"
     if find_binary_kind(data) is not None:
         return ""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -192,40 +215,51 @@ _BELOW: Final = f"{_MARK}/"
 _ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
 _HEAD_BYTES: Final = 1 << 9  # of a file, to tell an archive by
 _KEPT: Final = 8  # archives that are open at once
-_LOCAL: Final = LocalStore()
-_REMOTE: Final = RemoteStore()
+_REMOTE: Final = Remote()
 # Archives from standard input or a pipe, by what their paths begin with: nobody can read them
 # again, this process or another.
 _READ_ONCE: Final[dict[str, ArchiveStore]] = {}
 
 
-def choose_store(path: str) -> Store:
+def choose_store(path: str, budget: ByteBudget = DEFAULT_BUDGET) -> Store:
     """Return the store of a path; one that exists here as it stands is local."""
     if _MARK in path and not os.path.lexists(path):
-        archive = _find_archive(f"{path}/")
+        archive = _find_archive(f"{path}/", budget)
         if archive is not None:
             return archive
-    return _REMOTE if _is_remote(path) else _LOCAL
+    return RemoteStore(_REMOTE, budget) if _is_remote(path) else LocalStore(budget)
 
 
-def find_root(path: str) -> str | None:
+def hide_secrets(path: str) -> str:
+    """Return what the user typed as everything else may know it: an address without its secrets."""
+    return _REMOTE.hide(path) if _is_remote(path) else path
+
+
+def remove_copies() -> None:
+    """Remove what was fetched of addresses."""
+    _REMOTE.remove_copies()
+
+
+def find_root(path: str, budget: ByteBudget) -> str | None:
     """Return what the paths below a directory or an archive begin with, None for a file.
 
     Raises InputError for an archive that is damaged, or too large.
     """
-    store = choose_store(path)
+    store = choose_store(path, budget)
     try:
         if store.is_directory(path):
             return path.rstrip("/") if _is_remote(path) else path
     except (OSError, ValueError):
         return None  # who reads it says what is wrong
-    return f"{path}{_MARK}" if _open_archive_at(path) else None
+    return f"{path}{_MARK}" if _open_archive_at(path, budget) else None
 
 
-def find_root_in(data: bytes, name: str) -> str | None:
+def find_root_in(data: bytes, name: str, budget: ByteBudget) -> str | None:
     """Return what the paths of an archive that was read begin with, None if it is none."""
     root = f"{name}{_MARK}"
-    archive = _open_archive(name, data) if _may_be_archive(data[:_HEAD_BYTES]) else None
+    if not _may_be_archive(data[:_HEAD_BYTES]):
+        return None
+    archive = _open_archive(name, io.BytesIO(data), budget.allow(name, len(data)))
     if archive is None:
         return None
     _READ_ONCE[root] = archive
@@ -249,59 +283,68 @@ def _is_remote(path: str) -> bool:
     return is_address(path) and not os.path.lexists(path)
 
 
-def _find_archive(path: str) -> ArchiveStore | None:
+def _find_archive(path: str, budget: ByteBudget) -> ArchiveStore | None:
     """Return the archive that a path lies in."""
     position = path.find(_BELOW)
     while position >= 0:
-        archive = _READ_ONCE.get(path[: position + len(_MARK)]) or _open_archive_at(path[:position])
+        root = path[: position + len(_MARK)]
+        archive = _READ_ONCE.get(root) or _open_archive_at(path[:position], budget)
         if archive is not None:
             return archive
         position = path.find(_BELOW, position + 1)
     return None
 
 
-def _open_archive_at(path: str) -> ArchiveStore | None:
+def _open_archive_at(path: str, budget: ByteBudget) -> ArchiveStore | None:
     """Return the archive at a path, None if there is none."""
-    if choose_store(path).find_size(path) is None and not _is_remote(path):
+    if choose_store(path, budget).find_size(path) is None and not _is_remote(path):
         return None  # a directory, a pipe, or nothing
     try:
         status = os.stat(path)
         signature = status.st_mtime_ns, status.st_size
     except (OSError, ValueError):
         signature = None
-    return _open_known_archive(path, signature)
+    return _open_known_archive(path, signature, budget)
 
 
 @lru_cache(maxsize=_KEPT)
-def _open_known_archive(path: str, _signature: tuple[int, int] | None) -> ArchiveStore | None:
+def _open_known_archive(
+    path: str, _signature: tuple[int, int] | None, budget: ByteBudget
+) -> ArchiveStore | None:
     """Open what may be an archive; a file of the same time and size again is the same archive."""
     try:
-        with choose_store(path).open(path) as file:
+        with choose_store(path, budget).open(path) as file:
             if not _may_be_archive(file.read(_HEAD_BYTES)):
                 return None
     except (OSError, ValueError):
         return None  # who reads it says what is wrong
-    return _open_archive(path)
+    try:
+        file = _map(path, budget)
+        file.seek(0, os.SEEK_END)
+        allowance = _allow(path, file.tell(), budget)
+        file.seek(0)
+        return _open_archive(path, file, allowance)
+    except OSError as error:
+        raise InputError(f"{path}: {describe_error(error)}") from error
 
 
-def _open_archive(name: str, data: bytes | None = None) -> ArchiveStore | None:
-    """Return the archive at a path, or in what was read, None if it is none."""
+def _open_archive(name: str, file: BinaryIO, allowance: Allowance) -> ArchiveStore | None:
+    """Return the archive in a file, None if it is none."""
     from hlotool.dump.archives import ArchiveStore, list_packed_tar, list_tar, list_zip  # noqa: PLC0415  start-up time
 
     try:
-        file = _map(name) if data is None else io.BytesIO(data)
         head = file.read(_HEAD_BYTES)
         file.seek(0)
         if head.startswith(_ZIP):
-            members = list_zip(file)
+            members = list_zip(file, allowance)
         elif is_tar(head):
             members = list_tar(file)
         elif is_tar(_unpack_head(file, name)):
             file.seek(0)
-            members = list_packed_tar(file.read(), name)
+            members = list_packed_tar(file.read(), name, allowance)
         else:
             return None
-        return ArchiveStore(f"{name}{_MARK}", members)
+        return ArchiveStore(f"{name}{_MARK}", members, allowance)
     except (OSError, EOFError) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
     except MemoryError as error:
@@ -329,12 +372,12 @@ class _Mapped(mmap.mmap):
         return True
 
 
-def _map(path: str) -> BinaryIO:
+def _map(path: str, budget: ByteBudget) -> BinaryIO:
     """Return a file of which only what is read comes into memory."""
-    store = choose_store(path)
-    if store is not _LOCAL and store is not _REMOTE:
+    store = choose_store(path, budget)
+    if not isinstance(store, (LocalStore, RemoteStore)):
         return io.BytesIO(store.read(path))
-    copy = _REMOTE.fetch(path) if store is _REMOTE else path
-    with _LOCAL.open(copy) as file, suppress(ValueError):  # an empty file has no map
+    copy = store.fetch(path) if isinstance(store, RemoteStore) else path
+    with open(copy, "rb") as file, suppress(ValueError):  # an empty file has no map
         return cast("BinaryIO", _Mapped(file.fileno(), 0, access=mmap.ACCESS_READ))
-    return io.BytesIO(_LOCAL.read(copy))
+    return io.BytesIO()

@@ -1,11 +1,14 @@
 """JSON documents that hlotool wrote, read again: figures to compare with.
 
-Of newer and older documents what is known is read; a figure that is not there is unknown.
+One reader brings what an older version wrote up to date (`update_document`): answers, baselines,
+lines of a history and rows of a cache. Of newer and older documents what is known is read; a figure
+that is not there is unknown.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
@@ -13,15 +16,17 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, ValidationError, convert
 
 from hlotool.errors import InputError
+from hlotool.table.renamed import update_keys
 from hlotool.table.units import LARGEST_FIGURE
 from hlotool.text import Source
 
-SUMMARY_SCHEMA: Final = "hlotool/summary/v1"
-DIRECTORY_SCHEMA: Final = "hlotool/summary-directory/v1"
-BASELINE_SCHEMA: Final = "hlotool/baseline/v1"
+SUMMARY_SCHEMA: Final = "hlotool/summary/v2"
+DIRECTORY_SCHEMA: Final = "hlotool/summary-directory/v2"
+BASELINE_SCHEMA: Final = "hlotool/baseline/v2"
 PLACE_MARK: Final = " @ "  # between a module's name and its place, in a key
 
 _MOST_DIGITS: Final = len(str(LARGEST_FIGURE)) - 1
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _SHOWN: Final = 20  # characters of a number that is refused
 
 Record: TypeAlias = dict[str, object]  # figures by name, and lists that are no figures
@@ -58,7 +63,7 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
     cost: Record | None = None
     fusions: Record | None = None
     measured: Record | None = None
-    run_time: Record | None = None
+    step_time: Record | None = None
     opcodes: tuple[SavedOpcode, ...] | None = None
 
     def record(self, block: str) -> Mapping[str, object]:
@@ -96,8 +101,8 @@ class DirectoryRow(Struct, frozen=True):
     temp_bytes: int | None = None
     peak_bytes: int | None = None
     collective_count: int | None = None
-    wire_bytes_per_run: int | None = None
-    total_flops_per_run: int | None = None
+    sent_bytes_per_step: int | None = None
+    total_flops_per_step: int | None = None
 
     def figures(self) -> dict[str, object]:
         """Return its figures by the names of metrics."""
@@ -107,8 +112,8 @@ class DirectoryRow(Struct, frozen=True):
             "buffers.temp_bytes": self.temp_bytes,
             "buffers.peak_bytes": self.peak_bytes,
             "collectives.count": self.collective_count,
-            "collectives.wire_bytes_per_run": self.wire_bytes_per_run,
-            "cost.total_flops_per_run": self.total_flops_per_run,
+            "collectives.sent_bytes_per_step": self.sent_bytes_per_step,
+            "cost.total_flops_per_step": self.total_flops_per_step,
         }
 
 
@@ -172,6 +177,29 @@ def make_key(name: str, place: str) -> str:
     return f"{name}{PLACE_MARK}{place}" if place else name
 
 
+_VERSION: Final = re.compile(r"(hlotool/(?P<name>[a-z-]+)/v)1")
+
+
+def update_document(document: object) -> object:
+    """Return JSON that any version of hlotool wrote as that of today writes it.
+
+    Version 1 has other names. A baseline holds modules by names of the user, which stay.
+    """
+    schema = document.get("schema") if isinstance(document, dict) else None
+    older = _VERSION.fullmatch(schema) if isinstance(schema, str) else None
+    if older is None or not isinstance(document, dict):
+        return document
+    made = update_keys(document, older["name"])
+    modules = document.get("modules")
+    if isinstance(made, dict):
+        made["schema"] = f"{older[1]}2"
+        if isinstance(modules, dict):
+            made["modules"] = {
+                name: update_keys(one, older["name"]) for name, one in modules.items()
+            }
+    return made
+
+
 def read_schema(text: str) -> str:
     """Return what a JSON document says it is, '' for any other text."""
     try:
@@ -198,14 +226,18 @@ def _parse(source: Source) -> tuple[str, object]:
         document = json.loads(
             source.text, parse_int=_read_int, parse_float=_read_float, parse_constant=_refuse
         )
+        if _SURROGATE.search(source.text):  # half of a pair can be spelled, and is no text
+            json.dumps(document, ensure_ascii=False).encode()
     except ValueError as error:
         raise InputError(f"{source.name}: this is not valid JSON: {error}.") from error
     except RecursionError as error:
         raise InputError(f"{source.name}: this JSON is nested too deeply.") from error
+    written = document.get("schema") if isinstance(document, dict) else None
+    document = update_document(document)
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema not in (SUMMARY_SCHEMA, DIRECTORY_SCHEMA, BASELINE_SCHEMA):
         raise InputError(
-            f"{source.name}: a {schema} document cannot be compared; give one that "
+            f"{source.name}: a {written} document cannot be compared; give one that "
             "hlotool summary --json or hlotool check --update-baseline wrote."
         )
     return schema, document

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import DumpFile, Input
 from hlotool.dump.modules import read_module_head
 from hlotool.dump.names import (
@@ -56,23 +57,25 @@ class NamedFiles(Struct, frozen=True):
     module_text: str | None = None
 
 
-def describe_file(path: str, source: Source, detection: Detection, named: NamedFiles) -> Input:
+def describe_file(
+    path: str, source: Source, detection: Detection, named: NamedFiles, budget: ByteBudget
+) -> Input:
     """Put one file and what stands beside it together."""
     kind, size = detection.kind, len(source.text)
     typed = find_part(kind)
     if kind is TextKind.DOCUMENT:
         if named != NamedFiles():
             raise UsageError("a JSON document stands alone: no file can be named beside it.")
-        return Input(path, document=DumpFile(path, kind, size, source))
+        return Input(path, document=DumpFile(path, kind, size, source, budget=budget))
     if typed is None:
         raise refuse_kind(kind, f"{source.name}: ")
-    files = {each: None if path == STDIN else find_sibling(path, each) for each in PARTS}
+    files = {each: None if path == STDIN else find_sibling(path, each, budget) for each in PARTS}
     if kind is TextKind.BUFFERS:  # holds these two itself
         files[TextKind.VALUES] = files[TextKind.LIVE_RANGE] = None
-    files[typed] = DumpFile(path, typed, size, source, is_settled=True)
+    files[typed] = DumpFile(path, typed, size, source, is_settled=True, budget=budget)
     if typed is TextKind.MODULE and files[TextKind.ALLOCATIONS] is None:
-        files[TextKind.ALLOCATIONS] = _find_in_proto(path, source)
-    _take_named(files, named, typed)
+        files[TextKind.ALLOCATIONS] = _find_in_proto(path, source, budget)
+    _take_named(files, named, typed, budget)
     if typed is not TextKind.MODULE and files[TextKind.ALLOCATIONS] is None:
         wanted = f" There is no {display_name(_cut_ending(path))}-buffer-assignment.txt."
         raise refuse_kind(kind, f"{source.name}: ", "" if path == STDIN else wanted)
@@ -89,12 +92,14 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
         files[TextKind.ALLOCATIONS],
         files[TextKind.VALUES],
         files[TextKind.LIVE_RANGE],
-        find_debug_options(path),
-        _find_of_module(path, before) if path != STDIN and name.stage is not Stage.BEFORE else None,
+        find_debug_options(path, budget),
+        _find_of_module(path, before, budget)
+        if path != STDIN and name.stage is not Stage.BEFORE
+        else None,
     )
 
 
-def _find_in_proto(path: str, source: Source) -> DumpFile | None:
+def _find_in_proto(path: str, source: Source, budget: ByteBudget) -> DumpFile | None:
     """Return the buffer assignment in the proto that a text was made of, or that lies beside it."""
     if source.proto is not None:
         size = len(source.proto)
@@ -103,10 +108,12 @@ def _find_in_proto(path: str, source: Source) -> DumpFile | None:
         return None
     stem = _cut_ending(path)
     stems = (stem, stem.removesuffix(SAME_TEXT))
-    return find_first_assignment(_find_first([f"{each}{PROTO}"]) for each in stems)
+    return find_first_assignment(_find_first([f"{each}{PROTO}"], budget) for each in stems)
 
 
-def _take_named(files: dict[TextKind, DumpFile | None], named: NamedFiles, typed: TextKind) -> None:
+def _take_named(
+    files: dict[TextKind, DumpFile | None], named: NamedFiles, typed: TextKind, budget: ByteBudget
+) -> None:
     """Replace siblings by the files named by hand, and theirs by those beside them."""
     asked = (
         (TextKind.MODULE, named.module_text, "is a module text", "--module-text"),
@@ -118,22 +125,23 @@ def _take_named(files: dict[TextKind, DumpFile | None], named: NamedFiles, typed
             continue
         if typed is kind:
             raise UsageError(f"PATH {what} already; {option} names another.")
-        file = files[kind] = DumpFile(path, kind)
+        file = files[kind] = DumpFile(path, kind, budget=budget)
         if kind is TextKind.ALLOCATIONS:
             files[kind] = find_first_assignment([file]) or file
             for each in {TextKind.VALUES, TextKind.LIVE_RANGE} - {typed}:
-                files[each] = find_sibling(path, each)
+                files[each] = find_sibling(path, each, budget)
 
 
 def find_first_assignment(protos: Iterable[DumpFile | None]) -> DumpFile | None:
     """Return the buffer assignment in the first of some files that is a proto with one."""
     for each in protos:
-        if each and is_assignment_in(each.raw_path):
-            return DumpFile(each.raw_path, TextKind.ALLOCATIONS, is_assignment=True)
+        if each and is_assignment_in(each.raw_path, each.budget):
+            kind = TextKind.ALLOCATIONS
+            return DumpFile(each.raw_path, kind, is_assignment=True, budget=each.budget)
     return None
 
 
-def find_sibling(path: str, kind: TextKind) -> DumpFile | None:
+def find_sibling(path: str, kind: TextKind, budget: ByteBudget) -> DumpFile | None:
     """Return the file of a kind that stands beside `path`, if there is one.
 
     The plain file wins over a compressed one, the text of a module over its proto. No file is its
@@ -147,7 +155,7 @@ def find_sibling(path: str, kind: TextKind) -> DumpFile | None:
         endings = (_ENDING[kind],)
         if stems[0].endswith(f"after_optimizations{SAME_TEXT}"):
             stems.append(stems[0].removesuffix(SAME_TEXT))
-    found = _find_first([each + ending for ending in endings for each in stems], kind)
+    found = _find_first([each + ending for ending in endings for each in stems], budget, kind)
     is_itself = found and strip_compression(found.raw_path) == strip_compression(path)
     return None if is_itself else found
 
@@ -161,7 +169,7 @@ def _cut_ending(path: str) -> str:
     return plain
 
 
-def find_debug_options(path: str) -> DumpFile | None:
+def find_debug_options(path: str, budget: ByteBudget) -> DumpFile | None:
     """Return the `.debug_options` file of the module that a dump file belongs to.
 
     XLA names it without the stage, and without the timestamp.
@@ -175,16 +183,16 @@ def find_debug_options(path: str) -> DumpFile | None:
     # With a prefix that a copy was given; as XLA names it; and so for a name that is too long.
     bases = (full, full[full.find(module) :], module)
     paths = [os.path.join(directory, f"{base}{OPTIONS}") for base in bases]
-    return _find_first(paths, TextKind.DEBUG_OPTIONS)
+    return _find_first(paths, budget, TextKind.DEBUG_OPTIONS)
 
 
-def find_tpu_flags(path: str) -> DumpFile | None:
+def find_tpu_flags(path: str, budget: ByteBudget) -> DumpFile | None:
     """Return the flags of the TPU compiler for the module that a dump file belongs to, by name."""
-    return _find_of_module(path, ["tpu_comp_env.txt"], TextKind.DEBUG_OPTIONS)
+    return _find_of_module(path, ["tpu_comp_env.txt"], budget, TextKind.DEBUG_OPTIONS)
 
 
 def _find_of_module(
-    path: str, endings: list[str], kind: TextKind = TextKind.MODULE
+    path: str, endings: list[str], budget: ByteBudget, kind: TextKind = TextKind.MODULE
 ) -> DumpFile | None:
     """Return the first file that is called like another of its module, but for the ending."""
     directory, filename = os.path.split(path)
@@ -192,7 +200,7 @@ def _find_of_module(
     if not name.suffix or not name.stem.endswith(name.suffix):
         return None
     stem = name.stem.removesuffix(name.suffix)
-    return _find_first([os.path.join(directory, stem + ending) for ending in endings], kind)
+    return _find_first([os.path.join(directory, stem + ending) for ending in endings], budget, kind)
 
 
 def find_build(path: str) -> int | None:
@@ -200,7 +208,7 @@ def find_build(path: str) -> int | None:
     return split_file_name(os.path.basename(path)).build
 
 
-def list_beside(path: str, *, with_protos: bool = False) -> list[str]:
+def list_beside(path: str, budget: ByteBudget, *, with_protos: bool = False) -> list[str]:
     """Return the texts of the same module that stand beside a file, the nearest first.
 
     First the file itself, compressed or in another form, then a text of the same stage, then a
@@ -210,7 +218,7 @@ def list_beside(path: str, *, with_protos: bool = False) -> list[str]:
     own = split_file_name(filename)
     found = []
     try:
-        others = [each.name for each in choose_store(directory).list_directory(directory)]
+        others = [each.name for each in choose_store(directory, budget).list_directory(directory)]
     except OSError:
         return []
     for other in others:
@@ -227,13 +235,18 @@ def list_beside(path: str, *, with_protos: bool = False) -> list[str]:
     return [each for _, each in sorted(found)]
 
 
-def list_twins(path: str) -> tuple[DumpFile, ...]:
+def list_twins(file: DumpFile) -> tuple[DumpFile, ...]:
     """Return the same text in other files beside one: compressed, or as a proto."""
+    path, budget = file.raw_path, file.budget
     stem = split_file_name(os.path.basename(path)).stem
-    return tuple(
-        DumpFile(each, size_bytes=choose_store(each).find_size(each) or 0)
-        for each in list_beside(path, with_protos=is_proto_readable())
+    twins = (
+        each
+        for each in list_beside(path, budget, with_protos=is_proto_readable())
         if split_file_name(os.path.basename(each)).stem == stem
+    )
+    return tuple(
+        DumpFile(each, size_bytes=choose_store(each, budget).find_size(each) or 0, budget=budget)
+        for each in twins
     )
 
 
@@ -251,10 +264,12 @@ def _list_endings() -> tuple[str, ...]:
     return (TEXT, PROTO) if is_proto_readable() else (TEXT,)
 
 
-def _find_first(paths: list[str], kind: TextKind = TextKind.MODULE) -> DumpFile | None:
+def _find_first(
+    paths: list[str], budget: ByteBudget, kind: TextKind = TextKind.MODULE
+) -> DumpFile | None:
     """Return the first of some paths that is a file, plain or compressed."""
     for path in (each + ending for each in paths for ending in ("", *COMPRESSIONS)):
-        size = choose_store(path).find_size(path)
+        size = choose_store(path, budget).find_size(path)
         if size is not None:
-            return DumpFile(path, kind, size)
+            return DumpFile(path, kind, size, budget=budget)
     return None

@@ -1,9 +1,13 @@
 """Places where files are: this machine, and addresses such as `gs://`, `s3://`, `https://`.
 
 What can be asked of any place is a `Store`; `archives` has the third kind. A file at an address is
-fetched whole and once, into a temporary folder that goes when this process ends. fsspec's own
-caches are not used: before a file is fetched they ask whether it is there, and where nobody answers
-they then say that it is not.
+fetched whole and once, into a temporary folder that goes with the command, or with this process.
+fsspec's own caches are refused: before a file is fetched they ask whether it is there, and where
+nobody answers they then say that it is not; and what they fetched stays. So is every protocol that
+nobody asked for, such as those that run commands, or log in elsewhere.
+
+User names, passwords and queries of addresses are secrets: `Remote.hide` takes them out of what the
+user typed, before anything else knows it, and they are put back when a server is asked.
 """
 
 from __future__ import annotations
@@ -16,13 +20,16 @@ import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
+from contextlib import suppress
 from functools import cached_property
 from types import ModuleType
 from typing import Any, BinaryIO, Final
 
 from msgspec import Struct
 
-from hlotool.errors import MissingPackageError
+from hlotool.dump.budget import Allowance, ByteBudget
+from hlotool.errors import HlotoolError, MissingPackageError, UsageError
+from hlotool.text import cut_secrets
 
 
 class Entry(Struct, frozen=True):
@@ -53,6 +60,10 @@ class Store(ABC):
     def open(self, path: str) -> BinaryIO:
         """Open a file for who may not read it to its end."""
 
+    @abstractmethod
+    def allow(self, path: str, packed_bytes: int) -> Allowance:
+        """Return what may still come of a file, or of the archive that it lies in."""
+
     def identify(self, path: str) -> Hashable:
         """Return what tells a directory from every other: its path, where there are no links."""
         return path
@@ -65,6 +76,13 @@ class Store(ABC):
 
 class LocalStore(Store):
     """What can be read to an end: regular files, pipes (`<(zcat x)`), and /dev/null."""
+
+    def __init__(self, budget: ByteBudget) -> None:
+        self._budget = budget
+
+    def allow(self, path: str, packed_bytes: int) -> Allowance:
+        """Return what may come of a file of so many bytes."""
+        return self._budget.allow(path, packed_bytes)
 
     def is_directory(self, path: str) -> bool:
         """Whether a directory is there."""
@@ -124,6 +142,9 @@ def is_pipe(path: str) -> bool:
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-]{1,30}(?:::[^/]*)?://")
 _PAGES: Final = re.compile(r"https?://", re.IGNORECASE)
 _HTML: Final = re.compile(rb"\s*+<(?:!doctype\s++html|html)", re.IGNORECASE)
+_PROTOCOLS: Final = ("file", "http", "https", "gs", "s3", "az", "zip", "tar", "memory")
+_CHAIN: Final = "::"  # zip://step.txt::https://host/dump.zip
+_WORD: Final = re.compile(r"[a-z]+")  # what fsspec takes for a protocol that nothing follows
 _TALKATIVE: Final = ("fsspec", "gcsfs", "s3fs")  # what fails is raised as well
 
 
@@ -132,13 +153,72 @@ def is_address(path: str) -> bool:
     return _ADDRESS.match(path) is not None
 
 
+class Remote:
+    """What this process knows of addresses: copies, which files there are, and their secrets."""
+
+    def __init__(self) -> None:
+        self.copies: dict[tuple[str, ByteBudget], tuple[str, Allowance]] = {}
+        self.listings: dict[str, list[Entry] | None] = {}
+        self.is_used = False  # whether anything was asked: what is kept is in this process alone
+        self._typed: dict[str, str] = {}  # by what is shown of them
+        self._users: dict[str, str] = {}  # user and password by protocol and host, as they stand
+
+    def hide(self, address: str) -> str:
+        """Return an address without user name, password and query; `reveal` knows them.
+
+        Of several that are then alike the later ones get a number: they may be other files.
+        """
+        links = [_take_apart(link) for link in address.split(_CHAIN)]
+        self._users.update({f"{start}{host}": user for start, user, host, _ in links if user})
+        plain = _CHAIN.join(f"{start}{host}{rest}" for start, _, host, rest in links)
+        shown, number = plain, 1
+        while self._typed.setdefault(shown, address) != address:
+            number += 1
+            shown = f"{plain}?{number}"
+        return shown
+
+    def reveal(self, path: str) -> str:
+        """Return an address as it was typed, or with the user of its host."""
+        typed = self._typed.get(path) or self._typed.get(f"{path}/")
+        if typed is not None:
+            return typed
+        start, _, host, rest = _take_apart(path)
+        return f"{start}{self._users.get(f'{start}{host}', '')}{host}{rest}"
+
+    def remove_copies(self) -> None:
+        """Remove what was fetched; asked for again, it is fetched again."""
+        import shutil  # noqa: PLC0415  start-up time
+
+        if "folder" in vars(self):  # it was made
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.copies.clear()
+            del self.folder
+
+    @cached_property
+    def folder(self) -> str:
+        """Where copies lie, until they are removed, or this process ends."""
+        import tempfile  # noqa: PLC0415  start-up time
+
+        atexit.register(self.remove_copies)
+        return tempfile.mkdtemp(prefix="hlotool-")
+
+
+def _take_apart(link: str) -> tuple[str, str, str, str]:
+    """Return `https://`, `user:password@`, the host, and the path without query of an address."""
+    protocol, mark, rest = link.partition("://")
+    authority, slash, inside = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    path = f"{host}{slash}{inside}".partition("?")[0]
+    host, slash, inside = path.partition("/")
+    return f"{protocol}{mark}", f"{user}{at}", host, f"{slash}{inside}"
+
+
 class RemoteStore(Store):
     """Files at addresses; what was fetched of them, and which there are, is remembered."""
 
-    def __init__(self) -> None:
-        self._copies: dict[str, str] = {}
-        self._listings: dict[str, list[Entry] | None] = {}
-        self.is_used = False  # whether anything was asked: what is kept is in this process alone
+    def __init__(self, remote: Remote, budget: ByteBudget) -> None:
+        self._remote = remote
+        self._budget = budget
 
     def is_directory(self, path: str) -> bool:
         """Whether files stand below an address; of a web server, whether it lists any."""
@@ -171,45 +251,60 @@ class RemoteStore(Store):
         """Open a file, which is fetched whole."""
         return open(self.fetch(path), "rb")
 
+    def allow(self, path: str, packed_bytes: int) -> Allowance:  # noqa: ARG002  the store's
+        """Return what is left of a file that was fetched."""
+        return self._fetch(path)[1]
+
     def fetch(self, path: str) -> str:
         """Return where the copy of a file is, fetching it if that was not done yet."""
-        copy = self._copies.get(path)
-        if copy is None:
-            system, inside = self._resolve(path)
-            copy = os.path.join(self._folder, str(len(self._copies)))
-            try:
-                system.get_file(inside, copy)
-            except Exception as error:
-                raise _make_error(error) from error
-            self._copies[path] = copy
-        return copy
+        return self._fetch(path)[0]
 
-    @cached_property
-    def _folder(self) -> str:
-        """Where copies lie, until this process ends."""
-        import shutil  # noqa: PLC0415  start-up time
-        import tempfile  # noqa: PLC0415  the same
+    def _fetch(self, path: str) -> tuple[str, Allowance]:
+        """Return the copy, and what may still come of it; of one that fails nothing is left."""
+        found = self._remote.copies.get((path, self._budget))
+        if found is not None:
+            return found
+        system, inside = self._resolve(path)
+        copy = os.path.join(self._remote.folder, str(len(self._remote.copies)))
+        allowance = self._budget.allow(path)
+        is_whole = _CHAIN not in path  # of a member, the size that is told is the unpacked one
 
-        folder = tempfile.mkdtemp(prefix="hlotool-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return folder
+        def count(size: int | None, value: int, **_: object) -> None:
+            allowance.packed_bytes = (is_whole and size) or 0
+            allowance.count("fetched", value)
+
+        try:
+            callback = importlib.import_module("fsspec.callbacks").Callback(hooks={"": count})
+            system.get_file(inside, copy, callback=callback)
+            if is_whole and not allowance.packed_bytes:
+                allowance.packed_bytes = os.stat(copy).st_size
+        except BaseException as error:
+            with suppress(OSError):
+                os.unlink(copy)
+            if isinstance(error, HlotoolError) or not isinstance(error, Exception):
+                raise
+            raise _make_error(error) from error
+        self._remote.copies[path, self._budget] = copy, allowance
+        return copy, allowance
 
     def _find_listing(self, path: str) -> list[Entry] | None:
         """Return what stands in a directory, None where it cannot be listed."""
         folder = path.rstrip("/")
-        if folder not in self._listings:
+        listings = self._remote.listings
+        if folder not in listings:
             try:
-                self._listings[folder] = _list(*self._resolve(path))
+                listings[folder] = _list(*self._resolve(path))
             except Exception:  # noqa: BLE001  whatever fsspec raises; who needs it says so
-                self._listings[folder] = None
-        return self._listings[folder]
+                listings[folder] = None
+        return listings[folder]
 
     def _resolve(self, path: str) -> tuple[Any, str]:
         """Return fsspec's file system for an address, and what it calls the file there."""
-        self.is_used = True
+        _expect_protocols(path)
+        self._remote.is_used = True
         fsspec = _import_fsspec(path)
         try:
-            system, inside = fsspec.core.url_to_fs(path)
+            system, inside = fsspec.core.url_to_fs(self._remote.reveal(path))
         except ImportError as error:
             protocol = path.partition("://")[0]
             raise MissingPackageError(
@@ -218,6 +313,16 @@ class RemoteStore(Store):
         except Exception as error:
             raise _make_error(error) from error
         return system, inside
+
+
+def _expect_protocols(path: str) -> None:
+    """Raise UsageError for an address, or a link of a chain of them, that is not read."""
+    for link in path.split(_CHAIN):
+        protocol, mark, _ = link.partition("://")
+        is_one = mark or _WORD.fullmatch(link)
+        if is_one and protocol.lower() not in _PROTOCOLS:
+            known = ", ".join(_PROTOCOLS)
+            raise UsageError(f"{path}: {protocol}:// is not read; hlotool reads {known}.")
 
 
 def _list(system: Any, inside: str) -> list[Entry]:
@@ -250,8 +355,10 @@ def _import_fsspec(path: str) -> ModuleType:
 
 
 def _make_error(error: Exception) -> OSError:
-    """Return what went wrong far away as an error of reading."""
-    if isinstance(error, OSError):
+    """Return what went wrong far away as an error of reading, without the secrets in it."""
+    if isinstance(error, OSError) and cut_secrets(str(error)) == str(error):
         return error
-    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError)):
+        return type(error)(error.errno, error.strerror)
+    text = " ".join(cut_secrets(str(error)).split()) or type(error).__name__
     return OSError(f"it cannot be read ({text})")

@@ -217,8 +217,8 @@ class Slice(Struct, frozen=True):
     """Something that takes time on a track; slices of a track nest or stand side by side."""
 
     name: str
-    begins_seconds: float
-    ends_seconds: float
+    start_seconds: float
+    end_seconds: float
     notes: tuple[tuple[str, str], ...] = ()
 
 
@@ -271,11 +271,11 @@ def _order(slices: Sequence[Slice]) -> list[tuple[float, int, Slice]]:
     # that begin and end together the first is the outer: `place` decides.
     events = []
     for place, one in enumerate(slices):
-        if one.ends_seconds <= one.begins_seconds:
-            events.append((one.begins_seconds, 1, 0.0, place, _INSTANT, one))
+        if one.end_seconds <= one.start_seconds:
+            events.append((one.start_seconds, 1, 0.0, place, _INSTANT, one))
             continue
-        events.append((one.begins_seconds, 1, -one.ends_seconds, place, _BEGIN, one))
-        events.append((one.ends_seconds, 0, -one.begins_seconds, -place, _END, one))
+        events.append((one.start_seconds, 1, -one.end_seconds, place, _BEGIN, one))
+        events.append((one.end_seconds, 0, -one.start_seconds, -place, _END, one))
     events.sort(key=lambda event: event[:4])
     return [(event[0], event[4], event[5]) for event in events]
 

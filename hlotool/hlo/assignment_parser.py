@@ -12,6 +12,7 @@ live ranges state their own length. An allocation file alone has neither.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NoReturn
 
@@ -274,11 +275,15 @@ class _AllocationReader:
                 raise ParseError(message, self.source, start, start + len(str(number)), _MISSING)
         if self.reusers:
             known = {(one.number, value.number) for one in self.allocations for value in one.values}
+            numbers: defaultdict[int, set[int]] = defaultdict(set)
             for reused, match in self.reusers:
                 value = int(match["reuser_number"])
                 if (reused, value) not in known:
                     message = f"value {value} reuses allocation {reused}, but has no place in it"
                     self._fail(match, message)
+                numbers[reused].add(value)
+            for reused, values in numbers.items():
+                self.allocations[reused].reusers = frozenset(values)
 
     def _read_allocation(self, match: re.Match[str]) -> Allocation:
         """Turn an allocation line into a record; its fields keep a fixed order in dumps."""

@@ -148,16 +148,17 @@ class LiveRangeReader(Struct):
         at = self._read_ranges(at, last)
         position: int | None = None
         entries: list[buffers.PeakEntry] = []
+        total: int | None = None
         if match := _PEAK.match(text, at):
             position = int(match[1])
-            entries, at = self._read_peak(match, position, last)
+            entries, total, at = self._read_peak(match, position, last)
         elif match := _NO_PEAK.match(text, at):
             at = match.end()
         if match := _BREAKDOWN.match(text, at):
             at = match.end()
         while at < len(text):
             at = self.unknown.pass_over(self.source, at, "the end of the live ranges")
-        return buffers.LiveRanges(sequence, last, position, tuple(entries), self.source)
+        return buffers.LiveRanges(sequence, last, position, tuple(entries), total, self.source)
 
     def _read_sequence(self, at: int) -> tuple[tuple[str, ...], int]:
         """Read the numbered instructions, 0, 1, 2, …, up to the heading of the ranges."""
@@ -206,8 +207,11 @@ class LiveRangeReader(Struct):
 
     def _read_peak(
         self, heading: re.Match[str], position: int, last: int
-    ) -> tuple[list[buffers.PeakEntry], int]:
-        """Read what is live at XLA's peak; with unknown lines between, only if it adds up."""
+    ) -> tuple[list[buffers.PeakEntry], int | None, int]:
+        """Read what is live at XLA's peak, and what it comes to, if its last line says so.
+
+        With unknown lines between, only if it adds up.
+        """
         if position > last:
             message = f"the peak lies beyond the last position, {last}"
             raise ParseError(message, self.source, *heading.span(1))
@@ -235,7 +239,7 @@ class LiveRangeReader(Struct):
             found = f"{len(entries)} values, not the {live} that are live"
             message = f"the list at the peak has {found}"
             raise ParseError(message, self.source, *heading.span(1), CUT)
-        return entries, at
+        return entries, int(total) if total else None, at
 
 
 _HEAD: Final = rf"<(?P<number>{INTEGER})[ ](?P<name>[^\s{{]++(?:\{{[0-9,]*+\}})?+)(?:[ ]\(phi\))?+"

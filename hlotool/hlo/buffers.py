@@ -15,9 +15,9 @@ from hlotool.hlo.shape import Shape
 from hlotool.hlo.values import Metadata, ShapeIndex
 from hlotool.text import Source
 
-AllocationClass: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
-# The first that fits is the class of an allocation.
-CLASS_MEANINGS: Final[Mapping[AllocationClass, str]] = {
+AllocationType: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
+# The first that fits is the type of an allocation.
+ALLOCATION_TYPES: Final[Mapping[AllocationType, str]] = {
     "thread-local": "memory of one thread of the host; it counts in no total but its own",
     "constant": "holds a constant of the program",
     "parameter": "holds a parameter of the entry, donated or not",
@@ -69,7 +69,8 @@ class BufferValue(Node, eq=False, gc=False):
 class Allocation(Node, eq=False):
     """A range of memory that the runtime reserves, in one memory space (`color`).
 
-    `other` holds the fields of the line that this reader has not met, as printed.
+    `other` holds the fields of the line that this reader has not met, as printed. `reusers` are the
+    numbers of the values of another space that its lines say reuse its memory.
     """
 
     number: int
@@ -82,10 +83,11 @@ class Allocation(Node, eq=False):
     is_live_out: bool = False
     values: list[BufferValue] = field(default_factory=list)
     other: tuple[str, ...] = ()
+    reusers: frozenset[int] = frozenset()
     start: int = 0
 
     @property
-    def allocation_class(self) -> AllocationClass:
+    def allocation_type(self) -> AllocationType:
         """The first that holds: thread-local, constant, parameter, output, temp."""
         if self.is_thread_local:
             return "thread-local"
@@ -115,13 +117,15 @@ class LiveRanges(Struct, frozen=True):
     When each value is live stands with the value.
 
     `peak_position` and `peak_entries` are XLA's own and not to be trusted: it charges a
-    value the size of its instruction's whole shape (docs/buffers.md).
+    value the size of its instruction's whole shape (docs/buffers.md). `peak_total_bytes` is what
+    its list says that it comes to; None in old dumps.
     """
 
     sequence: tuple[str, ...]
     end: int
     peak_position: int | None
     peak_entries: tuple[PeakEntry, ...]
+    peak_total_bytes: int | None
     source: Source
 
 

@@ -167,16 +167,16 @@ class MeasuredTime(Struct, frozen=True):
 class Measurement(Struct, frozen=True):
     """The times of one program.
 
-    `run_count` are its runs, those of all devices added up; None where nothing told them apart.
-    `run_seconds` is the time from the beginning of these runs to their ends, added up. `times`
+    `step_count` are its runs, those of all devices added up; None where nothing told them apart.
+    `step_seconds` is the time from the beginning of these runs to their ends, added up. `times`
     is by the name of the instruction, which no other of a compiled module has.
     """
 
     device_count: int
-    run_count: int | None
-    run_seconds: float | None
+    step_count: int | None
+    step_seconds: float | None
     times: Mapping[str, MeasuredTime]
 
     def mean(self, seconds: float | None) -> float | None:
-        """Return the part of a sum that falls on one run on one device; None if unknown."""
-        return None if seconds is None or not self.run_count else seconds / self.run_count
+        """Return the part of a sum that falls on one step on one device; None if unknown."""
+        return None if seconds is None or not self.step_count else seconds / self.step_count

@@ -23,6 +23,7 @@ from hlotool.oom.wordings import (
     find_head,
     find_node,
     find_orphan,
+    find_size,
     parse_size,
 )
 from hlotool.text import Source
@@ -92,11 +93,11 @@ class _Draft:
         self._find_node(line)
         used = _USED.search(line) if self._head.requested is None else None
         if used is not None:
-            requested, limit = parse_size(used["used"]), parse_size(used["available"])
+            requested, limit = find_size(used["used"]), find_size(used["available"])
             self._head = replace(self._head, requested=requested, available=limit, limit=limit)
         reported = _REPORTED.search(line)
         if reported is not None:
-            available, limit = parse_size(reported["available"]), parse_size(reported["limit"])
+            available, limit = find_size(reported["available"]), find_size(reported["limit"])
             self._head = replace(self._head, available=available, limit=limit)
         program = _PROGRAM.search(line)
         if program is not None:
@@ -115,7 +116,7 @@ class _Draft:
 
     def finish(self) -> OutOfMemory:
         """Return what was read."""
-        has_end = not self._list.is_open
+        has_end = not (self._list.is_open or self._list.is_broken)
         self._list.finish()
         head = self._head
         limit = head.limit or self._parts.find(_STATS, "Limit")
@@ -182,7 +183,10 @@ def _merge(one: OutOfMemory, other: OutOfMemory) -> OutOfMemory:
 _MOST: Final = 100_000
 _LONGEST: Final = 1 << 20  # characters of a line that are read
 _HEADING: Final = re.compile(r"Largest program allocations in |Peak buffers:")
-_BEGIN: Final = re.compile(rf"(?:^|\s)(?:\d{{1,9}}\. Size: (?P<size>{SIZE})|Buffer \d{{1,9}}:)\s*$")
+_BEGIN: Final = re.compile(
+    r"(?:^|\s)(?:(?P<number>\d{1,9})\. Size: "
+    rf"(?P<size>{SIZE})|Buffer (?P<other>\d{{1,9}}):)\s*$"
+)
 _END: Final = "====="
 _FIELD: Final = re.compile(
     r"(?:^|\s)(?P<key>Size|Operator|XLA [Ll]abel|Shape|Entry Parameter Subshape|Unpadded size"
@@ -203,8 +207,10 @@ class ListReader:
 
     def __init__(self, *, is_listed: bool) -> None:
         self.buffers: list[ListedBuffer] = []
+        self.is_broken = False  # whether an entry is missing, or stands twice, by the numbers
         self._entry: ListedBuffer | None = None
         self._is_listed = is_listed  # whether a list has begun, from a line that was lost
+        self._number = 0  # of the last entry; 0 at the beginning of a list
 
     @property
     def is_open(self) -> bool:
@@ -223,14 +229,17 @@ class ListReader:
         """
         if _HEADING.search(line, 0, _LONGEST):
             self.finish()
-            self._is_listed = True
+            self._is_listed, self._number = True, 0
             return True
         begin = _BEGIN.search(line, 0, _LONGEST)
         if begin is not None:
             self.finish()
             self._is_listed = True
-            size = begin["size"]
-            self._entry = ListedBuffer(size_bytes=parse_size(size).bytes if size else None)
+            number = int(begin["number"] or begin["other"])
+            self.is_broken |= number != self._number + 1
+            self._number = number
+            size = find_size(begin["size"]) if begin["size"] else None
+            self._entry = ListedBuffer(size_bytes=size.bytes if size else None)
             return True
         field = _FIELD.search(line, 0, _LONGEST) if self._is_listed else None
         if field is not None:
@@ -268,10 +277,11 @@ def _add_field(entry: ListedBuffer, key: str, value: str) -> ListedBuffer:
         return _add_operator(entry, value)
     if key in {"Shape", "Entry Parameter Subshape"}:
         return replace(entry, shape=value, is_parameter=key != "Shape")
-    size = _SIZE.match(value)
+    written = _SIZE.match(value)
+    size = find_size(written.group()) if written else None
     if size is None:
         return entry
-    count = parse_size(size.group()).bytes
+    count = size.bytes
     if key == "Size":
         return replace(entry, size_bytes=count)
     if key == "Unpadded size":
@@ -350,10 +360,11 @@ class PartReader:
         return True
 
     def find(self, group: str, name: str) -> Size | None:
-        """Return the size of a part, None where it was not read."""
+        """Return the size of a part, None where it was not read, or is below zero."""
         for part in self.parts:
-            if part.group == group and part.name == name and part.size_bytes is not None:
-                return Size(part.size_bytes)
+            size = part.size_bytes
+            if part.group == group and part.name == name and size is not None and size >= 0:
+                return Size(size)
         return None
 
     def _add(self, name: str, size: Size | None) -> None:

@@ -64,7 +64,7 @@ class OutOfMemory(Struct, frozen=True):
     parts: tuple[MemoryPart, ...] = ()
     message_count: int = 1  # messages in the text that ask for something else count once each
     has_beginning: bool = True  # False where only the list is left
-    has_end: bool = True  # False where it stops inside the list
+    has_end: bool = True  # False where it stops inside the list, or entries of it are missing
 
 
 # A size in a pattern: `63.80G`, `12.50GiB`, `2.00 MiB`, `-2.55G`, `0B`, `4,237,689,856 bytes`.
@@ -95,6 +95,11 @@ def parse_size(text: str) -> Size:
     scale = _SCALE.get(unit, 1)
     slack = Fraction(scale, 2 * 10 ** len(decimals)) if scale > 1 else Fraction(0)
     return Size(int(number * scale), int(slack))
+
+
+def find_size(text: str) -> Size | None:
+    """Read a size that cannot be below zero, None for one that is: nothing is known of it then."""
+    return None if text.startswith("-") else parse_size(text)
 
 
 # Every message has one of these. Logs have millions of lines, and searching twenty patterns in each
@@ -286,7 +291,7 @@ def _list_label(label: str | None, requested: Size | None) -> tuple[ListedBuffer
 def _find_size(found: dict[str, str | None], *names: str) -> Size | None:
     """Return the size of the first of these groups that a wording has found."""
     texts = (found.get(name) for name in names)
-    return next((parse_size(text) for text in texts if text), None)
+    return next((find_size(text) for text in texts if text), None)
 
 
 # TensorFlow tells a tensor: its shape, its type under its own names, and in later lines its node.

@@ -92,9 +92,9 @@ function showPanel(name, side = "") {
   if (from) body.append(make("p", `from ${from}`));
   for (const frame of found.stack.slice(1, 7)) body.append(make("p", `called from ${frame}`, { class: "hint" }));
   const runs = found.executions === null ? "an unknown number of times" : `${found.executions.toLocaleString("en")} times`;
-  body.append(make("p", `runs ${runs} in one run: ${count(found.flops)} flops and ${bytes(found.memory_bytes)} of memory traffic; result ${bytes(found.size_bytes)}`));
+  body.append(make("p", `runs ${runs} per step: ${count(found.flops)} flops and ${bytes(found.traffic_bytes)} of memory traffic; result ${bytes(found.size_bytes)}`));
   for (const value of found.values) {
-    body.append(make("p", `${value.name}: ${bytes(value.size_bytes)}, live ${value.born ?? "?"} to ${value.dies ?? "?"}, at the peak ${bytes(value.peak_bytes)}`));
+    body.append(make("p", `${value.name}: ${bytes(value.size_bytes)}, live ${value.live_from ?? "?"} to ${value.live_until ?? "?"}, at the peak ${bytes(value.peak_bytes)}`));
   }
   body.append(names(found.operands, "operands", side), names(found.users, "users", side));
   if (!get("panel").open) get("panel").showModal();
@@ -171,7 +171,7 @@ function memoryChart({ memory, chart, place, grouping, side = "", most = 0, colo
       row.append(make("td", bytes(size), { class: "number" }));
       const cell = make("td");
       cell.append(nameNode(value.instruction, value.name, side));
-      row.append(cell, make("td", value.shape), make("td", value.belongs_to), make("td", value.source));
+      row.append(cell, make("td", value.shape), make("td", value.origin), make("td", value.source));
       table.append(row);
     }
     const scroll = make("div", null, { class: "scroll" });

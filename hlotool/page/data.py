@@ -87,9 +87,9 @@ def _list_changed(report: DiffReport, place: int) -> Iterator[str]:
         if place == (row.change != "removed"):
             yield row.instruction
     for fusion in report.fusions:
-        yield from (fusion.left_names, fusion.right_names)[place][:1]
+        yield from (fusion.old_names, fusion.new_names)[place][:1]
     for one in report.instructions:
-        yield (one.left_name, one.right_name)[place] or ""
+        yield (one.old_name, one.new_name)[place] or ""
 
 
 def _list_held(found: Moments) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _chart_memory(found: Moments, limit_bytes: int | None, program: Program | No
             {
                 "name": row.value,
                 **_take(row, "size_bytes", "shape", "instruction"),
-                "belongs_to": row.belongs_to or "",
+                "origin": row.origin or "",
                 "source": row.source or "",
             }
             for row in found.values
@@ -139,7 +139,7 @@ def _chart_memory(found: Moments, limit_bytes: int | None, program: Program | No
 
 
 _GROUPINGS: Final[Mapping[str, Callable[[BufferRow], str]]] = {
-    "class": lambda row: row.class_,
+    "allocation_type": lambda row: row.allocation_type,
     "scope": lambda row: fold_numbers(row.parameter_tree or row.scope or _NONE),
     "dtype": lambda row: row.dtype or "tuple",
 }
@@ -154,13 +154,18 @@ def _list_rectangles(found: Moments) -> list[Json]:
     """Return where values lie: the largest, by bytes and life; none for an estimate."""
     rectangles = []
     for place, row in enumerate(found.values):
-        if row.allocation is None or row.offset is None or row.born is None or row.dies is None:
+        if (
+            row.allocation is None
+            or row.offset is None
+            or row.live_from is None
+            or row.live_until is None
+        ):
             continue
         made: Json = {
             "value": place,
-            **_take(row, "allocation", "offset", "size_bytes", "born", "dies"),
+            **_take(row, "allocation", "offset", "size_bytes", "live_from", "live_until"),
         }
-        rectangles.append((-row.size_bytes * (row.dies - row.born + 1), made))
+        rectangles.append((-row.size_bytes * (row.live_until - row.live_from + 1), made))
     rectangles.sort(key=lambda pair: pair[0])
     return [made for _, made in rectangles[:_MOST_RECTANGLES]]
 
@@ -172,7 +177,7 @@ def _grow_trees(rows: Sequence[BufferRow]) -> dict[str, Json]:
 
 def _name_parameter(row: BufferRow) -> tuple[str, ...]:
     if row.parameter_name is None:
-        return (f"no parameter: {row.class_}",)
+        return (f"no parameter: {row.allocation_type}",)
     return (row.parameter_tree or row.parameter_name, row.parameter_name)
 
 
@@ -200,7 +205,7 @@ def _grow_tree(rows: Iterable[BufferRow], path_of: Callable[[BufferRow], tuple[s
         path = (*path_of(row), row.value)
         for length in range(1, len(path) + 1):
             part = path[:length]
-            sizes[part] = sizes.get(part, 0) + (row.occupied_bytes or 0)
+            sizes[part] = sizes.get(part, 0) + (row.live_bytes or 0)
     # A box without the boxes around it cannot be drawn, so those must be among the largest, too.
     boxes = sorted((path for path in sizes if sizes[path]), key=lambda path: -sizes[path])
     kept = set(boxes[:_MOST_BOXES])
@@ -224,27 +229,27 @@ def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
     return {
         "steps": [
             {
-                **_take(row, "step", "count", "kind", "depth", "parent"),
+                **_take(row, "what", "count", "kind", "depth", "parent"),
                 "share": row.time_share,
-                "flops": row.flops_per_run,
-                "memory_bytes": row.memory_bytes_per_run,
-                "wire_bytes": row.wire_bytes_per_run,
+                "flops": row.flops_per_step,
+                "traffic_bytes": row.traffic_bytes_per_step,
+                "sent_bytes": row.sent_bytes_per_step,
                 "scope": row.scope or "",
                 "first": _name_first(row),
-                **_take(row, "exposed_share", "begins_seconds", "ends_seconds"),
+                **_take(row, "exposed_share", "start_seconds", "end_seconds"),
             }
             for row in steps
         ],
         "fusions": [
             {
                 "name": row.name,
-                "flops_per_byte": row.flops_per_byte,
-                "flops": row.known_flops_per_run,
-                "memory_bytes": row.known_memory_bytes_per_run,
+                "arithmetic_intensity": row.arithmetic_intensity,
+                "flops": row.known_flops_per_step,
+                "traffic_bytes": row.known_traffic_bytes_per_step,
                 "scope": row.scope or "",
             }
             for row in program.fusions.rows[:_MOST_FUSIONS]
-            if row.flops_per_byte
+            if row.arithmetic_intensity
         ],
         "transfers": list(map(_describe_transfer, program.collectives.rows)),
         "chip": chip.name,
@@ -264,8 +269,8 @@ def _describe_transfer(row: CollectiveRow) -> Json:
         "name": row.name,
         "kind": row.kind,
         "axes": ", ".join(row.axes) if row.axes else "unknown",
-        "wire_bytes": row.known_wire_bytes_per_run,
-        "exposed_bytes": row.known_exposed_wire_bytes_per_run if is_known else None,
+        "sent_bytes": row.known_sent_bytes_per_step,
+        "exposed_bytes": row.known_exposed_bytes_per_step if is_known else None,
     }
 
 
@@ -301,13 +306,13 @@ def _make_panel(found: ShowReport) -> Json:
         "source": write_short_source(subject.source_file, subject.source_line) or "",
         "stack": subject.stack or (),
         "executions": subject.executions,
-        "flops": subject.flops_per_run,
-        "memory_bytes": subject.memory_bytes_per_run,
+        "flops": subject.flops_per_step,
+        "traffic_bytes": subject.traffic_bytes_per_step,
         "size_bytes": subject.size_bytes,
         "operands": operands,
         "users": users,
         "values": [
-            {"name": one.value, **_take(one, "size_bytes", "born", "dies", "peak_bytes")}
+            {"name": one.value, **_take(one, "size_bytes", "live_from", "live_until", "peak_bytes")}
             for one in found.memory[:_MOST_VALUES]
         ],
     }
@@ -320,13 +325,13 @@ def list_levels(program: Program, rows: Sequence[OutlineRow]) -> tuple[tuple[flo
     """
     report = program.memory
     curve = report.map.curve(0) if report else None
-    if report is None or curve is None or report.map.lifetimes is None:
+    if report is None or curve is None or report.map.live_ranges is None:
         return ()
-    places = {name: place for place, name in enumerate(report.map.lifetimes.sequence)}
+    places = {name: place for place, name in enumerate(report.map.live_ranges.sequence)}
     levels: dict[float, int] = {}
     for row in rows:
         known = [places[name] for name in row.names if name in places]
-        if row.begins_seconds is not None and known:
+        if row.start_seconds is not None and known:
             used = curve.at(known[0])
-            levels[row.begins_seconds] = max(used, levels.get(row.begins_seconds, 0))
+            levels[row.start_seconds] = max(used, levels.get(row.start_seconds, 0))
     return tuple(sorted(levels.items()))

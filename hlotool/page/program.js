@@ -10,11 +10,11 @@ function drawSteps() {
     const figures = [];
     if (step.share !== null) figures.push(`${percent(step.share)} of work`);
     if (step.flops) figures.push(`${count(step.flops)} flops`);
-    if (step.memory_bytes) figures.push(bytes(step.memory_bytes));
-    if (step.wire_bytes !== null) figures.push(`sends ${bytes(step.wire_bytes)}`);
+    if (step.traffic_bytes) figures.push(bytes(step.traffic_bytes));
+    if (step.sent_bytes !== null) figures.push(`sends ${bytes(step.sent_bytes)}`);
     if (step.exposed_share !== null) figures.push(`${percent(step.exposed_share)} exposed`);
     if (step.scope) figures.push(short(step.scope));
-    const text = step.step + (step.count > 1 ? ` ×${step.count}` : "");
+    const text = step.what + (step.count > 1 ? ` ×${step.count}` : "");
     const said = make("span", `  ${figures.join(", ")}`, { class: "figures" });
     const label = step.first ? nameNode(step.first, text) : make("span", text);
     if (step.kind === "collective") label.classList.add("collective");
@@ -41,14 +41,14 @@ function drawAddresses() {
   const centres = { x: [], y: [], text: [], name: [] };
   memory.rectangles.filter((each) => each.allocation === chosen).forEach((each, place) => {
     const to = place % (COLORS.length - 1);
-    const [left, right, low, high] = [each.born, each.dies + 1, each.offset, each.offset + each.size_bytes];
+    const [left, right, low, high] = [each.live_from, each.live_until + 1, each.offset, each.offset + each.size_bytes];
     xs[to].push(left, right, right, left, left, null);
     ys[to].push(low, low, high, high, low, null);
     const value = memory.values[each.value];
     centres.x.push((left + right) / 2);
     centres.y.push((low + high) / 2);
     centres.name.push(value.instruction);
-    centres.text.push(`${plain(value.name)}<br>${bytes(each.size_bytes)} at ${bytes(each.offset)}, live ${each.born} to ${each.dies}<br>${plain(short(value.belongs_to))} ${plain(value.source)}`);
+    centres.text.push(`${plain(value.name)}<br>${bytes(each.size_bytes)} at ${bytes(each.offset)}, live ${each.live_from} to ${each.live_until}<br>${plain(short(value.origin))} ${plain(value.source)}`);
   });
   const traces = xs.map((x, place) => ({ x, y: ys[place], fill: "toself", mode: "lines", hoverinfo: "skip", line: { width: 0.6, color: ink() }, fillcolor: `${COLORS[place]}b0`, showlegend: false }));
   traces.push({ x: centres.x, y: centres.y, text: centres.text, customdata: centres.name, mode: "markers", marker: { size: 14, opacity: 0 }, hovertemplate: "%{text}<extra></extra>", showlegend: false });
@@ -75,22 +75,22 @@ function drawClock() {
     else if (!parents.has(number) && step.kind !== "wait") lanes.work.push(step);
   });
   const traces = Object.entries(lanes).map(([name, steps], place) => ({
-    type: "bar", orientation: "h", name, y: steps.map(() => name), base: steps.map((each) => each.begins_seconds),
-    x: steps.map((each) => each.ends_seconds - each.begins_seconds),
+    type: "bar", orientation: "h", name, y: steps.map(() => name), base: steps.map((each) => each.start_seconds),
+    x: steps.map((each) => each.end_seconds - each.start_seconds),
     marker: { color: COLORS[[9, 0, 5][place]], line: { width: steps.length > 80 ? 0 : 0.5, color: ink() } },
-    hovertext: steps.map((each) => `${plain(each.step)}<br>${seconds(each.begins_seconds)} to ${seconds(each.ends_seconds)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
-    customdata: steps.map((each) => each.first), text: name === "loops" ? steps.map((each) => plain(each.step)) : undefined, textposition: name === "loops" ? "inside" : "none", insidetextanchor: "middle",
+    hovertext: steps.map((each) => `${plain(each.what)}<br>${seconds(each.start_seconds)} to ${seconds(each.end_seconds)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
+    customdata: steps.map((each) => each.first), text: name === "loops" ? steps.map((each) => plain(each.what)) : undefined, textposition: name === "loops" ? "inside" : "none", insidetextanchor: "middle",
     hovertemplate: "%{hovertext}<extra></extra>",
   }));
-  Plotly.react("clock-chart", traces, layout({ barmode: "overlay", xaxis: timeAxis("estimated time", Math.max(...work.steps.map((each) => each.ends_seconds ?? 0))), yaxis: axis(""), showlegend: false }), options);
+  Plotly.react("clock-chart", traces, layout({ barmode: "overlay", xaxis: timeAxis("estimated time", Math.max(...work.steps.map((each) => each.end_seconds ?? 0))), yaxis: axis(""), showlegend: false }), options);
 }
 function drawAxes() {
   const sums = new Map();
   for (const each of data.work.transfers) {
     const key = `${each.axes}\u0000${each.kind}`;
     const sum = sums.get(key) ?? { sent: 0, exposed: 0, unknown: 0 };
-    sum.sent += each.wire_bytes;
-    if (each.exposed_bytes === null) sum.unknown += each.wire_bytes;
+    sum.sent += each.sent_bytes;
+    if (each.exposed_bytes === null) sum.unknown += each.sent_bytes;
     else sum.exposed += each.exposed_bytes;
     sums.set(key, sum);
   }
@@ -103,20 +103,20 @@ function drawAxes() {
     bar("exposed", rows.map((row) => row.exposed), COLORS[5]),
     ...(rows.some((row) => row.unknown) ? [bar("nobody knows", rows.map((row) => row.unknown), COLORS[9])] : []),
   ],
-    layout({ barmode: "stack", xaxis: byteAxis("sent by a device in one run", most), yaxis: { automargin: true } }), options);
+    layout({ barmode: "stack", xaxis: byteAxis("sent by a device per step", most), yaxis: { automargin: true } }), options);
 }
 function drawRoof() {
-  const largest = Math.max(...data.work.fusions.map((each) => each.memory_bytes), 1);
-  const found = data.work.fusions.filter((each) => each.memory_bytes * 1e6 >= largest);
+  const largest = Math.max(...data.work.fusions.map((each) => each.traffic_bytes), 1);
+  const found = data.work.fusions.filter((each) => each.traffic_bytes * 1e6 >= largest);
   const ticks = Array.from({ length: 13 }, (_, place) => 32 ** place);
   if (!found.length) { get("roof-part").remove(); return; }
   get("roof-hint").textContent = `Right of the line (${data.work.ridge.toFixed(0)} flops for each byte) ${data.work.chip} computes all the time; left of it, it waits for memory. Large and left is where time goes; what moves less than a millionth of the largest is left out.`;
   Plotly.react("roof-chart", [{
-    x: found.map((each) => each.flops_per_byte), y: found.map((each) => each.memory_bytes), mode: "markers", customdata: found.map((each) => each.name),
-    text: found.map((each) => `${plain(each.name)}<br>${bytes(each.memory_bytes)} in one run, ${count(each.flops)} flops<br>${plain(short(each.scope))}`),
-    hovertemplate: "%{text}<extra></extra>", marker: { color: COLORS[0], opacity: 0.7, size: found.map((each) => 6 + 18 * Math.sqrt(each.memory_bytes / largest)) },
+    x: found.map((each) => each.arithmetic_intensity), y: found.map((each) => each.traffic_bytes), mode: "markers", customdata: found.map((each) => each.name),
+    text: found.map((each) => `${plain(each.name)}<br>${bytes(each.traffic_bytes)} per step, ${count(each.flops)} flops<br>${plain(short(each.scope))}`),
+    hovertemplate: "%{text}<extra></extra>", marker: { color: COLORS[0], opacity: 0.7, size: found.map((each) => 6 + 18 * Math.sqrt(each.traffic_bytes / largest)) },
   }], layout({
-    showlegend: false, xaxis: axis("flops for each byte", { type: "log", range: [Math.log10(Math.max(1e-3, Math.min(...found.map((each) => each.flops_per_byte)))) - 0.2, Math.log10(Math.max(data.work.ridge, ...found.map((each) => each.flops_per_byte))) + 0.3] }), yaxis: axis("memory traffic in one run", { type: "log", tickvals: ticks, ticktext: ticks.map(bytes) }),
+    showlegend: false, xaxis: axis("flops for each byte", { type: "log", range: [Math.log10(Math.max(1e-3, Math.min(...found.map((each) => each.arithmetic_intensity)))) - 0.2, Math.log10(Math.max(data.work.ridge, ...found.map((each) => each.arithmetic_intensity))) + 0.3] }), yaxis: axis("memory traffic per step", { type: "log", tickvals: ticks, ticktext: ticks.map(bytes) }),
     shapes: [{ type: "line", x0: data.work.ridge, x1: data.work.ridge, y0: 0, y1: 1, yref: "paper", line: { color: "#d55e00", dash: "dash" } }],
   }), options);
 }

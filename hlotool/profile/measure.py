@@ -179,7 +179,7 @@ class _Sums(Struct, eq=False):
     devices: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
     durations_ps: Counter[str] = field(default_factory=Counter)
-    run_count: int = 0  # events of whole runs
+    step_count: int = 0  # events of whole runs
     run_ps: int = 0
     runs: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     steps: defaultdict[tuple[str, str], Spans] = field(
@@ -210,8 +210,8 @@ class _Sums(Struct, eq=False):
 
         Else as often as most instructions of the entry occur; in doubt, the fewer.
         """
-        if self.run_count:
-            return self.run_count, self.run_ps * _PICO
+        if self.step_count:
+            return self.step_count, self.run_ps * _PICO
         if self.runs:
             return len(self.runs), sum(last - first for first, last in self.runs.values()) * _PICO
         entry = self.program.roles.entry
@@ -243,7 +243,7 @@ class _Tally:
             sums = self._find(one.label)
             if one.op is None:
                 if sums is not None:
-                    sums.run_count += 1
+                    sums.step_count += 1
                     sums.run_ps += one.end_ps - one.begin_ps
                 continue
             owner, is_container = None, False

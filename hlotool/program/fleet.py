@@ -11,9 +11,10 @@ import json
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct, convert, to_builtins
@@ -22,10 +23,12 @@ from msgspec.structs import replace
 from hlotool import __version__
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.summary.report import ProgramRow, ProgramStage
+from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import Input, StageChoice
 from hlotool.dump.find import resolve_inputs
 from hlotool.dump.names import Stage, short_path, split_file_name
 from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.saved import update_document
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError, UsageError
 from hlotool.program.load import load_program, note_files
@@ -73,6 +76,7 @@ class FleetContext(Struct, frozen=True):
     executor: Executor | None = None
     cache: RowCache | None = None
     progress: Callable[[int], None] | None = None
+    budget: ByteBudget = DEFAULT_BUDGET
 
 
 def measure_members(members: Sequence[Member], context: FleetContext) -> list[Measured]:
@@ -184,7 +188,7 @@ def measure_program(
         )
     runs = program.measured_runs
     if runs is not None:
-        row = replace(row, measured_count=runs.run_count, measured_seconds=runs.run_seconds)
+        row = replace(row, measured_count=runs.step_count, measured_seconds=runs.step_seconds)
     if program.module is None:
         return row
     cost, collectives, findings = program.cost, program.collectives.totals, program.findings
@@ -193,13 +197,13 @@ def measure_program(
         backend=find_backend(program.module),
         instruction_count=program.module.instruction_count(),
         collective_count=collectives.count,
-        wire_bytes_per_run=collectives.wire_bytes_per_run,
-        total_flops_per_run=cost.total_flops_per_run,
+        sent_bytes_per_step=collectives.sent_bytes_per_step,
+        total_flops_per_step=cost.total_flops_per_step,
         finding_count=len(findings),
-        worst_finding=findings[0].code if findings else None,
-        is_wire_lower_bound=collectives.is_lower_bound,
+        top_finding=findings[0].id if findings else None,
+        is_sent_lower_bound=collectives.is_lower_bound,
         is_total_lower_bound=cost.is_total_lower_bound,
-        is_wire_upper_bound=collectives.is_upper_bound,
+        is_sent_upper_bound=collectives.is_upper_bound,
         is_total_upper_bound=cost.is_upper_bound,
     )
 
@@ -219,7 +223,8 @@ def measure_paths(
 ) -> list[ProgramRow]:
     """Return the rows of files and directories, in order; what is no dump is a row, too."""
     places = [PathToRead(path, _size_of(path)) for path in paths]
-    found = map_inputs(partial(find_members, stage=stage), places, executor=context.executor)
+    find = partial(find_members, stage=stage, budget=context.budget)
+    found = map_inputs(find, places, executor=context.executor)
     members = [one for each in found if not isinstance(each, Failure) for one in each]
     measured = iter(measure_members(members, context))
     rows: list[ProgramRow] = []
@@ -241,9 +246,9 @@ def _size_of(path: str) -> int:
         return 0
 
 
-def find_members(place: PathToRead, stage: StageChoice) -> tuple[Member, ...]:
+def find_members(place: PathToRead, stage: StageChoice, budget: ByteBudget) -> tuple[Member, ...]:
     """Return the programs of a file or a directory, without the texts where a file has them."""
-    found = resolve_inputs(place.path, stage)
+    found = resolve_inputs(place.path, stage, budget=budget)
     directory = found.path if found.is_directory else os.path.dirname(found.path)  # noqa: PTH120
     return tuple(Member(_forget_text(one), directory) for one in found.inputs)
 
@@ -262,8 +267,8 @@ def _forget_text(chosen: Input) -> Input:
 
 # What is known from an earlier run.
 
-ROW_SCHEMA: Final = "hlotool/summary-cache/v1"
-_START: Final = json.dumps({"schema": ROW_SCHEMA})[:-1].encode()  # of every line
+ROW_SCHEMA: Final = "hlotool/summary-cache/v2"
+_START: Final = json.dumps({"schema": ROW_SCHEMA})[:-3].encode()  # of every line, of any version
 
 
 class CachedRow(Struct, frozen=True, tag_field="schema", tag=ROW_SCHEMA):
@@ -286,9 +291,11 @@ class RowCache:
         """Raise UsageError for a file that is no cache, and for one that cannot be opened."""
         self.notes: list[str] = []
         self.path = display_name(path)
+        self._is_new = not os.path.exists(path)  # noqa: PTH110
         try:
-            if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH110,PTH116
+            if not (self._is_new or stat.S_ISREG(os.stat(path).st_mode)):  # noqa: PTH116
                 raise UsageError(f"--cache {self.path}: this is no file.")
+            # Opened now, so that a mistake is told before anything is read.
             self._file = open(path, "a+b", buffering=0)  # noqa: PTH123,SIM115  lives as long
             self._file.seek(0)
             self._data = self._file.read(len(_START))
@@ -311,7 +318,7 @@ class RowCache:
             self._write(b"\n")
         for line in filter(None, lines):
             try:
-                row = convert(json.loads(line), CachedRow)
+                row = convert(update_document(json.loads(line)), CachedRow)
             except (ValueError, RecursionError):
                 broken += 1
                 continue
@@ -338,11 +345,25 @@ class RowCache:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        if self._is_new and not self._file.tell():
+            os.unlink(self._file.name)  # noqa: PTH108
         self._file.close()
 
 
+@cache
+def hash_code() -> str:
+    """Return what tells this hlotool from every other, of the same version too: all its files."""
+    digest = blake2b(digest_size=20)
+    package = Path(__file__).parents[1]
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            data = path.read_bytes()
+            digest.update(f"{path.relative_to(package)} {len(data)}\n".encode() + data)
+    return digest.hexdigest()
+
+
 def make_key(chosen: Input, assumptions: Assumptions) -> str:
-    """Return what a row depends on in short: files, version of hlotool, and what the user says.
+    """Return what a row depends on in short: files, the code here, and what the user says.
 
     Raises InputError where a file cannot be read.
     """
@@ -350,11 +371,11 @@ def make_key(chosen: Input, assumptions: Assumptions) -> str:
         (each.target.text, repr(each.flops), repr(each.bytes)) for each in assumptions.call_rules
     ]
     names = [field.name for field in fields_of(ProgramRow)]
-    said = [__version__, names, rules, chosen.name, chosen.stage and chosen.stage.value]
+    said = [hash_code(), names, rules, chosen.name, chosen.stage and chosen.stage.value]
     said.append(repr(assumptions.machine))  # by which findings are ranked
     digest = blake2b(json.dumps(said).encode(), digest_size=20)
     if chosen.measured is not None:
-        digest.update(repr((chosen.measured.run_count, chosen.measured.run_seconds)).encode())
+        digest.update(repr((chosen.measured.step_count, chosen.measured.step_seconds)).encode())
     for file in (chosen.module, chosen.buffers, chosen.values, chosen.live_range):
         if file is None:
             data = b""
@@ -363,7 +384,7 @@ def make_key(chosen: Input, assumptions: Assumptions) -> str:
         elif file.source is not None:  # what was cut out of a file of several
             data = file.source.text.encode("utf-8", "surrogatepass")
         else:
-            data = read_bytes(file.raw_path)
+            data = read_bytes(file.raw_path, file.budget)
         digest.update(b"%d %d\n" % (file is not None, len(data)))
         digest.update(data)
     return digest.hexdigest()

@@ -115,6 +115,12 @@ def note_files(program: Program) -> tuple[str, ...]:
             "rest of the buffer assignment adds up."
         )
     if assignment:
+        from hlotool.analysis.memory.contradictions import find_contradictions  # noqa: PLC0415  most have none
+
+        notes += [
+            f"{assignment.source.name}: {each}; figures that hang on it may be wrong."
+            for each in find_contradictions(module, assignment)
+        ]
         notes.append(_note_open_end(module, assignment))
     notes.append(note_chip(program))
     return tuple(filter(None, notes))

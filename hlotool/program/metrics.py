@@ -20,7 +20,7 @@ from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTA
 from hlotool.analysis.measured import MEASURED
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
-from hlotool.analysis.summary.report import DTYPES, LOOPS, MODULE, OPCODES, RUN_TIME
+from hlotool.analysis.summary.report import DTYPES, LOOPS, MODULE, OPCODES, STEP_TIME
 from hlotool.table import Block, Field, RowList
 
 BLOCKS: Final[Mapping[str, Block]] = {
@@ -32,7 +32,7 @@ BLOCKS: Final[Mapping[str, Block]] = {
     "cost": COST,
     "measured": MEASURED,
     "module": MODULE,
-    "run_time": RUN_TIME,
+    "step_time": STEP_TIME,
 }
 ROW_LISTS: Final[Mapping[str, RowList]] = {
     "buffers": ROWS,

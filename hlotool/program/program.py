@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from hlotool.analysis.memory.memory_map import Holding
     from hlotool.analysis.memory.report import MemoryReport
     from hlotool.analysis.memory.rows import BufferRow
-    from hlotool.analysis.outline.clock import OutlineEvidence, RunTime, StepKind
+    from hlotool.analysis.outline.clock import OutlineEvidence, StepKind, StepTime
     from hlotool.analysis.outline.report import OutlineRow
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
     from hlotool.analysis.summary.counts import Compilation, LoopRow, ModuleCounts
-    from hlotool.analysis.summary.report import RunEstimate, Summary
+    from hlotool.analysis.summary.report import StepEstimate, Summary
     from hlotool.hlo import Mesh, Module
     from hlotool.hlo.buffers import BufferAssignment
     from hlotool.hlo.values import Measurement
@@ -259,7 +259,7 @@ class Program:
 
     @cached_property
     def cost(self) -> CostReport:
-        """What one run computes."""
+        """What one step computes."""
         from hlotool.analysis.cost.model import analyze_cost
 
         return analyze_cost(self.expect_module(), self.costs)
@@ -351,7 +351,7 @@ class Program:
         return measure_outside(self.measured_instructions)
 
     def find_missed(self, least_bytes: int) -> tuple[MissedRow, ...]:
-        """Return the operations outside fusions that move so much in one run."""
+        """Return the operations outside fusions that move so much per step."""
         from hlotool.analysis.fusions.missed import find_missed
 
         return find_missed(self.executions, self.costs, least_bytes)
@@ -409,14 +409,14 @@ class Program:
         return list_donations(self.expect_module())
 
     @cached_property
-    def donation_gains(self) -> Sequence[DonationRow]:
+    def donation_savings(self) -> Sequence[DonationRow]:
         """The same, with what each gains where something says when values live."""
         report = self.memory
         if report is None:
             return self.donations
-        from hlotool.analysis.memory.reduction_plan import add_gains
+        from hlotool.analysis.memory.reduction_plan import add_savings
 
-        return add_gains(self.donations, report, self.expect_module())
+        return add_savings(self.donations, report, self.expect_module())
 
     # What crosses the interconnect.
 
@@ -521,25 +521,25 @@ class Program:
         )
 
     @cached_property
-    def run_time(self) -> RunTime | None:
-        """How long one run takes, by estimate; None where no chip stands for its backend."""
-        from hlotool.analysis.outline.clock import estimate_run_time
+    def step_time(self) -> StepTime | None:
+        """How long one step takes, by estimate; None where no chip stands for its backend."""
+        from hlotool.analysis.outline.clock import estimate_step_time
 
-        return estimate_run_time(self._outline_evidence)
+        return estimate_step_time(self._outline_evidence)
 
     @property
-    def run_estimate(self) -> RunEstimate | None:
+    def step_estimate(self) -> StepEstimate | None:
         """The same as figures, where a chip was named for it."""
         if self._chip is None:
             return None
-        from hlotool.analysis.summary.report import describe_run_time
+        from hlotool.analysis.summary.report import describe_step_time
 
-        return describe_run_time(self.run_time, str(self.machine))
+        return describe_step_time(self.step_time, str(self.machine))
 
     def summarize(self, *, with_findings: bool = True, limit_bytes: int | None = None) -> Summary:
         """Return all that is worth knowing first; without a limit, that of the chip counts."""
-        from hlotool.analysis.memory.report import measure_headroom
-        from hlotool.analysis.summary.report import Summary, bound_run, find_worst
+        from hlotool.analysis.memory.report import measure_fit
+        from hlotool.analysis.summary.report import Summary, find_worst, measure_roofline
 
         counts, report, chip = self.counts, self.collectives, self._chip
         limit_bytes = chip.hbm_bytes if limit_bytes is None and chip else limit_bytes
@@ -556,15 +556,15 @@ class Program:
             self.findings if with_findings else (),
             measured=self.measured_runs,
             memory_unknown=self._explain_unknown_memory(),
-            bound=bound_run(self.cost, chip) if chip else None,
-            headroom=(
-                measure_headroom(self.memory, limit_bytes, chip)
+            roofline=measure_roofline(self.cost, chip) if chip else None,
+            fit=(
+                measure_fit(self.memory, limit_bytes, chip)
                 if self.memory and limit_bytes is not None
                 else None
             ),
             worst_collective=find_worst(report.rows),
             instructions=self.measured_instructions,
-            run_time=self.run_estimate,
+            step_time=self.step_estimate,
         )
 
     def _explain_unknown_memory(self) -> str:
@@ -587,11 +587,11 @@ _BLOCKS: Final[Mapping[str, Callable[[Program], object]]] = {
     "fusions": lambda one: one.fusions.totals,
     "measured": lambda one: one.measured_runs,
     "module": lambda one: one.counts.module,
-    "run_time": lambda one: one.run_estimate,
+    "step_time": lambda one: one.step_estimate,
 }
 _LISTS: Final[Mapping[str, Callable[[Program], Sequence[object]]]] = {
     "buffers": lambda one: one.peak_rows,
-    "buffers.donation": lambda one: one.donation_gains,
+    "buffers.donation": lambda one: one.donation_savings,
     "buffers.spaces": lambda one: one.memory.figures.spaces if one.memory else (),
     "collectives": lambda one: one.collectives.rows,
     "collectives.host": lambda one: one.collectives.host.rows,

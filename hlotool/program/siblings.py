@@ -91,7 +91,7 @@ def read_flags(chosen: Input) -> SiblingFlags:
     text = chosen.module or chosen.buffers
     path = text.raw_path if text and not text.part else ""
     printed, printed_path = _read(chosen.debug_options)
-    tpu, tpu_path = _read(find_tpu_flags(path))
+    tpu, tpu_path = _read(find_tpu_flags(path, text.budget) if text else None)
     return SiblingFlags(printed, printed_path, tpu, tpu_path, find_build(path))
 
 

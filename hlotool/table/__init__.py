@@ -5,7 +5,7 @@ of such records and holds one. `select` applies the row options, with `sums` for
 rows; `expression` is the language of `--where` and of budgets. `units` reads and writes values,
 `words` writes counts and lists in sentences, and shares and suggests names. `cells` writes a table,
 which `terminal` lays out, also as markdown; `curve` draws; `formats` are JSON and CSV, `schema` the
-JSON Schema of an answer, `unified` two texts as a diff.
+JSON Schema of an answer, `unified` two texts as a diff; `renamed` is what older names are now.
 
 The table, the JSON, CSV and markdown, `--where`, `--sort`, `--by`, `--columns`, the field list
 in `--help`, the JSON Schemas and docs/fields.md are all made from these declarations.

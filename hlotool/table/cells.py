@@ -38,7 +38,7 @@ _CODES: Final[Mapping[str, str]] = {
     "pass": "32",
     "added": "32",
     "warning": "33",
-    "no-match": "33",
+    "not-measured": "33",
     "fail": "31",
     "error": "31",
     "removed": "31",

@@ -155,7 +155,7 @@ class DocumentSpec(Struct, frozen=True):
     blocks: tuple[Block, ...] = ()
     row_lists: tuple[RowList, ...] = ()  # the first is the default of --rows
     scalars: Block | None = None  # its fields stand at the top of the document, unnested
-    version: int = 1
+    version: int = 2
 
     @property
     def schema(self) -> str:

@@ -140,7 +140,7 @@ class Field(Struct, frozen=True):
         name = self.name
         for ending in _HEADING_ENDINGS:
             name = name.removesuffix(ending)
-        return name.removeprefix("is_").replace("_per_run", "/run").replace("_", " ")
+        return name.removeprefix("is_").replace("_per_step", "/step").replace("_", " ")
 
     @property
     def is_numeric(self) -> bool:

@@ -45,13 +45,27 @@ def render_json(document: Document, selections: Sequence[Selection], version: st
             made[block.name] = _block_json(block, document.blocks[block.name])
     for selection in selections:
         made |= _selection_json(selection)
+    units = dict(_list_units(document, selections))
     # Not in one call of json: rows are made and written one by one, so memory does not grow.
     before = "{\n  "
     for key, value in made.items():
         yield f"{before}{encode_json(key)}: "
         yield from _write_rows(value) if isinstance(value, Iterator) else (_write(value, "  "),)
         before = ",\n  "
-    yield "\n}\n"
+    yield f'{before}"units": {encode_json(units)}\n}}\n'
+
+
+def _list_units(document: Document, selections: Sequence[Selection]) -> Iterator[tuple[str, str]]:
+    """Yield the keys of an answer that hold numbers, each with its unit."""
+    found = [field for selection in selections for field in flat_fields(selection)]
+    for path, each in document.spec.walk():
+        name = path.partition(".")[0]
+        if not name or document.blocks.get(name) is not None:
+            found += each.fields
+    for field in found:
+        if field.is_numeric:
+            unit = Unit.COUNT if field.unit is Unit.TIMES else field.unit
+            yield field.name, unit.value
 
 
 def _write_rows(rows: Iterator[object]) -> Iterator[str]:

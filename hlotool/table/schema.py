@@ -47,11 +47,19 @@ _OPTIONS: Final[Mapping[str, Json]] = {
     "rows_omitted": {"description": "with -n: those that are not shown", "type": "integer"},
 }
 
+_UNITS: Final[Json] = {
+    "description": "the keys of this answer that hold numbers, each with its unit; measure: the "
+    "row says it",
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+}
+
 # The keys of answers that are no figures.
 KEY_MEANINGS: Final[Mapping[str, str]] = {
     "schema": "which document an answer is, and the version of its meaning",
     "hlotool_version": "the version of hlotool that made the answer",
     INPUT_BLOCK.name: INPUT_BLOCK.meaning,
+    "units": str(_UNITS["description"]),
     **{
         key: str(one["description"])
         for key, one in (*_OPTIONS.items(), *_GROUP_KEYS.items())
@@ -67,7 +75,7 @@ def make_schema(spec: DocumentSpec) -> Json:
     """
     lists = {rows.name: _array(rows) for rows in spec.row_lists}
     scalars = _figures(spec.scalars.record, spec.scalars.fields) if spec.scalars else {}
-    required = ["schema", "hlotool_version", "input", *scalars]
+    required = ["schema", "hlotool_version", "input", *scalars, "units"]
     return {
         "$schema": _DIALECT,
         "$id": spec.schema,
@@ -82,6 +90,7 @@ def make_schema(spec: DocumentSpec) -> Json:
             **{block.name: _block(block) for block in spec.blocks},
             **lists,
             **(_OPTIONS if lists else {}),
+            "units": _UNITS,
         },
         "required": required + [block.name for block in spec.blocks if not block.is_optional],
         **(_conditions(spec.row_lists) if lists else {}),

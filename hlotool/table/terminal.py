@@ -297,8 +297,9 @@ class _Fit:
 
 
 _SPECIAL = re.compile(
-    r"[\\|`*<>\[\]&~]|(?<![^\W_])_|_(?![^\W_])"
-)  # an underscore inside a name is one
+    r"[\\|`*<>\[\]&~]|(?<![^\W_])_|_(?![^\W_])"  # an underscore inside a name is one
+    r"|:(?=//)|(?<=www)\."  # GitHub makes a link of https://… and www.… as they stand
+)
 
 
 def render_markdown(document: Document, selections: Sequence[Selection], units: str) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 
 from hlotool.errors import QueryError
 from hlotool.table.field import Field
+from hlotool.table.renamed import find_new, say_renamed
 from hlotool.text import Source
 
 _ONE: Final = frozenset((1, "1"))
@@ -207,8 +208,11 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def suggest_field(name: str, fields: Iterable[Field]) -> str:
-    """Return a hint about a name that is no field; perhaps it is what a table calls one."""
+    """Return a hint about a name that is no field: its old name, or what a table calls one."""
     known = list(fields)
+    new = find_new(name, {field.name for field in known})
+    if new is not None:
+        return say_renamed(name, new)
     for field in known:
         if name.replace("_", " ") == field.title:
             return f"did you mean {field.name}? {field.title!r} is its heading"

@@ -26,7 +26,7 @@ GAINS: Final = ROOT / "testdata" / "gains"
 PAIRS: Final = SHARED / "dumps" / "pairs"
 TABLE: Final = ROOT / "docs" / "gains.csv"
 HEADING: Final = (
-    "dump,change,allocated_bytes,gain_bytes,fell_bytes,peak_bytes,peak_gain_bytes,peak_fell_bytes,"
+    "dump,change,allocated_bytes,saves_bytes,fell_bytes,peak_bytes,peak_saves_bytes,peak_fell_bytes,"
     "reason"
 )
 NOT_KEPT: Final = "¹"
@@ -68,17 +68,17 @@ class Change:
     name: str
     change: str
     allocated_bytes: int
-    gain_bytes: int
+    saves_bytes: int
     fell_bytes: int
     peak_bytes: int
-    peak_gain_bytes: int
+    peak_saves_bytes: int
     peak_fell_bytes: int
 
     def __str__(self) -> str:
         """Write one row of the table."""
         figures = (
-            *(self.allocated_bytes, self.gain_bytes, self.fell_bytes),
-            *(self.peak_bytes, self.peak_gain_bytes, self.peak_fell_bytes),
+            *(self.allocated_bytes, self.saves_bytes, self.fell_bytes),
+            *(self.peak_bytes, self.peak_saves_bytes, self.peak_fell_bytes),
         )
         reason = REASONS.get(f"{self.name.removesuffix(NOT_KEPT)} {self.change}", "")
         return ",".join((self.name, self.change, *map(str, figures), reason))
@@ -109,7 +109,7 @@ def judge_changes(found: Iterable[Change]) -> str:
     parts = []
     for change in KINDS:
         rows = [one for one in found if one.change == change and one.fell_bytes > 0]
-        near = sum(abs(one.gain_bytes - one.fell_bytes) * 10 <= one.fell_bytes for one in rows)
+        near = sum(abs(one.saves_bytes - one.fell_bytes) * 10 <= one.fell_bytes for one in rows)
         parts.append(f"{change}: {near} of {len(rows)} gains within 10 %")
     return "; ".join(parts)
 
@@ -141,10 +141,10 @@ def _measure(name: str, change: str, program: Program, after: tuple[int, int]) -
         name,
         change,
         allocated,
-        Reserved(report, parts).gain(changed),
+        Reserved(report, parts).saving(changed),
         allocated - after[0],
         peak,
-        SpacePeak(curve).gain(tenures),
+        SpacePeak(curve).saving(tenures),
         peak - after[1],
     )
 

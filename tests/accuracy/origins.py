@@ -22,7 +22,7 @@ from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
 
 TABLE = ROOT / "docs" / "origins.csv"
-HEADING = "dump,bytes,scope,line,own,maker,user"
+HEADING = "dump,bytes,scope,line,own,producer,user"
 NOT_KEPT = "¹"  # marks dumps that are not in the repository
 
 
@@ -34,17 +34,17 @@ class Origins:
     size_bytes: int
     scope_bytes: int
     own_bytes: int
-    maker_bytes: int
+    producer_bytes: int
     user_bytes: int
 
     @property
     def line_bytes(self) -> int:
         """Those with any line."""
-        return self.own_bytes + self.maker_bytes + self.user_bytes
+        return self.own_bytes + self.producer_bytes + self.user_bytes
 
     def __str__(self) -> str:
         """Write one row of the table."""
-        told = (self.own_bytes, self.maker_bytes, self.user_bytes)
+        told = (self.own_bytes, self.producer_bytes, self.user_bytes)
         parts = (self.scope_bytes, self.line_bytes, *told)
         shares = (f"{part / max(1, self.size_bytes):.1%}" for part in parts)
         return ",".join((self.name, str(self.size_bytes), *shares))
@@ -111,10 +111,10 @@ def _measure(name: str, module: Module, assignment: BufferAssignment | None) -> 
         _add_up(row for row in rows if row.scope),
         *(
             _add_up(row for row in rows if row.source_from == who)
-            for who in ("own", "maker", "user")
+            for who in ("own", "producer", "user")
         ),
     )
 
 
 def _add_up(rows: Iterable[BufferRow]) -> int:
-    return sum(row.occupied_bytes or 0 for row in rows)
+    return sum(row.live_bytes or 0 for row in rows)

@@ -71,9 +71,9 @@ def measure_edits() -> Iterator[Row]:
     for count in TOGETHER:
         yield from _measure(f"{count} at once", EDITS, count, KNOWN)
     for name, (before, after) in LAYERS.items():
-        left, right = renumber(before, after)
+        old, new = renumber(before, after)
         for style, how in STYLES.items():
-            yield name, style, 1, judge(left, right, how, 1)
+            yield name, style, 1, judge(old, new, how, 1)
     yield from _measure_singles("one edit" + ELSEWHERE, HELD_OUT)
     for count in TOGETHER:
         yield from _measure(f"{count} at once{ELSEWHERE}", EDITS, count, HELD_OUT)
@@ -97,12 +97,9 @@ def _title(edit: Edit) -> str:
 def row(name: str, style: str, count: int, score: Score) -> str:
     """Write one row of the table."""
     shares = (
-        score.right_pairs / max(1, score.found_pairs),
-        score.right_pairs / max(1, score.true_pairs),
-        *(
-            _share(score.right_changes, whole)
-            for whole in (score.found_changes, score.true_changes)
-        ),
+        score.new_pairs / max(1, score.found_pairs),
+        score.new_pairs / max(1, score.true_pairs),
+        *(_share(score.new_changes, whole) for whole in (score.found_changes, score.true_changes)),
     )
     return ",".join((name, style, str(count), *(f"{share:.4f}" for share in shares)))
 
@@ -167,8 +164,8 @@ def write_pairing(found: Iterable[Row]) -> str:
 def judge_pairing(found: Iterable[Row]) -> str:
     """Say what the table comes to."""
     parts = [
-        f"{group} {_share(one.right_pairs, one.found_pairs):.1%} and "
-        f"{_share(one.right_pairs, one.true_pairs):.1%}"
+        f"{group} {_share(one.new_pairs, one.found_pairs):.1%} and "
+        f"{_share(one.new_pairs, one.true_pairs):.1%}"
         for group, (_, one) in summarize(list(found)).items()
     ]
     return f"Precision and recall of pairs: {'; '.join(parts)}."

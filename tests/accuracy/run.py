@@ -1,7 +1,7 @@
-"""Measure derived lifetimes, estimated peaks, known origins, gains and pairs; read every text.
+"""Measure derived live ranges, estimated peaks, known origins, gains and pairs; read every text.
 
-    python tests/accuracy/run.py            print the tables
-    python tests/accuracy/run.py --write    and put them into docs/*.csv and docs/accuracy.md
+    python tests/accuracy/step.py            print the tables
+    python tests/accuracy/step.py --write    and put them into docs/*.csv and docs/accuracy.md
 
 Exits with 1 where less than 98 % of the values, 80 % of the peaks, or 80 % of the allocated sizes
 above 1 MiB on a backend are as promised, less than 99 % of the memory at the peaks has a line, or

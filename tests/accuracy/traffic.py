@@ -16,7 +16,7 @@ def compare_with_paper() -> Iterator[str]:
         folder = SHARED / "dumps" / name
         if folder.is_dir():
             text = next(folder.glob("*after_optimizations.txt"))
-            ours = hlotool.load(text).summary().cost.memory_bytes_per_run
+            ours = hlotool.load(text).summary().cost.traffic_bytes_per_step
             paper = count_on_paper(name, folder)
             off = ours / paper - 1
             yield f"memory of {name}: {paper:.4g} on paper, {ours:.4g} counted, {off:+.1%}"

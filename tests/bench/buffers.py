@@ -65,11 +65,15 @@ def measure_buffers(count: int) -> Iterator[str]:
     unit, _ = cpu_seconds(lambda: len(source.text.split()))
     reading, assignment = cpu_seconds(lambda: parse_buffer_assignment(source))
     finding, report = cpu_seconds(lambda: analyze_memory(None, assignment))
-    curve, lifetimes, peak = report.map.curve(0), report.map.lifetimes, report.figures.peak.position
+    curve, live_ranges, peak = (
+        report.map.curve(0),
+        report.map.live_ranges,
+        report.figures.peak.position,
+    )
     assert curve is not None
-    assert lifetimes is not None
+    assert live_ranges is not None
     assert peak is not None
-    sequence = lifetimes.sequence
+    sequence = live_ranges.sequence
     listing, _ = cpu_seconds(lambda: rows_at(report, None, peak, 0))
     drawing, _ = cpu_seconds(lambda: (timeline(curve, sequence), choose_peaks(curve, sequence, 5)))
     steps = {

@@ -80,8 +80,8 @@ def twice_the_batch(text: str) -> str:
 def measure_diff(size: int, rounds: int) -> Iterator[str]:
     """Yield the lines of the table."""
     text = repeat(STEP.read_text(encoding="utf-8"), size)
-    left = _parse(text)
-    yield f"{len(text) / MEGABYTE:.1f} MB, {left.instruction_count():,} instructions a side"
+    old = _parse(text)
+    yield f"{len(text) / MEGABYTE:.1f} MB, {old.instruction_count():,} instructions a side"
     yield f"{'':<20} {'changes':>8} {'parse both':>11} {'diff':>8} {'ratio':>6}"
     cases = {
         "renamed": renamed(text),
@@ -90,11 +90,11 @@ def measure_diff(size: int, rounds: int) -> Iterator[str]:
         "all at once": renamed(twice_the_batch(one_opcode(text))),
     }
     for name, other in cases.items():
-        right = _parse(other)
-        found = _compare(left, right)
-        changes = found.changed_count + found.left_only_count + found.right_only_count
+        new = _parse(other)
+        found = _compare(old, new)
+        changes = found.changed_count + found.old_only_count + found.new_only_count
         parsing, diffing = take_turns(
-            rounds, partial(_time_parsing, text, other), partial(_time_diff, left, right)
+            rounds, partial(_time_parsing, text, other), partial(_time_diff, old, new)
         )
         yield (
             f"{name:<20} {changes:>8,} {parsing:>9.2f} s {diffing:>6.2f} s "
@@ -102,16 +102,16 @@ def measure_diff(size: int, rounds: int) -> Iterator[str]:
         )
 
 
-def _time_parsing(left: str, right: str) -> float:
-    return cpu_seconds(lambda: (_parse(left), _parse(right)))[0]
+def _time_parsing(old: str, new: str) -> float:
+    return cpu_seconds(lambda: (_parse(old), _parse(new)))[0]
 
 
-def _time_diff(left: Module, right: Module) -> float:
-    return cpu_seconds(partial(_compare, left, right))[0]
+def _time_diff(old: Module, new: Module) -> float:
+    return cpu_seconds(partial(_compare, old, new))[0]
 
 
-def _compare(left: Module, right: Module) -> InstructionDiff:
-    structure = compare_structure(Program("", left), Program("", right))
+def _compare(old: Module, new: Module) -> InstructionDiff:
+    structure = compare_structure(Program("", old), Program("", new))
     return compare_instructions(structure, Reasoner(structure))
 
 

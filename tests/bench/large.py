@@ -37,7 +37,7 @@ _RUNS: Final[Mapping[str, tuple[str, ...]]] = {
     "buffers": ("-m", "hlotool", "buffers", "--json"),
     "fusions": ("-m", "hlotool", "fusions", "--json"),
     "collectives": ("-m", "hlotool", "collectives", "--json"),
-    "check": ("-m", "hlotool", "check", "--budget", "cost.total_flops_per_run >= 0"),
+    "check": ("-m", "hlotool", "check", "--budget", "cost.total_flops_per_step >= 0"),
 }
 _SIZES: Final = (30, 100, 300, 1000)
 _BAR_SECONDS: Final = 0.15  # of CPU per 100 MB, one character of the chart

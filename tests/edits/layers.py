@@ -84,13 +84,13 @@ def list_layers(identities: Sequence[int]) -> Listing:
 
 def renumber(before: Sequence[int], after: Sequence[int]) -> tuple[Listing, Listing]:
     """Return two steps; parameters with another number and the result are marked as touched."""
-    left, right = list_layers(before), list_layers(after)
-    known = {line.origin: line for line in left.lines()}
-    for line in right.lines():
-        old = known.get(line.origin)
-        if old is not None and (old.literal, old.shape) != (line.literal, line.shape):
+    old, new = list_layers(before), list_layers(after)
+    known = {line.origin: line for line in old.lines()}
+    for line in new.lines():
+        earlier = known.get(line.origin)
+        if earlier is not None and (earlier.literal, earlier.shape) != (line.literal, line.shape):
             line.touched = True
-    return left, right
+    return old, new
 
 
 def _hidden(identity: int) -> int:

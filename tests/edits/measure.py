@@ -1,6 +1,6 @@
 """What did `diff` find of an edit, and what of it is right?
 
-Counted twice. Pairs: instructions that have a partner, against those that kept their line.
+Counted twice. Pairs: instructions that have a counterpart, against those that kept their line.
 Changes: added, removed and changed instructions, against what was edited. Two instructions of
 one expression and the same uses stand for each other: either pairing is right.
 """
@@ -27,10 +27,10 @@ class Score:
 
     found_pairs: int = 0
     true_pairs: int = 0
-    right_pairs: int = 0
+    new_pairs: int = 0
     found_changes: int = 0
     true_changes: int = 0
-    right_changes: int = 0
+    new_changes: int = 0
 
     def __add__(self, other: Score) -> Score:
         """Add up two scores."""
@@ -41,9 +41,9 @@ class Score:
 def judge(base: Listing, edited: Listing, style: Print, seed: int) -> Score:
     """Compare two listings, and count."""
     chooser = random.Random(seed)  # noqa: S311  repeatable on purpose
-    left, before = print_listing(base, Print(has_metadata=style.has_metadata), chooser)
-    right, after = print_listing(edited, style, chooser)
-    programs = [Program("", parse_module(Source(text))) for text in (left, right)]
+    old, before = print_listing(base, Print(has_metadata=style.has_metadata), chooser)
+    new, after = print_listing(edited, style, chooser)
+    programs = [Program("", parse_module(Source(text))) for text in (old, new)]
     return _Judge(compare_structure(*programs), before, after).score()
 
 
@@ -52,9 +52,9 @@ class _Judge:
         self, structure: Structure, before: dict[str, Line], after: dict[str, Line]
     ) -> None:
         self.structure = structure
-        left, right = structure.programs
-        self.here = [one for each in list_reached(left) for one in each.instructions]
-        self.there = [one for each in list_reached(right) for one in each.instructions]
+        old, new = structure.programs
+        self.here = [one for each in list_reached(old) for one in each.instructions]
+        self.there = [one for each in list_reached(new) for one in each.instructions]
         self.before = {one: before[one.name] for one in self.here}
         self.after = {one: after[one.name] for one in self.there}
         places = {self.before[one].origin: one for one in self.here}
@@ -63,27 +63,27 @@ class _Judge:
             for one in self.there
             if (origin := self.after[one].origin) is not None and origin in places
         }
-        self.found = structure.partners()
+        self.found = structure.counterparts()
 
     def score(self) -> Score:
         """Count pairs and changes."""
-        right = sum(self._is_right(*pair) for pair in self.found.items())
+        new = sum(self._is_new(*pair) for pair in self.found.items())
         changes, edits = self._changes(), self._edits()
         return Score(
             len(self.found),
             len(self.truth),
-            right,
+            new,
             changes.total(),
             edits.total(),
             (changes & edits).total(),
         )
 
-    def _is_right(self, left: Instruction, right: Instruction) -> bool:
-        true = self.truth.get(left)
-        if true is right or (true is not None and self._class(true) == self._class(right)):
+    def _is_new(self, old: Instruction, new: Instruction) -> bool:
+        true = self.truth.get(old)
+        if true is new or (true is not None and self._class(true) == self._class(new)):
             return True
-        origin = next((one for one, other in self._back.get(right, ())), None)
-        return origin is not None and self._class(origin) == self._class(left)
+        origin = next((one for one, other in self._back.get(new, ())), None)
+        return origin is not None and self._class(origin) == self._class(old)
 
     @property
     def _back(self) -> dict[Instruction, tuple[tuple[Instruction, Instruction], ...]]:

@@ -343,7 +343,7 @@ def read_slice_groups(target: str) -> DeviceGroups:
         endpoint = slice number × 100000 + number of the device in its slice
 
     `{1,2}x{0:127}` are 128 groups: each device of slice 1 with the same one of slice 2. The
-    bytes that real networks carry say so, and XProf, which lists the groups.
+    bytes that real interconnects carry say so, and XProf, which lists the groups.
     """
     text = target.replace(" ", "")
     if product := _PRODUCT.fullmatch(text):

@@ -173,14 +173,12 @@ def _make_chain(chain: Chain, runs: Runs) -> LogicalCollective:
 class Notes:
     """The instructions of a module that collectives consist of, from one pass over it.
 
-    `starts` are async-starts by what they call, `ends` by what they wait for, `receives` by
-    where they meet the send; `numbers` say where each stands, fusions too; `folded` has what
-    follows each beginning that was looked at.
+    `ends` are by what they wait for, `receives` by where they meet the send; `numbers` say where
+    each stands, fusions too; `folded` has what follows each beginning that was looked at.
     """
 
     def __init__(self, module: Module) -> None:
         self.transfers: list[Instruction] = []
-        self.starts: dict[Computation, Instruction] = {}
         self.ends: dict[Instruction, Instruction] = {}
         self.receives: defaultdict[_Meeting, deque[Instruction]] = defaultdict(deque)
         self.numbers: dict[Instruction, int] = {}
@@ -193,15 +191,12 @@ class Notes:
 
     def _note(self, instruction: Instruction) -> None:
         opcode = instruction.opcode
-        if opcode == "async-start":
-            if callee := instruction.callee():
-                self.starts.setdefault(callee, instruction)
-        elif opcode == "recv" or opcode in TRANSFERS:
+        if opcode == "recv" or opcode in TRANSFERS:
             if is_with_host(instruction):
                 return
             waiting = self.receives[_meet(instruction)] if opcode == "recv" else self.transfers
             waiting.append(instruction)
-        elif opcode != "fusion" and instruction.operands:
+        elif opcode not in {"async-start", "fusion"} and instruction.operands:
             self.ends.setdefault(instruction.operands[0], instruction)
 
     def follow(self, begin: Instruction) -> list[Instruction]:
@@ -266,7 +261,9 @@ def _find_places(
         if computation in executions.counts:
             wrappers = (outer.wrapper for one, outer in around if one.opcode == "call")
             inside = (one for one in wrappers if one and one.opcode == "async-start")
-            wrapper = notes.starts.get(computation) or next(inside, None)
+            # One that no run reaches, as where it calls the entry, wraps nothing that runs.
+            starts = (one for one, _ in around if one.opcode == "async-start")
+            wrapper = next(starts, None) or next(inside, None)
             found[computation] = Place(wrapper, executions.runs_of(computation))
         elif around:
             runs = add_runs(outer.runs for _, outer in around)

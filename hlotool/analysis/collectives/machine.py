@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.mesh import Network, Span
+from hlotool.analysis.collectives.mesh import Interconnect, Span
 from hlotool.analysis.cost.chips import Chip, find_chip
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.errors import UsageError
@@ -25,8 +25,9 @@ from hlotool.hlo import Module
 class LinkSpeed(Struct, frozen=True):
     """What a device can send; `description` says where the figures come from.
 
-    `network` is what a chip's link joins devices by, where its table tells. `is_within_node` says
-    whether nodes are joined by something else, `is_as_given` whether the user states the speed.
+    `interconnect` is what a chip's link joins devices by, where its table tells. `is_within_node`
+    says whether nodes are joined by something else, `is_as_given` whether the user states the
+    speed.
     """
 
     bytes_per_second: float
@@ -34,7 +35,7 @@ class LinkSpeed(Struct, frozen=True):
     description: str
     is_within_node: bool = False
     is_as_given: bool = False
-    network: Network | None = None
+    interconnect: Interconnect | None = None
 
     def __str__(self) -> str:
         latency = f" plus {self.latency_seconds * 1e6:g} µs each" if self.latency_seconds else ""
@@ -51,42 +52,44 @@ class Links(Struct, frozen=True):
     between: LinkSpeed | None = None
     has_nodes: bool = False
 
-    def _choose(self, network: Network | None, span: Span | None) -> LinkSpeed | None:
+    def _choose(self, interconnect: Interconnect | None, span: Span | None) -> LinkSpeed | None:
         """Return the link that a collective goes over.
 
         What leaves a node goes over the link between nodes, unless the chip's own joins those
         too, as on TPU. Of what nobody knows whether it leaves one, the link is unknown.
         """
-        if network == "dcn":
+        if interconnect == "dcn":
             return self.between
         is_within = self.inside is None or self.inside.is_within_node
-        if network == "ici" or not is_within or not self.has_nodes:
+        if interconnect == "ici" or not is_within or not self.has_nodes:
             return self.inside
-        return {"node": self.inside, "cross": self.between, None: None}[span]
+        return {"intra-node": self.inside, "inter-node": self.between, None: None}[span]
 
     def estimate(
-        self, wire_bytes: int | None, network: Network | None, span: Span | None
+        self, sent_bytes: int | None, interconnect: Interconnect | None, span: Span | None
     ) -> Fraction | None:
-        """Return how long one execution takes: wire bytes over bandwidth, plus latency.
+        """Return how long one execution takes: bytes sent over bandwidth, plus latency.
 
         What moves nothing takes no time. Nothing is said of other traffic on the link, of
         switches that reduce, and of the time to read and write memory. None where the bytes, or
         the speed of the link, are unknown.
         """
-        if wire_bytes is None:
+        if sent_bytes is None:
             return None
-        if not wire_bytes and (self.inside or self.between):
+        if not sent_bytes and (self.inside or self.between):
             return Fraction()
-        link = self._choose(network, span)
+        link = self._choose(interconnect, span)
         if link is None:
             return None
-        return wire_bytes / Fraction(link.bytes_per_second) + Fraction(link.latency_seconds)
+        return sent_bytes / Fraction(link.bytes_per_second) + Fraction(link.latency_seconds)
 
-    def name_network(self, network: Network | None, span: Span | None) -> Network | None:
-        """Return the network of a collective; where it stays in a node, the link's is known too."""
-        if network is None and span == "node" and self.inside is not None:
-            return self.inside.network
-        return network
+    def name_interconnect(
+        self, interconnect: Interconnect | None, span: Span | None
+    ) -> Interconnect | None:
+        """Return a collective's interconnect; where it stays in a node, the link's is known too."""
+        if interconnect is None and span == "intra-node" and self.inside is not None:
+            return self.inside.interconnect
+        return interconnect
 
 
 def own_link(chip: Chip, latency_seconds: float) -> LinkSpeed | None:
@@ -98,7 +101,7 @@ def own_link(chip: Chip, latency_seconds: float) -> LinkSpeed | None:
         latency_seconds,
         f"{chip.description}: {chip.link}",
         chip.is_link_within_node,
-        network=chip.link_network,
+        interconnect=chip.link_interconnect,
     )
 
 
@@ -158,7 +161,7 @@ def find_machine(
             "as given",
             found.is_link_within_node if found else True,
             is_as_given=True,
-            network=found.link_network if found else None,
+            interconnect=found.link_interconnect if found else None,
         )
     if link is None and needs_link:
         raise UsageError(f"the link speed of {chip!r} is unknown; give it with --bandwidth.")

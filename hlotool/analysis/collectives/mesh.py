@@ -26,8 +26,8 @@ from hlotool.errors import UsageError
 from hlotool.hlo import AxisRef, Mesh, MeshAxis, Module, ReplicaGroups
 from hlotool.hlo.groups import Groups, Order, count_devices, cut, join, order_mesh
 
-Span: TypeAlias = Literal["node", "cross"]
-Network: TypeAlias = Literal["dcn", "ici", "nvlink"]
+Span: TypeAlias = Literal["intra-node", "inter-node"]
+Interconnect: TypeAlias = Literal["dcn", "ici", "nvlink"]
 MeshSource: TypeAlias = Callable[[], Mesh | None]  # where to ask for a mesh, if it is needed
 
 _AXIS: Final = r"\s*([A-Za-z_][\w.\-]*)\s*=\s*([1-9]\d{0,8})\s*"
@@ -38,8 +38,8 @@ _MADE_UP: Final = re.compile(r"axis_\d+")  # what XLA calls axes whose names it 
 _MOST_DIGITS: Final = 9
 
 
-def find_own_network(module: Module) -> Network | None:
-    """Return the network of everything that a module does not send between slices.
+def find_own_interconnect(module: Module) -> Interconnect | None:
+    """Return the interconnect of everything that a module does not send between slices.
 
     A compiled TPU module is that of one slice, whose chips the inter-chip interconnect joins:
     libtpu has made transfers by host of what leaves it. Of GPU and CPU the text says nothing.
@@ -116,7 +116,7 @@ class ExtentFinder:
             # All groups together are 0, 1, 2, …, in blocks of as many devices as the largest step
             # spans. A node that ends inside a block ends inside a group: each is longer than half.
             block = strides[0].size * strides[0].step if strides else 1
-            span = "node" if per_node >= devices or per_node % block == 0 else "cross"
+            span = "intra-node" if per_node >= devices or per_node % block == 0 else "inter-node"
         return self._make(axes, strides, span)
 
     def _look_at(self, groups: DeviceGroups) -> Extent:
@@ -127,7 +127,7 @@ class ExtentFinder:
         if expanded is None or self._device_count is None:
             # No node holds devices of two slices.
             never_stays = per_node is not None and groups.mode == "cross_slice"
-            return Extent(None, None, "cross" if never_stays else None)
+            return Extent(None, None, "inter-node" if never_stays else None)
         axes = self._name_printed(groups)
         if axes is None and self._finder is not None:
             find = self._finder.find_pair_axes
@@ -157,7 +157,7 @@ class ExtentFinder:
 def measure_span(groups: Groups, devices_per_node: int) -> Span:
     """Say whether every group stays inside one node; nodes hold consecutive devices."""
     stay = all(len({device // devices_per_node for device in group}) <= 1 for group in groups)
-    return "node" if stay else "cross"
+    return "intra-node" if stay else "inter-node"
 
 
 class AxisFinder:
@@ -374,7 +374,7 @@ def _strides_of(devices: list[int], device_count: int) -> Strides | None:
     block = 1  # what the strides found so far span
     while len(devices) > 1:
         step = devices[1] - devices[0]
-        size = 1  # of the run at the beginning
+        size = 1  # of the step at the beginning
         while size < len(devices) and devices[size] - devices[size - 1] == step:
             size += 1
         if step < 1 or step % block or len(devices) % size:

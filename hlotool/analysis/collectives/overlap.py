@@ -1,7 +1,7 @@
 """What work hides of each collective: a part of its time, in schedule order.
 
-Transfers on one network share its links, so that each second of work hides at most one of them:
-the one that started first, until all of it is hidden, then the next. An instruction takes the
+Transfers on one interconnect share its links, so that each second of work hides at most one of
+them: the one that started first, until all of it is hidden, then the next. An instruction takes the
 longer of its flops and its bytes at the peaks of a chip (`WorkMeter`). All is estimated, in exact
 seconds; what nobody knows is None.
 
@@ -25,7 +25,7 @@ from msgspec.structs import astuple, replace
 
 from hlotool.analysis.collectives.logical import FusedCollective, LogicalCollective
 from hlotool.analysis.collectives.machine import Pricing
-from hlotool.analysis.collectives.mesh import Extent, Network
+from hlotool.analysis.collectives.mesh import Extent, Interconnect
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.cost.arithmetic import WORKING, count_work
 from hlotool.analysis.cost.chips import Chip, weigh_flops
@@ -48,8 +48,8 @@ from hlotool.hlo.opcodes import (
 )
 
 N = TypeVar("N", int, float)
-# A figure of one run, None if it is unknown; and what is known of it, the unknown counted once.
-PerRun: TypeAlias = tuple[N | None, N]
+# A figure of one step, None if it is unknown; and what is known of it, the unknown counted once.
+PerStep: TypeAlias = tuple[N | None, N]
 
 
 class OverlapWork(Struct, frozen=True):
@@ -63,7 +63,7 @@ class OverlapWork(Struct, frozen=True):
 
     instruction_count: int = 0
     flops: int = 0
-    memory_bytes: int = 0
+    traffic_bytes: int = 0
     unknown_count: int = 0
     limiting_flops: int = 0
     limiting_bytes: int = 0
@@ -85,7 +85,7 @@ NO_WORK: Final = OverlapWork()
 
 
 class Exposure(Struct, frozen=True):
-    """What of one collective no work hides: a part of it, of its bytes, and of its time.
+    """What of one collective is exposed: a part of it, of its bytes, and of its time.
 
     `work` stands between start and done, None where there is no such place, or where it is not
     known. The times are all unknown without a machine.
@@ -93,10 +93,10 @@ class Exposure(Struct, frozen=True):
 
     work: OverlapWork | None
     share: Fraction | None
-    wire: PerRun[int]
-    transfer: PerRun[float]
-    overlapped: PerRun[float]
-    exposed: PerRun[float]
+    sent: PerStep[int]
+    transfer: PerStep[float]
+    overlapped: PerStep[float]
+    exposed: PerStep[float]
 
 
 def measure_exposures(
@@ -121,15 +121,15 @@ def measure_exposures(
     carriers.update(one.done for one in collectives if one.done is not None)
     meter = WorkMeter(executions, costs, carriers, pricing.chip)
     windows: list[Window | None] = []
-    beside: defaultdict[Network | None, list[Window]] = defaultdict(list)
+    beside: defaultdict[Interconnect | None, list[Window]] = defaultdict(list)
     for one, extent in placed:
-        way = one.network, extent.span
-        sent = one.wire.once
+        way = one.interconnect, extent.span
+        sent = one.sent.once
         need = Fraction() if sent == 0 else pricing.links.estimate(sent, *way)
         window = _find_window(one.collective, need)
         windows.append(window)
         if window is not None:
-            beside[pricing.links.name_network(*way)].append(window)
+            beside[pricing.links.name_interconnect(*way)].append(window)
     works: dict[Window, OverlapWork] = {}
     for sharing in beside.values():
         walk = HidingWalk(sharing, executions, meter)
@@ -138,7 +138,7 @@ def measure_exposures(
     for (one, extent), window in zip(placed, windows, strict=True):
         work = works[window] if window else None
         share = _find_exposed_share(one.collective, window, work)
-        seconds = pricing.shown.estimate(one.wire.once, one.network, extent.span)
+        seconds = pricing.shown.estimate(one.sent.once, one.interconnect, extent.span)
         found.append(_expose(one, work, share, seconds))
     return found
 
@@ -192,20 +192,20 @@ def _expose(
     transfer: Transfer, work: OverlapWork | None, share: Fraction | None, seconds: Fraction | None
 ) -> Exposure:
     """Return the exposed part of the bytes, rounded up, and of the time; `seconds` is of one."""
-    wire: PerRun[int] = (None, 0)
+    sent: PerStep[int] = (None, 0)
     if share is not None:
-        known = ceil(transfer.wire.known_per_run * share)
-        wire = (None if transfer.wire.per_run is None and share else known, known)
+        known = ceil(transfer.sent.known_per_step * share)
+        sent = (None if transfer.sent.per_step is None and share else known, known)
     if seconds is None:
         times: tuple[Fraction | None, ...] = (None, None, None)
     elif share is None:
         times = (seconds, None, None if seconds else Fraction())
     else:
         times = (seconds, seconds - seconds * share, seconds * share)
-    return Exposure(work, share, wire, *(_multiply(one, transfer.collective) for one in times))
+    return Exposure(work, share, sent, *(_multiply(one, transfer.collective) for one in times))
 
 
-def _multiply(once: Fraction | None, one: LogicalCollective) -> PerRun[float]:
+def _multiply(once: Fraction | None, one: LogicalCollective) -> PerStep[float]:
     """Multiply the time of one execution; nothing stays nothing, however often it runs."""
     if once is None:
         return None, 0.0
@@ -245,7 +245,7 @@ class Window(Struct, eq=False):
 
 
 class OpenTransfers:
-    """The transfers of one network that are under way and not hidden yet, in order of start.
+    """The transfers of one interconnect that are under way and not hidden yet, in order of start.
 
     Where the time of work, or what a transfer needs, is unknown, the transfers behind may be
     hidden by more than they are given: they are no longer sure. As transfers join at the end,
@@ -447,7 +447,7 @@ class WorkMeter:
         if instruction.opcode in FLOW:
             return self._measure_flow(instruction, inside)
         cost = self._costs.of(instruction)
-        return self._make(cost, cost.total_flops, cost.memory_bytes)
+        return self._make(cost, cost.total_flops, cost.traffic_bytes)
 
     def measure_step(self, step: FusedCollective) -> OverlapWork:
         """Measure the compute in a fusion that carries a collective on."""
@@ -467,7 +467,7 @@ class WorkMeter:
             1,
             flops,
             size_bytes,
-            int(cost.is_total_lower_bound or cost.is_memory_lower_bound),
+            int(cost.is_total_lower_bound or cost.is_traffic_lower_bound),
             weighed if is_computing else 0,
             0 if is_computing else size_bytes,
         )
@@ -508,7 +508,7 @@ def _compute_bytes(step: FusedCollective, costs: CostModel) -> int:
     traffic = costs.fusion_traffic(step.fusion)
     body = step.operation.computation
     if traffic is None or step.fusion.callee() is not body:
-        return costs.of(step.fusion).memory_bytes
+        return costs.of(step.fusion).traffic_bytes
     carried = {step.operation, body.root}
     reads = sum(
         size

@@ -1,4 +1,4 @@
-"""What crosses the interconnect in one run of a module, and what `hlotool collectives` answers."""
+"""What crosses the interconnect per step of a module, and what `hlotool collectives` answers."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ def analyze_collectives(
     *,
     sibling_mesh: MeshSource,
 ) -> CollectiveReport:
-    """List the logical collectives of a module, with bytes per device, once and per run.
+    """List the logical collectives of a module, with bytes per device, once and per step.
 
-    What counts as one is said in `logical`, payload and wire bytes in `transfers`, what work
-    cannot hide, and times, in `overlap`. `*_per_run` is multiplied by the executions, wire bytes
+    What counts as one is said in `logical`, message size and bytes sent in `transfers`, what work
+    cannot hide, and times, in `overlap`. `*_per_step` is multiplied by the executions, bytes sent
     as an exact rational that is rounded up afterwards. Where a trip count or a size is unknown,
     `known_*` counts once what the others leave unknown, and the totals are lower bounds. Branches
     of conditionals count as taken and make the totals upper bounds, as do bytes that depend on the
@@ -137,9 +137,9 @@ def _make_row(
     options: CollectiveOptions,
 ) -> CollectiveRow:
     one, groups = transfer.collective, transfer.groups
-    payload, wire = transfer.payload, transfer.wire
+    message, sent = transfer.message, transfer.sent
     work = exposure.work
-    exposed_wire, known_exposed_wire = exposure.wire
+    exposed_sent, known_exposed_sent = exposure.sent
     # What is sent of each element type, counting what is unknown once.
     sizes = dict.fromkeys(sorted({part.shape.dtype for part in transfer.parts}), 0)
     for part in transfer.parts:
@@ -150,20 +150,20 @@ def _make_row(
         count=1,
         kind=transfer.kind,
         opcode=one.operation.opcode.removesuffix("-start"),
-        network=pricing.shown.name_network(transfer.network, extent.span),
+        interconnect=pricing.shown.name_interconnect(transfer.interconnect, extent.span),
         dtype=name_dtypes(transfer.parts),
-        wire_bytes_by_dtype=tuple(
-            (dtype, measure_share(size, transfer.share, one.runs).known_per_run)
+        sent_bytes_by_dtype=tuple(
+            (dtype, measure_share(size, transfer.share, one.runs).known_per_step)
             for dtype, size in sizes.items()
         ),
-        wire_bytes_per_run=wire.per_run,
-        known_wire_bytes_per_run=wire.known_per_run,
-        wire_bytes=wire.once,
-        payload_bytes=payload.once,
+        sent_bytes_per_step=sent.per_step,
+        known_sent_bytes_per_step=sent.known_per_step,
+        sent_bytes=sent.once,
+        message_bytes=message.once,
         executions=one.runs.exact,
         known_executions=one.runs.known,
-        payload_bytes_per_run=payload.per_run,
-        known_payload_bytes_per_run=payload.known_per_run,
+        message_bytes_per_step=message.per_step,
+        known_message_bytes_per_step=message.known_per_step,
         group_size=groups.group_size,
         least_group_size=groups.least_size,
         group_count=groups.group_count,
@@ -177,15 +177,15 @@ def _make_row(
         is_async=one.is_async,
         is_sync=is_marked_sync(one),
         exposed_share=None if exposure.share is None else float(exposure.share),
-        exposed_wire_bytes_per_run=exposed_wire,
-        known_exposed_wire_bytes_per_run=known_exposed_wire,
-        overlap_instructions=work.instruction_count if work else None,
-        overlap_flops=work.flops if work else None,
-        overlap_bytes=work.memory_bytes if work else None,
+        exposed_bytes_per_step=exposed_sent,
+        known_exposed_bytes_per_step=known_exposed_sent,
+        overlapped_instructions=work.instruction_count if work else None,
+        overlapped_flops=work.flops if work else None,
+        overlapped_bytes=work.traffic_bytes if work else None,
         transfer_seconds=exposure.transfer[0],
         overlapped_seconds=exposure.overlapped[0],
         exposed_seconds=exposure.exposed[0],
-        asked_by=_find_requester(one, origin.op_name or ""),
+        inserted_by=_find_requester(one, origin.op_name or ""),
         source=write_short_source(origin.source_file, origin.source_line),
         computation=one.begin.computation.name,
         operation=one.operation.full_name,
@@ -195,7 +195,7 @@ def _make_row(
         reduce_operation=find_reduce_operation(one.operation),
         is_upper_bound=transfer.is_upper_bound,
         is_conditional=one.runs.is_conditional,
-        textual_count=len(one.members),
+        hlo_op_count=len(one.members),
         members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if options.with_groups else None,
         source_target_pairs=groups.expand_pairs() if options.with_groups else None,
@@ -222,7 +222,7 @@ _BY_JAX: Final = ("jit(", "pjit(", _BY_PMAP)
 
 
 def _find_requester(one: LogicalCollective, op_name: str) -> Requester | None:
-    """Return `spmd`, `user`, or None where the dump does not tell.
+    """Return `partitioner`, `user`, or None where the dump does not tell.
 
     The attribute `is_spmd_generated` says spmd. Without it, the primitive in a JAX `op_name` tells:
     collective primitives are the user's, and any other primitive under jit has a collective only
@@ -230,7 +230,7 @@ def _find_requester(one: LogicalCollective, op_name: str) -> Requester | None:
     """
     for instruction in (one.operation, one.begin):
         if instruction.frontend_attributes().get("is_spmd_generated") == "true":
-            return "spmd"
+            return "partitioner"
     if not op_name.startswith(_BY_JAX):
         return None
     names = op_name.replace(":", ";").split(";")
@@ -242,7 +242,7 @@ def _find_requester(one: LogicalCollective, op_name: str) -> Requester | None:
         return None
     if are_collective.pop():
         return "user"
-    return None if op_name.startswith(_BY_PMAP) else "spmd"
+    return None if op_name.startswith(_BY_PMAP) else "partitioner"
 
 
 _VIEWS_AND_COPIES: Final = MOVES | {"bitcast", "convert", "get-tuple-element"}
@@ -250,11 +250,11 @@ _MOST_VIEWS: Final = 8  # steps back to something that has a name
 
 
 def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRow]:
-    """Open a collective: one row for each part of its payload."""
+    """Open a collective: one row for each part of its message."""
     collective = transfer.collective
     for number, part in enumerate(transfer.parts):
-        payload = measure_share(part.size_bytes, WHOLE, collective.runs)
-        wire = measure_share(part.size_bytes, transfer.share, collective.runs)
+        message = measure_share(part.size_bytes, WHOLE, collective.runs)
+        sent = measure_share(part.size_bytes, transfer.share, collective.runs)
         operand = _find_outer(part.operand, collective.begin)
         op_name = _find_op_name(operand)
         yield OperandRow(
@@ -265,13 +265,13 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
             operand_name=operand.full_name if operand else None,
             shape=str(part.shape),
             dtype=part.shape.dtype,
-            payload_bytes=payload.once,
-            wire_bytes=wire.once,
+            message_bytes=message.once,
+            sent_bytes=sent.once,
             executions=row.executions,
-            payload_bytes_per_run=payload.per_run,
-            known_payload_bytes_per_run=payload.known_per_run,
-            wire_bytes_per_run=wire.per_run,
-            known_wire_bytes_per_run=wire.known_per_run,
+            message_bytes_per_step=message.per_step,
+            known_message_bytes_per_step=message.known_per_step,
+            sent_bytes_per_step=sent.per_step,
+            known_sent_bytes_per_step=sent.known_per_step,
             op_name=op_name or None,
             scope=find_scope(op_name),
         )
@@ -336,18 +336,18 @@ def _sum(times: Iterable[float | None]) -> float | None:
 COLLECTIVE_ROWS: Final = RowList(
     "rows",
     CollectiveRow,
-    "logical collectives, most bytes sent in a run first",
-    sort="-wire_bytes_per_run,-payload_bytes_per_run",
-    size="wire_bytes_per_run",
+    "logical collectives, most bytes sent per step first",
+    sort="-sent_bytes_per_step,-message_bytes_per_step",
+    size="sent_bytes_per_step",
     upper_if=("is_upper_bound", "is_conditional"),
     fold=Fold(
         keys=(
             "kind",
             "opcode",
-            "network",
+            "interconnect",
             "dtype",
-            "payload_bytes",
-            "wire_bytes",
+            "message_bytes",
+            "sent_bytes",
             "executions",
             "group_size",
             "least_group_size",
@@ -373,8 +373,8 @@ OPERANDS: Final = RowList(
     "operands",
     OperandRow,
     "the operands of collectives that have several, largest first",
-    sort="-wire_bytes_per_run,name,operand",
-    size="wire_bytes_per_run",
+    sort="-sent_bytes_per_step,name,operand",
+    size="sent_bytes_per_step",
     option="--operands",
     title="Operands of combined collectives",
 )
@@ -389,14 +389,14 @@ COLLECTIVES: Final = DocumentSpec(
 _MEASURED: Final = ("measured_count", "measured_seconds", "measured_exposed_seconds")
 _TIMES: Final = ("transfer_seconds", "overlapped_seconds", "exposed_seconds")
 # Where times are shown, these say less than they do: they give way sooner than is declared.
-_BESIDE_TIMES: Final = {"wire_bytes_per_run": 1, "kind": 2, "exposed_share": 2}
-_SUMS_BESIDE_TIMES: Final = {"overlapped_seconds": 1, "exposed_wire_bytes_per_run": 2}
+_BESIDE_TIMES: Final = {"sent_bytes_per_step": 1, "kind": 2, "exposed_share": 2}
+_SUMS_BESIDE_TIMES: Final = {"overlapped_seconds": 1, "exposed_bytes_per_step": 2}
 # Columns that a table has only where some row has a value for them.
 _WHERE_KNOWN: Final = (
     "axes",
     "span",
-    "overlap_flops",
-    "overlap_bytes",
+    "overlapped_flops",
+    "overlapped_bytes",
     *_TIMES,
     *_MEASURED,
     "scope",
@@ -418,15 +418,15 @@ def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
 def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
     """Return the list of collectives without columns that would say nothing.
 
-    Those are the ones without any value, exposure where all are synchronous, and `network`
+    Those are the ones without any value, exposure where all are synchronous, and `interconnect`
     where all have the same. Where times are estimated, what is exposed longest comes first; where
     for some nobody knows how long that is, what takes longest, lest the largest be buried.
     """
     empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
     if not any(row.is_async for row in rows):
-        empty |= {"exposed_share", "exposed_wire_bytes_per_run", *_TIMES[1:]}
-    if len({row.network for row in rows}) < 2:  # noqa: PLR2004
-        empty.add("network")
+        empty |= {"exposed_share", "exposed_bytes_per_step", *_TIMES[1:]}
+    if len({row.interconnect for row in rows}) < 2:  # noqa: PLR2004
+        empty.add("interconnect")
     chosen = COLLECTIVE_ROWS.showing((COLLECTIVE_ROWS.shown() | {*_MEASURED}) - empty)
     if "measured_seconds" not in empty:
         longest = "-measured_exposed_seconds,-measured_seconds"

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from hlotool.analysis.collectives.groups import GroupMode, Pairs
-from hlotool.analysis.collectives.mesh import Network, Span
+from hlotool.analysis.collectives.mesh import Interconnect, Span
 from hlotool.analysis.collectives.transfers import (
     WHOLE,
     list_received,
@@ -45,26 +45,26 @@ from hlotool.table import (
     figure,
 )
 
-Requester: TypeAlias = Literal["spmd", "user"]
+Requester: TypeAlias = Literal["partitioner", "user"]
 
 # Rows and their operands have these alike.
-_WIRE: Final = "bytes a device sends for it, averaged over a ring; rounded up"
+_SENT: Final = "bytes a device sends for it, averaged over a ring; rounded up"
 _KNOWN: Final = "the same, counting what is unknown once"
 _ASKED: Final = "with --wide, or where a row option names it"
-PayloadPerRun: TypeAlias = Annotated[
+MessagePerStep: TypeAlias = Annotated[
     int | None,
     figure(
-        "payload_bytes times executions",
+        "message_bytes times executions",
         BYTES,
-        heading="payload/run",
-        total_from="known_payload_bytes_per_run",
+        heading="messages/step",
+        total_from="known_message_bytes_per_step",
     ),
 ]
-KnownPayloadPerRun: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
+KnownMessagePerStep: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
 HowOften: TypeAlias = Annotated[
     int | None,
     column(
-        "how often it runs in one run of the entry; null under a loop of unknown trip count",
+        "how often it runs per step of the entry; null under a loop of unknown trip count",
         COUNT,
         heading="runs",
         total_from="known_executions",
@@ -74,16 +74,16 @@ HowOften: TypeAlias = Annotated[
 KnownHowOften: TypeAlias = Annotated[
     int, figure("the same with unknown trip counts taken as one", COUNT)
 ]
-WirePerRun: TypeAlias = Annotated[
+SentPerStep: TypeAlias = Annotated[
     int | None,
     column(
-        "wire_bytes times executions; multiplied exactly, then rounded up",
+        "sent_bytes times executions; multiplied exactly, then rounded up",
         BYTES,
-        heading="wire/run",
-        total_from="known_wire_bytes_per_run",
+        heading="sent/step",
+        total_from="known_sent_bytes_per_step",
     ),
 ]
-KnownWirePerRun: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
+KnownSentPerStep: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
 
 
 def _show_group_size(row: CollectiveRow) -> object:
@@ -122,7 +122,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
+        int, column("equal rows that a table shows as one", TIMES, heading="count", is_exact=True)
     ]
     kind: Annotated[
         str,
@@ -136,8 +136,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     opcode: Annotated[
         str, figure("the opcode in the text, without -start", words=COLLECTIVES | {"send", "recv"})
     ]
-    network: Annotated[
-        Network | None,
+    interconnect: Annotated[
+        Interconnect | None,
         column(
             "what it runs over: ici within a TPU slice, dcn between slices, nvlink with --chip "
             "within a node; null where nothing tells",
@@ -147,34 +147,35 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     dtype: Annotated[
         str, column("the element type; several are joined with commas", words=DTYPES, hide_order=4)
     ]
-    wire_bytes_per_run: WirePerRun
-    known_wire_bytes_per_run: KnownWirePerRun
-    wire_bytes_by_dtype: Annotated[
+    sent_bytes_per_step: SentPerStep
+    known_sent_bytes_per_step: KnownSentPerStep
+    sent_bytes_by_dtype: Annotated[
         tuple[tuple[str, int], ...],
         figure("what of it is of each element type, counting what is unknown once"),
     ]
-    wire_bytes: Annotated[
-        int | None, column(_WIRE, BYTES, heading="wire", is_summed=False, hide_order=9)
+    sent_bytes: Annotated[
+        int | None, column(_SENT, BYTES, heading="sent", is_summed=False, hide_order=9)
     ]
-    payload_bytes: Annotated[
+    message_bytes: Annotated[
         int | None,
         column(
             "the array that a group shares: gathered results, else operands; unpadded",
             BYTES,
+            heading="message size",
             is_summed=False,
             hide_order=7,
         ),
     ]
     executions: HowOften
     known_executions: KnownHowOften
-    payload_bytes_per_run: PayloadPerRun
-    known_payload_bytes_per_run: KnownPayloadPerRun
+    message_bytes_per_step: MessagePerStep
+    known_message_bytes_per_step: KnownMessagePerStep
     group_size: Annotated[
         int | None,
         column(
             "devices in a group, the largest one where groups are uneven; null for pairs",
             NUMBER,
-            heading="n",
+            heading="group size",
             null_text="",
             shown=_show_group_size,
             hide_order=6,
@@ -226,65 +227,67 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="exposed",
         ),
     ]
-    exposed_wire_bytes_per_run: Annotated[
+    exposed_bytes_per_step: Annotated[
         int | None,
         column(
-            "estimate: wire_bytes_per_run times exposed_share; rounded up",
+            "estimate: sent_bytes_per_step times exposed_share; rounded up",
             BYTES,
-            heading="exposed/run",
-            total_from="known_exposed_wire_bytes_per_run",
+            heading="exposed/step",
+            total_from="known_exposed_bytes_per_step",
             hide_order=3,
         ),
     ]
-    known_exposed_wire_bytes_per_run: Annotated[int, figure(_KNOWN, BYTES)]
-    overlap_instructions: Annotated[
+    known_exposed_bytes_per_step: Annotated[int, figure(_KNOWN, BYTES)]
+    overlapped_instructions: Annotated[
         int | None,
         figure(
             "instructions that compute between start and done; null if it has none",
             COUNT,
-            heading="meanwhile",
+            heading="overlapped",
             is_summed=False,
             null_text="",
         ),
     ]
-    overlap_flops: Annotated[
+    overlapped_flops: Annotated[
         int | None,
         _meanwhile(
             "flops of the work scheduled while a collective runs, in one execution, "
             "including those of known custom calls",
             FLOPS,
-            "flops meanwhile",
+            "overlapped flops",
         ),
     ]
-    overlap_bytes: Annotated[
+    overlapped_bytes: Annotated[
         int | None,
         _meanwhile(
             "bytes that the work scheduled while a collective runs moves in memory, "
             "in one execution",
             BYTES,
-            "bytes meanwhile",
+            "overlapped bytes",
         ),
     ]
     transfer_seconds: Annotated[
-        float | None, _seconds("time of all executions in one run", "transfer/run", hide_order=3)
+        float | None, _seconds("time of all executions per step", "transfer/step", hide_order=3)
     ] = None
     overlapped_seconds: Annotated[
         float | None,
         _seconds(
             "part of transfer_seconds that work scheduled meanwhile hides, at the peaks of the "
             "chip, else of totals.reference_chip; each second of it hides one transfer on a "
-            "network",
+            "interconnect",
             "hidden time",
             hide_order=7,
         ),
     ] = None
     exposed_seconds: Annotated[
-        float | None, _seconds("part of transfer_seconds that no work hides", "exposed time")
+        float | None, _seconds("part of transfer_seconds that is exposed", "exposed time")
     ] = None
     measured_count: MeasuredCount = None
     measured_seconds: MeasuredSeconds = None
     measured_exposed_seconds: MeasuredExposedSeconds = None
-    asked_by: Annotated[Requester | None, figure("who asked for it: the partitioner or the user")]
+    inserted_by: Annotated[
+        Requester | None, figure("who asked for it: the partitioner or the user")
+    ]
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
     ]
@@ -310,15 +313,15 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         str | None, figure("between slices: how it adds up, as printed: SUM", null_text="")
     ]
     is_upper_bound: Annotated[
-        bool, figure("whether the data decides how much is sent, at most wire_bytes")
+        bool, figure("whether the data decides how much is sent, at most sent_bytes")
     ]
     is_conditional: Annotated[bool, figure("whether a conditional decides if it runs")]
-    textual_count: Annotated[
+    hlo_op_count: Annotated[
         int,
         figure(
             "instructions in the text that were folded into it",
             COUNT,
-            heading="in text",
+            heading="HLO ops",
             is_exact=True,
         ),
     ]
@@ -343,15 +346,17 @@ class OperandRow(Struct, frozen=True):
     operand_name: Annotated[
         str | None, column("the instruction that makes the operand", heading="operand")
     ]
-    shape: Annotated[str, column("shape of the array that counts in the payload")]
+    shape: Annotated[str, column("shape of the array that counts in the message size")]
     dtype: Annotated[str, figure("its element type", words=DTYPES)]
-    payload_bytes: Annotated[int | None, column("its size, unpadded", BYTES)]
-    wire_bytes: Annotated[int | None, figure(_WIRE, BYTES, heading="wire")]
+    message_bytes: Annotated[
+        int | None, column("its size, unpadded", BYTES, heading="message size")
+    ]
+    sent_bytes: Annotated[int | None, figure(_SENT, BYTES, heading="sent")]
     executions: Annotated[int | None, figure("executions of the collective", COUNT, heading="runs")]
-    payload_bytes_per_run: PayloadPerRun
-    known_payload_bytes_per_run: KnownPayloadPerRun
-    wire_bytes_per_run: WirePerRun
-    known_wire_bytes_per_run: KnownWirePerRun
+    message_bytes_per_step: MessagePerStep
+    known_message_bytes_per_step: KnownMessagePerStep
+    sent_bytes_per_step: SentPerStep
+    known_sent_bytes_per_step: KnownSentPerStep
     op_name: Annotated[str | None, column("op_name of the operand", null_text="")]
     scope: Annotated[
         str | None, figure("module path in the user's program", null_text="", is_path=True)
@@ -363,24 +368,25 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, column("the send or recv", heading="host transfer", min_width=26)]
     count: Annotated[
-        int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
+        int, column("equal rows that a table shows as one", TIMES, heading="count", is_exact=True)
     ]
     kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
     dtype: Annotated[
         str, column("the element type; several are joined with commas", words=DTYPES, hide_order=1)
     ]
-    payload_bytes_per_run: Annotated[
+    message_bytes_per_step: Annotated[
         int | None,
         column(
-            "payload_bytes times executions",
+            "message_bytes times executions",
             BYTES,
-            heading="payload/run",
-            total_from="known_payload_bytes_per_run",
+            heading="messages/step",
+            total_from="known_message_bytes_per_step",
         ),
     ]
-    known_payload_bytes_per_run: KnownPayloadPerRun
-    payload_bytes: Annotated[
-        int | None, column("the array that is sent; unpadded", BYTES, is_summed=False)
+    known_message_bytes_per_step: KnownMessagePerStep
+    message_bytes: Annotated[
+        int | None,
+        column("the array that is sent; unpadded", BYTES, heading="message size", is_summed=False),
     ]
     executions: HowOften
     known_executions: KnownHowOften
@@ -406,11 +412,11 @@ class HostTotals(Struct, frozen=True):
     executions: Annotated[
         int, figure("how often they run, unknown trip counts taken as one", COUNT)
     ]
-    to_host_bytes_per_run: Annotated[
-        int, figure("what a device sends to the host in one run", BYTES)
+    to_host_bytes_per_step: Annotated[
+        int, figure("what a device sends to the host per step", BYTES)
     ]
-    from_host_bytes_per_run: Annotated[
-        int, figure("what a device receives from the host in one run", BYTES)
+    from_host_bytes_per_step: Annotated[
+        int, figure("what a device receives from the host per step", BYTES)
     ]
     is_lower_bound: Annotated[bool, figure("whether a trip count or a size is unknown")]
     is_upper_bound: Annotated[bool, figure("whether a conditional decides if all of it is sent")]
@@ -427,11 +433,11 @@ HOST_ROWS: Final = RowList(
     "host_transfers",
     HostTransferRow,
     "sends to the host and recvs from it, most bytes first; no total of collectives has them",
-    sort="-payload_bytes_per_run",
-    size="payload_bytes_per_run",
+    sort="-message_bytes_per_step",
+    size="message_bytes_per_step",
     upper_if=("is_conditional",),
     fold=Fold(
-        keys=("kind", "dtype", "payload_bytes", "executions", "handler", "scope"), name="name"
+        keys=("kind", "dtype", "message_bytes", "executions", "handler", "scope"), name="name"
     ),
     title="Transfers between device and host",
 )
@@ -441,8 +447,8 @@ HOST_TOTALS: Final = Block(
 
 # What a summary says of them, and `hlotool collectives`.
 HOST_LINE: Final = (
-    "host transfers: {count} run {executions:time}, with {to_host_bytes_per_run} to the host and "
-    "{from_host_bytes_per_run} from it"
+    "host transfers: {count} run {executions:time}, with {to_host_bytes_per_step} to the host and "
+    "{from_host_bytes_per_step} from it"
 )
 
 
@@ -460,7 +466,7 @@ def list_host_transfers(executions: Executions) -> HostTransfers:
         if instruction.opcode in ENDS and is_with_host(instruction)
     )
     to_host, from_host = (
-        sum(row.known_payload_bytes_per_run for row in rows if row.kind == kind)
+        sum(row.known_message_bytes_per_step for row in rows if row.kind == kind)
         for kind in ("send", "recv")
     )
     totals = HostTotals(
@@ -468,7 +474,7 @@ def list_host_transfers(executions: Executions) -> HostTransfers:
         sum(row.known_executions for row in rows),
         to_host,
         from_host,
-        any(row.payload_bytes_per_run is None for row in rows),
+        any(row.message_bytes_per_step is None for row in rows),
         any(row.is_conditional for row in rows),
     )
     return HostTransfers(rows, totals)
@@ -478,16 +484,16 @@ def _make_row(instruction: Instruction, executions: Executions) -> HostTransferR
     computation = instruction.computation
     parts = list_sent(instruction) if instruction.opcode == "send" else list_received(instruction)
     runs = executions.runs_of(computation)
-    payload = measure_share(sum_sizes(parts), WHOLE, runs)
+    message = measure_share(sum_sizes(parts), WHOLE, runs)
     origin = read_origin(instruction)
     return HostTransferRow(
         name=instruction.full_name,
         count=1,
         kind=instruction.opcode,
         dtype=name_dtypes(parts),
-        payload_bytes_per_run=payload.per_run,
-        known_payload_bytes_per_run=payload.known_per_run,
-        payload_bytes=payload.once,
+        message_bytes_per_step=message.per_step,
+        known_message_bytes_per_step=message.known_per_step,
+        message_bytes=message.once,
         executions=runs.exact,
         known_executions=runs.known,
         handler=find_handler(instruction),

@@ -1,6 +1,6 @@
-"""What each collective of a module sends, once and in one run, and to how many devices.
+"""What each collective of a module sends, once and per step, and to how many devices.
 
-Sizes are NCCL's: the whole array that a group shares, without tile padding. Wire bytes are those
+Sizes are NCCL's: the whole array that a group shares, without tile padding. Bytes sent are those
 of the ring algorithm, the mean over the devices of a group, as exact rationals that are rounded up
 last; docs/collectives.md has every formula.
 """
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.groups import DeviceGroups, ExactShare, GroupReader
 from hlotool.analysis.collectives.logical import LogicalCollective, choose_kind, fold_collectives
-from hlotool.analysis.collectives.mesh import Network, find_own_network
+from hlotool.analysis.collectives.mesh import Interconnect, find_own_interconnect
 from hlotool.analysis.graph.backend import is_between_slices
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions, Runs
@@ -26,7 +26,7 @@ _SLICE: Final = r"\{\s*(\d[\d,\s]*)\}"
 _MOST_DIGITS: Final = 20
 WHOLE: Final[ExactShare] = (1, 1)
 _SAME_ELEMENTS: Final = MOVES | {"bitcast"}
-_SENT_SHARE: Final = {  # times (n − 1)/n of the payload
+_SENT_SHARE: Final = {  # times (n − 1)/n of the message size
     "all-gather": 1,
     "all-reduce": 2,
     "all-to-all": 1,
@@ -36,8 +36,8 @@ _SENT_SHARE: Final = {  # times (n − 1)/n of the payload
 }
 
 
-class PayloadPart(Struct, frozen=True):
-    """What one operand contributes to a collective's payload."""
+class MessagePart(Struct, frozen=True):
+    """What one operand contributes to a collective's message size."""
 
     operand: Instruction | None
     shape: ArrayShape
@@ -49,31 +49,31 @@ class PayloadPart(Struct, frozen=True):
 
 
 class TransferBytes(Struct, frozen=True):
-    """Payload or wire bytes: once, per run, and per run with the unknown counted once."""
+    """Message size or bytes sent: once, per step, and per step with the unknown counted once."""
 
     once: int | None
-    per_run: int | None
-    known_per_run: int
+    per_step: int | None
+    known_per_step: int
 
 
 class Transfer(Struct, frozen=True):
     """What a collective sends, and to how many.
 
-    `share` are its wire bytes per payload byte, None where nobody knows.
+    `share` are its bytes sent per byte of the message, None where nobody knows.
     """
 
     collective: LogicalCollective
     kind: str
-    network: Network | None
+    interconnect: Interconnect | None
     groups: DeviceGroups
-    parts: tuple[PayloadPart, ...]
+    parts: tuple[MessagePart, ...]
     share: ExactShare | None
-    payload: TransferBytes
-    wire: TransferBytes
+    message: TransferBytes
+    sent: TransferBytes
 
     @property
     def is_upper_bound(self) -> bool:
-        """Whether the data decides how much of the payload is sent."""
+        """Whether the data decides how much of the message size is sent."""
         return self.kind == "ragged-all-to-all"
 
 
@@ -84,17 +84,17 @@ def measure_transfers(module: Module, executions: Executions, graph: CallGraph) 
     """
     reader = GroupReader(module)
     collectives = fold_collectives(module, executions, graph)
-    own_network = find_own_network(module) if collectives else None
+    own_interconnect = find_own_interconnect(module) if collectives else None
     found: list[Transfer] = []
     for one in collectives:
         groups = reader.read(one.operation)
         kind = choose_kind(one, groups.group_size)
         parts = list_parts(one.operation, kind, one.receive)
-        network = "dcn" if is_between_slices(one.operation) else own_network
-        share = wire_share(kind, groups)
+        interconnect = "dcn" if is_between_slices(one.operation) else own_interconnect
+        share = sent_share(kind, groups)
         size = sum_sizes(parts)
-        payload, wire = (measure_share(size, part, one.runs) for part in (WHOLE, share))
-        found.append(Transfer(one, kind, network, groups, parts, share, payload, wire))
+        message, sent = (measure_share(size, part, one.runs) for part in (WHOLE, share))
+        found.append(Transfer(one, kind, interconnect, groups, parts, share, message, sent))
     return found
 
 
@@ -113,8 +113,8 @@ def measure_share(size_bytes: int | None, share: ExactShare | None, runs: Runs) 
 
 def list_parts(
     operation: Instruction, kind: str, receive: Instruction | None = None
-) -> tuple[PayloadPart, ...]:
-    """List the arrays that make up the payload, one or more for each operand.
+) -> tuple[MessagePart, ...]:
+    """List the arrays that make up the message size, one or more for each operand.
 
     all-gather: the gathered results, which between slices a `receive` takes; reduce-scatter:
     the operands before they are scattered and, where `kind` makes one of an
@@ -142,31 +142,31 @@ def list_parts(
     return _parts(operands)
 
 
-def list_sent(send: Instruction) -> tuple[PayloadPart, ...]:
+def list_sent(send: Instruction) -> tuple[MessagePart, ...]:
     """List the arrays that a send is given; its last operand is a token."""
     return _parts(send.operands[:1])
 
 
-def list_received(receive: Instruction) -> tuple[PayloadPart, ...]:
+def list_received(receive: Instruction) -> tuple[MessagePart, ...]:
     """List the arrays that a recv makes; its shape is (data, context, token)."""
     shape = receive.shape
     data = shape.elements[:1] if isinstance(shape, TupleShape) else ()
-    return tuple(PayloadPart(None, leaf) for one in data for leaf in one.leaves())
+    return tuple(MessagePart(None, leaf) for one in data for leaf in one.leaves())
 
 
-def sum_sizes(parts: Sequence[PayloadPart]) -> int | None:
+def sum_sizes(parts: Sequence[MessagePart]) -> int | None:
     """Add up the parts; None where one is unknown, or where there is none."""
     sizes = [part.size_bytes for part in parts if part.size_bytes is not None]
     return sum(sizes) if parts and len(sizes) == len(parts) else None
 
 
-def name_dtypes(parts: Iterable[PayloadPart]) -> str:
+def name_dtypes(parts: Iterable[MessagePart]) -> str:
     """Return the element type of the parts, several with commas between."""
     return ",".join(sorted({part.shape.dtype for part in parts}))
 
 
-def wire_share(kind: str, groups: DeviceGroups) -> ExactShare | None:
-    """Return wire bytes per payload byte: the mean a device sends, on a ring of n devices.
+def sent_share(kind: str, groups: DeviceGroups) -> ExactShare | None:
+    """Return bytes sent per byte of the message: the mean a device sends, on a ring of n devices.
 
     all-reduce 2(n−1)/n; all-gather, reduce-scatter, all-to-all, collective-broadcast and
     collective-reduce (n−1)/n; collective-permute the share of its devices that send to
@@ -191,17 +191,17 @@ def wire_share(kind: str, groups: DeviceGroups) -> ExactShare | None:
 
 def _pair(
     operands: tuple[Instruction, ...], shapes: tuple[ArrayShape, ...]
-) -> tuple[PayloadPart, ...]:
+) -> tuple[MessagePart, ...]:
     """Put results beside the operands they were made from."""
     known = operands if len(operands) == len(shapes) else (None,) * len(shapes)
-    return tuple(map(PayloadPart, known, shapes))
+    return tuple(map(MessagePart, known, shapes))
 
 
-def _parts(operands: Iterable[Instruction]) -> tuple[PayloadPart, ...]:
-    return tuple(PayloadPart(one, leaf) for one in operands for leaf in one.shape.leaves())
+def _parts(operands: Iterable[Instruction]) -> tuple[MessagePart, ...]:
+    return tuple(MessagePart(one, leaf) for one in operands for leaf in one.shape.leaves())
 
 
-def _slices(operation: Instruction) -> tuple[PayloadPart, ...]:
+def _slices(operation: Instruction) -> tuple[MessagePart, ...]:
     """List what a permute in place sends: `slice_sizes={{1,8},{4}}` of its first operand."""
     leaves = [leaf for source in operation.operands[:1] for leaf in source.shape.leaves()]
     sizes = [text.split(",") for text in re.findall(_SLICE, operation.attributes["slice_sizes"])]
@@ -209,7 +209,7 @@ def _slices(operation: Instruction) -> tuple[PayloadPart, ...]:
         return ()
     leaves += leaves[:1] * (len(sizes) - len(leaves))
     return tuple(
-        PayloadPart(operation.operands[0], ArrayShape(leaf.dtype, tuple(map(int, dims))))
+        MessagePart(operation.operands[0], ArrayShape(leaf.dtype, tuple(map(int, dims))))
         for leaf, dims in zip(leaves, sizes, strict=False)
     )
 

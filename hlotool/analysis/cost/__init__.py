@@ -1,7 +1,7 @@
 """What a module costs: arithmetic and memory traffic, as XLA's HloCostAnalysis counts them.
 
 model          the costs of instructions and computations, added up over calls and loops, and
-               those of one run of a module: the figures of a summary
+               those of one step of a module: the figures of a summary
 cost           the record that is added up, the types that products compute in, and the bytes and
                elements of shapes
 arithmetic     what an instruction computes itself, and how often it runs what it names

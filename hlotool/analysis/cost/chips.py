@@ -1,4 +1,4 @@
-"""The peaks of chips that estimates of time and headroom are made from.
+"""The peaks of chips that estimates of time and free memory are made from.
 
 Figures are of one device, in bytes, flops and seconds; hlotool/data/chips.toml names the source of
 each. Flops of products are weighed by the types that they compute in (`weigh_flops`).
@@ -16,8 +16,9 @@ from msgspec import Meta, Struct, ValidationError, convert
 
 from hlotool.analysis.cost.cost import PRODUCT_TYPES, TypedFlops
 from hlotool.errors import InputError, UsageError
+from hlotool.table.renamed import update_names
 
-LinkNetwork: TypeAlias = Literal["ici", "nvlink"]
+LinkInterconnect: TypeAlias = Literal["ici", "nvlink"]
 ChipBackend: TypeAlias = Literal["gpu", "tpu"]
 
 
@@ -42,7 +43,7 @@ class Chip(Struct, frozen=True):
     link_bytes_per_second: float | None = None
     link_latency_seconds: float | None = None
     is_link_within_node: bool = False
-    link_network: LinkNetwork | None = None
+    link_interconnect: LinkInterconnect | None = None
     vmem_bytes_per_second: float | None = None
     backend: ChipBackend | None = None
     devices_per_node: int | None = None
@@ -58,7 +59,7 @@ _FIGURE: Final = _Figure, "a number above 0"
 _KINDS: Final[Mapping[str, tuple[object, str]]] = {
     "devices_per_chip": (_Count, "1 to 1000"),
     "devices_per_node": (_Count, "1 to 1000"),
-    "link_network": (LinkNetwork, "ici or nvlink"),
+    "link_interconnect": (LinkInterconnect, "ici or nvlink"),
     "backend": (ChipBackend, "gpu or tpu"),
 }
 
@@ -73,7 +74,7 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
     tables: dict[str, dict[str, object]] = {key: dict(value) for key, value in _known().items()}
     if chip_file:
         for key, changes in _read(chip_file).items():
-            tables.setdefault(key, {}).update(changes)
+            tables.setdefault(key, {}).update(update_names(changes, "chips"))
     wanted = name.lower()
     for key, table in tables.items():
         aliases = table.get("aliases", ())
@@ -145,7 +146,7 @@ def _make_chip(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
         share("link_bytes_per_second"),
         find("link_latency_seconds"),
         table.get("link_within_node") is True,
-        find("link_network"),
+        find("link_interconnect"),
         share("vmem_bytes_per_second"),
         find("backend"),
         find("devices_per_node"),
@@ -161,7 +162,7 @@ _COMPUTED_AS: Final[Mapping[ChipBackend | None, Mapping[str, str]]] = {
     "gpu": {"f32_default": "tf32", "f32_high": "tf32"},
     "tpu": {"f32_default": "bf16", "f32_high": "bf16_x3", "f32": "bf16_x6"},
 }
-PRICED_AS_BF16: Final = (
+ASSUMED_BF16: Final = (
     "types of products for which no peak of the chip is stated: they are taken as fast as bfloat16"
 )
 

@@ -31,12 +31,12 @@ Join: TypeAlias = Callable[[Iterable[int]], int]  # what makes one figure of sev
 
 
 class Cost(Struct, frozen=True):
-    """Arithmetic and memory traffic; the same units whether once or per run.
+    """Arithmetic and memory traffic; the same units whether once or per step.
 
     `flops`, `transcendentals` and `bytes_accessed` are XLA's HloCostAnalysis.
     `matrix_flops` are those of dot, convolution, ragged-dot and scaled-dot.
     `custom_call_flops` are hidden in custom calls, and in no other figure.
-    `memory_bytes` is what crosses memory space 0, custom calls included; `measure_memory`
+    `traffic_bytes` is what crosses memory space 0, custom calls included; `measure_memory`
     says how it is counted.
     `unknown_custom_call_count` counts executions of custom calls that may compute anything,
     `unknown_traffic_count` of those that may move anything.
@@ -50,7 +50,7 @@ class Cost(Struct, frozen=True):
     matrix_flops: int = 0
     bytes_accessed: int = 0
     custom_call_flops: int = 0
-    memory_bytes: int = 0
+    traffic_bytes: int = 0
     unknown_custom_call_count: int = 0
     unknown_traffic_count: int = 0
     is_lower_bound: bool = False
@@ -73,8 +73,8 @@ class Cost(Struct, frozen=True):
         return self.is_total_lower_bound or self.custom_call_flops > 0
 
     @property
-    def is_memory_lower_bound(self) -> bool:
-        """Whether `memory_bytes` leaves something out."""
+    def is_traffic_lower_bound(self) -> bool:
+        """Whether `traffic_bytes` leaves something out."""
         return self.is_lower_bound or self.unknown_traffic_count > 0
 
     def times(self, count: int, *, is_exact: bool = True) -> Cost:

@@ -69,7 +69,7 @@ class CostModel:
     Bodies of fusions and reducers access no memory of their own, so `of_computation` has no
     bytes for them. What the text leaves open counts nothing and makes a cost `is_lower_bound`;
     `unknown` says why, for each instruction but custom calls. Beside XLA's `bytes_accessed` each
-    cost has `memory_bytes`, see `traffic.measure_memory`. `find_stated` says what the text does
+    cost has `traffic_bytes`, see `traffic.measure_memory`. `find_stated` says what the text does
     not tell of a custom call.
     """
 
@@ -191,7 +191,7 @@ class CostModel:
             if call is not None:
                 return replace(cost, unknown_traffic_count=1)
             return add_costs((cost, self._leave_out(instruction, error)))
-        return replace(cost, bytes_accessed=size, memory_bytes=memory)
+        return replace(cost, bytes_accessed=size, traffic_bytes=memory)
 
     def _work_cost(self, instruction: Instruction) -> Cost:
         """Return the arithmetic of an instruction that is not control flow."""
@@ -225,10 +225,10 @@ class CostModel:
         ):
             return StatedCost()
         cost = self._once[body]
-        has_bytes = body in self._standalone and not cost.is_memory_lower_bound
+        has_bytes = body in self._standalone and not cost.is_traffic_lower_bound
         return StatedCost(
             None if cost.is_total_lower_bound else cost.total_flops,
-            cost.memory_bytes if has_bytes else None,
+            cost.traffic_bytes if has_bytes else None,
             cost.is_upper_bound,
         )
 
@@ -327,18 +327,18 @@ _ACCESSED: Final = "bytes read and written as XLA's cost analysis counts them"
 _MEMORY: Final = "bytes that cross memory space 0 (HBM on TPU), of a slice what it touches"
 _HIDDEN: Final = "operations inside known custom calls"
 _UNKNOWN_COST: Final = "custom calls of unknown cost; they make total_flops a lower bound"
-_UNKNOWN_TRAFFIC: Final = "custom calls of unknown traffic; they make memory_bytes a lower bound"
+_UNKNOWN_TRAFFIC: Final = "custom calls of unknown traffic; they make traffic_bytes a lower bound"
 _ONCE: Final = "; loop bodies once"
-_PER_RUN: Final = "; with trip counts, in one run of the entry"
+_PER_STEP: Final = "; with trip counts, per step of the entry"
 _LOWER_FLOPS: Final = "is_total_lower_bound"
-_LOWER_MEMORY: Final = "is_memory_lower_bound"
+_LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
 class CostReport(Struct, frozen=True, kw_only=True):
-    """Figures of the entry: once as XLA's cost analysis, `*_per_run` with trip counts.
+    """Figures of the entry: once as XLA's cost analysis, `*_per_step` with trip counts.
 
     `is_lower_bound` and `is_upper_bound` hold if any of the figures is one; `total_flops` and
-    `memory_bytes` are lower bounds too where a custom call is unknown.
+    `traffic_bytes` are lower bounds too where a custom call is unknown.
     """
 
     counted_for: Annotated[
@@ -355,25 +355,29 @@ class CostReport(Struct, frozen=True, kw_only=True):
     custom_call_flops: Annotated[int, figure(_HIDDEN + _ONCE, FLOPS, lower_if=_LOWER_FLOPS)]
     unknown_custom_call_count: Annotated[int, figure(_UNKNOWN_COST + _ONCE, COUNT)]
     bytes_accessed: Annotated[int, figure(_ACCESSED + _ONCE, BYTES)]
-    memory_bytes: Annotated[int, figure(_MEMORY + _ONCE, BYTES, lower_if=_LOWER_MEMORY)]
+    traffic_bytes: Annotated[int, figure(_MEMORY + _ONCE, BYTES, lower_if=_LOWER_MEMORY)]
     unknown_traffic_count: Annotated[int, figure(_UNKNOWN_TRAFFIC + _ONCE, COUNT)]
-    total_flops_per_run: Annotated[int, figure(_TOTAL + _PER_RUN, FLOPS, lower_if=_LOWER_FLOPS)]
-    flops_per_run: Annotated[int, figure(_FLOPS + _PER_RUN, FLOPS)]
-    matrix_flops_per_run: Annotated[int, figure(_MATRIX + _PER_RUN, FLOPS)]
-    transcendentals_per_run: Annotated[int, figure(_TRANSCENDENTALS + _PER_RUN, FLOPS)]
-    custom_call_flops_per_run: Annotated[
-        int, figure(_HIDDEN + _PER_RUN, FLOPS, lower_if=_LOWER_FLOPS)
+    total_flops_per_step: Annotated[int, figure(_TOTAL + _PER_STEP, FLOPS, lower_if=_LOWER_FLOPS)]
+    flops_per_step: Annotated[int, figure(_FLOPS + _PER_STEP, FLOPS)]
+    matrix_flops_per_step: Annotated[int, figure(_MATRIX + _PER_STEP, FLOPS)]
+    transcendentals_per_step: Annotated[int, figure(_TRANSCENDENTALS + _PER_STEP, FLOPS)]
+    custom_call_flops_per_step: Annotated[
+        int, figure(_HIDDEN + _PER_STEP, FLOPS, lower_if=_LOWER_FLOPS)
     ]
-    unknown_custom_call_count_per_run: Annotated[int, figure(_UNKNOWN_COST + _PER_RUN, COUNT)]
-    product_types: Annotated[tuple[str, ...], figure(f"of total_flops_per_run, {TYPES}")]
-    product_flops_per_run: Annotated[tuple[int, ...], figure(f"of total_flops_per_run, {OF_TYPES}")]
-    bytes_accessed_per_run: Annotated[int, figure(_ACCESSED + _PER_RUN, BYTES)]
-    memory_bytes_per_run: Annotated[int, figure(_MEMORY + _PER_RUN, BYTES, lower_if=_LOWER_MEMORY)]
-    unknown_traffic_count_per_run: Annotated[int, figure(_UNKNOWN_TRAFFIC + _PER_RUN, COUNT)]
-    flops_per_byte: Annotated[
+    unknown_custom_call_count_per_step: Annotated[int, figure(_UNKNOWN_COST + _PER_STEP, COUNT)]
+    product_types: Annotated[tuple[str, ...], figure(f"of total_flops_per_step, {TYPES}")]
+    product_flops_per_step: Annotated[
+        tuple[int, ...], figure(f"of total_flops_per_step, {OF_TYPES}")
+    ]
+    bytes_accessed_per_step: Annotated[int, figure(_ACCESSED + _PER_STEP, BYTES)]
+    traffic_bytes_per_step: Annotated[
+        int, figure(_MEMORY + _PER_STEP, BYTES, lower_if=_LOWER_MEMORY)
+    ]
+    unknown_traffic_count_per_step: Annotated[int, figure(_UNKNOWN_TRAFFIC + _PER_STEP, COUNT)]
+    arithmetic_intensity: Annotated[
         float | None,
         figure(
-            "total_flops_per_run per byte of memory_bytes_per_run; null where either is a bound",
+            "total_flops_per_step per byte of traffic_bytes_per_step; null where either is a bound",
             RATIO,
         ),
     ]
@@ -381,16 +385,16 @@ class CostReport(Struct, frozen=True, kw_only=True):
     is_total_lower_bound: Annotated[
         bool, figure("whether that, or the flops of a custom call, is unknown")
     ]
-    is_memory_lower_bound: Annotated[
+    is_traffic_lower_bound: Annotated[
         bool, figure("whether that, or the traffic of a custom call, is unknown")
     ]
     is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
 
 
-# Those that a cost has once and per run, by the same names.
+# Those that a cost has once and per step, by the same names.
 _FIGURES: Final = (
     "total_flops", "flops", "matrix_flops", "transcendentals", "custom_call_flops",
-    "unknown_custom_call_count", "bytes_accessed", "memory_bytes", "unknown_traffic_count",
+    "unknown_custom_call_count", "bytes_accessed", "traffic_bytes", "unknown_traffic_count",
 )  # fmt: skip
 
 COST: Final = Block("cost", CostReport, "what the module computes", is_nullable=True)
@@ -402,25 +406,25 @@ def analyze_cost(module: Module, costs: CostModel) -> CostReport:
     `flops`, `transcendentals` and `bytes_accessed` are those of XLA's HloCostAnalysis (loop
     bodies once, the most expensive branch of a conditional, nothing for custom calls).
     `total_flops` add what is known of the arithmetic of custom calls, else the call is counted
-    in `unknown_custom_call_count`. `memory_bytes` is the traffic of `measure_memory`.
-    `*_per_run` multiplies every loop body and condition by the loop's trip count; an unknown
+    in `unknown_custom_call_count`. `traffic_bytes` is the traffic of `measure_memory`.
+    `*_per_step` multiplies every loop body and condition by the loop's trip count; an unknown
     one counts once and makes the report a lower bound.
     """
     once = costs.of_computation(module.entry)
     run = costs.of_computation_all_rounds(module.entry)
-    is_bound = run.is_total_lower_bound or run.is_memory_lower_bound or run.is_upper_bound
-    intensity = run.total_flops / run.memory_bytes if run.memory_bytes and not is_bound else None
+    is_bound = run.is_total_lower_bound or run.is_traffic_lower_bound or run.is_upper_bound
+    intensity = run.total_flops / run.traffic_bytes if run.traffic_bytes and not is_bound else None
     return CostReport(
         counted_for=_choose_scope(module),
         product_types=list_types(run.products),
-        product_flops_per_run=list_flops(run.products),
-        flops_per_byte=intensity,
+        product_flops_per_step=list_flops(run.products),
+        arithmetic_intensity=intensity,
         is_lower_bound=run.is_lower_bound,
         is_total_lower_bound=run.is_total_lower_bound,
-        is_memory_lower_bound=run.is_memory_lower_bound,
+        is_traffic_lower_bound=run.is_traffic_lower_bound,
         is_upper_bound=run.is_upper_bound,
         **{name: getattr(once, name) for name in _FIGURES},
-        **{f"{name}_per_run": getattr(run, name) for name in _FIGURES},
+        **{f"{name}_per_step": getattr(run, name) for name in _FIGURES},
     )
 
 

@@ -1,7 +1,7 @@
 """Sharing: which output of an instruction must, or may, lie in the memory of which operand.
 
 `must_share` follows AliasInfo::GetInPlaceInputOutputPairs (xla/hlo/analysis/alias_info.cc):
-the pairs every backend keeps to. Lifetimes are made of them.
+the pairs every backend keeps to. LiveRanges are made of them.
 
 `SharingRule` is sharing by choice: whether an output may be written over an operand needed no more.
 It follows HloDataflowAnalysis::CanShareOperandBufferWithUser and, for GPU, GpuAliasInfo
@@ -131,7 +131,7 @@ class SharingRule:
         return self.backend != "tpu" and opcode in _MAY_SHARE
 
     def allows(self, seen: Position, output: Value) -> bool:
-        """Say whether a value may be written over another, seen at a position its maker uses."""
+        """Say whether a value may be written over another, seen at a position its producer uses."""
         (operand, index), user = seen, output.instruction
         if not self.concerns(user.opcode) or index or operand not in user.operands:
             return False

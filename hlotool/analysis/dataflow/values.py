@@ -5,7 +5,7 @@ array, and each table of a tuple, is a value of the instruction that defines it;
 get-tuple-element, bitcast, calls and asynchronous pairs pass values on; where the rounds of
 a loop or the branches of a conditional meet with different values stands a phi. `_RULES` says for
 each opcode what it defines and what it passes on; one without a rule defines all of its shape.
-Where a rule is missing a value seems to end too early: tests/test_analysis_lifetimes.py holds all
+Where a rule is missing a value seems to end too early: tests/test_analysis_live_ranges.py holds all
 against what XLA printed.
 
 A loop whose body hands `a` back and makes `b` anew, walked in the order of the schedule

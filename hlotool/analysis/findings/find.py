@@ -4,7 +4,7 @@ A finder writes what it finds as sentences, one for all things of one cause. Fro
 something is worth one stands in `finding`; what nobody knows (a trip count, the flops of a custom
 call) is worth one of any size, as every total depends on it. Collectives of one line of the program
 share a finding; a group is large when what it is about comes to `LEAST_BYTES` (with a chip:
-`LEAST_SECONDS`) and to `LEAST_WIRE_SHARE` of what all of them send in one run. On CPU there are
+`LEAST_SECONDS`) and to `LEAST_SENT_SHARE` of what all of them send per step. On CPU there are
 none of these: nothing is asynchronous there, and nothing leaves the host.
 """
 
@@ -40,7 +40,7 @@ from hlotool.analysis.graph.calls import reach
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import SpaceRow
-from hlotool.analysis.memory.reduction_plan import GAIN_CAVEAT, measure_donation
+from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_donation
 from hlotool.analysis.origin import read_origin, write_source
 from hlotool.hlo import ArrayShape, Computation, Instruction
 from hlotool.hlo.opcodes import COLLECTIVES, MATRIX_PRODUCTS, MAY_CALL, MOVES
@@ -57,7 +57,7 @@ def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
     """
     for row in evidence.missed:
         if row.opcode not in MOVES and not row.is_alone:
-            size = row.known_memory_bytes_per_run
+            size = row.known_traffic_bytes_per_step
             verb = plural(row.count, "runs", "run")
             yield Finding(
                 size,
@@ -99,7 +99,7 @@ def _list_copies(evidence: Evidence) -> Iterator[_Copies]:
         members = [one for one in row.members if one not in evidence.copied_first]
         if row.opcode in MOVES and members:
             # All members move equally much.
-            size = row.known_memory_bytes_per_run // len(row.members) * len(members)
+            size = row.known_traffic_bytes_per_step // len(row.members) * len(members)
             yield members, row.opcode, size, write_source(row.source_file, row.source_line)
 
 
@@ -115,7 +115,7 @@ def _list_copy_fusions(evidence: Evidence) -> Iterator[_Copies]:
                 continue
             origin = read_origin(fusion, reversed(body.instructions))
             source = write_source(origin.source_file, origin.source_line)
-            size = evidence.costs.of(fusion).memory_bytes * runs
+            size = evidence.costs.of(fusion).traffic_bytes * runs
             shape = "" if source else str(fusion.shape)
             found[shape, source].append((fusion.full_name, size))
     for (_, source), members in found.items():
@@ -203,16 +203,16 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
     """
     rows = evidence.donations
     missed = [row for row in rows if row.status == "not-donated"]
-    gain = (
+    saving = (
         measure_donation(evidence.memory, evidence.module) if missed and evidence.memory else None
     )
-    if missed and (gain is None or gain >= LEAST_BYTES):
+    if missed and (saving is None or saving >= LEAST_BYTES):
         donates = any(row.status != "not-donated" for row in rows)
         yield Finding(
-            sum(row.size_bytes for row in missed) if gain is None else gain,
+            sum(row.size_bytes for row in missed) if saving is None else saving,
             "warning" if donates else "info",
             "donation-missed",
-            _missed_message(missed, is_gain=gain is not None),
+            _missed_message(missed, is_saving=saving is not None),
             count=len(missed),
             parameter=_name(missed[0]),
         )
@@ -224,7 +224,7 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-def _missed_message(missed: list[DonationRow], *, is_gain: bool) -> str:
+def _missed_message(missed: list[DonationRow], *, is_saving: bool) -> str:
     is_one = len(missed) == 1
     said = (
         f"{_name(missed[0])} is not donated, although a result has its shape"
@@ -232,9 +232,9 @@ def _missed_message(missed: list[DonationRow], *, is_gain: bool) -> str:
         else f"{len(missed)} parameters, the largest {_name(missed[0])}, are not donated, although "
         "results have their shapes"
     )
-    if is_gain:
+    if is_saving:
         less = "with donation the allocated size would be up to that much less"
-        return f"{said}: {less}. {GAIN_CAVEAT}"
+        return f"{said}: {less}. {SAVES_CAVEAT}"
     them, whose = ("it", "its") if is_one else ("them", "their")
     return f"{said}: donating {them} saves at most {whose} size."
 
@@ -291,17 +291,17 @@ def _space_name(space: SpaceRow) -> str:
 
 
 _TIMES: Final = 3  # what is so many times the estimate is worth a look
-_LEAST_SHARE: Final = 0.01  # of a run
+_LEAST_SHARE: Final = 0.01  # of a step
 
 
 def find_slow_fusions(evidence: Evidence) -> Iterator[Finding]:
     """Find fusions that took three times what the chip needs for their bytes and flops.
 
-    With a profile and a chip. Those count that lose a hundredth of a run, and 10 µs. The estimate
+    With a profile and a chip. Those count that lose a hundredth of a step, and 10 µs. The estimate
     is at the chip's peaks, and leaves out launches: small fusions are below it anyway.
     """
     times = [
-        (row, row.known_memory_bytes_per_run, row.measured_seconds, row.estimated_seconds)
+        (row, row.known_traffic_bytes_per_step, row.measured_seconds, row.estimated_seconds)
         for row in evidence.fusions
     ]
     yield from _find_slow(evidence, times, "slow-fusion", "at the chip's peaks")
@@ -313,7 +313,7 @@ def find_slow_collectives(evidence: Evidence) -> Iterator[Finding]:
     With a profile and a chip, as `find_slow_fusions`.
     """
     times = [
-        (row, row.known_wire_bytes_per_run, row.measured_seconds, row.transfer_seconds)
+        (row, row.known_sent_bytes_per_step, row.measured_seconds, row.transfer_seconds)
         for row in (evidence.collectives.rows if evidence.collectives and evidence.chip else ())
     ]
     yield from _find_slow(evidence, times, "slow-collective", "at the speed of the link")
@@ -327,7 +327,7 @@ def _find_slow(
     evidence: Evidence, times: Iterable[_Times], code: FindingCode, speed: str
 ) -> Iterator[Finding]:
     """Write one finding about all rows that are slow, the one that loses most first."""
-    run = evidence.measured.run_seconds if evidence.measured else None
+    run = evidence.measured.step_seconds if evidence.measured else None
     least = max(LEAST_SECONDS, _LEAST_SHARE * (run or 0))
     slow = [
         (measured - estimated, row, size, measured, estimated)
@@ -340,12 +340,12 @@ def _find_slow(
     slow.sort(key=lambda each: (-each[0], each[1].name))
     _, rows, sizes, all_measured, all_estimated = zip(*slow, strict=True)
     measured, estimated, first = sum(all_measured), sum(all_estimated), rows[0]
-    share = f", {percent(measured, run)} of a run" if run else ""
+    share = f", {percent(measured, run)} of a step" if run else ""
     yield Finding(
         sum(sizes),
         "warning",
         code,
-        f"{name_all([row.name for row in rows])} took {measured * 1e6:,.0f} µs in one run"
+        f"{name_all([row.name for row in rows])} took {measured * 1e6:,.0f} µs per step"
         f"{share}, where {estimated * 1e6:,.0f} µs are enough {speed}.",
         first.name,
         write_source(first.source_file, first.source_line),
@@ -355,7 +355,7 @@ def _find_slow(
     )
 
 
-LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
+LEAST_SENT_SHARE: Final = 0.01  # of all bytes sent per step
 
 
 def _group_collectives(
@@ -368,7 +368,7 @@ def _group_collectives(
     groups: defaultdict[object, list[CollectiveRow]] = defaultdict(list)
     for row in report.rows:
         place = row.source_file, row.source_line
-        groups[row.kind, row.dtype, row.axes, row.network, tell_apart(row), place].append(row)
+        groups[row.kind, row.dtype, row.axes, row.interconnect, tell_apart(row), place].append(row)
     return list(groups.values())
 
 
@@ -376,7 +376,7 @@ def _make_finding(
     rows: list[CollectiveRow], size_bytes: int, severity: Severity, code: FindingCode, message: str
 ) -> Finding:
     """Make the finding about some collectives; the largest of them is named."""
-    largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)
+    largest = max(rows, key=lambda row: row.known_sent_bytes_per_step)
     place = next((row for row in (largest, *rows) if row.source_file is not None), largest)
     source = write_source(place.source_file, place.source_line)
     return Finding(size_bytes, severity, code, message, largest.name, source, count=len(rows))
@@ -392,7 +392,7 @@ _ADVICE: Final[dict[_Mode, str]] = {
 
 
 def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
-    """Find collectives of which much is sent that no work hides.
+    """Find collectives of which much is sent that is exposed.
 
     With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
     is all of it. What runs synchronously is told apart, as no work could hide it.
@@ -401,9 +401,9 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
         measure, mode = _choose_measure(evidence, group), _mode_of(group[0])
         rows = [row for row in group if measure.exposed(row)]
         exposed, sent = sum(map(measure.exposed, rows)), sum(map(measure.sent, rows))
-        if not rows or exposed < max(measure.least, LEAST_WIRE_SHARE * measure.all_sent):
+        if not rows or exposed < max(measure.least, LEAST_SENT_SHARE * measure.all_sent):
             continue
-        size = sum(row.known_exposed_wire_bytes_per_run for row in rows)
+        size = sum(row.known_exposed_bytes_per_step for row in rows)
         share = f"{percent(exposed, measure.all_sent)} of {measure.whole}."
         message = _say_exposed(rows, mode, percent(exposed, sent), share)
         one = _make_finding(rows, size, "warning", "exposed-collective", message)
@@ -450,8 +450,8 @@ def _choose_measure(evidence: Evidence, rows: list[CollectiveRow]) -> _Measure:
             "the estimated time of all transfers",
         )
     return _Measure(
-        attrgetter("known_exposed_wire_bytes_per_run"),
-        attrgetter("known_wire_bytes_per_run"),
+        attrgetter("known_exposed_bytes_per_step"),
+        attrgetter("known_sent_bytes_per_step"),
         evidence.sent_bytes,
         LEAST_BYTES,
         "all bytes sent",
@@ -463,7 +463,7 @@ def _say_exposed(rows: list[CollectiveRow], mode: _Mode, exposed: str, share: st
     first = rows[0]
     names = f"{name_all([row.name for row in rows])} ({first.kind})"
     over = f" over {', '.join(first.axes)}" if first.axes else ""
-    over = " between slices" if first.network == "dcn" else over
+    over = " between slices" if first.interconnect == "dcn" else over
     runs = plural(len(rows), "runs", "run")
     if mode == "alone":
         return f"{names} {runs} synchronously{over}, not as a start and a done: {share}"
@@ -472,7 +472,7 @@ def _say_exposed(rows: list[CollectiveRow], mode: _Mode, exposed: str, share: st
             f"{names} {runs} synchronously{over}, marked is_sync, as where nothing is scheduled "
             f"between start and done: {share}"
         )
-    is_busy = any(row.overlap_instructions for row in rows)
+    is_busy = any(row.overlapped_instructions for row in rows)
     what = "Too little" if is_busy else "Nothing"
     part = f"{exposed} of it is exposed, " if is_busy else ""
     sends = plural(len(rows), "sends", "send")
@@ -480,12 +480,13 @@ def _say_exposed(rows: list[CollectiveRow], mode: _Mode, exposed: str, share: st
 
 
 def _weigh(pricing: Pricing, rows: list[CollectiveRow]) -> int | None:
-    """Return what memory moves in the time that no work hides, None where no time is known."""
+    """Return what memory moves in the time that is exposed, None where no time is known."""
     times = [
         float(seconds) * row.exposed_share * row.known_executions
         for row in rows
         if row.exposed_share is not None
-        if (seconds := pricing.links.estimate(row.wire_bytes, row.network, row.span)) is not None
+        if (seconds := pricing.links.estimate(row.sent_bytes, row.interconnect, row.span))
+        is not None
     ]
     return round(sum(times) * pricing.chip.hbm_bytes_per_second) if times else None
 
@@ -502,10 +503,10 @@ def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
     Of one that sends several types, the f32 counts. A warning where data only moves, which could
     be converted before; else, in a reduction, the wider sum may be meant.
     """
-    least = max(LEAST_BYTES, LEAST_WIRE_SHARE * evidence.sent_bytes)
+    least = max(LEAST_BYTES, LEAST_SENT_SHARE * evidence.sent_bytes)
     large = []
     for rows in _group_collectives(evidence):
-        size = sum(dict(row.wire_bytes_by_dtype).get("f32", 0) for row in rows)
+        size = sum(dict(row.sent_bytes_by_dtype).get("f32", 0) for row in rows)
         if size >= least:
             large.append((rows, size))
     # The precision takes a walk over the program, so it comes last.
@@ -574,8 +575,8 @@ def collect_findings(evidence: Evidence) -> tuple[Finding, ...]:
     """
     weighted = []
     for one in (finding for find in FINDERS for finding in find(evidence)):
-        found = replace(one, advice=one.advice or ADVICE[one.code])
-        if found.code in TRAFFIC and found.bytes is not None:
+        found = replace(one, advice=one.advice or ADVICE[one.id])
+        if found.id in TRAFFIC and found.bytes is not None:
             chip = evidence.chip
             seconds = found.bytes / chip.hbm_bytes_per_second if chip else found.estimated_seconds
             found = replace(found, weighted_bytes=found.bytes, estimated_seconds=seconds)
@@ -585,4 +586,4 @@ def collect_findings(evidence: Evidence) -> tuple[Finding, ...]:
 
 def _rank(one: Finding) -> tuple[bool, int, int, str, str]:
     is_note = one.severity != "warning"
-    return is_note, -(one.weighted_bytes or -1), -(one.bytes or -1), one.code, one.message
+    return is_note, -(one.weighted_bytes or -1), -(one.bytes or -1), one.id, one.message

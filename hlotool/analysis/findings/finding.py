@@ -22,7 +22,7 @@ from hlotool.analysis.fusions.rows import FusionRow, MissedRow
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, list_donations
-from hlotool.analysis.memory.reduction_plan import GAIN_CAVEAT
+from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.hlo import Module
 from hlotool.table import BYTES, COUNT, SECONDS, RowList, column, figure
@@ -62,27 +62,27 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "shapes; the bytes, 1 MiB at least, are what `allocated_bytes` would fall by, as "
     "`buffers --hbm` has it: less than the sizes where temporaries lie in the results' memory. "
     "Where nothing tells they are the sizes. `info` if the program donates "
-    f"nothing. {GAIN_CAVEAT.removesuffix('.')}",
-    "exposed-collective": "collectives of one kind, type, network, axis and source line send "
-    "1 MiB and 1 % of all bytes sent in a run that no work hides; not on CPU, where no collective "
+    f"nothing. {SAVES_CAVEAT.removesuffix('.')}",
+    "exposed-collective": "collectives of one kind, type, interconnect, axis and source line send "
+    "1 MiB and 1 % of all bytes sent per step that are exposed; not on CPU, where no collective "
     "is hidden. With `--chip` it goes by time, where that is known: 10 μs and 1 % of the time of "
     "all transfers. The bytes are those exposed. What runs synchronously has a finding and an "
     "advice of its own",
-    "f32-collective": "1 MiB and 1 % of all bytes sent in a run are f32, alone or beside other "
+    "f32-collective": "1 MiB and 1 % of all bytes sent per step are f32, alone or beside other "
     "types (the bytes are those of f32), but most matrix products have operands of 16 bits or "
     "fewer; not on CPU; `info` for reductions",
     "fragmentation": "above 1 MiB and 5 % of a space is temporary memory that is never in use all "
     "at once; `info`",
-    "large-copy": "1 MiB and 1 % of all memory traffic of a run is moved by copies, transposes or "
+    "large-copy": "1 MiB and 1 % of all memory traffic of a step is moved by copies, transposes or "
     "reshapes, fused or not, that only move data, and that no `donation-copied` names",
     "missed-fusion": "elementwise operations outside any fusion move 1 MiB and 1 % of all memory "
-    "traffic of a run",
+    "traffic of a step",
     "padding": "above 1 MiB and 10 % of what a memory space holds at its peak is tile padding; "
     "`info` for other spaces than 0",
     "slow-collective": "with a profile and `--chip`, collectives took more than three times what "
-    "the link needs for their bytes, and lost 10 μs and 1 % of a run by it",
+    "the link needs for their bytes, and lost 10 μs and 1 % of a step by it",
     "slow-fusion": "with a profile and `--chip`, fusions took more than three times what the chip "
-    "needs for their bytes and flops, and lost 10 μs and 1 % of a run by it",
+    "needs for their bytes and flops, and lost 10 μs and 1 % of a step by it",
     "unknown-cost": "an instruction's attributes do not fit its shapes, or a shape has no size; "
     "the first one's reason is given",
     "unknown-custom-call": "custom calls may compute anything, and no rule says what; one finding "
@@ -114,7 +114,7 @@ class Finding(Struct, frozen=True):
     bytes: Annotated[
         int | None,
         column(
-            "what the finding is about: traffic of one run, or memory held; null if none",
+            "what the finding is about: traffic of one step, or memory held; null if none",
             BYTES,
             null_text="",
         ),
@@ -127,7 +127,7 @@ class Finding(Struct, frozen=True):
             hide_order=1,
         ),
     ]
-    code: Annotated[FindingCode, column("which finding", min_width=18)]
+    id: Annotated[FindingCode, column("which finding", min_width=18)]
     message: Annotated[str, column("the finding, as a sentence", is_below=True)]
     instruction: Annotated[
         str | None, column("the largest instruction it is about", null_text="", min_width=18)
@@ -141,7 +141,7 @@ class Finding(Struct, frozen=True):
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time of it in one run: what no work hides, traffic at the "
+            "with --chip: estimated time of it per step: what is exposed, traffic at the "
             "memory's peak rate, or what was measured beyond the estimate; null for what takes "
             "none",
             SECONDS,
@@ -152,8 +152,8 @@ class Finding(Struct, frozen=True):
     weighted_bytes: Annotated[
         int | None,
         figure(
-            "bytes that memory moves in the time it takes: of traffic its own, of what no work "
-            "hides on a link as many more as the link is slower, by --chip or the ratios of the "
+            "bytes that memory moves in the time it takes: of traffic its own, of what is "
+            "exposed on a link as many more as the link is slower, by --chip or the ratios of the "
             "reference chip, of what is slow those of the time lost; null for what takes none",
             BYTES,
             heading="as traffic",
@@ -181,7 +181,7 @@ FINDINGS: Final = RowList(
     f"what is worth a look: warnings first, {FINDING_ORDER}, by weighted_bytes, then most bytes",
     sort="-severity,-weighted_bytes,-bytes",
     size="bytes",
-    key="code",
+    key="id",
     has_total=False,
     title="Findings",
     limit=10,
@@ -214,7 +214,7 @@ def name_all(names: Sequence[str]) -> str:
 
 LEAST_BYTES: Final = 1 << 20
 LEAST_SECONDS: Final = 10e-6
-LEAST_SHARE: Final = 0.01  # of all that crosses memory in one run
+LEAST_SHARE: Final = 0.01  # of all that crosses memory per step
 
 
 class Evidence(Struct, frozen=True, dict=True):
@@ -242,13 +242,13 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @property
     def sent_bytes(self) -> int:
-        """What all collectives send in one run."""
-        return self.collectives.totals.wire_bytes_per_run if self.collectives else 0
+        """What all collectives send per step."""
+        return self.collectives.totals.sent_bytes_per_step if self.collectives else 0
 
     @cached_property
     def least_traffic_bytes(self) -> int:
-        """From so many bytes in one run on, traffic is worth a finding."""
-        return max(LEAST_BYTES, int(self.cost.memory_bytes_per_run * LEAST_SHARE))
+        """From so many bytes per step on, traffic is worth a finding."""
+        return max(LEAST_BYTES, int(self.cost.traffic_bytes_per_step * LEAST_SHARE))
 
     @cached_property
     def missed(self) -> tuple[MissedRow, ...]:
@@ -268,5 +268,5 @@ class Evidence(Struct, frozen=True, dict=True):
         return frozenset(row.copy_instruction for row in self.donations if row.copy_instruction)
 
     def share(self, size_bytes: int) -> str:
-        """Write a part of all that crosses memory in one run: `3 %`."""
-        return percent(size_bytes, self.cost.memory_bytes_per_run)
+        """Write a part of all that crosses memory per step: `3 %`."""
+        return percent(size_bytes, self.cost.traffic_bytes_per_step)

@@ -1,6 +1,6 @@
 """Work that fusions miss: operations that one could have taken in, and values several recompute.
 
-Both lists are of executed computations, in dump order, and keep only what is large in one run with
+Both lists are of executed computations, in dump order, and keep only what is large per step with
 unknown trip counts taken as one: `LEAST_BYTES` that cross memory, `LEAST_OPERATIONS` repeated.
 Neither says that XLA could have fused more: a copy may be there to change a layout, and a value is
 cheaper to recompute than to store as long as it is small.
@@ -39,7 +39,7 @@ def find_missed(
     """List elementwise operations, copies and layout changes outside fusions that move much.
 
     Counted are `FUSIBLE` opcodes in executed computations. Equal ones (opcode, shapes, place
-    in the source) share a row; a row is kept when it moves `least_bytes` in one run, unknown
+    in the source) share a row; a row is kept when it moves `least_bytes` per step, unknown
     trip counts taken as one. Not every one could have been fused: a copy may be there to
     change a layout, to feed a loop, or to move data between memory spaces, and there may be
     nothing to fuse with. In dump order.
@@ -49,7 +49,7 @@ def find_missed(
     for computation in executions.executed:
         runs = executions.lower_bound(computation)
         for one in computation.instructions:
-            if one.opcode in FUSIBLE and (size := costs.of(one).memory_bytes):
+            if one.opcode in FUSIBLE and (size := costs.of(one).traffic_bytes):
                 shapes = one.shape, *(each.shape for each in one.operands)
                 key: object = one.opcode, computation, shapes
                 found.append((key, one))
@@ -74,7 +74,7 @@ def find_missed(
         )
         for members in groups.values()
     )
-    return tuple(row for row in rows if row.known_memory_bytes_per_run >= least_bytes)
+    return tuple(row for row in rows if row.known_traffic_bytes_per_step >= least_bytes)
 
 
 EXPENSIVE: Final = TRANSCENDENTAL | MATRIX_PRODUCTS
@@ -95,7 +95,7 @@ def list_recomputed(
     copies back to what the executed computation holds. Occurrences in one fusion count once.
     Fusions that share a body with many others are not looked into once they are out of
     proportion. Rematerialization of a loop is not found: forward and backward are two
-    computations. A row is kept when it repeats `least_operations` in one run.
+    computations. A row is kept when it repeats `least_operations` per step.
     """
     visits = Visits(graph)
     rows = []
@@ -112,7 +112,7 @@ def list_recomputed(
             for found in occurrences.values()
             if len(found) > 1
         ]
-    return tuple(row for row in rows if row.known_repeated_per_run >= least_operations)
+    return tuple(row for row in rows if row.known_repeated_per_step >= least_operations)
 
 
 def _make_recompute_row(
@@ -132,8 +132,8 @@ def _make_recompute_row(
         transcendentals=cost.transcendentals,
         executions=runs.exact,
         known_executions=runs.known,
-        repeated_per_run=runs.times(repeated),
-        known_repeated_per_run=repeated * runs.known,
+        repeated_per_step=runs.times(repeated),
+        known_repeated_per_step=repeated * runs.known,
         is_conditional=runs.is_conditional,
         members=tuple(one.full_name for one in repeats),
         **asdict(share_origin([read_origin(one) for one in repeats.values()])),

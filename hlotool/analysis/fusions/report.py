@@ -81,8 +81,8 @@ def list_fusions(
     Two fusions are equal when their bodies have the same fingerprint, and they the same kind
     and backend kind. Bytes are those of shapes without tile padding. `bytes_accessed` is
     XLA's own (an operand only sliced is read by its slices, a result updated in place is written
-    by its update), `memory_bytes` what crosses memory space 0 (see
-    `memory_traffic`), `operand_bytes` and `result_bytes` are the whole of both, `saved_bytes`
+    by its update), `traffic_bytes` what crosses memory space 0 (see
+    `memory_traffic`), `operand_bytes` and `result_bytes` are the whole of both, `on_chip_bytes`
     the results inside the body that reach no memory. If it `tells_places`, equal fusions that come
     from different places have rows of their own. A fusion that names no computation has a
     row of its own, a lower bound. Rows come in dump order.
@@ -124,18 +124,18 @@ def _make_row(
         root_opcode=body.root.opcode if body else None,
         fused_computation=body.name if body else None,
         instruction_count=len(body.instructions) if body else None,
-        memory_bytes_by_space=by_space,
+        traffic_bytes_by_space=by_space,
         space_names=tuple(
             find_space_name(backend, number) or f"space {number}" for number, _ in by_space
         ),
         product_types=list_types(products),
         product_flops=list_flops(products),
-        flops_per_byte=cost.flops / cost.memory_bytes if cost.memory_bytes else None,
-        flops_per_run=runs.times(cost.flops),
-        known_flops_per_run=cost.flops * runs.known,
-        saved_bytes=saved,
-        saved_bytes_per_run=runs.times(saved),
-        known_saved_bytes_per_run=saved * runs.known,
+        arithmetic_intensity=cost.flops / cost.traffic_bytes if cost.traffic_bytes else None,
+        flops_per_step=runs.times(cost.flops),
+        known_flops_per_step=cost.flops * runs.known,
+        on_chip_bytes=saved,
+        on_chip_bytes_per_step=runs.times(saved),
+        known_on_chip_bytes_per_step=saved * runs.known,
         flags=flag_body(body) if body else (),
         is_lower_bound=cost.is_lower_bound,
         is_flops_lower_bound=cost.is_flops_lower_bound,
@@ -151,7 +151,7 @@ def describe_alike(
     """
     members = [one for one, _ in found]
     first, cost, runs = members[0], costs.of(members[0]), count_runs(members, executions)
-    traffic = {"memory_bytes": cost.memory_bytes, "bytes_accessed": cost.bytes_accessed}
+    traffic = {"traffic_bytes": cost.traffic_bytes, "bytes_accessed": cost.bytes_accessed}
     return {
         "name": first.full_name,
         "count": len(members),
@@ -165,8 +165,8 @@ def describe_alike(
         "is_conditional": runs.is_conditional,
         "members": tuple(one.full_name for one in members),
         **traffic,
-        **{f"{name}_per_run": runs.times(size) for name, size in traffic.items()},
-        **{f"known_{name}_per_run": size * runs.known for name, size in traffic.items()},
+        **{f"{name}_per_step": runs.times(size) for name, size in traffic.items()},
+        **{f"known_{name}_per_step": size * runs.known for name, size in traffic.items()},
         **asdict(share_origin([origin for _, origin in found])),
     }
 
@@ -225,7 +225,7 @@ def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[BodyRow,
                 role=role,
                 result_bytes=size,
                 bytes_accessed=touched[one],
-                saved_bytes=size if role == "on chip" else 0,
+                on_chip_bytes=size if role == "on chip" else 0,
                 flops=cost.flops,
                 transcendentals=cost.transcendentals,
                 **asdict(read_origin(one)),
@@ -267,7 +267,7 @@ _VMEM: Final = 1  # the memory space of TPU's vector memory
 
 
 def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
-    """Set `bound` and `estimated_seconds` of every row, for all its executions in one run.
+    """Set `bound` and `estimated_seconds` of every row, for all its executions per step.
 
     A fusion takes the longest of `flops` at the chip's matrix peaks, by the types that products
     compute in, and of the bytes of each memory space at its bandwidth; a space whose bandwidth
@@ -281,8 +281,8 @@ def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
     rows = []
     for row in found.rows:
         # The order breaks ties: memory before vmem before compute.
-        sizes = {MAIN_SPACE: row.memory_bytes}
-        sizes.update((space, size) for space, size in row.memory_bytes_by_space)
+        sizes = {MAIN_SPACE: row.traffic_bytes}
+        sizes.update((space, size) for space, size in row.traffic_bytes_by_space)
         times = {bound: sizes.get(space, 0) / speed for bound, space, speed in spaces}
         products = pair_types(row.product_types, row.product_flops)
         times["compute"] = weigh_flops(row.flops, products, chip) / chip.flops_per_second
@@ -302,11 +302,11 @@ def estimate_call_times(rows: Iterable[CustomCallRow], chip: Chip) -> tuple[Cust
     estimated = []
     for row in rows:
         seconds = None
-        if row.flops_per_run is not None and row.memory_bytes_per_run is not None:
-            products = pair_types(row.product_types, row.product_flops_per_run)
+        if row.flops_per_step is not None and row.traffic_bytes_per_step is not None:
+            products = pair_types(row.product_types, row.product_flops_per_step)
             seconds = max(
-                weigh_flops(row.flops_per_run, products, chip) / chip.flops_per_second,
-                row.memory_bytes_per_run / chip.hbm_bytes_per_second,
+                weigh_flops(row.flops_per_step, products, chip) / chip.flops_per_second,
+                row.traffic_bytes_per_step / chip.hbm_bytes_per_second,
             )
         estimated.append(replace(row, estimated_seconds=seconds))
     return tuple(estimated)
@@ -328,7 +328,7 @@ def add_measured_times(rows: Iterable[_Timed], measured: Measurement) -> tuple[_
 
 
 def measure_outside(rows: Iterable[MeasuredInstruction]) -> OutsideFusions | None:
-    """Add up what took time outside fusions; None where no time of a run is known.
+    """Add up what took time outside fusions; None where no time of a step is known.
 
     Of `rank_instructions`, so that no time counts twice. What runs side by side is added up.
     """
@@ -349,10 +349,10 @@ def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:
     return FusionTotals(
         fusion_count=sum(row.count for row in rows),
         distinct_count=len(rows),
-        flops_per_run=sum(row.known_flops_per_run for row in rows),
-        memory_bytes_per_run=sum(row.known_memory_bytes_per_run for row in rows),
-        bytes_accessed_per_run=sum(row.known_bytes_accessed_per_run for row in rows),
-        saved_bytes_per_run=sum(row.known_saved_bytes_per_run for row in rows),
+        flops_per_step=sum(row.known_flops_per_step for row in rows),
+        traffic_bytes_per_step=sum(row.known_traffic_bytes_per_step for row in rows),
+        bytes_accessed_per_step=sum(row.known_bytes_accessed_per_step for row in rows),
+        on_chip_bytes_per_step=sum(row.known_on_chip_bytes_per_step for row in rows),
         is_lower_bound=any(row.executions is None or row.is_lower_bound for row in rows),
         is_flops_lower_bound=any(
             row.executions is None or row.is_flops_lower_bound for row in rows
@@ -367,7 +367,7 @@ class _Found(Struct, frozen=True):
     call: Instruction
     runner: Instruction
     known: CustomCall
-    memory_bytes: int | None
+    traffic_bytes: int | None
     origin: Origin
 
 
@@ -404,13 +404,13 @@ def _read_call(call: Instruction, runner: Instruction, costs: CostModel) -> _Fou
     offloaded = find_offloaded(call)
     origin = read_origin(call, reversed(offloaded.instructions if offloaded else ()))
     cost = costs.of(call)
-    size = None if cost.unknown_traffic_count else cost.memory_bytes
+    size = None if cost.unknown_traffic_count else cost.traffic_bytes
     # Its fusion moves its operands and result, and counts them.
     return _Found(call, runner, costs.read_call(call), size if call is runner else 0, origin)
 
 
 def _memory_source(found: _Found) -> CostSource | None:
-    return None if found.memory_bytes is None else found.known.bytes_from or "shape"
+    return None if found.traffic_bytes is None else found.known.bytes_from or "shape"
 
 
 def _make_call_row(found: list[_Found], executions: Executions) -> CustomCallRow:
@@ -419,7 +419,7 @@ def _make_call_row(found: list[_Found], executions: Executions) -> CustomCallRow
     each = [(one, count_runs((one.runner,), executions)) for one in found]
     runs = count_runs((one.runner for one in found), executions)
     flops = [(one.known.flops, times) for one, times in each]
-    sizes = [(one.memory_bytes, times) for one, times in each]
+    sizes = [(one.traffic_bytes, times) for one, times in each]
     products = add_typed_flops(
         repeat_typed_flops(one.known.products, times.known) for one, times in each
     )
@@ -431,11 +431,11 @@ def _make_call_row(found: list[_Found], executions: Executions) -> CustomCallRow
         operand_shapes=tuple(str(operand.shape) for operand in call.operands),
         shape=str(call.shape),
         known=first.known.flops_from,
-        flops_per_run=_add_exact(flops),
-        known_flops_per_run=_add_known(flops),
-        memory_known=_memory_source(first),
-        memory_bytes_per_run=_add_exact(sizes),
-        known_memory_bytes_per_run=_add_known(sizes),
+        flops_per_step=_add_exact(flops),
+        known_flops_per_step=_add_known(flops),
+        traffic_known=_memory_source(first),
+        traffic_bytes_per_step=_add_exact(sizes),
+        known_traffic_bytes_per_step=_add_known(sizes),
         name=call.full_name,
         computation=call.computation.name,
         scope=origin.scope,
@@ -446,7 +446,7 @@ def _make_call_row(found: list[_Found], executions: Executions) -> CustomCallRow
         is_upper_bound=any(one.known.is_upper_bound for one in found),
         members=tuple(one.call.full_name for one in found),
         product_types=list_types(products),
-        product_flops_per_run=list_flops(products),
+        product_flops_per_step=list_flops(products),
     )
 
 
@@ -464,20 +464,20 @@ def add_up_calls(rows: Sequence[CustomCallRow], cost: CostReport) -> CustomCallT
     Calls in all branches of a conditional count, in the share those of the most expensive one.
     """
     times = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
-    hidden, all_flops = cost.custom_call_flops_per_run, cost.total_flops_per_run
+    hidden, all_flops = cost.custom_call_flops_per_step, cost.total_flops_per_step
     return CustomCallTotals(
         call_count=_count(rows),
         distinct_count=len(rows),
-        computing_count=_count(row for row in rows if row.known_flops_per_run),
-        moving_count=_count(row for row in rows if row.known_memory_bytes_per_run),
+        computing_count=_count(row for row in rows if row.known_flops_per_step),
+        moving_count=_count(row for row in rows if row.known_traffic_bytes_per_step),
         unknown_flops_count=_count(row for row in rows if row.known is None),
-        unknown_traffic_count=_count(row for row in rows if row.memory_known is None),
-        flops_per_run=sum(row.known_flops_per_run for row in rows),
+        unknown_traffic_count=_count(row for row in rows if row.traffic_known is None),
+        flops_per_step=sum(row.known_flops_per_step for row in rows),
         flops_share=hidden / all_flops if all_flops else None,
-        memory_bytes_per_run=sum(row.known_memory_bytes_per_run for row in rows),
+        traffic_bytes_per_step=sum(row.known_traffic_bytes_per_step for row in rows),
         estimated_seconds=sum(times) if times else None,
-        is_flops_lower_bound=any(row.flops_per_run is None for row in rows),
-        is_memory_lower_bound=any(row.memory_bytes_per_run is None for row in rows),
+        is_flops_lower_bound=any(row.flops_per_step is None for row in rows),
+        is_traffic_lower_bound=any(row.traffic_bytes_per_step is None for row in rows),
         is_time_lower_bound=bool(times) and len(times) < len(rows),
         is_upper_bound=any(row.is_conditional or row.is_upper_bound for row in rows),
     )

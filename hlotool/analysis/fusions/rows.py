@@ -1,7 +1,7 @@
 """The records and lists that `hlotool fusions` answers with, and the figures that they share.
 
-`once` declares a figure of one execution, `per_run` one of all executions in one run of the entry,
-`known_per_run` what is known of that where a trip count is not. Bytes are those of shapes without
+`once` declares a figure of one execution, `per_step` one of all executions per step of the entry,
+`known_per_step` what is known of that where a trip count is not. Bytes are those of shapes without
 tile padding. A column that several lists have is declared once, under a name of its own. Kinds are
 those of xla/hlo/ir/hlo_instruction.h. `report` and `missed` make the rows.
 """
@@ -49,7 +49,7 @@ def once(meaning: str, unit: Unit) -> Meta:
     return figure(f"{meaning}, in one execution", unit, is_summed=False)
 
 
-def per_run(
+def per_step(
     meaning: str,
     unit: Unit,
     known: str,
@@ -59,15 +59,15 @@ def per_run(
     hide_order: int = 0,
 ) -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
-    said = f"{meaning} in one run of the entry; null under a loop of unknown trip count"
+    said = f"{meaning} per step of the entry; null under a loop of unknown trip count"
     return column(
         said, unit, heading=heading, total_from=known, lower_if=lower_if, hide_order=hide_order
     )
 
 
-def known_per_run(meaning: str, unit: Unit) -> Meta:
+def known_per_step(meaning: str, unit: Unit) -> Meta:
     """Declare what is known of a figure of all executions."""
-    return figure(f"{meaning} in one run, unknown trip counts taken as one", unit, is_summed=False)
+    return figure(f"{meaning} per step, unknown trip counts taken as one", unit, is_summed=False)
 
 
 Opcode: TypeAlias = Annotated[str, column("the opcode", words=OPCODES)]
@@ -79,11 +79,11 @@ ResultBytes: TypeAlias = Annotated[int, once("size of all results", BYTES)]
 Flops: TypeAlias = Annotated[int, once(FLOATING_POINT, FLOPS)]
 Transcendentals: TypeAlias = Annotated[int, once(ELEMENTARY, FLOPS)]
 MemoryBytes: TypeAlias = Annotated[int, once(MEMORY, BYTES)]
-# Of all executions in one run.
+# Of all executions per step.
 TotalExecutions: TypeAlias = Annotated[
     int | None,
     column(
-        "executions of all of them in one run; null under a loop of unknown trip count",
+        "executions of all of them per step; null under a loop of unknown trip count",
         COUNT,
         heading="runs",
         total_from="known_executions",
@@ -93,20 +93,20 @@ TotalExecutions: TypeAlias = Annotated[
 KnownExecutions: TypeAlias = Annotated[
     int, figure("the same with unknown trip counts taken as one", COUNT, is_summed=False)
 ]
-MemoryPerRun: TypeAlias = Annotated[
-    int | None, per_run(MEMORY, BYTES, "known_memory_bytes_per_run", "memory/run")
+MemoryPerStep: TypeAlias = Annotated[
+    int | None, per_step(MEMORY, BYTES, "known_traffic_bytes_per_step", "traffic/step")
 ]
-KnownMemoryPerRun: TypeAlias = Annotated[int, known_per_run(MEMORY, BYTES)]
-BytesPerRun: TypeAlias = Annotated[
+KnownMemoryPerStep: TypeAlias = Annotated[int, known_per_step(MEMORY, BYTES)]
+BytesPerStep: TypeAlias = Annotated[
     int | None,
     figure(
-        f"{ACCESSED} in one run of the entry; null under a loop of unknown trip count",
+        f"{ACCESSED} per step of the entry; null under a loop of unknown trip count",
         BYTES,
-        heading="bytes/run",
-        total_from="known_bytes_accessed_per_run",
+        heading="bytes/step",
+        total_from="known_bytes_accessed_per_step",
     ),
 ]
-KnownBytesPerRun: TypeAlias = Annotated[int, known_per_run(ACCESSED, BYTES)]
+KnownBytesPerStep: TypeAlias = Annotated[int, known_per_step(ACCESSED, BYTES)]
 IsConditional: TypeAlias = Annotated[
     bool, figure("whether one of them is in a branch that may not be taken")
 ]
@@ -207,19 +207,19 @@ _WITHOUT_CALLS: Final = f"{FLOATING_POINT}, without those of custom calls inside
 
 def _show_spaces(row: FusionRow) -> object:
     """Show what a backend calls its spaces: `hbm 1.2 GiB, vmem 3.0 MiB`."""
-    pairs = zip(row.space_names, row.memory_bytes_by_space, strict=True)
+    pairs = zip(row.space_names, row.traffic_bytes_by_space, strict=True)
     return tuple(Shown(size, f"{name} ", BYTES) for name, (_, size) in pairs)
 
 
 class FusionRow(Struct, frozen=True, kw_only=True):
-    """Fusions with equal bodies; figures of one execution of one of them, or of all per run.
+    """Fusions with equal bodies; figures of one execution of one of them, or of all per step.
 
     `known_*` take unknown trip counts as one. The name and what is said of its place are
     those of the first; `scope` is what all share, `members` names them all.
     """
 
     name: Annotated[str, column("the first fusion of these", heading="fusion", min_width=26)]
-    count: Annotated[int, column("fusions with an equal body", TIMES, heading="×")]
+    count: Annotated[int, column("fusions with an equal body", TIMES, heading="count")]
     kind: Annotated[
         str | None,
         column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS, hide_order=4),
@@ -246,15 +246,15 @@ class FusionRow(Struct, frozen=True, kw_only=True):
         column(
             "instructions of the body, parameters included; null without a body",
             COUNT,
-            heading="ops",
+            heading="instructions",
             is_summed=False,
             hide_order=6,
         ),
     ]
     operand_bytes: OperandBytes
     result_bytes: ResultBytes
-    memory_bytes: MemoryBytes
-    memory_bytes_by_space: Annotated[
+    traffic_bytes: MemoryBytes
+    traffic_bytes_by_space: Annotated[
         tuple[tuple[int, ...], ...],
         figure(
             "bytes that cross each memory space, in one execution: its number, then bytes",
@@ -262,34 +262,35 @@ class FusionRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
-    saved_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
+    on_chip_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
     flops: Annotated[int, figure(f"{_WITHOUT_CALLS}, in one execution", FLOPS, is_summed=False)]
     product_types: Annotated[tuple[str, ...], figure(f"of flops, {TYPES}")]
     product_flops: Annotated[tuple[int, ...], figure(f"of flops, {OF_TYPES}")]
     transcendentals: Transcendentals
-    flops_per_byte: Annotated[
+    arithmetic_intensity: Annotated[
         float | None,
         column(
-            "flops per byte of memory_bytes; null if there is none",
+            "flops per byte of traffic_bytes; null if there is none",
             RATIO,
-            heading="flops/B",
+            heading="intensity",
             hide_order=3,
         ),
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
-    memory_bytes_per_run: MemoryPerRun
-    known_memory_bytes_per_run: KnownMemoryPerRun
-    bytes_accessed_per_run: BytesPerRun
-    known_bytes_accessed_per_run: KnownBytesPerRun
-    flops_per_run: Annotated[
-        int | None, per_run(_WITHOUT_CALLS, FLOPS, "known_flops_per_run", lower_if=_LOWER_FLOPS)
+    traffic_bytes_per_step: MemoryPerStep
+    known_traffic_bytes_per_step: KnownMemoryPerStep
+    bytes_accessed_per_step: BytesPerStep
+    known_bytes_accessed_per_step: KnownBytesPerStep
+    flops_per_step: Annotated[
+        int | None, per_step(_WITHOUT_CALLS, FLOPS, "known_flops_per_step", lower_if=_LOWER_FLOPS)
     ]
-    known_flops_per_run: Annotated[int, known_per_run(_WITHOUT_CALLS, FLOPS)]
-    saved_bytes_per_run: Annotated[
-        int | None, per_run(_SAVED, BYTES, "known_saved_bytes_per_run", "saved/run", hide_order=2)
+    known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS, FLOPS)]
+    on_chip_bytes_per_step: Annotated[
+        int | None,
+        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step", "on chip/step", hide_order=2),
     ]
-    known_saved_bytes_per_run: Annotated[int, known_per_run(_SAVED, BYTES)]
+    known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED, BYTES)]
     bound: Annotated[
         Bound | None,
         figure("with --chip: what limits the estimate; memory is space 0", null_text=""),
@@ -297,9 +298,9 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time of all executions in one run, at the chip's peaks",
+            "with --chip: estimated time of all executions per step, at the chip's peaks",
             SECONDS,
-            heading="estimate/run",
+            heading="estimate/step",
             null_text="",
             is_summed=True,
         ),
@@ -322,7 +323,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     members: Members
     stack: Stack = None
     stack_frame: StackFrame = None
-    space_names: tuple[str, ...] = ()  # of memory_bytes_by_space, for tables
+    space_names: tuple[str, ...] = ()  # of traffic_bytes_by_space, for tables
 
 
 class FusionTotals(Struct, frozen=True):
@@ -330,22 +331,22 @@ class FusionTotals(Struct, frozen=True):
 
     fusion_count: Annotated[int, figure("fusions in executed computations", COUNT, is_summed=False)]
     distinct_count: Annotated[int, figure("distinct bodies among them", COUNT, is_summed=False)]
-    flops_per_run: Annotated[
+    flops_per_step: Annotated[
         int,
         figure(
-            "their flops in one run of the entry, without those of custom calls inside",
+            "their flops per step of the entry, without those of custom calls inside",
             FLOPS,
             lower_if=_LOWER_FLOPS,
         ),
     ]
-    memory_bytes_per_run: Annotated[
-        int, figure("their bytes that cross memory space 0 in one run", BYTES)
+    traffic_bytes_per_step: Annotated[
+        int, figure("their bytes that cross memory space 0 per step", BYTES)
     ]
-    bytes_accessed_per_run: Annotated[
-        int, figure("bytes they read and write in one run, as XLA counts them", BYTES)
+    bytes_accessed_per_step: Annotated[
+        int, figure("bytes they read and write per step, as XLA counts them", BYTES)
     ]
-    saved_bytes_per_run: Annotated[
-        int, figure("results that never reach memory, in one run", BYTES)
+    on_chip_bytes_per_step: Annotated[
+        int, figure("results that never reach memory, per step", BYTES)
     ]
     is_lower_bound: Annotated[
         bool, figure("whether a trip count is unknown, or part of a body cannot be counted")
@@ -357,7 +358,7 @@ class FusionTotals(Struct, frozen=True):
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: their estimated time in one run, at the chip's peaks; null where no "
+            "with --chip: their estimated time per step, at the chip's peaks; null where no "
             "fusion's is known",
             SECONDS,
         ),
@@ -365,25 +366,27 @@ class FusionTotals(Struct, frozen=True):
 
 
 class MissedRow(Struct, frozen=True):
-    """Equal operations outside fusions; figures of one execution of one, or of all per run."""
+    """Equal operations outside fusions; figures of one execution of one, or of all per step."""
 
     name: Annotated[str, column("the first of these", heading="instruction", min_width=26)]
-    count: Annotated[int, column("equal operations from the same source line", TIMES, heading="×")]
+    count: Annotated[
+        int, column("equal operations from the same source line", TIMES, heading="count")
+    ]
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
     operand_bytes: OperandBytes
     result_bytes: ResultBytes
-    memory_bytes: MemoryBytes
+    traffic_bytes: MemoryBytes
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
     flops: Flops
     transcendentals: Transcendentals
     executions: TotalExecutions
     known_executions: KnownExecutions
-    memory_bytes_per_run: MemoryPerRun
-    known_memory_bytes_per_run: KnownMemoryPerRun
-    bytes_accessed_per_run: BytesPerRun
-    known_bytes_accessed_per_run: KnownBytesPerRun
+    traffic_bytes_per_step: MemoryPerStep
+    known_traffic_bytes_per_step: KnownMemoryPerStep
+    bytes_accessed_per_step: BytesPerStep
+    known_bytes_accessed_per_step: KnownBytesPerStep
     scope: SharedScope
     op_name: FirstOpName
     source_file: FirstSourceFile
@@ -403,12 +406,14 @@ _REPEATED: Final = "flops and transcendentals of all but the first"
 class RecomputeRow(Struct, frozen=True):
     """One value that several fusions compute for themselves.
 
-    `flops` and `transcendentals` are those of computing it once; `repeated_per_run` what all
-    but the first computation cost in one run, both kinds together.
+    `flops` and `transcendentals` are those of computing it once; `repeated_per_step` what all
+    but the first computation cost per step, both kinds together.
     """
 
     name: Annotated[str, column("the first of these operations", heading="operation", min_width=26)]
-    count: Annotated[int, column("how many instructions compute this value", TIMES, heading="×")]
+    count: Annotated[
+        int, column("how many instructions compute this value", TIMES, heading="count")
+    ]
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
@@ -416,8 +421,8 @@ class RecomputeRow(Struct, frozen=True):
     transcendentals: Annotated[int, once("transcendentals to compute it once", FLOPS)]
     executions: TotalExecutions
     known_executions: KnownExecutions
-    repeated_per_run: Annotated[int | None, per_run(_REPEATED, FLOPS, "known_repeated_per_run")]
-    known_repeated_per_run: Annotated[int, known_per_run(_REPEATED, FLOPS)]
+    repeated_per_step: Annotated[int | None, per_step(_REPEATED, FLOPS, "known_repeated_per_step")]
+    known_repeated_per_step: Annotated[int, known_per_step(_REPEATED, FLOPS)]
     scope: SharedScope
     op_name: FirstOpName
     source_file: FirstSourceFile
@@ -430,7 +435,7 @@ class RecomputeRow(Struct, frozen=True):
     stack_frame: StackFrame = None
 
 
-_UNKNOWN: Final = "in one run of the entry; null where unknown, or under an unknown loop"
+_UNKNOWN: Final = "per step of the entry; null where unknown, or under an unknown loop"
 _TELLS: Final = (
     "what tells their {}: target and shapes, a cost estimate in the call, the computation that "
     "it calls, or a rule in hlotool.toml; null where nothing does"
@@ -447,7 +452,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
 
     target: Annotated[str, column("the target", min_width=26)]
     count: Annotated[
-        int, column("custom calls with this target and these shapes", TIMES, heading="×")
+        int, column("custom calls with this target and these shapes", TIMES, heading="count")
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
@@ -456,30 +461,32 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     ]
     shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
     known: Annotated[CostSource | None, column(_TELLS.format("flops"), hide_order=2)]
-    flops_per_run: Annotated[
-        int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, total_from="known_flops_per_run")
+    flops_per_step: Annotated[
+        int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, total_from="known_flops_per_step")
     ]
-    known_flops_per_run: Annotated[int, known_per_run(FLOATING_POINT, FLOPS)]
-    product_types: Annotated[tuple[str, ...], figure(f"of known_flops_per_run, {TYPES}")]
-    product_flops_per_run: Annotated[tuple[int, ...], figure(f"of known_flops_per_run, {OF_TYPES}")]
-    memory_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
-    memory_bytes_per_run: Annotated[
+    known_flops_per_step: Annotated[int, known_per_step(FLOATING_POINT, FLOPS)]
+    product_types: Annotated[tuple[str, ...], figure(f"of known_flops_per_step, {TYPES}")]
+    product_flops_per_step: Annotated[
+        tuple[int, ...], figure(f"of known_flops_per_step, {OF_TYPES}")
+    ]
+    traffic_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
+    traffic_bytes_per_step: Annotated[
         int | None,
         column(
             f"{MEMORY} {_UNKNOWN}",
             BYTES,
-            heading="memory/run",
-            total_from="known_memory_bytes_per_run",
+            heading="traffic/step",
+            total_from="known_traffic_bytes_per_step",
         ),
     ]
-    known_memory_bytes_per_run: KnownMemoryPerRun
+    known_traffic_bytes_per_step: KnownMemoryPerStep
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time of all of them in one run, at the chip's peaks; null "
+            "with --chip: estimated time of all of them per step, at the chip's peaks; null "
             "where flops or traffic are unknown",
             SECONDS,
-            heading="estimate/run",
+            heading="estimate/step",
             is_summed=True,
         ),
     ] = None
@@ -496,7 +503,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     members: Members
 
 
-_LOWER_MEMORY: Final = "is_memory_lower_bound"
+_LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
 def _count_of(calls: str) -> Meta:
@@ -512,17 +519,17 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
     moving_count: Annotated[int, _count_of("those that are known to move memory")]
     unknown_flops_count: Annotated[int, _count_of("those whose flops nothing tells")]
     unknown_traffic_count: Annotated[int, _count_of("those whose traffic nothing tells")]
-    flops_per_run: Annotated[
-        int, figure("their known flops in one run of the entry", FLOPS, lower_if=_LOWER_FLOPS)
+    flops_per_step: Annotated[
+        int, figure("their known flops per step of the entry", FLOPS, lower_if=_LOWER_FLOPS)
     ]
     flops_share: Annotated[
         float | None,
         figure("their part of all flops known of the program; null where none are", PERCENT),
     ]
-    memory_bytes_per_run: Annotated[
+    traffic_bytes_per_step: Annotated[
         int,
         figure(
-            "their known bytes that cross memory space 0 in one run, fusions left out",
+            "their known bytes that cross memory space 0 per step, fusions left out",
             BYTES,
             lower_if=_LOWER_MEMORY,
         ),
@@ -530,7 +537,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: their estimated time in one run, at the chip's peaks",
+            "with --chip: their estimated time per step, at the chip's peaks",
             SECONDS,
             lower_if="is_time_lower_bound",
         ),
@@ -538,7 +545,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
     is_flops_lower_bound: Annotated[
         bool, figure("whether a trip count, or the flops of a call, is unknown")
     ]
-    is_memory_lower_bound: Annotated[
+    is_traffic_lower_bound: Annotated[
         bool, figure("whether a trip count, or the traffic of a call, is unknown")
     ]
     is_time_lower_bound: Annotated[bool, figure("whether the time of a call is unknown")]
@@ -569,7 +576,7 @@ class BodyRow(Struct, frozen=True):
     bytes_accessed: Annotated[
         int, column("bytes of it read from or written to memory", BYTES, heading="memory")
     ]
-    saved_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
+    on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
     flops: Annotated[int, column(FLOATING_POINT, FLOPS)]
     transcendentals: Annotated[int, figure(ELEMENTARY, FLOPS)]
     scope: SharedScope
@@ -581,17 +588,17 @@ class BodyRow(Struct, frozen=True):
 
 
 class OutsideFusions(Struct, frozen=True):
-    """The measured time of what is no fusion, in one run on one device."""
+    """The measured time of what is no fusion, per step on one device."""
 
     measured_seconds: Annotated[
-        float, figure("time of all instructions that are no fusions, in one run", SECONDS)
+        float, figure("time of all instructions that are no fusions, per step", SECONDS)
     ]
     share: Annotated[
         float, figure("its share of the time of all instructions, fusions too", PERCENT)
     ]
     longest: Annotated[str | None, figure("the instruction that takes most of it; null if none")]
     longest_seconds: Annotated[
-        float | None, figure("how long that takes in one run; null if there is none", SECONDS)
+        float | None, figure("how long that takes per step; null if there is none", SECONDS)
     ]
 
 
@@ -599,8 +606,8 @@ FUSION_ROWS: Final = RowList(
     "rows",
     FusionRow,
     "fusions in executed computations, one row for equal bodies",
-    sort="-known_memory_bytes_per_run",
-    size="memory_bytes_per_run",
+    sort="-known_traffic_bytes_per_step",
+    size="traffic_bytes_per_step",
     lower_if=("is_lower_bound",),
     upper_if=("is_conditional",),
 )
@@ -608,8 +615,8 @@ MISSED: Final = RowList(
     "missed",
     MissedRow,
     "elementwise operations, copies, transposes, broadcasts and reshapes outside fusions",
-    sort="-known_memory_bytes_per_run",
-    size="memory_bytes_per_run",
+    sort="-known_traffic_bytes_per_step",
+    size="traffic_bytes_per_step",
     upper_if=("is_conditional",),
     option="--missed",
     title="Not fused",
@@ -618,8 +625,8 @@ RECOMPUTE: Final = RowList(
     "recompute",
     RecomputeRow,
     "dots, convolutions and transcendentals that several fusions compute from the same values",
-    sort="-known_repeated_per_run",
-    size="repeated_per_run",
+    sort="-known_repeated_per_step",
+    size="repeated_per_step",
     upper_if=("is_conditional",),
     option="--recompute",
     title="Computed again",
@@ -628,8 +635,8 @@ CUSTOM_CALLS: Final = RowList(
     "custom_calls",
     CustomCallRow,
     "custom calls in executed computations and their fusions, one row for a target and shapes",
-    sort="-known_flops_per_run,-known_memory_bytes_per_run,-known_executions",
-    size="flops_per_run",
+    sort="-known_flops_per_step,-known_traffic_bytes_per_step,-known_executions",
+    size="flops_per_step",
     upper_if=("is_conditional", "is_upper_bound"),
     title="Custom calls",
 )

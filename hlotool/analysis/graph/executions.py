@@ -333,7 +333,7 @@ class Loop(Struct, frozen=True):
 
 
 class Runs(Struct, frozen=True):
-    """How often something runs in one run of the entry.
+    """How often something runs per step of the entry.
 
     `known` takes unknown trip counts as one; `is_exact` says whether there were none.
     `is_conditional` says that a conditional decides if it runs; the figures are then upper bounds.
@@ -391,7 +391,7 @@ class Executions(Struct, frozen=True):
 
 
 class _Call(Struct, frozen=True):
-    """One way from a computation into another, `times` for each run of the caller."""
+    """One way from a computation into another, `times` for each execution of the caller."""
 
     caller: Instruction
     callee: Computation
@@ -458,7 +458,7 @@ def check_count(count: int, computation: Computation) -> None:
     """Raise InputError for more runs than MOST_EXECUTIONS: no machine, and no table, holds them."""
     if count > MOST_EXECUTIONS:
         raise InputError(
-            f"the computation {computation.name!r} would run more than 2^63 times in one run; "
+            f"the computation {computation.name!r} would run more than 2^63 times per step; "
             "its calls and trip counts are taken for a mistake"
         )
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.donation import DonationRow
-from hlotool.analysis.memory.figures import ESTIMATED, HEADROOM, PEAK, SPACES, TOTALS, MemoryFigures
+from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, SPACES, TOTALS, MemoryFigures
 from hlotool.analysis.memory.reduction_plan import RELIEF, WITHOUT
 from hlotool.analysis.memory.rows import AllocationRow, BufferRow
 from hlotool.analysis.memory.timeline import Instant, TimelineRow
@@ -18,13 +18,13 @@ ROWS: Final = RowList(
     "rows",
     BufferRow,
     "values that hold memory at the instant, the largest first",
-    sort="-occupied_bytes,-size_bytes",
-    size="occupied_bytes",
+    sort="-live_bytes,-size_bytes",
+    size="live_bytes",
     key="value",
     no_total_across="space",
     fold=Fold(
         keys=(
-            "class",
+            "allocation_type",
             "shape",
             "size_bytes",
             "opcode",
@@ -69,7 +69,7 @@ DONATION: Final = RowList(
     "donation",
     DonationRow,
     "parameters that are, or could be, donated: what gains most first, then the largest",
-    sort="-gain_bytes,-size_bytes,parameter_number",
+    sort="-saves_bytes,-size_bytes,parameter_number",
     size="size_bytes",
     key="parameter_number",
     option="--donation",
@@ -81,7 +81,7 @@ INSTANT: Final = Block(
 BUFFERS: Final = DocumentSpec(
     "buffers",
     "who holds memory",
-    blocks=(TOTALS, PEAK, ESTIMATED, INSTANT, WITHOUT, HEADROOM),
+    blocks=(TOTALS, PEAK, ESTIMATED, INSTANT, WITHOUT, FIT),
     row_lists=(ROWS, SPACES, ALLOCATIONS, TIMELINE, PEAKS, DONATION, RELIEF),
     scalars=Block("sources", MemoryFigures, "where the figures come from"),
 )
@@ -102,11 +102,11 @@ def choose_buffer_columns(
     if has_spaces:
         shown |= {"space"}
     if is_all:
-        shown = (shown | {"size_bytes"}) - {"occupied_bytes"}
+        shown = (shown | {"size_bytes"}) - {"live_bytes"}
         rows = replace(ROWS, sort="-size_bytes", size="", has_total=False)
     donated = DONATION.shown()
-    if not any(row.gain_bytes is not None and row.status == "not-donated" for row in donations):
-        donated -= {"gain_bytes"}
+    if not any(row.saves_bytes is not None and row.status == "not-donated" for row in donations):
+        donated -= {"saves_bytes"}
     if not any(row.copy_instruction for row in donations):
         donated -= {"copy_instruction"}
     changed = {"rows": rows.showing(shown), "donation": DONATION.showing(donated)}

@@ -25,7 +25,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from hlotool.analysis.dataflow.lifetimes import last_position_of
+from hlotool.analysis.dataflow.live_ranges import last_position_of
 from hlotool.analysis.dataflow.schedule import Schedule, number_post_order
 from hlotool.analysis.dataflow.sharing import SharingRule
 from hlotool.analysis.dataflow.values import Dataflow, Value

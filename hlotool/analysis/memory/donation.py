@@ -34,7 +34,7 @@ class DonationRow(Struct, frozen=True):
     """
 
     size_bytes: Annotated[int, column("size of the array", BYTES)]
-    gain_bytes: Annotated[
+    saves_bytes: Annotated[
         int | None,
         column(
             "how far the allocated size falls if it were donated too, 0 where it is; null where "
@@ -69,7 +69,7 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
 
     Parameters for which there is neither an alias nor an output of equal shape are left out:
     donating them would save nothing. So are those under `least_bytes`. Sizes are those of the
-    shapes, tiles included. `gain_bytes` is left to `add_gains`.
+    shapes, tiles included. `saves_bytes` is left to `add_savings`.
     """
     aliases = {(one.number, one.index): one.output_index for one in module.header.aliases}
     donors = {(one.parameter, one.index) for one in module.header.donors}

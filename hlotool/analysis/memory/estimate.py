@@ -3,7 +3,7 @@
 `memory/report` asks `find_obstacle`, then `estimate_assignment`, where a dump has no assignment.
 The result has the form of one that was read, so that every analysis of memory takes either.
 
-Values, lifetimes and what shares a buffer follow XLA (`dataflow`, `buffer_assigner`); sizes are
+Values, live ranges and what shares a buffer follow XLA (`dataflow`, `buffer_assigner`); sizes are
 those of the backend's shapes. All temporary values of a space together have a size, but none has a
 place: every offset is 0. The workspace that libraries ask for at run time is not modelled.
 
@@ -18,9 +18,9 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.dataflow.lifetimes import (
-    Lifetimes,
-    name_lifetimes,
+from hlotool.analysis.dataflow.live_ranges import (
+    LiveRanges,
+    name_live_ranges,
     shared_buffers,
     value_ranges,
 )
@@ -72,14 +72,14 @@ class EstimatedAssignment(Struct, frozen=True):
     """
 
     assignment: BufferAssignment
-    lifetimes: Lifetimes
+    live_ranges: LiveRanges
     backend: Backend | None
     temp_bytes: Mapping[int, int | None]
     flow: Dataflow
 
 
 def estimate_assignment(module: Module) -> EstimatedAssignment:
-    """Return what a buffer assignment of the module would hold, with lifetimes.
+    """Return what a buffer assignment of the module would hold, with live ranges.
 
     Raises InputError for a module that is not scheduled.
     """
@@ -95,12 +95,12 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
     temps = (
         group
         for group, allocation in zip(joined, allocations, strict=True)
-        if allocation.allocation_class == "temp"
+        if allocation.allocation_type == "temp"
     )
-    # Before the lifetimes have names: both need much memory, and not at once.
+    # Before the live ranges have names: both need much memory, and not at once.
     temp_bytes = measure_temp(flow.schedule, ranges, temps, backend)
     assignment = BufferAssignment(module.source, allocations, is_estimate=True)
-    return EstimatedAssignment(assignment, name_lifetimes(flow), backend, temp_bytes, flow)
+    return EstimatedAssignment(assignment, name_live_ranges(flow), backend, temp_bytes, flow)
 
 
 def estimate_size(shape: Shape, backend: Backend | None, *, has_sparse_cores: bool = False) -> int:

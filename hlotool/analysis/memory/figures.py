@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.dataflow.lifetimes import LifetimeSource
+from hlotool.analysis.dataflow.live_ranges import LiveRangeSource
 from hlotool.analysis.graph.backend import SPACE_NAMES, Backend
 from hlotool.table import BYTES, NUMBER, Block, RowList, column, figure
 
@@ -24,9 +24,9 @@ _RESERVED: Final = "parameters, constants and outputs in full, and the peak of t
 
 
 class SpaceRow(Struct, frozen=True):
-    """One memory space: what is reserved in it by class, and its peaks.
+    """One memory space: what is reserved in it by allocation type, and its peaks.
 
-    `*_bytes` of classes are sums of allocations. Peaks are None where nothing says when
+    `*_bytes` of types are sums of allocations. Peaks are None where nothing says when
     values are live.
     """
 
@@ -144,14 +144,14 @@ class MemoryEstimate(Struct, frozen=True):
     is_lower_bound: Annotated[bool, figure("whether a size is unknown and counted as 0")]
 
 
-class Headroom(Struct, frozen=True):
+class Fit(Struct, frozen=True):
     """Space 0 against a limit; None where the allocated size is unknown."""
 
     limit_bytes: Annotated[int, figure("the limit of --hbm, or the memory of --chip", BYTES)]
     allocated_bytes: Annotated[
         int | None, figure("bytes reserved in space 0, or an estimate of them", BYTES)
     ]
-    headroom_bytes: Annotated[
+    free_bytes: Annotated[
         int | None, figure("what is left; negative where it does not fit", BYTES, is_signed=True)
     ]
     fits: Annotated[
@@ -173,9 +173,9 @@ class MemoryFigures(Struct, frozen=True):
     sizes_from: Annotated[
         SizeSource, figure("whether sizes are those of a buffer assignment or estimated")
     ]
-    lifetimes: Annotated[
-        LifetimeSource | None,
-        figure("whether lifetimes are printed or derived from the schedule; null where neither"),
+    live_ranges_from: Annotated[
+        LiveRangeSource | None,
+        figure("whether live ranges are printed or derived from the schedule; null where neither"),
     ]
     backend: Backend | None
     spaces: tuple[SpaceRow, ...]
@@ -204,9 +204,9 @@ ESTIMATED: Final = Block(
     "what the schedule alone tells, without a buffer assignment",
     is_optional=True,
 )
-HEADROOM: Final = Block(
-    "headroom",
-    Headroom,
+FIT: Final = Block(
+    "fit",
+    Fit,
     "space 0 against a limit; the program's code is not in the dump",
     is_optional=True,
 )

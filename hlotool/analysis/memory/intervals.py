@@ -30,7 +30,7 @@ from msgspec import Struct
 from hlotool.analysis.dataflow.sharing import Groups
 
 
-class OccupiedBlock(Struct, frozen=True, gc=False):
+class LiveBlock(Struct, frozen=True, gc=False):
     """The bytes [low, high) of an allocation, in use from position start to end, inclusive."""
 
     low: int
@@ -56,7 +56,7 @@ class Curve(Struct, frozen=True):
         return (most, self.positions[self.levels.index(most)]) if most else (0, 0)
 
 
-def add_curves(curves: Sequence[Curve], alone: Sequence[OccupiedBlock] = ()) -> Curve:
+def add_curves(curves: Sequence[Curve], alone: Sequence[LiveBlock] = ()) -> Curve:
     """Return the sum of several curves, and of blocks each in memory of its own."""
     if len(curves) == 1 and not alone:
         return curves[0]
@@ -70,7 +70,7 @@ def add_curves(curves: Sequence[Curve], alone: Sequence[OccupiedBlock] = ()) -> 
     return make_curve(changes)
 
 
-def add_up_groups(blocks: Sequence[OccupiedBlock], groups: Iterable[Sequence[int]]) -> Curve:
+def add_up_groups(blocks: Sequence[LiveBlock], groups: Iterable[Sequence[int]]) -> Curve:
     """Return the length of the union of live byte ranges at every position, in O(n log n).
 
     `groups` are the numbers of the blocks that share bytes, as `join_blocks` returns them.
@@ -82,7 +82,7 @@ def add_up_groups(blocks: Sequence[OccupiedBlock], groups: Iterable[Sequence[int
         low, high = parts[0].low, parts[0].high
         if all(one.low == low and one.high == high for one in parts):
             start, end = min(one.start for one in parts), max(one.end for one in parts)
-            add_blocks([OccupiedBlock(low, high, start, end)], changes)
+            add_blocks([LiveBlock(low, high, start, end)], changes)
         else:
             add_union(parts, changes)
         grouped.update(group)
@@ -90,7 +90,7 @@ def add_up_groups(blocks: Sequence[OccupiedBlock], groups: Iterable[Sequence[int
     return make_curve(changes)
 
 
-def add_blocks(blocks: Iterable[OccupiedBlock], changes: dict[int, int]) -> None:
+def add_blocks(blocks: Iterable[LiveBlock], changes: dict[int, int]) -> None:
     """Add what blocks that share no bytes change where they begin, and behind their ends."""
     for block in blocks:
         size, start, behind = block.high - block.low, block.start, block.end + 1
@@ -109,7 +109,7 @@ def make_curve(changes: dict[int, int]) -> Curve:
 _Cell: TypeAlias = tuple[int, int, int, int]
 
 
-def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
+def join_blocks(blocks: Sequence[LiveBlock]) -> list[list[int]]:
     """Return the numbers of blocks that share a byte at a position, directly or through others.
 
     Blocks that share none are left out. O(n log n) steps: a sweep over time that keeps, for all
@@ -133,7 +133,7 @@ def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
 
 
 def _lay(
-    number: int, block: OccupiedBlock, cells: dict[int, _Cell], lows: list[int], joined: Groups[int]
+    number: int, block: LiveBlock, cells: dict[int, _Cell], lows: list[int], joined: Groups[int]
 ) -> None:
     """Lay a block over the cells whose bytes it touches, and join it to those still needed."""
     low, high, end = block.low, block.high, block.end
@@ -207,7 +207,7 @@ class _SegmentTree:
         return nodes
 
 
-def add_union(blocks: Sequence[OccupiedBlock], changes: dict[int, int]) -> None:
+def add_union(blocks: Sequence[LiveBlock], changes: dict[int, int]) -> None:
     """Add the changes of the union's length, by a tree over the elementary byte ranges.
 
     Each node counts the blocks that cover all of it; this is the sweep for the area of a

@@ -1,6 +1,6 @@
 """The memory map: which bytes of which allocation are in use at every position, and who has them.
 
-`MemoryMap` joins a buffer assignment with lifetimes and measures the curves of its allocations.
+`MemoryMap` joins a buffer assignment with live ranges and measures the curves of its allocations.
 `list_holdings` gives each byte that is in use at a position to one value. `SpacePeak` says how far
 the peak of a memory space falls without some of the bytes that values hold, its `Tenures`.
 
@@ -30,10 +30,10 @@ from typing import Final, Generic, Self, TypeVar
 
 from msgspec import Struct, field
 
-from hlotool.analysis.dataflow.lifetimes import Lifetimes
+from hlotool.analysis.dataflow.live_ranges import LiveRanges
 from hlotool.analysis.memory.intervals import (
     Curve,
-    OccupiedBlock,
+    LiveBlock,
     add_curves,
     add_up_groups,
     join_blocks,
@@ -41,7 +41,7 @@ from hlotool.analysis.memory.intervals import (
 from hlotool.hlo import TupleShape
 from hlotool.hlo.buffers import (
     Allocation,
-    AllocationClass,
+    AllocationType,
     BufferAssignment,
     BufferValue,
     LiveRange,
@@ -50,7 +50,7 @@ from hlotool.hlo.module import Node
 
 
 class MemoryMap(Struct, frozen=True):
-    """An assignment with its lifetimes, None where nothing says when values are live.
+    """An assignment with its live ranges, None where nothing says when values are live.
 
     A value without a range, such as a constant of a fused computation, is live throughout.
     Curves are measured when they are asked for, and kept: `_curves`, with the places of values that
@@ -58,9 +58,9 @@ class MemoryMap(Struct, frozen=True):
     """
 
     assignment: BufferAssignment
-    lifetimes: Lifetimes | None
+    live_ranges: LiveRanges | None
     _curves: dict[int, tuple[Curve, list[list[int]]]] = field(default_factory=dict)
-    _sums: dict[tuple[int, AllocationClass | None], Curve] = field(default_factory=dict)
+    _sums: dict[tuple[int, AllocationType | None], Curve] = field(default_factory=dict)
 
     def colors(self) -> tuple[int, ...]:
         """Return the memory spaces that hold anything beside thread-local memory, and 0."""
@@ -73,8 +73,8 @@ class MemoryMap(Struct, frozen=True):
                 yield allocation
 
     def range_of(self, value: BufferValue) -> LiveRange | None:
-        """Return when a value is live: as known, else throughout; None without lifetimes."""
-        return value.live or (LiveRange(0, self.lifetimes.end) if self.lifetimes else None)
+        """Return when a value is live: as known, else throughout; None without live ranges."""
+        return value.live or (LiveRange(0, self.live_ranges.end) if self.live_ranges else None)
 
     def live_at(
         self, position: int, color: int
@@ -86,10 +86,10 @@ class MemoryMap(Struct, frozen=True):
                 if found and found.start <= position <= found.end and value.size_bytes:
                     yield allocation, value, found
 
-    def blocks_of(self, values: Sequence[BufferValue]) -> list[OccupiedBlock]:
-        """Return which bytes values hold, and when; empty without lifetimes."""
+    def blocks_of(self, values: Sequence[BufferValue]) -> list[LiveBlock]:
+        """Return which bytes values hold, and when; empty without live ranges."""
         return [
-            OccupiedBlock(value.offset, value.offset + value.size_bytes, found.start, found.end)
+            LiveBlock(value.offset, value.offset + value.size_bytes, found.start, found.end)
             for value in values
             if (found := self.range_of(value))
         ]
@@ -97,10 +97,10 @@ class MemoryMap(Struct, frozen=True):
     def measure(self, allocation: Allocation) -> tuple[Curve, list[list[int]]] | None:
         """Return an allocation's bytes in use, and the places of its values that share bytes.
 
-        Values that share none while they live are in no group. None without lifetimes, and of
+        Values that share none while they live are in no group. None without live ranges, and of
         thread-local memory: it belongs to threads, not to the program.
         """
-        if self.lifetimes is None or allocation.is_thread_local:
+        if self.live_ranges is None or allocation.is_thread_local:
             return None
         known = self._curves.get(allocation.number)
         if known is None:
@@ -109,13 +109,13 @@ class MemoryMap(Struct, frozen=True):
             known = self._curves[allocation.number] = add_up_groups(blocks, groups), groups
         return known
 
-    def curve(self, color: int, only: AllocationClass | None = None) -> Curve | None:
-        """Return the bytes in use in a space over time, of one class of allocations or of all."""
-        if self.lifetimes is None:
+    def curve(self, color: int, only: AllocationType | None = None) -> Curve | None:
+        """Return the bytes in use in a space over time, of one type of allocations or of all."""
+        if self.live_ranges is None:
             return None
         found = self._sums.get((color, only))
         if found is None:
-            parts = [one for one in self.placed(color) if only in {None, one.allocation_class}]
+            parts = [one for one in self.placed(color) if only in {None, one.allocation_type}]
             # Allocations never share bytes, so curves of one space add up. Of a single value, as in
             # most of an estimate, no curve is needed.
             alone = [one.values[0] for one in parts if len(one.values) == 1]
@@ -131,15 +131,15 @@ MOST_ALIASES: Final = 100  # named for one value; in-place chains have a handful
 class Holding(Struct):
     """A live value that has bytes of its own: those of which it is the value born last.
 
-    `occupied_bytes` counts them; `aliases` are the live values that lie in some of its
+    `live_bytes` counts them; `aliases` are the live values that lie in some of its
     bytes, born last first, at most MOST_ALIASES of them.
     """
 
     allocation: Allocation
     value: BufferValue
-    born: int
-    dies: int
-    occupied_bytes: int = 0
+    live_from: int
+    live_until: int
+    live_bytes: int = 0
     aliases: tuple[BufferValue, ...] = ()
 
     @property
@@ -155,15 +155,15 @@ class Holding(Struct):
     @property
     def rank(self) -> tuple[int, int]:
         """Smaller for who takes the bytes: born last, then the smaller number."""
-        return -self.born, self.value.number
+        return -self.live_from, self.value.number
 
 
 def list_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]:
     """Return who holds the bytes of a space at a position, largest first.
 
     Each byte belongs to the live value born last (ties: the smaller number), so that
-    `occupied_bytes` add up to what is in use. Values without a byte of their own are only
-    named as aliases. Empty without lifetimes.
+    `live_bytes` add up to what is in use. Values without a byte of their own are only
+    named as aliases. Empty without live ranges.
     """
     by_allocation: dict[int, list[Holding]] = {}
     for allocation, value, found in memory.live_at(position, color):
@@ -173,8 +173,8 @@ def list_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]
         _give_bytes(live)
         if len(live) > 1:  # in an estimate most are alone
             _name_aliases(live)
-    holdings = [one for live in by_allocation.values() for one in live if one.occupied_bytes]
-    return sorted(holdings, key=lambda one: (-one.occupied_bytes, one.value.number))
+    holdings = [one for live in by_allocation.values() for one in live if one.live_bytes]
+    return sorted(holdings, key=lambda one: (-one.live_bytes, one.value.number))
 
 
 def _give_bytes(live: list[Holding]) -> None:
@@ -191,7 +191,7 @@ def _give_bytes(live: list[Holding]) -> None:
         while heap and starts[heap[0][1]].high <= border:
             heappop(heap)
         if heap:
-            starts[heap[0][1]].occupied_bytes += borders[place + 1] - border
+            starts[heap[0][1]].live_bytes += borders[place + 1] - border
 
 
 def _name_aliases(live: list[Holding]) -> None:
@@ -213,7 +213,7 @@ def _name_aliases(live: list[Holding]) -> None:
         heappush(ends, (one.high, place))
         reaching[place] = one
     for one in starts:
-        if one.occupied_bytes:
+        if one.live_bytes:
             first, end = bisect_left(lows, one.low), bisect_left(lows, one.high)
             near = starts[first : min(end, first + MOST_ALIASES + 1)]
             found = [other for other in (*before[one.low], *near) if other is not one]
@@ -247,13 +247,13 @@ class Tenure(Node, eq=False):
 
     allocation: Allocation
     values: list[BufferValue]
-    blocks: list[OccupiedBlock]
+    blocks: list[LiveBlock]
     is_owner: bool = False
 
     @property
     def is_temp(self) -> bool:
         """Whether it lies among the temporaries."""
-        return self.allocation.allocation_class == "temp"
+        return self.allocation.allocation_type == "temp"
 
     @property
     def end(self) -> int:
@@ -281,7 +281,7 @@ class SpacePeak:
         self._rows: list[list[int]] = [list(map(max, stretches))]
         self._gains: dict[frozenset[Tenure], int] = {}  # many values may be of one tenure
 
-    def gain(self, tenures: Iterable[Tenure]) -> int:
+    def saving(self, tenures: Iterable[Tenure]) -> int:
         """Return how far the peak falls if all of these were not there; the next one stays.
 
         Something that is not alive at every position of the peak gains nothing.
@@ -371,7 +371,7 @@ class Tenures:
             if curve is None:
                 return None
             self._peaks[color] = SpacePeak(curve)
-        return Saving.of(self._peaks[color].gain, self.of(allocation).get(value))
+        return Saving.of(self._peaks[color].saving, self.of(allocation).get(value))
 
     def of(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
         """Return the tenure of each wanted value of an allocation; one without a byte has none.
@@ -382,20 +382,20 @@ class Tenures:
         if found is not None:
             return found
         found = self._known[allocation.number] = {}
-        lifetimes, values = self.memory.lifetimes, allocation.values
-        if lifetimes is None or allocation.is_thread_local:
+        live_ranges, values = self.memory.live_ranges, allocation.values
+        if live_ranges is None or allocation.is_thread_local:
             return found
         places = range(len(values))
         wanted = {at for at in places if values[at].size_bytes and values[at] in self.wanted}
         # A single value, as in most allocations of an estimate, needs no curve to be told apart.
         measured = self.memory.measure(allocation) if len(values) > 1 else None
         groups = [one for one in measured[1] if not wanted.isdisjoint(one)] if measured else []
-        of = allocation.allocation_class
+        of = allocation.allocation_type
         for group in (*groups, *([at] for at in sorted(wanted.difference(*groups)))):
             held = [values[at] for at in group]
             blocks = self.memory.blocks_of(held)
             is_given = of in {"parameter", "constant"} and any(not one.start for one in blocks)
-            leaves = of != "temp" and any(one.end >= lifetimes.end for one in blocks)
+            leaves = of != "temp" and any(one.end >= live_ranges.end for one in blocks)
             tenure = Tenure(allocation, held, blocks, is_given or leaves)
             found.update((value, tenure) for value in held)
         return found

@@ -2,13 +2,13 @@
 
 `plan_relief` divides space 0 into parts one would do something about (`divide_memory`), measures
 how far what the space reserves falls without some of them (`Reserved`), and chooses the smallest
-sets that suffice. `add_gains` and `measure_donation` measure donation in the same way. The what-if
-of `--without` (`take_away`) is about peaks of all spaces.
+sets that suffice. `add_savings` and `measure_donation` measure donation in the same way. The
+what-if of `--without` (`take_away`) is about peaks of all spaces.
 
 A part is made of tenures (`memory_map.Tenure`): values that share bytes go together or not at all.
 All gains are of the schedule as it is, and exact for that. A compiler that has less to place orders
-anew, so a real change mostly gains less (`GAIN_CAVEAT`); tests/accuracy/gains.py holds them against
-programs that were really changed.
+anew, so a real change mostly saves less (`SAVES_CAVEAT`); tests/accuracy/gains.py holds them
+against programs that were really changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.memory.donation import DonationRow, list_missed_outputs
-from hlotool.analysis.memory.figures import Headroom
+from hlotool.analysis.memory.figures import Fit
 from hlotool.analysis.memory.intervals import Curve, add_curves
 from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenure, Tenures
 from hlotool.analysis.memory.report import MemoryReport
@@ -37,7 +37,7 @@ from hlotool.hlo.buffers import Allocation
 from hlotool.table import BYTES, COUNT, NUMBER, Block, RowList, column, figure
 from hlotool.table.words import ANY, fold_numbers
 
-# The easiest first. A donation costs nothing; what follows costs some time of each run, and a few
+# The easiest first. A donation costs nothing; what follows costs some time of each step, and a few
 # lines; then what changes what a program gets, gives and learns, or needs more devices.
 PartKind: TypeAlias = Literal[
     "missed-donation",
@@ -68,8 +68,7 @@ PARTS: Final[Mapping[PartKind, tuple[str, str]]] = {
 }
 
 PART_MEANINGS: Final[Mapping[PartKind, str]] = {
-    kind: f"{title.format('…')}; the usual remedy: {remedy}"
-    for kind, (title, remedy) in PARTS.items()
+    kind: f"{title.format('…')}; the usual remedy: {how}" for kind, (title, how) in PARTS.items()
 }
 
 # Names of optimizers' states in trees of arguments: optax's, and what hand-written ones use.
@@ -90,17 +89,17 @@ _BACKWARD: Final = "transpose("
 class ReliefRow(Struct, frozen=True):
     """A part of a set without which the program fits; or, where none does, nearly fits."""
 
-    set: Annotated[int, column("number of the set; all its parts must go", NUMBER)]
-    part: Annotated[str, column("what would not be there")]
+    option: Annotated[int, column("number of the option; all its parts must go", NUMBER)]
+    what: Annotated[str, column("what would not be there")]
     kind: Annotated[PartKind, figure("what kind of memory that is", word_meanings=PART_MEANINGS)]
-    of: Annotated[str, figure("its scope, or the part of the arguments' tree")]
-    gain_bytes: Annotated[
+    origin: Annotated[str, figure("its scope, or the part of the arguments' tree")]
+    saves_bytes: Annotated[
         int, column("how far the allocated size falls without this part alone", BYTES)
     ]
-    set_gain_bytes: Annotated[
-        int, figure("how far it falls without the whole set", BYTES, is_summed=False)
+    option_saves_bytes: Annotated[
+        int, figure("how far it falls without all of the option", BYTES, is_summed=False)
     ]
-    headroom_bytes: Annotated[
+    free_bytes: Annotated[
         int,
         column(
             "what is then left; negative where it still does not fit",
@@ -109,26 +108,27 @@ class ReliefRow(Struct, frozen=True):
             is_summed=False,
         ),
     ]
-    remedy: Annotated[str, column("what one usually does about it")]
+    how: Annotated[str, column("what one usually does about it")]
 
 
 RELIEF: Final = RowList(
     "relief",
     ReliefRow,
     "the smallest sets of parts without which the program fits, the easiest to do without first",
-    key="part",
+    key="what",
     has_total=False,
     option="--hbm SIZE",
-    title="Without these",
+    title="Ways to fit",
 )
 
 
-GAIN_CAVEAT: Final = (
-    "Gains are of this schedule and do not add up; what is compiled again mostly gains less."
+SAVES_CAVEAT: Final = (
+    "What they save is of this schedule and does not add up; what is compiled again mostly saves "
+    "less."
 )
 
 MOST_TOGETHER: Final = 3  # parts of a set, beside what donation frees
-MOST_PARTS: Final = 10  # that sets are made of: those that gain most
+MOST_PARTS: Final = 10  # that sets are made of: those that save most
 MOST_SETS: Final = 5
 _LEAST_DONATED: Final = 0.01  # of what is missing: less is not worth a row
 
@@ -136,46 +136,48 @@ _LEAST_DONATED: Final = 0.01  # of what is missing: less is not worth a row
 # -- the plan
 
 
-def plan_relief(report: MemoryReport, module: Module | None, headroom: Headroom) -> list[ReliefRow]:
+def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[ReliefRow]:
     """Return the smallest sets of parts without which the program fits, the easiest remedy first.
 
     What donation frees is in every set, as it costs nothing; where it is enough, it is the first
     set, and the others show what else is. These are of one size, three at most. Where none
-    suffices, the one that goes furthest, found by taking what gains most, one by one. Empty where
+    suffices, the one that goes furthest, found by taking what saves most, one by one. Empty where
     it fits, or nothing says when values live.
     """
-    if headroom.allocated_bytes is None or headroom.fits is not False:
+    if fit.allocated_bytes is None or fit.fits is not False:
         return []
     everything = divide_memory(report, module)
     reserved = Reserved(report, everything)
-    excess = headroom.allocated_bytes - headroom.limit_bytes
+    excess = fit.allocated_bytes - fit.limit_bytes
     least = excess * _LEAST_DONATED
     donated = tuple(
         part
         for part in everything
-        if part.kind == "missed-donation" and reserved.gain([part]) > least
+        if part.kind == "missed-donation" and reserved.saving([part]) > least
     )
     others = [part for part in everything if part.kind != "missed-donation"]
     # Of those that gain nothing alone, the largest may still gain beside others.
     peaks = {one: add_curves([tenure.curve() for tenure in one.tenures]).peak() for one in others}
-    others.sort(key=lambda one: (reserved.gain([one]), peaks[one][0]), reverse=True)
+    others.sort(key=lambda one: (reserved.saving([one]), peaks[one][0]), reverse=True)
     others = others[:MOST_PARTS]  # of which there are 175 sets of up to three
-    gain = reserved.gain(donated)
-    sets = [(gain, donated)] if gain >= excess else []
+    saving = reserved.saving(donated)
+    sets = [(saving, donated)] if saving >= excess else []
     beside = () if sets else donated
     sets += _choose_sets(others, reserved, excess, beside)[: MOST_SETS - len(sets)]
     return [
         ReliefRow(
-            set=number,
-            part=part.title,
+            option=number,
+            what=part.title,
             kind=part.kind,
-            of=part.of,
-            gain_bytes=reserved.gain([part]),
-            set_gain_bytes=gain,
-            headroom_bytes=gain - excess,
-            remedy=PARTS[part.kind][1],
+            origin=part.of,
+            saves_bytes=reserved.saving([part]),
+            option_saves_bytes=saving,
+            free_bytes=saving - excess,
+            how=PARTS[part.kind][1],
         )
-        for number, (gain, chosen) in enumerate(sets or [_go_furthest(others, reserved, beside)], 1)
+        for number, (saving, chosen) in enumerate(
+            sets or [_go_furthest(others, reserved, beside)], 1
+        )
         for part in chosen
     ]
 
@@ -183,7 +185,7 @@ def plan_relief(report: MemoryReport, module: Module | None, headroom: Headroom)
 def _choose_sets(
     parts: Sequence[Part], reserved: Reserved, excess: int, beside: tuple[Part, ...]
 ) -> list[tuple[int, tuple[Part, ...]]]:
-    """Return the sets of fewest parts that gain as much as there is too much.
+    """Return the sets of fewest parts that save as much as there is too much.
 
     `beside` are in each of them, and do not count. The hardest remedy of each set decides on its
     place, then the next hardest. A set that cannot suffice is not measured.
@@ -198,8 +200,8 @@ def _choose_sets(
                 hopeful.append((effort, most, one))
         # Measured one by one in this order, until there are enough: most sets never are.
         hopeful.sort(key=lambda one: one[:2])
-        gains = ((effort, reserved.gain(one), one) for effort, _, one in hopeful)
-        found = list(islice((one for one in gains if one[1] >= excess), MOST_SETS))
+        savings = ((effort, reserved.saving(one), one) for effort, _, one in hopeful)
+        found = list(islice((one for one in savings if one[1] >= excess), MOST_SETS))
         if found:
             return [one[1:] for one in sorted(found, key=lambda one: one[:2])]
     return []
@@ -208,18 +210,18 @@ def _choose_sets(
 def _go_furthest(
     parts: Sequence[Part], reserved: Reserved, beside: tuple[Part, ...]
 ) -> tuple[int, tuple[Part, ...]]:
-    """Take what gains most beside what is taken, until nothing gains any more.
+    """Take what saves most beside what is taken, until nothing gains any more.
 
     Not the best of all sets: none suffices, so that what is shown is a direction only.
     """
-    chosen, best = beside, reserved.gain(beside)
+    chosen, best = beside, reserved.saving(beside)
     while len(chosen) < MOST_TOGETHER + len(beside):
         left = [part for part in parts if part not in chosen]
-        gains = [reserved.gain((*chosen, part)) for part in left]
-        if not gains or max(gains) <= best:
+        savings = [reserved.saving((*chosen, part)) for part in left]
+        if not savings or max(savings) <= best:
             break
-        best = max(gains)
-        chosen = (*chosen, left[gains.index(best)])
+        best = max(savings)
+        chosen = (*chosen, left[savings.index(best)])
     return best, _sort_parts(chosen)
 
 
@@ -251,7 +253,7 @@ class Part(Struct, frozen=True, eq=False, dict=True):
 def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     """Return the parts of space 0; none where nothing says when values live.
 
-    Every tenure is in one part: by the class of its allocation, and by what its value that lives
+    Every tenure is in one part: by the type of its allocation, and by what its value that lives
     longest belongs to, of those with a scope of their own. A saved activation is made by the
     forward pass and needed when the backward pass runs, or a copy of one. Scopes are cut behind
     their first numbered component, so that layers are one part.
@@ -266,7 +268,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     kind: PartKind
     for tenure, row in chain.from_iterable(starmap(_split, rows_of.items())):
         donors = (missed[value.key] for value in tenure.values if value.key in missed)
-        donor = next(donors, None) if tenure.is_owner and row.class_ == "output" else None
+        donor = next(donors, None) if tenure.is_owner and row.allocation_type == "output" else None
         if donor is not None:
             argument = _ARGUMENT.match(donor.parameter_name or "")
             kind = "missed-donation"
@@ -285,7 +287,7 @@ def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenu
     different sizes, or the allocation is there for one of them, it stays whole.
     """
     held = sorted(zip(tenure.values, tenure.blocks, strict=True), key=lambda one: one[1].start)
-    sides = _fill_gaps([rows[value.name].made_op_name for value, _ in held])
+    sides = _fill_gaps([rows[value.name].producer_op_name for value, _ in held])
     is_uniform = len({(block.low, block.high) for block in tenure.blocks}) == 1
     if tenure.is_owner or not is_uniform or len(set(sides)) == 1:
         yield tenure, max(rows.values(), key=_rank)
@@ -304,13 +306,13 @@ def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenu
             yield Tenure(tenure.allocation, list(values), list(blocks)), best
 
 
-def _fill_gaps(makers: Sequence[str | None]) -> list[bool | None]:
-    """Say of each value whether the forward pass made it, by the op_name of its maker.
+def _fill_gaps(producers: Sequence[str | None]) -> list[bool | None]:
+    """Say of each value whether the forward pass made it, by the op_name of its producer.
 
     One without is as what comes behind it; at the end, as what came before: forward, none,
     backward, none become forward and three times backward.
     """
-    sides = [None if one is None else _is_forward(one) for one in makers]
+    sides = [None if one is None else _is_forward(one) for one in producers]
     # Backwards, each from the one behind; then forwards, what is still open from the one before.
     for places in (range(len(sides) - 2, -1, -1), range(1, len(sides))):
         for place in places:
@@ -320,26 +322,26 @@ def _fill_gaps(makers: Sequence[str | None]) -> list[bool | None]:
 
 
 def _rank(row: BufferRow) -> tuple[bool, int]:
-    """Rank who tells of a tenure: who has a scope of its own or its maker, the longest-lived."""
-    return row.made_op_name is not None, row.live_positions or 0
+    """Rank who tells of a tenure: who has a scope of its own or its producer, the longest-lived."""
+    return row.producer_op_name is not None, row.live_positions or 0
 
 
 def _name_part(row: BufferRow, tenure: Tenure, turn: int | None) -> tuple[PartKind, str]:
     """Say what kind of part a tenure is in, and of what; `turn`: where the backward pass begins."""
     if tenure.is_owner:
-        if row.class_ == "constant":
+        if row.allocation_type == "constant":
             return "constants", ""
-        if row.class_ == "output":
+        if row.allocation_type == "output":
             return "outputs", _cut_scope(row.scope)
         tree = row.parameter_tree or row.parameter or "?"
         if _OPTIMIZER.search(tree):
             return "optimizer-state", tree
         return "parameters" if row.is_donated else "inputs", tree
-    if row.moved_parameter is not None and row.scope_from not in {"own", "maker"}:
+    if row.moved_parameter is not None and row.scope_from not in {"own", "producer"}:
         return "parameter-copy", find_parameter_tree(row.moved_parameter) or row.moved_parameter
     if row.scope and _LOGITS.fullmatch(row.scope.rpartition("/")[2]):
         return "logits", fold_numbers(row.scope)
-    is_saved = _is_forward(row.made_op_name or "") and turn is not None and tenure.end >= turn
+    is_saved = _is_forward(row.producer_op_name or "") and turn is not None and tenure.end >= turn
     return "saved-activations" if is_saved else "temporaries", _cut_scope(row.scope)
 
 
@@ -362,11 +364,11 @@ def _find_turn(report: MemoryReport, module: Module) -> int | None:
     That is its first instruction behind a quarter of the forward pass: schedules put some that
     depend on nothing, such as zeros to add to, before all others.
     """
-    if report.map.lifetimes is None:
+    if report.map.live_ranges is None:
         return None
     names = {one.name: one.metadata().op_name for one in module.instructions()}
     names |= {one.full_name: one.metadata().op_name for one in module.instructions()}
-    sequence = [names.get(name, "") for name in report.map.lifetimes.sequence]
+    sequence = [names.get(name, "") for name in report.map.live_ranges.sequence]
     forward = [place for place, name in enumerate(sequence) if _is_forward(name)]
     backward = [place for place, name in enumerate(sequence) if _BACKWARD in name]
     quarter = forward[len(forward) // 4] if forward else 0
@@ -393,7 +395,7 @@ class Reserved:
         self.samples = [max(stretch, key=itemgetter(1)) for stretch in stretches]
         self._bounds: dict[Part, tuple[int, list[int]]] = {}
 
-    def gain(self, parts: Iterable[Part]) -> int:
+    def saving(self, parts: Iterable[Part]) -> int:
         """Return how far the allocated size falls.
 
         The allocation of a parameter, an output or a constant goes with it; what else lies in it
@@ -461,10 +463,10 @@ def measure_donation(report: MemoryReport, module: Module) -> int | None:
     the others: so it is less than the outputs' sizes. Only their allocations are looked at.
     """
     parts, reserved = _divide_outputs(report, module)
-    return reserved.gain(parts.values()) if reserved else None
+    return reserved.saving(parts.values()) if reserved else None
 
 
-def add_gains(
+def add_savings(
     rows: Sequence[DonationRow], report: MemoryReport, module: Module
 ) -> tuple[DonationRow, ...]:
     """Return donations with what each gains alone, in the same way; unknown where nobody knows."""
@@ -474,8 +476,8 @@ def add_gains(
     found = []
     for row in rows:
         part = parts.get(row.output_index or ()) if row.status == "not-donated" else None
-        saving = Saving.of(reserved.gain, part)
-        found.append(replace(row, gain_bytes=saving.together((saving,)), donatable=saving))
+        saving = Saving.of(reserved.saving, part)
+        found.append(replace(row, saves_bytes=saving.together((saving,)), donatable=saving))
     return tuple(found)
 
 
@@ -486,7 +488,7 @@ def _divide_outputs(
 
     None of the latter where nobody knows.
     """
-    if report.map.lifetimes is None or find_problem(module):
+    if report.map.live_ranges is None or find_problem(module):
         return {}, None
     missed = {key: row.output_index or () for key, row in list_missed_outputs(module).items()}
     parts = {index: Part("missed-donation", "") for index in missed.values()}
@@ -494,7 +496,7 @@ def _divide_outputs(
     outputs = [
         one
         for one in report.map.assignment.allocations
-        if one.allocation_class == "output"
+        if one.allocation_type == "output"
         and not one.color
         and any(value.key in missed for value in one.values)
     ]
@@ -515,8 +517,8 @@ class Without(Struct, frozen=True):
 
     space: Annotated[int, figure("number of the memory space", NUMBER)]
     value_count: Annotated[int, figure("values taken away, in all spaces", COUNT)]
-    taken_bytes: Annotated[int, figure("what they hold at the peak of the whole program", BYTES)]
-    gain_bytes: Annotated[int, figure("how far the peak falls", BYTES)]
+    removed_bytes: Annotated[int, figure("what they hold at the peak of the whole program", BYTES)]
+    saves_bytes: Annotated[int, figure("how far the peak falls", BYTES)]
     peak_bytes: Annotated[int, figure("the most in use at once without them", BYTES)]
     position: Annotated[int, figure("where that is in the schedule", NUMBER)]
     instruction: Annotated[str | None, figure("the instruction that runs there")]
@@ -536,10 +538,10 @@ def take_away(
     whole program; the peak of one space is compared with what it was. Raises InputError where
     nothing says when values live.
     """
-    lifetimes, assignment = report.map.lifetimes, report.map.assignment
-    if lifetimes is None:
+    live_ranges, assignment = report.map.live_ranges, report.map.assignment
+    if live_ranges is None:
         raise InputError(
-            "--without needs lifetimes: give the live ranges (--live-range) or the module text "
+            "--without needs live ranges: give the live ranges (--live-range) or the module text "
             "(--module-text)."
         )
     at_peak = {
@@ -557,16 +559,16 @@ def take_away(
         replace(one, values=[value for value in one.values if value not in taken])
         for one in assignment.allocations
     )
-    rest = MemoryMap(replace(assignment, allocations=left), lifetimes)
+    rest = MemoryMap(replace(assignment, allocations=left), live_ranges)
     before, after = report.map.curve(color) or Curve(), rest.curve(color) or Curve()
     (whole_peak, was_at), (peak, position) = before.peak(), after.peak()
     without = Without(
         space=color,
         value_count=len(taken),
-        taken_bytes=whole_peak - after.at(was_at),
-        gain_bytes=whole_peak - peak,
+        removed_bytes=whole_peak - after.at(was_at),
+        saves_bytes=whole_peak - peak,
         peak_bytes=peak,
         position=position,
-        instruction=lifetimes.instruction_at(position),
+        instruction=live_ranges.instruction_at(position),
     )
     return replace(report, map=rest), without

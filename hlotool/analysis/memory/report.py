@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from hlotool.analysis.cost.chips import Chip
-from hlotool.analysis.dataflow.lifetimes import add_lifetimes
+from hlotool.analysis.dataflow.live_ranges import add_live_ranges
 from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.dataflow.values import Dataflow
 from hlotool.analysis.graph.backend import Backend, find_backend, find_space_name
@@ -27,7 +27,7 @@ from hlotool.analysis.memory.estimate import (
     find_obstacle,
 )
 from hlotool.analysis.memory.figures import (
-    Headroom,
+    Fit,
     MemoryEstimate,
     MemoryFigures,
     MemoryTotals,
@@ -86,7 +86,7 @@ class MemoryReport(Struct, frozen=True):
 def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -> MemoryReport:
     """Return the memory figures of a program (docs/buffers.md), in bytes.
 
-    With an assignment, its own allocations and, where printed, its live ranges; lifetimes
+    With an assignment, its own allocations and, where printed, its live ranges; live ranges
     are derived from the module's schedule otherwise, if its names tell the values apart.
     Without one, an estimate. Thread-local memory is left out of every sum but the reported one.
     Raises InputError where the module that would have to tell is not scheduled or has sizes
@@ -105,13 +105,13 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
         check_belonging(module, assignment)
         check_placed(module, assignment)
         backend = find_backend(module)
-    # Derived lifetimes are looked up by the names that the assignment has for instructions.
+    # Derived live ranges are looked up by the names that the assignment has for instructions.
     is_told = module is not None and _are_told_apart(module, assignment)
-    memory = MemoryMap(*add_lifetimes(assignment, module if is_told else None))
+    memory = MemoryMap(*add_live_ranges(assignment, module if is_told else None))
     spaces = tuple(measure_space(memory, color, backend) for color in memory.colors())
     figures = MemoryFigures(
         sizes_from="buffer-assignment",
-        lifetimes=memory.lifetimes.source if memory.lifetimes else None,
+        live_ranges_from=memory.live_ranges.source if memory.live_ranges else None,
         backend=backend,
         spaces=spaces,
         totals=add_all_spaces(memory, spaces[0]),
@@ -127,7 +127,7 @@ def find_memory(module: Module | None, assignment: BufferAssignment | None) -> M
         is_known = module is not None and find_obstacle(module) is None
         return analyze_memory(module, None) if is_known else None
     if assignment.live_ranges is None and module is not None and find_problem(module):
-        module = None  # sizes are known without it, lifetimes by nothing
+        module = None  # sizes are known without it, live ranges by nothing
     return analyze_memory(module, assignment)
 
 
@@ -151,10 +151,10 @@ def _find_backend_of(assignment: BufferAssignment) -> Backend | None:
 
 
 def _report_estimate(found: EstimatedAssignment) -> MemoryReport:
-    memory = MemoryMap(found.assignment, found.lifetimes)
+    memory = MemoryMap(found.assignment, found.live_ranges)
     figures = MemoryFigures(
         sizes_from="estimate",
-        lifetimes=found.lifetimes.source,
+        live_ranges_from=found.live_ranges.source,
         backend=found.backend,
         spaces=(),
         totals=MemoryTotals(),
@@ -187,7 +187,7 @@ def add_up_space(memory: MemoryMap, color: int) -> SpaceSums:
         argument_bytes=sum(one.size_bytes for one in placed if one.parameter is not None),
         output_bytes=sum(one.size_bytes for one in placed if one.is_live_out),
         alias_bytes=sum(one.size_bytes for one in placed if one.is_donated),
-        temp_bytes=sum(one.size_bytes for one in placed if one.allocation_class == "temp"),
+        temp_bytes=sum(one.size_bytes for one in placed if one.allocation_type == "temp"),
         constant_bytes=sum(one.size_bytes for one in placed if one.is_constant),
     )
 
@@ -199,7 +199,7 @@ def measure_space(memory: MemoryMap, color: int, backend: Backend | None) -> Spa
     temp allocations, the size that is never in use at once.
     """
     peak = measure_peak(memory, color)
-    temps = [one for one in memory.placed(color) if one.allocation_class == "temp"]
+    temps = [one for one in memory.placed(color) if one.allocation_type == "temp"]
     measured = ((one, memory.measure(one)) for one in temps)
     unused = (one.size_bytes - found[0].peak()[0] for one, found in measured if found)
     return SpaceRow(
@@ -212,7 +212,7 @@ def measure_space(memory: MemoryMap, color: int, backend: Backend | None) -> Spa
         temp_peak_bytes=peak.temp_peak_bytes,
         temp_peak_position=peak.temp_peak_position,
         reserved_peak_bytes=peak.reserved_peak_bytes,
-        fragmentation_bytes=sum(unused) if memory.lifetimes else None,
+        fragmentation_bytes=sum(unused) if memory.live_ranges else None,
         padding_bytes=_padding_bytes(memory, color, peak.position),
     )
 
@@ -242,10 +242,10 @@ def add_all_spaces(memory: MemoryMap, space: SpaceRow) -> MemoryTotals:
 
 
 def measure_peak(memory: MemoryMap, color: int) -> Peak:
-    """Return where a space is fullest; without lifetimes nothing but the space is known."""
+    """Return where a space is fullest; without live ranges nothing but the space is known."""
     live = memory.assignment.live_ranges
     curve, temps = memory.curve(color), memory.curve(color, "temp")
-    if curve is None or temps is None or memory.lifetimes is None:
+    if curve is None or temps is None or memory.live_ranges is None:
         return Peak(color)
     most, position = curve.peak()
     temp_most, temp_position = temps.peak()
@@ -256,8 +256,8 @@ def measure_peak(memory: MemoryMap, color: int) -> Peak:
         space=color,
         bytes=most,
         position=position,
-        sequence_length=memory.lifetimes.end,
-        instruction=memory.lifetimes.instruction_at(position),
+        sequence_length=memory.live_ranges.end,
+        instruction=memory.live_ranges.instruction_at(position),
         temp_bytes=temps.at(position),
         temp_peak_bytes=temp_most,
         temp_peak_position=temp_position,
@@ -308,7 +308,7 @@ def measure_estimate(memory: MemoryMap, color: int, temp_bytes: int | None) -> M
     )
 
 
-def measure_headroom(report: MemoryReport, limit_bytes: int, chip: Chip | None = None) -> Headroom:
+def measure_fit(report: MemoryReport, limit_bytes: int, chip: Chip | None = None) -> Fit:
     """Compare what space 0 reserves with a limit; the program's code is not in a dump.
 
     `chip` is named where its memory is the limit.
@@ -325,4 +325,4 @@ def measure_headroom(report: MemoryReport, limit_bytes: int, chip: Chip | None =
             is_near = accuracy is not None and abs(left) <= accuracy.margin_bytes(allocated)
             if is_near or (fits and estimated.is_lower_bound):
                 fits = None
-    return Headroom(limit_bytes, allocated, left, fits, estimated is not None, name)
+    return Fit(limit_bytes, allocated, left, fits, estimated is not None, name)

@@ -1,7 +1,7 @@
 """The rows of `hlotool buffers`: allocations, and the values in them, all or those at an instant.
 
-A row says of a value what the assignment, the lifetimes and the module know of it: its bytes, where
-it comes from, what uses it, whose parameter it is, and what would be saved without it.
+A row says of a value what the assignment, the live ranges and the module know of it: its bytes,
+where it comes from, what uses it, whose parameter it is, and what would be saved without it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Annotated, Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from hlotool.analysis.memory.memory_map import (
@@ -29,7 +29,7 @@ from hlotool.analysis.origin import Stack, StackFrame, write_short_source
 from hlotool.hlo import ArrayShape, Module
 from hlotool.hlo.buffers import (
     Allocation,
-    AllocationClass,
+    AllocationType,
     BufferAssignment,
     BufferValue,
     format_position,
@@ -45,7 +45,7 @@ class AllocationRow(Struct, frozen=True):
     allocation: Annotated[int, column("its number", NUMBER)]
     size_bytes: Annotated[int, column("bytes reserved", BYTES)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
-    class_: Annotated[AllocationClass, column("its class")] = field(name="class")
+    allocation_type: Annotated[AllocationType, column("its type")]
     parameter_number: Annotated[int | None, figure("number of the parameter", NUMBER, null_text="")]
     parameter_name: Annotated[
         str | None,
@@ -64,7 +64,7 @@ class AllocationRow(Struct, frozen=True):
         int | None,
         column(
             "size of a temp allocation minus the most in use, alignment included; null for "
-            "other classes",
+            "other types",
             BYTES,
             null_text="",
             is_summed=False,
@@ -82,13 +82,13 @@ def allocation_rows(
             continue
         measured = memory.measure(one)
         peak = measured[0].peak()[0] if measured else None
-        is_temp = one.allocation_class == "temp"
+        is_temp = one.allocation_type == "temp"
         rows.append(
             AllocationRow(
                 allocation=one.number,
                 size_bytes=one.size_bytes,
                 space=one.color,
-                class_=one.allocation_class,
+                allocation_type=one.allocation_type,
                 parameter_number=one.parameter,
                 parameter_name=find_parameter_name(one, module, memory.assignment),
                 is_constant=one.is_constant,
@@ -103,22 +103,23 @@ def allocation_rows(
 
 
 class BufferRow(Struct, frozen=True):
-    """One value. `occupied_bytes` are its own at the instant shown, None for all values.
+    """One value. `live_bytes` are its own at the instant shown, None for all values.
 
-    `allocation` and `offset` are None in an estimate, `born`, `dies` and `live_positions` where
-    nothing says when values are live; `index` where the instruction is no tuple.
+    `allocation` and `offset` are None in an estimate, `live_from`, `live_until` and
+    `live_positions` where nothing says when values are live; `index` where the instruction is no
+    tuple.
     """
 
-    occupied_bytes: Annotated[
+    live_bytes: Annotated[
         int | None,
         column(
             "bytes it holds at the instant; shared bytes count for the value born last; null "
             "with --all",
             BYTES,
-            heading="holds",
+            heading="size at peak",
         ),
     ]
-    gain_bytes: Annotated[
+    saves_bytes: Annotated[
         int | None,
         column(
             "how far the peak of the space falls if these bytes were not there, nor those of what "
@@ -128,15 +129,17 @@ class BufferRow(Struct, frozen=True):
         ),
     ]
     size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]
-    count: Annotated[int, column("values folded into the row", TIMES, heading="×")]
-    class_: Annotated[AllocationClass, column("class of its allocation", hide_order=1)] = field(
-        name="class"
-    )
+    count: Annotated[int, column("values folded into the row", TIMES, heading="count")]
+    allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=1)]
     value: Annotated[str, column("defining instruction and index", min_width=32)]
     shape: Annotated[str, column("its shape, without layout", hide_order=2, is_shape=True)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
-    born: Annotated[int | None, column("first position at which it is live", NUMBER, hide_order=4)]
-    dies: Annotated[int | None, column("last position at which it is live", NUMBER, hide_order=3)]
+    live_from: Annotated[
+        int | None, column("first position at which it is live", NUMBER, hide_order=4)
+    ]
+    live_until: Annotated[
+        int | None, column("last position at which it is live", NUMBER, hide_order=3)
+    ]
     scope: Annotated[
         str | None,
         figure(
@@ -146,18 +149,20 @@ class BufferRow(Struct, frozen=True):
         ),
     ]
     scope_from: Annotated[
-        Teller | None, figure("whose scope that is: the instruction's own, its maker's or a user's")
+        Teller | None,
+        figure("whose scope that is: the instruction's own, its producer's or a user's"),
     ]
     source: Annotated[
         str | None, column("file and line without directories; with `for`, of what uses the value")
     ]
     source_from: Annotated[
-        Teller | None, figure("whose line that is: the instruction's own, its maker's or a user's")
+        Teller | None,
+        figure("whose line that is: the instruction's own, its producer's or a user's"),
     ]
     parameter_name: Annotated[
         str | None, figure("the program's name for the parameter whose memory it is", null_text="")
     ]
-    belongs_to: Annotated[
+    origin: Annotated[
         str | None,
         column(
             "name of the parameter, else the scope, else the parameter it is a copy of; with "
@@ -209,8 +214,9 @@ class BufferRow(Struct, frozen=True):
     ]
     stack: Stack = None
     stack_frame: StackFrame = None
-    made_op_name: Annotated[
-        str | None, figure("op_name of what has the scope, where that is no user: it or its maker")
+    producer_op_name: Annotated[
+        str | None,
+        figure("op_name of what has the scope, where that is no user: it or its producer"),
     ] = None
     moved_parameter: Annotated[
         str | None, figure("the parameter of which it is a copy, a conversion or a part")
@@ -227,7 +233,7 @@ def rows_at(
 ) -> list[BufferRow]:
     """Return the values that hold bytes at a position, the largest first, of a space `most`.
 
-    Values that share bytes are one row, that of the value born last; `occupied_bytes` of
+    Values that share bytes are one row, that of the value born last; `live_bytes` of
     all rows add up to what is in use (docs/buffers.md). `color` None means all spaces.
     """
     colors = report.map.colors() if color is None else (color,)
@@ -280,18 +286,18 @@ def _describe(
         held = tenures.find_saving(allocation, value)
         row = BufferRow(
             **asdict(origin),
-            occupied_bytes=holding.occupied_bytes if holding else None,
-            gain_bytes=held.together((held,)) if held else None,
+            live_bytes=holding.live_bytes if holding else None,
+            saves_bytes=held.together((held,)) if held else None,
             size_bytes=value.size_bytes,
             count=1,
-            class_=allocation.allocation_class,
+            allocation_type=allocation.allocation_type,
             value=value.name,
             shape=str(value.shape),
-            born=live.start if live else None,
-            dies=live.end if live else None,
+            live_from=live.start if live else None,
+            live_until=live.end if live else None,
             source=_mark(source, origin.source_from),
             parameter_name=name,
-            belongs_to=name or made_in or origin.moved_parameter or used_in,
+            origin=name or made_in or origin.moved_parameter or used_in,
             instruction=value.instruction,
             index=value.index,
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,

@@ -116,17 +116,17 @@ def list_moments(
     a moment, so that no peak is lost. `holders` of a moment add up to `used_bytes`.
     """
     curve = report.map.curve(space)
-    lifetimes = report.map.lifetimes
-    if curve is None or lifetimes is None:
+    live_ranges = report.map.live_ranges
+    if curve is None or live_ranges is None:
         return Moments((), ())
     places: dict[BufferValue, int] = {}
     moments = []
-    for position in choose_positions(curve, lifetimes.end, most):
+    for position in choose_positions(curve, live_ranges.end, most):
         held = tuple(
-            (places.setdefault(one.value, len(places)), one.occupied_bytes)
+            (places.setdefault(one.value, len(places)), one.live_bytes)
             for one in list_holdings(report.map, position, space)
         )
-        running = lifetimes.instruction_at(position) or ""
+        running = live_ranges.instruction_at(position) or ""
         moments.append(Moment(position, running, sum(size for _, size in held), held))
     return Moments(tuple(describe_values(report, module, places)), tuple(moments))
 
@@ -179,22 +179,22 @@ def find_position(report: MemoryReport, place: str, color: int) -> int | None:
     None where the peak is asked for and nothing says when values are live. Raises UsageError
     for a position or a name that the schedule does not have.
     """
-    lifetimes = report.map.lifetimes
+    live_ranges = report.map.live_ranges
     if place == "peak":
         return report.peak_of(color).position
-    if lifetimes is None:
-        raise UsageError(f"--at {place}: the lifetimes of values are unknown in this dump.")
+    if live_ranges is None:
+        raise UsageError(f"--at {place}: the live ranges of values are unknown in this dump.")
     if place.isdecimal() and place.isascii():
-        if len(place) > len(str(lifetimes.end)) or int(place) > lifetimes.end:
-            raise UsageError(f"--at {place}: positions go from 0 to {lifetimes.end}.")
+        if len(place) > len(str(live_ranges.end)) or int(place) > live_ranges.end:
+            raise UsageError(f"--at {place}: positions go from 0 to {live_ranges.end}.")
         return int(place)
     name = place.removeprefix("%")
-    if name in lifetimes.sequence:
-        return lifetimes.sequence.index(name)
+    if name in live_ranges.sequence:
+        return live_ranges.sequence.index(name)
 
     from difflib import get_close_matches  # noqa: PLC0415  only this error needs it
 
-    near = get_close_matches(name, lifetimes.sequence, n=3, cutoff=0.6)
+    near = get_close_matches(name, live_ranges.sequence, n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(
         f"--at {place}: no instruction of that name runs on its own; instructions inside fusions "
@@ -204,13 +204,13 @@ def find_position(report: MemoryReport, place: str, color: int) -> int | None:
 
 def instant_at(report: MemoryReport, position: int, color: int | None) -> Instant:
     """Return what is in use at a position, in one space or (None) in all."""
-    lifetimes = report.map.lifetimes
+    live_ranges = report.map.live_ranges
     colors = report.map.colors() if color is None else (color,)
     curves = [report.map.curve(one) for one in colors]
     return Instant(
         color,
         position,
-        lifetimes.instruction_at(position) if lifetimes else None,
+        live_ranges.instruction_at(position) if live_ranges else None,
         sum(curve.at(position) for curve in curves if curve),
     )
 

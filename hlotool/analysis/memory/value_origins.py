@@ -12,7 +12,7 @@ For `%w{1}` of a loop that stacks in each round what a fusion computes:
     %w = while(%t)                            runs others: what is told here is looked at last
       %r = tuple(%i, %u)                      the last round of the body makes w{1}: its root's {1}
       %u = dynamic-update-slice(%s1, %f, …)   the update makes what is written in place
-      %f = fusion(…), op_name ".../mlp/dot"   scope "mlp", told by a maker
+      %f = fusion(…), op_name ".../mlp/dot"   scope "mlp", told by a producer
 
 `UseCounter` counts operands as XLA does, exactly.
 """
@@ -37,7 +37,7 @@ from hlotool.hlo import Computation, Instruction, Module, ShapeIndex, SourceLoca
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
 from hlotool.hlo.opcodes import CONTROL_FLOW, MOVES, USES_NOTHING
 
-MOST_MAKERS: Final = 64  # of one value; whoever asks wants the near ones
+MOST_PRODUCERS: Final = 64  # of one value; whoever asks wants the near ones
 _MOST_OPERANDS: Final = 8  # of one instruction that are followed
 # Their elements are those of the first operand, all or some of them.
 _MOVING: Final = MOVES | {
@@ -50,7 +50,7 @@ _ENTERED: Final = frozenset(("async-start", "call", "fusion"))
 _CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
 
 
-Teller: TypeAlias = Literal["own", "maker", "user"]
+Teller: TypeAlias = Literal["own", "producer", "user"]
 
 
 class ValueOrigin(Struct, frozen=True):
@@ -60,8 +60,8 @@ class ValueOrigin(Struct, frozen=True):
     own, or those of what makes the value. If neither has a line, that of what uses the value
     stands in, and so does the scope if there is no scope either. `stack_frame` is the line's row
     of StackFrames. `moved_parameter` names the entry parameter of which the value is a copy, a
-    conversion or a part. `made_op_name` is the op_name that a scope of its own or of its maker was
-    read from.
+    conversion or a part. `producer_op_name` is the op_name that a scope of its own or of its
+    producer was read from.
     """
 
     opcode: str | None = None
@@ -73,7 +73,7 @@ class ValueOrigin(Struct, frozen=True):
     source_from: Teller | None = None
     stack_frame: int | None = None
     moved_parameter: str | None = None
-    made_op_name: str | None = None
+    producer_op_name: str | None = None
 
 
 class ValueOrigins:
@@ -95,7 +95,7 @@ class ValueOrigins:
         if instruction is None or self.search is None:
             return self._read_text(value)
         index = value.index or ()
-        found = self.search.among_makers(instruction, index)
+        found = self.search.among_producers(instruction, index)
         is_given = instruction.opcode == "parameter" and found.moved_parameter is not None
         used = _Sighting()
         if found.line is None and not is_given:
@@ -104,7 +104,7 @@ class ValueOrigins:
         line, teller = found.line or used.line, found.line_teller or used.line_teller
 
         def who(made_by: Instruction | None) -> Teller:
-            return "user" if made_by is None else "own" if made_by is instruction else "maker"
+            return "user" if made_by is None else "own" if made_by is instruction else "producer"
 
         return ValueOrigin(
             instruction.opcode,
@@ -219,9 +219,9 @@ class _Search:
             for one in (loop, *(condition.root for condition in loop.callees("condition")))
             if (place := one.source_location())
         }
-        self.of_makers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}
+        self.of_producers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}
 
-    def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
+    def among_producers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
         """Look at what makes a value, nearest first, up to the parameter it all is.
 
         What says little of the value is looked at last, and so are lines that call a loop. What
@@ -229,31 +229,31 @@ class _Search:
         """
         steps = self._step_back(_Step(instruction, index))
         key = instruction, tuple((one.instruction, one.shape_index) for one in steps)
-        if key in self.of_makers:
-            return self.of_makers[key]
-        found = self.of_makers[key] = _Sighting()
+        if key in self.of_producers:
+            return self.of_producers[key]
+        found = self.of_producers[key] = _Sighting()
         vague: list[Instruction] = []
-        for maker in self._list_makers(instruction, index):
-            if maker.opcode == "parameter" and maker.computation is self.entry:
-                found.moved_parameter = maker.metadata().op_name or None
+        for producer in self._list_producers(instruction, index):
+            if producer.opcode == "parameter" and producer.computation is self.entry:
+                found.moved_parameter = producer.metadata().op_name or None
                 break
-            is_vague = self._is_vague(maker)
-            if is_vague or self._is_in_loop_line(maker):
-                vague.append(maker)
+            is_vague = self._is_vague(producer)
+            if is_vague or self._is_in_loop_line(producer):
+                vague.append(producer)
             if not is_vague:
-                found.look_at(maker, with_line=maker not in vague[-1:])
+                found.look_at(producer, with_line=producer not in vague[-1:])
             if found.scope and found.line:
                 return found  # vague instructions are looked at only where something is missing
         found.is_vague = found.line is None
-        for maker in vague:
-            found.look_at(maker)
+        for producer in vague:
+            found.look_at(producer)
         return found
 
     def among_users(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
         """Look at what uses a value, for the nearest line; a vague one comes last."""
         best = _Sighting()
         for user in self.users.of(instruction, index):
-            found = self.among_makers(user, ())
+            found = self.among_producers(user, ())
             if found.line and not found.is_vague:
                 return found
             is_first = best.scope is None and best.line is None
@@ -261,18 +261,18 @@ class _Search:
                 best = found
         return best
 
-    def _list_makers(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
-        """Yield an instruction, then what makes its value: nearest first, at most MOST_MAKERS.
+    def _list_producers(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+        """Yield an instruction, then what makes its value: nearest first, at most MOST_PRODUCERS.
 
         The last round of a loop makes its state, or what enters it where no round changes it;
         the inside of a fusion, a call or an asynchronous start its result, the update what is
         written in place, the operand what is only moved: copied, converted, cut out, brought
-        into another layout. Of what a loop does for itself, the operands are makers. An entry
+        into another layout. Of what a loop does for itself, the operands are producers. An entry
         parameter is yielded where the value is only moved from it.
         """
         pending = deque([_Step(instruction, index)])
         seen = {(instruction, index)}
-        for _ in range(MOST_MAKERS):
+        for _ in range(MOST_PRODUCERS):
             if not pending:
                 return
             step = pending.popleft()
@@ -314,7 +314,7 @@ class _Search:
         if opcode == "while":
             return [step.to(body.root, index) for body in one.callees("body")]
         if opcode == "conditional":
-            return [step.into(branch, index) for branch in list_branches(one)[:MOST_MAKERS]]
+            return [step.into(branch, index) for branch in list_branches(one)[:MOST_PRODUCERS]]
         if opcode in _ENTERED:
             callee = one.callee()
             inner = index[1:] if opcode == "async-start" else index

@@ -1,4 +1,4 @@
-"""The modelled clock of one run: how long each instruction keeps what is behind it waiting.
+"""The modelled clock of one step: how long each instruction keeps what is behind it waiting.
 
 Seconds, of one execution, on the chip and links of `Pricing`; without a chip only their ratios mean
 anything. Work takes the longer of its arithmetic and its bytes. Copies and transfers under way
@@ -203,7 +203,7 @@ class Clock:
     Work takes the longer of its flops and its bytes at the chip's peaks. An asynchronous copy, or
     slice, takes its bytes at the memory's speed: it moves them in the time in which the work
     before its done leaves memory idle, and its done waits for what is left. So do the bytes that
-    a collective moves in memory; besides, it stops the work for what no work hides of its transfer.
+    a collective moves in memory; besides, it stops the work for what is exposed of its transfer.
     What ends in another computation is waited for where it begins. So no run is shorter than all
     its traffic takes memory.
 
@@ -264,8 +264,8 @@ class Clock:
         """Let work take the longer of its flops and its bytes."""
         chip = self._evidence.pricing.chip
         compute = weigh_flops(cost.total_flops, cost.products, chip) / chip.flops_per_second
-        memory = cost.memory_bytes / chip.hbm_bytes_per_second
-        is_known = not (cost.is_total_lower_bound or cost.is_memory_lower_bound)
+        memory = cost.traffic_bytes / chip.hbm_bytes_per_second
+        is_known = not (cost.is_total_lower_bound or cost.is_traffic_lower_bound)
         if compute > memory:
             return Duration(compute=compute, is_known=is_known, moving=memory)
         return Duration(memory=memory, is_known=is_known, moving=memory)
@@ -305,7 +305,7 @@ class Clock:
         row = (evidence.ends if is_end else evidence.begins)[one.full_name]
         if not is_end and row.name in evidence.waited:
             return NO_TIME
-        seconds = evidence.pricing.links.estimate(row.wire_bytes, row.network, row.span)
+        seconds = evidence.pricing.links.estimate(row.sent_bytes, row.interconnect, row.span)
         if seconds is None or row.exposed_share is None:
             return Duration(is_known=False)
         return Duration(exposed=float(seconds) * row.exposed_share)
@@ -329,10 +329,10 @@ def _is_over_host_link(one: Instruction) -> bool:
     return any(leaf.memory_space == _HOST_SPACE for each in shapes for leaf in each.leaves())
 
 
-class RunTime(Struct, frozen=True):
-    """The estimated time of one run on a chip, which is the user's where `is_timed`.
+class StepTime(Struct, frozen=True):
+    """The estimated time of one step on a chip, which is the user's where `is_timed`.
 
-    Of a reference chip only ratios of times are to be shown. `priced_as_bf16` are the types of
+    Of a reference chip only ratios of times are to be shown. `assumed_bf16` are the types of
     products for which nobody states a peak of the chip, `links` the links whose speed the user
     states.
     """
@@ -340,11 +340,11 @@ class RunTime(Struct, frozen=True):
     chip: str
     is_timed: bool
     duration: Duration
-    priced_as_bf16: tuple[str, ...] = ()
+    assumed_bf16: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
 
 
-def estimate_run_time(evidence: OutlineEvidence) -> RunTime | None:
+def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
     """Return what the clock of an outline shows when the entry has run.
 
     Products are priced by the type they compute in, other arithmetic at the bfloat16 peak. Nothing
@@ -355,7 +355,7 @@ def estimate_run_time(evidence: OutlineEvidence) -> RunTime | None:
     if not evidence.module.header.is_scheduled or not pricing.is_rated:
         return None
     links = (pricing.links.inside, pricing.links.between)
-    return RunTime(
+    return StepTime(
         pricing.chip.name,
         pricing.is_timed,
         Clock(evidence).of_run(entry),

@@ -2,8 +2,8 @@
 
 The tree of `tree` is made short so that what matters stands on one screen: steps alike in a row,
 such as the layers of an unrolled model, become one (`list_repeats`), and work of less than a
-hundredth of that of the run goes with the work beside it. Figures of a row are of all its
-executions in one run of the entry, and include the rows below it.
+hundredth of that of the step goes with the work beside it. Figures of a row are of all its
+executions per step of the entry, and include the rows below it.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ from hlotool.table import (
 from hlotool.table.words import share_path
 
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_memory_lower_bound"
+_LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
 def _show_step(row: OutlineRow) -> object:
-    return Shown(row.step, "  " * row.depth)
+    return Shown(row.what, "  " * row.depth)
 
 
 class OutlineRow(Struct, frozen=True, kw_only=True):
-    """One step. Figures are of all its executions in one run, and include the steps inside.
+    """One step. Figures are of all its executions per step, and include the steps inside.
 
     Several steps come to what `own` has of each: what stands in another counts once.
     """
 
-    step: Annotated[
+    what: Annotated[
         str,
         column(
             "what runs: loops with their rounds, what work consists of, what a collective moves",
@@ -70,7 +70,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int, column("steps alike in a row that it stands for", TIMES, heading="×", is_exact=True)
+        int,
+        column("steps alike in a row that it stands for", TIMES, heading="count", is_exact=True),
     ]
     kind: Annotated[
         StepKind,
@@ -102,7 +103,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             joint=lambda row: row.own.seconds,
         ),
     ]
-    begins_seconds: Annotated[
+    start_seconds: Annotated[
         float | None,
         figure(
             "with --chip: when the first of them begins on the modelled clock, in the first round "
@@ -112,7 +113,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
         ),
     ]
-    ends_seconds: Annotated[
+    end_seconds: Annotated[
         float | None,
         figure(
             "with --chip: when the last of them ends there", SECONDS, heading="ends", null_text=""
@@ -121,15 +122,15 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     exposed_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time in one run in which work waits for its collectives",
+            "with --chip: estimated time per step in which work waits for its collectives",
             SECONDS,
-            heading="gap/run",
+            heading="gap/step",
             null_text="",
             is_summed=True,
             joint=lambda row: row.own.exposed_seconds,
         ),
     ]
-    flops_per_run: Annotated[
+    flops_per_step: Annotated[
         int | None,
         column(
             "floating-point operations, known ones of custom calls too",
@@ -140,27 +141,27 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             hide_order=3,
         ),
     ]
-    memory_bytes_per_run: Annotated[
+    traffic_bytes_per_step: Annotated[
         int | None,
         column(
             "bytes that its work moves across memory space 0; what collectives, and copies beside "
             "the work, move is in the figures of summary and show alone",
             BYTES,
-            heading="memory/run",
+            heading="traffic/step",
             null_text="",
             lower_if=_LOWER_MEMORY,
-            joint=lambda row: row.own.memory_bytes,
+            joint=lambda row: row.own.traffic_bytes,
             hide_order=2,
         ),
     ]
-    wire_bytes_per_run: Annotated[
+    sent_bytes_per_step: Annotated[
         int | None,
         column(
             "bytes a device sends; of what holds steps, the known ones of all in it",
             BYTES,
-            heading="wire/run",
+            heading="sent/step",
             null_text="",
-            joint=lambda row: row.own.wire_bytes,
+            joint=lambda row: row.own.sent_bytes,
             hide_order=1,
         ),
     ]
@@ -174,13 +175,13 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
         ),
     ]
-    overlap_flops: Annotated[
+    overlapped_flops: Annotated[
         int | None,
         column(
             "of a collective: flops computed until it is done, in one execution; null if it is "
             "synchronous",
             FLOPS,
-            heading="flops meanwhile",
+            heading="overlapped flops",
             null_text="",
             is_summed=False,
             hide_order=5,
@@ -189,7 +190,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     executions: Annotated[
         int | None,
         figure(
-            "how often each of them runs in one run; null under a loop of unknown trip count",
+            "how often each of them runs per step; null under a loop of unknown trip count",
             COUNT,
             is_summed=False,
         ),
@@ -208,7 +209,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         bool, figure("whether what it runs is listed where it runs first, or is too deep")
     ]
     is_flops_lower_bound: Annotated[bool, figure("whether the flops of something are unknown")]
-    is_memory_lower_bound: Annotated[bool, figure("whether the traffic of something is unknown")]
+    is_traffic_lower_bound: Annotated[bool, figure("whether the traffic of something is unknown")]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
     own: OwnFigures
 
@@ -253,26 +254,28 @@ class _Listed(NamedTuple):
 def _make_row(listed: _Listed, all_seconds: float, pricing: Pricing) -> OutlineRow:
     node, is_timed = listed.node, pricing.is_timed
     sent = list(list_collectives(node))
-    wire_bytes = sum(row.known_wire_bytes_per_run for row in sent) if sent else None
-    exposed = sum(row.known_exposed_wire_bytes_per_run for row in sent)
+    sent_bytes = sum(row.known_sent_bytes_per_step for row in sent) if sent else None
+    exposed = sum(row.known_exposed_bytes_per_step for row in sent)
     is_known = all(row.exposed_share is not None for row in sent)
     waits = sum_known(row.exposed_seconds for row in sent) if sent and is_timed else None
-    has_work = bool(node.cost.total_flops or node.cost.memory_bytes)
+    has_work = bool(node.cost.total_flops or node.cost.traffic_bytes)
     has_share = bool(node.seconds) and pricing.is_rated
     return OutlineRow(
-        step=write_step(node),
+        what=write_step(node),
         count=node.count,
         kind=node.kind,
         time_share=node.seconds / all_seconds if has_share else None,
         estimated_seconds=node.seconds if has_share and is_timed else None,
-        begins_seconds=node.begins_seconds if is_timed else None,
-        ends_seconds=node.ends_seconds if is_timed else None,
+        start_seconds=node.start_seconds if is_timed else None,
+        end_seconds=node.end_seconds if is_timed else None,
         exposed_seconds=waits,
-        flops_per_run=node.cost.total_flops if has_work else None,
-        memory_bytes_per_run=node.cost.memory_bytes if has_work else None,
-        wire_bytes_per_run=wire_bytes,
-        exposed_share=exposed / wire_bytes if wire_bytes and is_known else None,
-        overlap_flops=node.collectives[0].overlap_flops if node.kind == "collective" else None,
+        flops_per_step=node.cost.total_flops if has_work else None,
+        traffic_bytes_per_step=node.cost.traffic_bytes if has_work else None,
+        sent_bytes_per_step=sent_bytes,
+        exposed_share=exposed / sent_bytes if sent_bytes and is_known else None,
+        overlapped_flops=node.collectives[0].overlapped_flops
+        if node.kind == "collective"
+        else None,
         executions=node.runs,
         scope=share_path(node.scopes) if node.scopes else None,
         number=listed.number,
@@ -281,7 +284,7 @@ def _make_row(listed: _Listed, all_seconds: float, pricing: Pricing) -> OutlineR
         names=tuple(node.names),
         is_shown_elsewhere=node.is_shown_elsewhere,
         is_flops_lower_bound=node.cost.is_total_lower_bound,
-        is_memory_lower_bound=node.cost.is_memory_lower_bound,
+        is_traffic_lower_bound=node.cost.is_traffic_lower_bound,
         is_upper_bound=node.cost.is_upper_bound,
         own=own_figures(node, listed.below, all_seconds, pricing),
     )
@@ -359,8 +362,8 @@ def _repeat(children: list[OutlineNode], count: int) -> OutlineNode:
         node.scopes |= child.scopes
         child.opcodes = _divide(child.opcodes, count)
         child.beside = _divide(child.beside, count)
-    node.begins_seconds = min(child.begins_seconds for child in children)
-    node.ends_seconds = max(child.ends_seconds for child in children)
+    node.start_seconds = min(child.start_seconds for child in children)
+    node.end_seconds = max(child.end_seconds for child in children)
     add_up(node)
     return node
 
@@ -386,11 +389,11 @@ OUTLINE: Final = DocumentSpec("outline", "a program as it runs", row_lists=(STEP
 UNPRICED: Final = replace(
     OUTLINE,
     row_lists=(
-        replace(STEPS.showing(STEPS.shown() - {"time_share"}), size="memory_bytes_per_run"),
+        replace(STEPS.showing(STEPS.shown() - {"time_share"}), size="traffic_bytes_per_step"),
     ),
 )
-_CLOCK: Final = ("begins_seconds", "ends_seconds", "exposed_seconds", "estimated_seconds")
-_LEFT_OUT: Final = {"flops_per_run", "memory_bytes_per_run", "overlap_flops", "time_share"}
+_CLOCK: Final = ("start_seconds", "end_seconds", "exposed_seconds", "estimated_seconds")
+_LEFT_OUT: Final = {"flops_per_step", "traffic_bytes_per_step", "overlapped_flops", "time_share"}
 # The same document with the modelled clock among the columns of its table.
 ON_CLOCK: Final = replace(
     OUTLINE, row_lists=(STEPS.showing({*STEPS.shown(), *_CLOCK} - _LEFT_OUT),)

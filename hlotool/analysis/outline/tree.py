@@ -3,7 +3,7 @@
 Loops, branches and calls hold what they run; a collective under way holds the work beside it; work
 of one scope in a row is one node. Labels name no instructions, whose names differ between
 compilations. A node's figures include those of its children; its own figures (`OwnFigures`) leave
-out what is listed below it, so that all listed steps come to the figures of the run.
+out what is listed below it, so that all listed steps come to the figures of the step.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ MOST_LEVELS: Final = 32  # of loops, branches and calls in one another; what is 
 class OutlineNode(Struct, eq=False, kw_only=True):
     """One step, or several alike.
 
-    Costs are of all executions in one run of the entry, and include those of `children`. `seconds`
+    Costs are of all executions per step of the entry, and include those of `children`. `seconds`
     are those of its work, and of waiting for memory; `own_cost` and `own_seconds` are no child's:
     a loop's condition, memory that a collective waits for. `scopes`
     are those of the instructions, `opcodes` counts them; `collectives` are the rows it stands for.
     `beside` counts the opcodes of work that runs while a collective is under way, where that is no
-    step of its own. `begins_seconds` and `ends_seconds` are the modelled clock's when the first of
+    step of its own. `start_seconds` and `end_seconds` are the modelled clock's when the first of
     them begins and the last ends, in the first round of what holds them. `trip_count` are the
     rounds of a loop, `count` says for how many alike it stands.
     """
@@ -57,8 +57,8 @@ class OutlineNode(Struct, eq=False, kw_only=True):
     collectives: list[CollectiveRow] = field(default_factory=list)
     children: list[OutlineNode] = field(default_factory=list)
     beside: Counter[str] = field(default_factory=Counter)
-    begins_seconds: float = 0.0
-    ends_seconds: float = 0.0
+    start_seconds: float = 0.0
+    end_seconds: float = 0.0
     is_shown_elsewhere: bool = False
 
     @property
@@ -103,7 +103,7 @@ class TreeBuilder:
             kind = own_kind or self._find_wait(taken, known)
             if kind is None:
                 continue
-            node = OutlineNode(kind=kind, names=[one.full_name], runs=runs, begins_seconds=now)
+            node = OutlineNode(kind=kind, names=[one.full_name], runs=runs, start_seconds=now)
             body = one.callee() if one.opcode == "fusion" else None
             origin = read_origin(one, body.instructions if body else ())
             if origin.scope:
@@ -122,7 +122,7 @@ class TreeBuilder:
                 if own_kind is not None:  # what runs beside the work has time alone
                     node.cost = self._count(evidence.costs.of(one), computation)
             now += taken.total
-            node.ends_seconds = now
+            node.end_seconds = now
             steps.append(node)
         return _nest_windows(steps)
 
@@ -146,15 +146,15 @@ class TreeBuilder:
         """Add what an instruction runs; a loop's condition is its own."""
         evidence = self._evidence
         if one.opcode == "conditional":
-            now = node.begins_seconds
+            now = node.start_seconds
             for number, branch in enumerate(list_branches(one)):
                 child = OutlineNode(
                     kind="branch",
                     names=[branch.name],
                     runs=evidence.executions.of(branch),
                     branch=number,
-                    begins_seconds=now,
-                    ends_seconds=now + self._clock.of_run(branch).total,
+                    start_seconds=now,
+                    end_seconds=now + self._clock.of_run(branch).total,
                 )
                 child.children = self._build_once(branch, child, level)
                 add_up(child)
@@ -177,7 +177,7 @@ class TreeBuilder:
         if computation in self._built or level >= MOST_LEVELS:
             above.is_shown_elsewhere = True
             return []
-        return self.build(computation, level + 1, above.begins_seconds)
+        return self.build(computation, level + 1, above.start_seconds)
 
 
 def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
@@ -200,7 +200,7 @@ def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
             inside = join_work(open_lists.pop(), _is_of_scope)
             window = open_lists[-1][-1]
             window.children = inside
-            window.ends_seconds = step.ends_seconds
+            window.end_seconds = step.end_seconds
             window.own_seconds += step.own_seconds
             add_up(window)
             continue
@@ -246,8 +246,8 @@ def merge_into(node: OutlineNode, other: OutlineNode) -> None:
     node.scopes |= other.scopes
     node.opcodes += other.opcodes
     node.beside += other.beside
-    node.begins_seconds = min(node.begins_seconds, other.begins_seconds)
-    node.ends_seconds = max(node.ends_seconds, other.ends_seconds)
+    node.start_seconds = min(node.start_seconds, other.start_seconds)
+    node.end_seconds = max(node.end_seconds, other.end_seconds)
     node.collectives += other.collectives
     node.runs = None if node.runs is None or other.runs is None else max(node.runs, other.runs)
     for mine, theirs in zip(node.children, other.children, strict=False):
@@ -315,7 +315,7 @@ class Own(Struct, frozen=True):
 class OwnFigures(Struct, frozen=True):
     """The parts of a step's figures that are in no step listed below it; None if unknown.
 
-    Those of all listed steps come to the figures of the run. Of a conditional, which costs what
+    Those of all listed steps come to the figures of the step. Of a conditional, which costs what
     its largest branch does, nothing is left where the branches are listed: they come to more.
     """
 
@@ -323,8 +323,8 @@ class OwnFigures(Struct, frozen=True):
     exposed_seconds: Own | None
     share: Own | None
     flops: Own
-    memory_bytes: Own
-    wire_bytes: Own | None
+    traffic_bytes: Own
+    sent_bytes: Own | None
 
 
 def own_figures(
@@ -333,18 +333,18 @@ def own_figures(
     """Return what of a node is in none of the nodes listed below it."""
     seconds = max(node.seconds - sum(each.seconds for each in listed), 0.0)
     flops = node.cost.total_flops - sum(each.cost.total_flops for each in listed)
-    memory = node.cost.memory_bytes - sum(each.cost.memory_bytes for each in listed)
+    memory = node.cost.traffic_bytes - sum(each.cost.traffic_bytes for each in listed)
     below = {row.name for each in listed for row in list_collectives(each)}
     sent = [row for row in list_collectives(node) if row.name not in below]
     exposed = sum_known(row.exposed_seconds for row in sent) if pricing.is_timed else None
-    wire = sum_known(row.wire_bytes_per_run for row in sent)
+    sent_bytes = sum_known(row.sent_bytes_per_step for row in sent)
     return OwnFigures(
         Own(seconds) if pricing.is_timed else None,
         None if exposed is None else Own(exposed),
         Own(seconds / all_seconds) if all_seconds and pricing.is_rated else None,
         Own(max(flops, 0)),
         Own(max(memory, 0)),
-        None if wire is None else Own(wire),
+        None if sent_bytes is None else Own(sent_bytes),
     )
 
 

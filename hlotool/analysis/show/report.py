@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.report import COLLECTIVE_ROWS, choose_row_columns
@@ -32,7 +32,7 @@ from hlotool.analysis.show.subjects import (
     describe_subject,
 )
 from hlotool.hlo import Computation, Instruction
-from hlotool.hlo.buffers import Allocation, AllocationClass, BufferValue
+from hlotool.hlo.buffers import Allocation, AllocationType, BufferValue
 from hlotool.hlo.module import all_operands, find_async_start
 from hlotool.hlo.values import ShapeIndex
 from hlotool.table import BYTES, FLOPS, NUMBER, Block, DocumentSpec, RowList, column, figure
@@ -90,7 +90,7 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     of: Annotated[str, figure("the subject")]
     value: Annotated[str, column("defining instruction and index", min_width=28)]
     size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
-    class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
+    allocation_type: Annotated[AllocationType, column("type of its allocation")]
     space: Annotated[int, column("number of the memory space", NUMBER, hide_order=1)]
     allocation: Annotated[
         int | None,
@@ -107,8 +107,8 @@ class ShownValue(Struct, frozen=True, kw_only=True):
             hide_order=2,
         ),
     ]
-    born: Annotated[int | None, column("first position at which it is live", NUMBER)]
-    dies: Annotated[int | None, column("last position at which it is live", NUMBER)]
+    live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
+    live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
     peak_bytes: Annotated[
         int | None,
         column(
@@ -123,7 +123,7 @@ class ShownValue(Struct, frozen=True, kw_only=True):
         str | None,
         column("file and line without directories; with `for`, of what uses it", hide_order=3),
     ]
-    belongs_to: Annotated[
+    origin: Annotated[
         str | None,
         column("the parameter or scope it belongs to, as in `buffers`", is_path=True, hide_order=3),
     ]
@@ -138,8 +138,8 @@ class SharingValue(Struct, frozen=True):
     ]
     shared_bytes: Annotated[int, column("bytes that both lie in", BYTES, is_summed=False)]
     size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
-    born: Annotated[int | None, column("first position at which it is live", NUMBER)]
-    dies: Annotated[int | None, column("last position at which it is live", NUMBER)]
+    live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
+    live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
 
 
 def _list_values(
@@ -165,15 +165,15 @@ def _list_values(
                 of=instruction.full_name,
                 value=value.name,
                 size_bytes=row.size_bytes,
-                class_=row.class_,
+                allocation_type=row.allocation_type,
                 space=row.space,
                 allocation=row.allocation,
                 offset=row.offset,
-                born=row.born,
-                dies=row.dies,
+                live_from=row.live_from,
+                live_until=row.live_until,
                 peak_bytes=None if held is None else held.get(value, 0),
                 source=row.source,
-                belongs_to=row.belongs_to,
+                origin=row.origin,
             )
         )
         if report.figures.sizes_from != "estimate":
@@ -357,7 +357,7 @@ SUBJECTS: Final = RowList(
     "subjects",
     SubjectRow,
     "what the names mean, in the order asked for",
-    size="memory_bytes_per_run",
+    size="traffic_bytes_per_step",
     lower_if=("is_lower_bound",),
     upper_if=("is_upper_bound",),
     has_total=False,  # a loop and what is in it do not add up
@@ -376,7 +376,7 @@ SHARING: Final = RowList(
     "sharing",
     SharingValue,
     "values that lie in the same bytes at some time, by when they are live",
-    sort="born",
+    sort="live_from",
     size="size_bytes",
     key="value",
     has_total=False,

@@ -91,7 +91,7 @@ class ShowEvidence(Struct, frozen=True, dict=True):
             position = memory.peak_of(space).position
             if position is not None:
                 held = list_holdings(memory.map, position, space)
-                found[space] = {one.value: one.occupied_bytes for one in held}
+                found[space] = {one.value: one.live_bytes for one in held}
         return found
 
     @cached_property
@@ -118,13 +118,15 @@ class ShowEvidence(Struct, frozen=True, dict=True):
 
 SubjectKind: TypeAlias = Literal["instruction", "computation"]
 _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
-_MAKERS: Final = frozenset(("own", "maker"))  # who tells where a part comes from, not for what
+_PRODUCERS: Final = frozenset(
+    ("own", "producer")
+)  # who tells where a part comes from, not for what
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_memory_lower_bound"
+_LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
 class SubjectRow(Struct, frozen=True, kw_only=True):
-    """One thing that a name means. Figures of a computation are those of one run of it."""
+    """One thing that a name means. Figures of a computation are those of one step of it."""
 
     name: Annotated[
         str, column("the computation or instruction, with the part of its tuple that was asked for")
@@ -139,7 +141,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     executions: Annotated[
         int | None,
         column(
-            "how often it runs in one run of the entry, inside a fusion as often as that; null "
+            "how often it runs per step of the entry, inside a fusion as often as that; null "
             "under a loop of unknown trip count",
             COUNT,
             heading="runs",
@@ -149,10 +151,10 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     known_executions: Annotated[
         int, figure("the same with unknown trip counts taken as one", COUNT, is_summed=False)
     ]
-    flops_per_run: Annotated[
+    flops_per_step: Annotated[
         int,
         column(
-            "its floating-point operations in one run of the entry, known ones of custom calls too",
+            "its floating-point operations per step of the entry, known ones of custom calls too",
             FLOPS,
             lower_if=_LOWER_FLOPS,
         ),
@@ -160,19 +162,19 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     flops_share: Annotated[
         float | None, figure("its share of the program's known flops; null if it has none", PERCENT)
     ]
-    memory_bytes_per_run: Annotated[
+    traffic_bytes_per_step: Annotated[
         int,
         column(
-            "bytes of it that cross memory space 0 in one run of the entry; 0 inside a fusion",
+            "bytes of it that cross memory space 0 per step of the entry; 0 inside a fusion",
             BYTES,
-            heading="memory/run",
+            heading="traffic/step",
             lower_if=_LOWER_MEMORY,
         ),
     ]
-    memory_share: Annotated[
+    traffic_share: Annotated[
         float | None,
         column(
-            "its share of all such bytes of a run; null if there are none",
+            "its share of all such bytes of a step; null if there are none",
             PERCENT,
             heading="of memory",
             hide_order=3,
@@ -181,7 +183,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     measured_count: MeasuredCount
     measured_seconds: MeasuredSeconds
     flops: Annotated[int, figure("flops of one execution", FLOPS, is_summed=False)]
-    memory_bytes: Annotated[
+    traffic_bytes: Annotated[
         int, figure("bytes that cross memory space 0 in one execution", BYTES, is_summed=False)
     ]
     computation: Annotated[
@@ -215,7 +217,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     is_flops_lower_bound: Annotated[
         bool, figure("whether that, or the flops of a custom call, is unknown")
     ]
-    is_memory_lower_bound: Annotated[
+    is_traffic_lower_bound: Annotated[
         bool, figure("whether that, or the traffic of a custom call, is unknown")
     ]
     is_conditional: Annotated[
@@ -252,7 +254,7 @@ def describe_subject(
     run = in_a_run.times(runs.known, is_exact=runs.is_exact)
     # Inside a fusion or a reducer nothing crosses memory.
     is_inside = one is not None and place not in evidence.executions.counts
-    memory_per_run = 0 if is_inside else run.memory_bytes
+    traffic_per_step = 0 if is_inside else run.traffic_bytes
     return SubjectRow(
         name=name,
         subject_kind="instruction" if one else "computation",
@@ -262,14 +264,14 @@ def describe_subject(
         size_bytes=costs.find_size_bytes(shape),
         executions=runs.exact,
         known_executions=runs.known,
-        flops_per_run=run.total_flops,
-        flops_share=_share(run.total_flops, evidence.cost.total_flops_per_run),
-        memory_bytes_per_run=memory_per_run,
-        memory_share=_share(memory_per_run, evidence.cost.memory_bytes_per_run),
+        flops_per_step=run.total_flops,
+        flops_share=_share(run.total_flops, evidence.cost.total_flops_per_step),
+        traffic_bytes_per_step=traffic_per_step,
+        traffic_share=_share(traffic_per_step, evidence.cost.traffic_bytes_per_step),
         measured_count=time.count,
         measured_seconds=time.seconds,
         flops=once.total_flops,
-        memory_bytes=0 if is_inside else once.memory_bytes,
+        traffic_bytes=0 if is_inside else once.traffic_bytes,
         computation=place.name if one else None,
         call_path=_call_path(place, evidence),
         caller_count=len(evidence.callers.get(place, [])),
@@ -277,7 +279,7 @@ def describe_subject(
         definition=definition,
         is_lower_bound=run.is_lower_bound,
         is_flops_lower_bound=run.is_total_lower_bound,
-        is_memory_lower_bound=run.is_memory_lower_bound,
+        is_traffic_lower_bound=run.is_traffic_lower_bound,
         is_conditional=runs.is_conditional,
         is_upper_bound=run.is_upper_bound or runs.is_conditional,
         **asdict(origin),
@@ -300,9 +302,9 @@ def _read_part_origin(
     if value is None or evidence.origins is None:
         return whole
     part = evidence.origins.of(value)
-    if part.scope_from in _MAKERS:
+    if part.scope_from in _PRODUCERS:
         whole = replace(whole, scope=part.scope)
-    if part.source_from in _MAKERS:
+    if part.source_from in _PRODUCERS:
         file, line = part.source_file, part.source_line
         whole = replace(whole, source_file=file, source_line=line, stack_frame=part.stack_frame)
     return whole

@@ -185,7 +185,7 @@ class OpcodeRow(Struct, frozen=True):
     executions: Annotated[
         int | None,
         column(
-            "how often executed instructions run in one run of the entry; null under a loop of "
+            "how often executed instructions run per step of the entry; null under a loop of "
             "unknown trip count",
             COUNT,
             heading="runs",
@@ -218,10 +218,10 @@ class OpcodeRow(Struct, frozen=True):
     measured_seconds: Annotated[
         float | None,
         figure(
-            "from a profile: time of all their executions in one run on one device, the mean of "
+            "from a profile: time of all their executions per step on one device, the mean of "
             "those profiled; a loop's is that of all it runs",
             SECONDS,
-            heading="measured/run",
+            heading="measured/step",
             null_text="",
             is_summed=False,
         ),
@@ -330,42 +330,45 @@ class LoopRow(Struct, frozen=True):
     executions: Annotated[
         int | None,
         column(
-            "how often the loop itself is started in one run of the entry",
+            "how often the loop itself is started per step of the entry",
             COUNT,
             heading="runs",
             hide_order=2,
         ),
     ]
-    carried_bytes: Annotated[
+    loop_state_bytes: Annotated[
         int | None,
         column(
-            "size of the state carried between iterations", BYTES, heading="carries", hide_order=3
-        ),
-    ]
-    memory_bytes_per_run: Annotated[
-        int | None,
-        column(
-            "bytes that all its iterations move in memory space 0 in one run, inner loops too",
+            "size of the state carried between iterations",
             BYTES,
-            heading="moves/run",
-            is_summed=False,
-            lower_if="is_memory_lower_bound",
+            heading="loop state",
+            hide_order=3,
         ),
     ]
-    wire_bytes_per_run: Annotated[
+    traffic_bytes_per_step: Annotated[
         int | None,
         column(
-            "bytes that a device sends in them in one run",
+            "bytes that all its iterations move in memory space 0 per step, inner loops too",
             BYTES,
-            heading="sends/run",
+            heading="traffic/step",
             is_summed=False,
-            lower_if="is_wire_lower_bound",
+            lower_if="is_traffic_lower_bound",
         ),
     ]
-    is_memory_lower_bound: Annotated[
+    sent_bytes_per_step: Annotated[
+        int | None,
+        column(
+            "bytes that a device sends in them per step",
+            BYTES,
+            heading="sent/step",
+            is_summed=False,
+            lower_if="is_sent_lower_bound",
+        ),
+    ]
+    is_traffic_lower_bound: Annotated[
         bool, figure("whether a trip count, or what an instruction moves, is unknown")
     ]
-    is_wire_lower_bound: Annotated[
+    is_sent_lower_bound: Annotated[
         bool, figure("whether a trip count, or what a collective sends, is unknown")
     ]
     is_upper_bound: Annotated[bool, figure("whether they count work that may not run")]
@@ -404,12 +407,12 @@ def list_loops(
                 depth=loop.depth,
                 parent=loop.parent.full_name if loop.parent else None,
                 executions=executions.of(computation),
-                carried_bytes=loop.instruction.shape.size_bytes,
-                memory_bytes_per_run=cost.memory_bytes * executions.lower_bound(computation),
-                wire_bytes_per_run=sum(row.known_wire_bytes_per_run for row in sent),
-                is_memory_lower_bound=cost.is_memory_lower_bound
+                loop_state_bytes=loop.instruction.shape.size_bytes,
+                traffic_bytes_per_step=cost.traffic_bytes * executions.lower_bound(computation),
+                sent_bytes_per_step=sum(row.known_sent_bytes_per_step for row in sent),
+                is_traffic_lower_bound=cost.is_traffic_lower_bound
                 or executions.of(computation) is None,
-                is_wire_lower_bound=any(row.wire_bytes_per_run is None for row in sent),
+                is_sent_lower_bound=any(row.sent_bytes_per_step is None for row in sent),
                 is_upper_bound=cost.is_upper_bound
                 or executions.is_conditional(computation)
                 or any(row.is_upper_bound or row.is_conditional for row in sent),

@@ -2,9 +2,9 @@
 
 `Summary` is the answer of `hlotool summary` for a module, declared by `SUMMARY`; a `ProgramRow` is
 one program of a directory, declared by `SUMMARY_DIRECTORY`. Nothing is computed here but which
-figure is the worst and which columns have anything in them; and how long one run takes on a chip.
+figure is the worst and which columns have anything in them; and how long one step takes on a chip.
 
-`RunBound` is the least time at its peaks, `RunEstimate` an estimate. Both are of one device, in
+`Roofline` is the least time at its peaks, `StepEstimate` an estimate. Both are of one device, in
 seconds. The first takes work and traffic to overlap in full and leaves communication aside, so that
 it is a bound; the second is what the modelled clock of `hlotool outline` shows at the end, waiting
 included. Launches and caches are in neither.
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.report import give_way
 from hlotool.analysis.collectives.rows import HOST_TOTALS, CollectiveRow, HostTotals
 from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS, CollectiveTotals
-from hlotool.analysis.cost.chips import PRICED_AS_BF16, Chip, list_unstated, weigh_flops
+from hlotool.analysis.cost.chips import ASSUMED_BF16, Chip, list_unstated, weigh_flops
 from hlotool.analysis.cost.cost import pair_types
 from hlotool.analysis.cost.model import COST, CostReport
 from hlotool.analysis.findings.finding import FINDINGS, Finding, FindingCode, choose_finding_columns
@@ -35,13 +35,13 @@ from hlotool.analysis.measured import (
 from hlotool.analysis.memory.answer import ROWS
 from hlotool.analysis.memory.figures import (
     ESTIMATED,
-    HEADROOM,
+    FIT,
     PEAK,
     TOTALS,
-    Headroom,
+    Fit,
     MemoryFigures,
 )
-from hlotool.analysis.outline.clock import RunTime
+from hlotool.analysis.outline.clock import StepTime
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.table import (
     BYTES,
@@ -57,24 +57,24 @@ from hlotool.table import (
     figure,
 )
 
-RunLimit: TypeAlias = Literal["compute", "memory"]
+RooflineBound: TypeAlias = Literal["compute", "memory"]
 
 
-class RunBound(Struct, frozen=True, kw_only=True):
-    """The least time of one run on a chip at its peaks, communication left aside."""
+class Roofline(Struct, frozen=True, kw_only=True):
+    """The least time of one step on a chip at its peaks, communication left aside."""
 
     chip: Annotated[str, figure("the chip of --chip")]
-    limit: Annotated[
-        RunLimit | None,
+    bound: Annotated[
+        RooflineBound | None,
         figure(
             "what takes longer at the chip's peaks, communication left aside (`largest_part` of "
-            "run_time counts it); null where what is not known of the other could overturn it"
+            "step_time counts it); null where what is not known of the other could overturn it"
         ),
     ]
     compute_seconds: Annotated[
         float,
         figure(
-            "total_flops_per_run at the chip's matrix peaks: products at that of the type they "
+            "total_flops_per_step at the chip's matrix peaks: products at that of the type they "
             "compute in, all else at that of bfloat16",
             SECONDS,
             is_summed=True,
@@ -84,62 +84,63 @@ class RunBound(Struct, frozen=True, kw_only=True):
     memory_seconds: Annotated[
         float,
         figure(
-            "memory_bytes_per_run at the bandwidth of its memory, what collectives and copies "
-            "beside the work move too; memory_seconds of run_time is what work takes longer for it",
+            "traffic_bytes_per_step at the bandwidth of its memory, what collectives and copies "
+            "beside the work move too; memory_seconds of step_time is what work takes longer for "
+            "it",
             SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",
         ),
     ]
-    least_seconds: Annotated[
+    roofline_seconds: Annotated[
         float, figure("the longer of the two", SECONDS, is_summed=True, lower_if="is_lower_bound")
     ]
     is_compute_lower_bound: Annotated[bool, figure("whether some flops are not known")]
     is_memory_lower_bound: Annotated[bool, figure("whether some traffic is not known")]
     is_lower_bound: Annotated[bool, figure("whether either is not known in full")]
     is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
-    priced_as_bf16: Annotated[tuple[str, ...], figure(PRICED_AS_BF16)]
+    assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
-def bound_run(cost: CostReport, chip: Chip) -> RunBound:
-    """Hold the figures of a run against the peaks of a chip.
+def measure_roofline(cost: CostReport, chip: Chip) -> Roofline:
+    """Hold the figures of a step against the peaks of a chip.
 
     As of fusions, nothing is said of launches, caches and transcendentals; work and traffic are
-    taken to overlap in full. A limit is named only where the time of the other is known in full.
+    taken to overlap in full. A bound is named only where the time of the other is known in full.
     """
-    products = pair_types(cost.product_types, cost.product_flops_per_run)
-    weighed = weigh_flops(cost.total_flops_per_run, products, chip)
+    products = pair_types(cost.product_types, cost.product_flops_per_step)
+    weighed = weigh_flops(cost.total_flops_per_step, products, chip)
     compute = weighed / chip.flops_per_second
-    memory = cost.memory_bytes_per_run / chip.hbm_bytes_per_second
-    limit: RunLimit = "compute" if compute > memory else "memory"
-    is_lower = {"compute": cost.is_total_lower_bound, "memory": cost.is_memory_lower_bound}
-    other = "memory" if limit == "compute" else "compute"
-    return RunBound(
+    memory = cost.traffic_bytes_per_step / chip.hbm_bytes_per_second
+    bound: RooflineBound = "compute" if compute > memory else "memory"
+    is_lower = {"compute": cost.is_total_lower_bound, "memory": cost.is_traffic_lower_bound}
+    other = "memory" if bound == "compute" else "compute"
+    return Roofline(
         chip=chip.name,
-        limit=None if is_lower[other] else limit,
+        bound=None if is_lower[other] else bound,
         compute_seconds=compute,
         memory_seconds=memory,
-        least_seconds=max(compute, memory),
+        roofline_seconds=max(compute, memory),
         is_compute_lower_bound=is_lower["compute"],
         is_memory_lower_bound=is_lower["memory"],
         is_lower_bound=any(is_lower.values()),
         is_upper_bound=cost.is_upper_bound,
-        priced_as_bf16=list_unstated(products, chip),
+        assumed_bf16=list_unstated(products, chip),
     )
 
 
-RunPart: TypeAlias = Literal["compute", "memory", "exposed"]
+StepPart: TypeAlias = Literal["compute", "memory", "exposed"]
 
 
-class RunEstimate(Struct, frozen=True, kw_only=True):
-    """The estimated time of one run, and of its parts."""
+class StepEstimate(Struct, frozen=True, kw_only=True):
+    """The estimated time of one step, and of its parts."""
 
     machine: Annotated[str, figure("what is known of the machine that it is estimated for")]
     estimated_seconds: Annotated[
         float,
         figure(
-            "estimated time of one run, rough: all steps at the chip's peaks, and what no work "
-            "hides of collectives",
+            "estimated time of one step, rough: all steps at the chip's peaks, and what is "
+            "exposed of collectives",
             SECONDS,
             is_summed=True,
             lower_if="is_lower_bound",
@@ -157,39 +158,39 @@ class RunEstimate(Struct, frozen=True, kw_only=True):
         float, figure("the part in which work waits for collectives", SECONDS)
     ]
     largest_part: Annotated[
-        RunPart | None,
+        StepPart | None,
         figure(
-            "what most of it goes to: work that arithmetic limits, work that memory does, waiting "
+            "what most of it goes to: compute-bound work, work that memory does, waiting "
             "for collectives; null where a part is unknown, as that could be the largest"
         ),
     ]
     largest_share: Annotated[float | None, figure("the part of it that this takes", PERCENT)]
     is_lower_bound: Annotated[bool, figure("whether a part of it is unknown")]
-    priced_as_bf16: Annotated[tuple[str, ...], figure(PRICED_AS_BF16)]
+    assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
-RUN_TIME: Final = Block(
-    "run_time",
-    RunEstimate,
-    "with --chip: how long one run takes by estimate; null where the text is no schedule",
+STEP_TIME: Final = Block(
+    "step_time",
+    StepEstimate,
+    "with --chip: how long one step takes by estimate; null where the text is no schedule",
     is_optional=True,
     is_nullable=True,
 )
 
 
-def describe_run_time(found: RunTime | None, machine: str) -> RunEstimate | None:
+def describe_step_time(found: StepTime | None, machine: str) -> StepEstimate | None:
     """Return the figures of an estimate, None where there is none, or no chip was named."""
     if found is None or not found.is_timed:
         return None
     taken = found.duration
-    parts: dict[RunPart, float] = {
+    parts: dict[StepPart, float] = {
         "compute": taken.compute,
         "memory": taken.memory,
         "exposed": taken.exposed,
     }
     part = max(parts, key=parts.__getitem__)
     largest = part if taken.is_known and taken.total else None  # one unknown could be the largest
-    return RunEstimate(
+    return StepEstimate(
         machine=machine,
         estimated_seconds=taken.total,
         memory_seconds=taken.memory,
@@ -197,16 +198,16 @@ def describe_run_time(found: RunTime | None, machine: str) -> RunEstimate | None
         largest_part=largest,
         largest_share=parts[part] / taken.total if largest else None,
         is_lower_bound=not taken.is_known,
-        priced_as_bf16=found.priced_as_bf16,
+        assumed_bf16=found.assumed_bf16,
     )
 
 
 class Summary(Struct, frozen=True):
     """The answer of `hlotool summary`.
 
-    `memory` is None where nothing tells of it: `memory_unknown` is the reason. `bound` and
-    `run_time` are None without a chip, `headroom` without a limit. `instructions` are those that a
-    profile has times of, the longest first.
+    `memory` is None where nothing tells of it: `memory_unknown` is the reason. `roofline` and
+    `step_time` are None without a chip, `free memory` without a limit. `instructions` are those
+    that a profile has times of, the longest first.
     """
 
     module: ModuleFacts
@@ -221,11 +222,11 @@ class Summary(Struct, frozen=True):
     findings: tuple[Finding, ...]
     measured: MeasuredFacts | None = None
     memory_unknown: str = ""
-    bound: RunBound | None = None
-    headroom: Headroom | None = None
+    roofline: Roofline | None = None
+    fit: Fit | None = None
     worst_collective: CollectiveRow | None = None
     instructions: tuple[MeasuredInstruction, ...] = ()
-    run_time: RunEstimate | None = None
+    step_time: StepEstimate | None = None
 
 
 def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
@@ -233,8 +234,8 @@ def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
     by_time = [row for row in rows if row.exposed_seconds]
     if by_time:
         return max(by_time, key=lambda row: row.exposed_seconds or 0)
-    by_bytes = [row for row in rows if row.exposed_wire_bytes_per_run]
-    return max(by_bytes, key=lambda row: row.exposed_wire_bytes_per_run or 0, default=None)
+    by_bytes = [row for row in rows if row.exposed_bytes_per_step]
+    return max(by_bytes, key=lambda row: row.exposed_bytes_per_step or 0, default=None)
 
 
 MODULE: Final = Block("module", ModuleFacts, "the module itself; all bytes are per device")
@@ -281,19 +282,19 @@ HOLDERS: Final = replace(
     has_total=False,
     limit=5,
     title="Who holds memory at the peak",
-).showing({"occupied_bytes", "count", "class", "value", "source", "belongs_to"})
+).showing({"live_bytes", "count", "allocation_type", "value", "source", "origin"})
 COMPILATION: Final = Block(
     "compilation", Compilation, "under what it was compiled, as far as its files tell"
 )
-BOUND: Final = Block(
-    "bound", RunBound, "with --chip: what limits a run at its peaks", is_optional=True
+ROOFLINE: Final = Block(
+    "roofline", Roofline, "with --chip: what limits a step at its peaks", is_optional=True
 )
 SUMMARY: Final = DocumentSpec(
     "summary",
     "one module: what it is and what is in it",
     blocks=(
-        *(MODULE, COMPILATION, COST, BOUND, RUN_TIME, MEMORY),
-        replace(HEADROOM, meaning=f"with --hbm or --chip: {HEADROOM.meaning}"),
+        *(MODULE, COMPILATION, COST, ROOFLINE, STEP_TIME, MEMORY),
+        replace(FIT, meaning=f"with --hbm or --chip: {FIT.meaning}"),
         *(COLLECTIVES, HOST_TOTALS, MEASURED),
     ),
     row_lists=(
@@ -352,7 +353,7 @@ class ProgramRow(Struct, frozen=True):
     ] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
     instruction_count: Annotated[
-        int | None, column("instructions in the text", COUNT, heading="ops", hide_order=7)
+        int | None, column("instructions in the text", COUNT, heading="instructions", hide_order=7)
     ] = None
     allocated_bytes: Annotated[
         int | None,
@@ -385,25 +386,25 @@ class ProgramRow(Struct, frozen=True):
         ),
     ] = None
     collective_count: Annotated[
-        int | None, column("logical collectives", COUNT, heading="colls", hide_order=6)
+        int | None, column("logical collectives", COUNT, heading="collectives", hide_order=6)
     ] = None
-    wire_bytes_per_run: Annotated[
+    sent_bytes_per_step: Annotated[
         int | None,
         column(
-            "bytes one device sends in one run of the entry",
+            "bytes one device sends per step of the entry",
             BYTES,
-            heading="wire/run",
-            lower_if="is_wire_lower_bound",
-            upper_if="is_wire_upper_bound",
+            heading="sent/step",
+            lower_if="is_sent_lower_bound",
+            upper_if="is_sent_upper_bound",
             hide_order=1,
         ),
     ] = None
-    total_flops_per_run: Annotated[
+    total_flops_per_step: Annotated[
         int | None,
         column(
-            "floating-point operations of one run, those of known custom calls too",
+            "floating-point operations of one step, those of known custom calls too",
             FLOPS,
-            heading="flops/run",
+            heading="flops/step",
             lower_if="is_total_lower_bound",
             upper_if="is_total_upper_bound",
             hide_order=3,
@@ -415,16 +416,16 @@ class ProgramRow(Struct, frozen=True):
     ] = None
     measured_seconds: Annotated[
         float | None,
-        figure("from a profile: mean time of a run on a device", SECONDS, heading="measured/run"),
+        figure("from a profile: mean time of a step on a device", SECONDS, heading="measured/step"),
     ] = None
     finding_count: Annotated[
         int | None, column("what is worth a look", COUNT, heading="findings", is_exact=True)
     ] = None
-    worst_finding: Annotated[
+    top_finding: Annotated[
         FindingCode | None,
         column(
             "the program's first finding, in the order of `--rows findings`",
-            heading="worst",
+            heading="top finding",
             null_text="",
         ),
     ] = None
@@ -434,13 +435,13 @@ class ProgramRow(Struct, frozen=True):
     is_memory_lower_bound: Annotated[
         bool, figure("whether a size is unknown and counted as 0 in an estimate")
     ] = False
-    is_wire_lower_bound: Annotated[
+    is_sent_lower_bound: Annotated[
         bool, figure("whether a size or an execution of a collective is unknown")
     ] = False
     is_total_lower_bound: Annotated[
         bool, figure("whether a trip count or the flops of a custom call are unknown")
     ] = False
-    is_wire_upper_bound: Annotated[
+    is_sent_upper_bound: Annotated[
         bool, figure("whether a conditional decides if a collective runs")
     ] = False
     is_total_upper_bound: Annotated[
@@ -449,14 +450,14 @@ class ProgramRow(Struct, frozen=True):
     error: Annotated[str | None, figure("why the program could not be read")] = None
 
 
-class Fit(Struct, frozen=True):
+class DirectoryFit(Struct, frozen=True):
     """Which programs allocate more than a limit, and of how many nobody can tell."""
 
     too_large: tuple[ProgramRow, ...]
     unknown_count: int
 
 
-def check_fit(rows: Iterable[ProgramRow], limit_bytes: int) -> Fit:
+def check_fit(rows: Iterable[ProgramRow], limit_bytes: int) -> DirectoryFit:
     """Hold programs against a limit; a lower bound below it, and no figure, tell nothing."""
     large, unknown = [], 0
     for row in rows:
@@ -464,7 +465,7 @@ def check_fit(rows: Iterable[ProgramRow], limit_bytes: int) -> Fit:
             large.append(row)
         elif row.allocated_bytes is None or row.is_memory_lower_bound:
             unknown += 1
-    return Fit(tuple(large), unknown)
+    return DirectoryFit(tuple(large), unknown)
 
 
 MODULES: Final = RowList(
@@ -484,7 +485,7 @@ _GIVE_WAY_TO_TIMES: Final = {
     "measured_count": 4,
     "allocated_bytes": 1,
     "finding_count": 1,
-    "worst_finding": 1,
+    "top_finding": 1,
 }
 
 

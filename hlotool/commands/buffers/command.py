@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hlotool.analysis.graph.backend import SPACE_NAMES
 from hlotool.analysis.memory.answer import BUFFERS, ROWS, choose_buffer_columns
 from hlotool.analysis.memory.reduction_plan import ReliefRow, plan_relief, take_away
-from hlotool.analysis.memory.report import MemoryReport, measure_headroom
+from hlotool.analysis.memory.report import MemoryReport, measure_fit
 from hlotool.analysis.memory.rows import BufferRow, all_rows, allocation_rows, rows_at
 from hlotool.analysis.memory.timeline import (
     choose_peaks,
@@ -44,7 +44,7 @@ from hlotool.commands.buffers.text import (
     say_relief,
 )
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.memory_text import check_usage, describe_usage, explain_headroom
+from hlotool.commands.shared.memory_text import check_usage, describe_usage, explain_fit
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import (
     CHIP_MEMORY,
@@ -73,7 +73,7 @@ from hlotool.table.words import plural
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
 
 _EXAMPLE: Final = """\
-hlotool buffers dump/ --by class,scope
+hlotool buffers dump/ --by allocation_type,scope
 hlotool buffers dump/ --hbm 80GiB
 hlotool buffers dump/ --at fusion.123 --space vmem"""
 
@@ -133,7 +133,7 @@ def buffers(
     program = load_one(about.request, with_buffers=True)
     if without is not None:
         expect_row_words(without, ROWS.fields, (), program.find_words, "--without")
-    check_usage(program)
+    check_usage(program, request.unpacking)
     chip = program.machine.chip if program.machine else None
     if asked.limit_bytes is None and left_out is None and chip:
         asked = replace(asked, limit_bytes=chip.hbm_bytes)
@@ -219,14 +219,14 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         **({"estimated": report.figures.estimated} if report.figures.estimated else {}),
         **({"without": without} if without else {}),
     }
-    headroom = None
+    fit = None
     relief: tuple[ReliefRow, ...] = ()
     if asked.limit_bytes is not None:
         chip = program.machine.chip if program.machine else None
-        headroom = measure_headroom(report, asked.limit_bytes, chip)
-    if headroom is not None:
-        relief = tuple(plan_relief(report, module, headroom))
-        blocks["headroom"], rows["relief"] = headroom, relief
+        fit = measure_fit(report, asked.limit_bytes, chip)
+    if fit is not None:
+        relief = tuple(plan_relief(report, module, fit))
+        blocks["fit"], rows["relief"] = fit, relief
     donations = rows.get("donation", ())
     curve = _draw_timeline(rows, report, program, main, options)
     spec = choose_buffer_columns(
@@ -252,10 +252,10 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         scalars=report.figures,
         lines=(
             *describe_program(program, whole, main, instant, without),
-            *(explain_headroom(report, headroom) if headroom else ()),
+            *(explain_fit(report, fit) if fit else ()),
             *curve,
         ),
-        above={"relief": say_relief(headroom, relief)} if headroom and relief else {},
+        above={"relief": say_relief(fit, relief)} if fit and relief else {},
         notes=(*say_donation(donations), *note_program(whole, main)),
         shown=(focus,) if focus else tuple(name for name, is_shown in shown.items() if is_shown),
         focus=focus,
@@ -282,17 +282,17 @@ def _list_asked(program: Program, report: MemoryReport, asked: Asked, color: int
     """Return the lists that options ask for."""
     rows: dict[str, Any] = {}
     if asked.has_timeline or asked.peak_count:
-        curve, lifetimes = report.map.curve(color), report.map.lifetimes
-        if curve is None or lifetimes is None:
+        curve, live_ranges = report.map.curve(color), report.map.live_ranges
+        if curve is None or live_ranges is None:
             raise UsageError(
-                "--timeline and --peaks need lifetimes: the live-range file, or the module text."
+                "--timeline and --peaks need live ranges: the live-range file, or the module text."
             )
         if asked.has_timeline:
-            rows["timeline"] = timeline(curve, lifetimes.sequence)
+            rows["timeline"] = timeline(curve, live_ranges.sequence)
         if asked.peak_count:
-            rows["peaks"] = choose_peaks(curve, lifetimes.sequence, asked.peak_count)
+            rows["peaks"] = choose_peaks(curve, live_ranges.sequence, asked.peak_count)
     if asked.has_donation:
-        rows["donation"] = program.donation_gains
+        rows["donation"] = program.donation_savings
     return rows
 
 

@@ -9,10 +9,10 @@ from typing import Final
 from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.memory.answer import INSTANT
 from hlotool.analysis.memory.donation import DonationRow
-from hlotool.analysis.memory.figures import ESTIMATED, HEADROOM, PEAK, TOTALS, Headroom
+from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit
 from hlotool.analysis.memory.reduction_plan import (
-    GAIN_CAVEAT,
     MOST_TOGETHER,
+    SAVES_CAVEAT,
     WITHOUT,
     ReliefRow,
     Without,
@@ -53,8 +53,8 @@ def describe_program(
     if without is not None:
         values = plural(without.value_count, "value")
         text = (
-            f"without {{value_count}} {values}, {{taken_bytes}} of the peak: peak {{peak_bytes}} "
-            "at {position}, {instruction}; {gain_bytes} less"
+            f"without {{value_count}} {values}, {{removed_bytes}} of the peak: peak {{peak_bytes}} "
+            "at {position}, {instruction}; {saves_bytes} less"
         )
         lines.append(Line(text, WITHOUT, without))
     peak_at = report.peak_of(color).position if without is None else without.position
@@ -77,7 +77,7 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
             peak,
         )
         if peak.bytes is not None
-        else Line(f"{title}: peak unknown, as the lifetimes of values are unknown{space}"),
+        else Line(f"{title}: peak unknown, as the live ranges of values are unknown{space}"),
         Line(
             "allocated {allocated_bytes} = arguments {argument_bytes} + outputs {output_bytes} "
             "− aliased {alias_bytes} + constants {constant_bytes} + temp {temp_bytes}",
@@ -124,31 +124,31 @@ def _space(report: MemoryReport, color: int) -> str:
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
-def say_relief(headroom: Headroom, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
-    """Return the line above the sets of parts: what becomes of the program without them."""
-    text = "Without the parts of one set it fits; the easiest remedy comes first."
-    if any(row.headroom_bytes < 0 for row in relief):
+def say_relief(fit: Fit, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
+    """Return the line above the ways to fit: what becomes of the program without them."""
+    text = "Without the parts of one option it fits; the easiest remedy comes first."
+    if any(row.free_bytes < 0 for row in relief):
         beside = " beside donation" if relief[0].kind == "missed-donation" else ""
         text = (
             f"No {MOST_TOGETHER} parts{beside} bring it under {{limit_bytes}}; these go furthest."
         )
-    return (Line(f"{text} {GAIN_CAVEAT}", HEADROOM, headroom),)
+    return (Line(f"{text} {SAVES_CAVEAT}", FIT, fit),)
 
 
 def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
     """Return the line below parameters to donate: how far to trust what they gain."""
-    return (Line(GAIN_CAVEAT),) if any(row.gain_bytes for row in donations) else ()
+    return (Line(SAVES_CAVEAT),) if any(row.saves_bytes for row in donations) else ()
 
 
 def note_program(report: MemoryReport, color: int) -> tuple[Line, ...]:
     """Return the lines below the tables: what the reader should know about the figures."""
     lines: list[Line] = []
     figures = report.figures
-    if figures.sizes_from == "buffer-assignment" and figures.lifetimes == "derived":
-        derived = "Lifetimes are derived from the schedule, as no live ranges were dumped."
+    if figures.sizes_from == "buffer-assignment" and figures.live_ranges_from == "derived":
+        derived = "LiveRanges are derived from the schedule, as no live ranges were dumped."
         lines.append(Line(derived))
-    if figures.lifetimes is None:
-        ask = "For lifetimes, give the live ranges (--live-range) or the module text"
+    if figures.live_ranges_from is None:
+        ask = "For live ranges, give the live ranges (--live-range) or the module text"
         lines.append(Line(f"{ask} (--module-text)."))
     if not color:
         lines += _xla_peak(report)
@@ -201,7 +201,7 @@ def note_message(figures: MessageFigures) -> tuple[Line, ...]:
     """Say what the reader should know about the figures, and what to do next."""
     said = {
         "{message_count} messages of different sizes; this is the last.": figures.message_count > 1,
-        "The message is cut: its beginning or the end of its list is missing.": (
+        "The message is cut: its beginning, or some of its list, is missing.": (
             not figures.is_complete
         ),
         "The message rounds what was asked; bytes are as exact as its digits.": figures.is_rounded,

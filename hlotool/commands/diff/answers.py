@@ -19,7 +19,7 @@ from hlotool.commands.diff.text import (
     count_statuses,
     explain_flags,
     list_ambiguous,
-    name_partners,
+    name_counterparts,
     note_several,
     point_to_pair,
     say_backends,
@@ -34,7 +34,7 @@ from hlotool.commands.shared.request import progress
 from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
 from hlotool.compare.changes.figures import MetricRow, Threshold, changed_metrics, find_worse
 from hlotool.compare.changes.instructions import InstructionChange
-from hlotool.compare.changes.reasons import DIFF_WHY, compare_partners, find_pairs
+from hlotool.compare.changes.reasons import DIFF_WHY, compare_counterparts, find_pairs
 from hlotool.compare.directory import ModuleDiff, choose_columns, describe_alone, describe_pair
 from hlotool.compare.inputs import (
     Argument,
@@ -57,6 +57,7 @@ from hlotool.compare.several import (
     list_sides,
     spread,
 )
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import StageChoice
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import UsageError
@@ -74,6 +75,7 @@ class Asked(Struct, frozen=True):
     compared: DiffOptions
     assumptions: Assumptions
     threshold: Threshold | None
+    unpacking: ByteBudget
 
     def for_several(self) -> Asked:
         """Return the same for several programs, of which a chip need not fit each."""
@@ -86,8 +88,8 @@ _TOLD = {"causes": MOST_WHY, "spaces": 1}
 
 def diff_document(
     report: DiffReport,
-    left: SideFacts,
-    right: SideFacts,
+    old: SideFacts,
+    new: SideFacts,
     compared: DiffOptions,
     options: RowOptions,
 ) -> Document:
@@ -112,14 +114,14 @@ def diff_document(
     hidden = len(report.instructions) - len(rows["instructions"])
     hidden *= "instructions" in compared.only
     facts = describe_report(report)
-    labels = left.label, right.label
+    labels = old.label, new.label
     return Document(
         spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
         input=None,
         scalars=facts,
         blocks={
-            "left": left,
-            "right": right,
+            "old": old,
+            "new": new,
             **{name: getattr(report, name) for name in ("triage", "time", "order")},
         },
         rows={name: found for name, found in rows.items() if found or not is_brief},
@@ -147,33 +149,36 @@ def describe_report(report: DiffReport) -> DiffFacts:
 
 def both_sides(pair: Pairing) -> tuple[Candidate, Candidate]:
     """Return both programs of a pair that was chosen because it has both."""
-    if pair.left is None or pair.right is None:
+    if pair.old is None or pair.new is None:
         raise ValueError("both sides are needed")
-    return pair.left, pair.right
+    return pair.old, pair.new
 
 
-def print_partners(
+def print_counterparts(
     pair: Pairing,
     arguments: tuple[Argument, Argument],
     name: str,
     asked: Asked,
     options: RowOptions,
 ) -> None:
-    """Print what an instruction and its partner have in common."""
+    """Print what an instruction and its counterpart have in common."""
     labels = arguments[0].label, arguments[1].label
-    left, right = (read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
-    if not (left.program and left.module and right.program and right.module):
+    old, new = (read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
+    if not (old.program and old.module and new.program and new.module):
         raise UsageError("--why needs the text of both modules.")
-    structure = compare_structure(left.program, right.program, is_strict=asked.compared.is_strict)
+    structure = compare_structure(old.program, new.program, is_strict=asked.compared.is_strict)
     pairs = find_pairs(structure, name)
     rows = [
-        row for old, new in pairs if old and new for row in compare_partners(old, new, structure)
+        row
+        for before, after in pairs
+        if before and after
+        for row in compare_counterparts(before, after, structure)
     ]
     document = Document(
         DIFF_WHY,
         InputPaths(arguments[1].path),
         rows={"evidence": rows},
-        lines=tuple(Line(quote_braces(name_partners(*each, labels))) for each in pairs),
+        lines=tuple(Line(quote_braces(name_counterparts(*each, labels))) for each in pairs),
     )
     print_document(document, options)
 
@@ -230,7 +235,7 @@ def name_sides(arguments: Sequence[Argument]) -> None:
 
 def _find_one(argument: Argument, asked: Asked) -> Candidate:
     """Find the one program of a side."""
-    found, notes = find_candidates(argument, asked.stage, asked.module)
+    found, notes = find_candidates(argument, asked.stage, asked.module, asked.unpacking)
     say_all(notes)
     if len(found) > 1:
         names = list_some(sorted({one.key for one in found}), _MOST_LISTED, "")
@@ -274,9 +279,9 @@ def print_directory(
         if isinstance(result, _Result):
             rows.append(result.row)
             continue
-        sides = (pair.left, pair.right)
-        left, right = (one.input.path if one and one.input else None for one in sides)
-        row = ModuleDiff(pair.name, "error", pair.place, left, right, paired_by=pair.way)
+        sides = (pair.old, pair.new)
+        old, new = (one.input.path if one and one.input else None for one in sides)
+        row = ModuleDiff(pair.name, "error", pair.place, old, new, matched_by=pair.way)
         rows.append(replace(row, error=result.message.partition("\n")[0]))
     say_all(note for one in done for note in one.notes)
     worse = [worse_line(one.worse, one.row.module) for one in done if one.worse]
@@ -300,24 +305,24 @@ def print_directory(
 
 def _compare(pair: Pairing, *, asked: Asked) -> _Result:
     """Compare one pair; runs in a process of its own."""
-    if pair.left is None or pair.right is None:
-        found = pair.left or pair.right
+    if pair.old is None or pair.new is None:
+        found = pair.old or pair.new
         if found is None:
             raise ValueError("a pair has a side")
         row = describe_alone(pair, *read_side(found, "", asked.assumptions))
         return _Result(row, differs=True)
-    sides = pair.left, pair.right
-    (left, right), facts = read_pair(sides, ("", ""), asked.assumptions)
-    report = compare_programs(left, right, asked.compared)
+    sides = pair.old, pair.new
+    (old, new), facts = read_pair(sides, ("", ""), asked.assumptions)
+    report = compare_programs(old, new, asked.compared)
     worse = find_worse(report.metrics, asked.threshold)
     row = describe_pair(pair, facts, report)
-    return _Result(row, report.differs, (*left.notes(), *right.notes()), worse)
+    return _Result(row, report.differs, (*old.notes(), *new.notes()), worse)
 
 
 def _rank(row: ModuleDiff) -> tuple[bool, bool, int, str]:
     return (
         row.status == "identical",
         row.status in {"added", "removed", "ambiguous"},
-        -abs(row.peak_delta_bytes or 0),
+        -abs(row.delta_peak_bytes or 0),
         row.module,
     )

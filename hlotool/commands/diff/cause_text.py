@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from hlotool.compare.causes.cause import Cause, CauseKind
+from hlotool.compare.causes.cause import Cause, CauseId
 from hlotool.table import Unit
 from hlotool.table.units import format_value
 from hlotool.table.words import count_noun, plural
@@ -20,15 +20,15 @@ _Write: TypeAlias = Callable[[Cause, str], str]
 
 def write_cause(cause: Cause, units: str) -> str:
     """Write one reason as half a sentence."""
-    template = _TEMPLATES.get(cause.kind)
+    template = _TEMPLATES.get(cause.id)
     if template is None:
-        return _SENTENCES[cause.kind.partition(" ")[0]](cause, units)
+        return _SENTENCES[cause.id.partition("-")[0]](cause, units)
     return template.format(
         one=cause,
         count=str(cause.count),
         size=_bytes(cause, units),
         flops=_flops(cause, units),
-        wire=_wire(cause, units),
+        sent=_say_sent(cause, units),
         be=plural(cause.count, "is", "are"),
         plural=plural(cause.count, "", "s"),
         verb=plural(cause.count, "computes", "compute"),
@@ -36,28 +36,27 @@ def write_cause(cause: Cause, units: str) -> str:
 
 
 _DTYPE: Final = (
-    "{count} result{plural} {be} {one.right} in place of {one.left} ({size} of results/run{wire})"
+    "{count} result{plural} {be} {one.new} in place of {one.old} ({size} of results/step{sent})"
 )
-_TEMPLATES: Final[Mapping[CauseKind, str]] = {
-    "trip count": "trip count of {one.subject} {one.left} → {one.right} ({flops} flops/run, {size} "
-    "memory traffic/run)",
-    "products moved": "{count} matrix product{plural} moved from {one.left} to {one.right}",
-    "dtype widened": _DTYPE,
-    "dtype narrowed": _DTYPE,
-    "collectives": "{one.left} → {one.right} {one.subject} ({size} wire/run)",
-    "axes": "{count} {one.subject} over {one.right} in place of {one.left} ({size} wire/run)",
-    "sharding": "{count} parameter{plural} sharded otherwise: {one.subject}, {one.left} → "
-    "{one.right}",
-    "fusing": "the same work in other fusions, {one.left} → {one.right} ({size} memory "
-    "traffic/run)",
-    "dtype inside fusions": "{count} operation{plural} inside fusions {verb} in {one.right} in "
-    "place of {one.left}",
+_TEMPLATES: Final[Mapping[CauseId, str]] = {
+    "trip-count-changed": "trip count of {one.subject} {one.old} → {one.new} ({flops} flops/step, "
+    "{size} memory traffic/step)",
+    "matmul-backend-changed": "{count} matrix product{plural} moved from {one.old} to {one.new}",
+    "dtype-widened": _DTYPE,
+    "dtype-narrowed": _DTYPE,
+    "collectives": "{one.old} → {one.new} {one.subject} ({size} sent/step)",
+    "axes": "{count} {one.subject} over {one.new} in place of {one.old} ({size} sent/step)",
+    "sharding": "{count} parameter{plural} sharded otherwise: {one.subject}, {one.old} → {one.new}",
+    "fusion-structure-changed": "the same work in other fusions, {one.old} → {one.new} "
+    "({size} memory traffic/step)",
+    "dtype-inside-fusions": "{count} operation{plural} inside fusions {verb} in {one.new} in "
+    "place of {one.old}",
     "other": "what differs is {one.subject}",
 }
 
 
 def _rematerialization(cause: Cause, units: str) -> str:
-    is_lost = cause.kind == "rematerialization lost"
+    is_lost = cause.id == "rematerialization-lost"
     what = "lost" if is_lost else "new"
     more = "more" if is_lost else "fewer"
     if cause.subject is None:
@@ -72,7 +71,7 @@ def _rematerialization(cause: Cause, units: str) -> str:
 def _donation(cause: Cause, units: str) -> str:
     size = format_value(abs(cause.delta_bytes or 0), Unit.BYTES, units)
     arrays = count_noun(str(cause.count), "array")
-    if cause.kind == "donation lost":
+    if cause.id == "donation-lost":
         own = "its output has memory of its own"
         has = plural(cause.count, own, "their outputs have memory of their own")
         return f"donation of {cause.subject} is gone: {arrays}, {size}; {has}"
@@ -80,17 +79,17 @@ def _donation(cause: Cause, units: str) -> str:
 
 
 def _layers(cause: Cause, units: str) -> str:
-    verb = "new" if cause.kind == "layers added" else "gone"
+    verb = "new" if cause.id == "layers-added" else "gone"
     be = plural(cause.count, "is", "are")
     held = f"all of {cause.scope} hold {_bytes(cause, units)} at the peak"
-    work = f"{_flops(cause, units)} flops/run{_wire(cause, units)}"
+    work = f"{_flops(cause, units)} flops/step{_say_sent(cause, units)}"
     return f"{cause.subject} {be} {verb} ({held}, {work})"
 
 
 def _loop(cause: Cause, units: str) -> str:
     del units
-    is_unrolled = cause.kind == "loop unrolled"
-    layers = cause.left if is_unrolled else cause.right
+    is_unrolled = cause.id == "loop-unrolled"
+    layers = cause.old if is_unrolled else cause.new
     over = f"over {layers} layers " if layers else ""
     # Work grows with the layers that are new; 0 where none are, or that is unknown.
     word = "more" if cause.more and cause.more > 0 else "fewer"
@@ -102,38 +101,38 @@ def _loop(cause: Cause, units: str) -> str:
 
 
 def _dimension(cause: Cause, units: str) -> str:
-    factor = Fraction(int(cause.right or 0), int(cause.left or 1))
+    factor = Fraction(int(cause.new or 0), int(cause.old or 1))
     be = plural(cause.count, "is", "are")
     follow = f"{count_noun(str(cause.count), 'result')} {be} ×{factor}"
-    change = f"{cause.subject} {cause.left} → {cause.right}"
-    return f"{change}: {follow} ({_bytes(cause, units)} of results/run)"
+    change = f"{cause.subject} {cause.old} → {cause.new}"
+    return f"{change}: {follow} ({_bytes(cause, units)} of results/step)"
 
 
 def _overlap(cause: Cause, units: str) -> str:
-    word = "lost" if cause.kind == "overlap lost" else "gained"
+    word = "lost" if cause.id == "overlap-lost" else "gained"
     most = f", most of it {cause.subject}" if cause.subject else ""
-    exposed = f"({_bytes(cause, units)} exposed/run{most})"
-    if not cause.more or (cause.more > 0) != (cause.kind == "overlap lost"):  # parts of others
+    exposed = f"({_bytes(cause, units)} exposed/step{most})"
+    if not cause.more or (cause.more > 0) != (cause.id == "overlap-lost"):  # parts of others
         return f"collectives {word} overlap {exposed}"
-    count = f"{cause.left} → {cause.right} instructions have nothing that hides them"
+    count = f"{cause.old} → {cause.new} instructions have nothing that hides them"
     return f"collectives {word} overlap: {count} {exposed}"
 
 
 def _operations(cause: Cause, units: str) -> str:
     del units
-    gone = [f"{cause.left} gone"] if cause.left else []
-    new = [f"{cause.right} new"] if cause.right else []
+    gone = [f"{cause.old} gone"] if cause.old else []
+    new = [f"{cause.new} new"] if cause.new else []
     return f"{cause.scope or 'the program'} computes something else: {'; '.join([*gone, *new])}"
 
 
 def _values(cause: Cause, units: str) -> str:
-    """Say how many came and how many went: that is what the number at the peak changed by."""
-    counts = ((cause.right, "came"), (cause.left, "went"))
+    """Say how many are new and freed: by that the number at the peak changed."""
+    counts = ((cause.new, "new"), (cause.old, "freed"))
     moved = [f"{count} {verb}" for count, verb in counts if count != "0"]
     what = " and ".join(moved) or f"{count_noun(str(cause.count), 'value')} of another size"
     scope = f" in {cause.scope}" if cause.scope else ""
     largest = f"{cause.subject}{scope} ({_bytes(cause, units)})"
-    return f"values at the peak: {what}, the largest {largest}"
+    return f"buffers at the peak: {what}, the largest {largest}"
 
 
 def _bytes(cause: Cause, units: str) -> str:
@@ -144,10 +143,10 @@ def _flops(cause: Cause, units: str) -> str:
     return format_value(cause.delta_flops, Unit.FLOPS, units, is_signed=True)
 
 
-def _wire(cause: Cause, units: str) -> str:
+def _say_sent(cause: Cause, units: str) -> str:
     """Write what more or less is sent, behind other figures; '' where nothing is."""
-    size = format_value(cause.delta_wire_bytes, Unit.BYTES, units, is_signed=True)
-    return f", {size} wire/run" if cause.delta_wire_bytes else ""
+    size = format_value(cause.delta_sent_bytes, Unit.BYTES, units, is_signed=True)
+    return f", {size} sent/step" if cause.delta_sent_bytes else ""
 
 
 # By how their kinds begin.
@@ -159,5 +158,5 @@ _SENTENCES: Final[Mapping[str, _Write]] = {
     "dimension": _dimension,
     "overlap": _overlap,
     "operations": _operations,
-    "values": _values,
+    "buffers": _values,
 }

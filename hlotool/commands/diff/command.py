@@ -18,8 +18,8 @@ from hlotool.commands.diff.answers import (
     both_sides,
     diff_document,
     name_sides,
+    print_counterparts,
     print_directory,
-    print_partners,
     print_several,
 )
 from hlotool.commands.diff.passes import print_passes, print_trace
@@ -32,10 +32,12 @@ from hlotool.commands.shared.options import (
     RowOptions,
     add_options,
     config_option,
+    hide_typed,
     module_option,
     option,
     read_assumptions,
     take_config,
+    unpacking_option,
 )
 from hlotool.commands.shared.output import make_look, print_document, write_text
 from hlotool.compare.answer import DIFF
@@ -57,6 +59,7 @@ from hlotool.compare.passes import DIFF_PASSES
 from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.compare.several import DIFF_SEVERAL
 from hlotool.compare.trace import DIFF_TRACE
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import StageChoice
 from hlotool.errors import UsageError
 from hlotool.table import DocumentSpec
@@ -93,7 +96,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     renamed={"--only": "--blocks"},
     choose_specs=_choose_specs,
 )
-@click.argument("sides", metavar="OLD NEW…", nargs=-1)
+@click.argument("sides", metavar="OLD NEW…", nargs=-1, callback=hide_typed)
 @option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
 @module_option
 @option(
@@ -104,15 +107,21 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--unfold", "List every changed instruction separately.")
 @option("--exit-code", "Exit with 1 if anything differs.")
 @option("--threshold LIMIT,…", "--exit-code only if worse by more, as in 2%,64MiB.", default="")
-@option("--why NAME", "What an instruction and its partner have in common.", default="")
+@option("--why NAME", "What an instruction and its counterpart have in common.", default="")
 @option("--text", "Print a unified diff of normalized text.", "as_text")
 @option("--computation NAME", "With --text: only this computation.", default="")
-@option("--passes DIR", "What each pass changed; given twice, where dumps part.", multiple=True)
+@option(
+    "--passes DIR",
+    "What each pass changed; given twice, where dumps part.",
+    multiple=True,
+    callback=hide_typed,
+)
 @option(
     "--trace EXPR",
     "With --passes DIR: which pass made, and which removed, the instructions for which EXPR holds.",
     default="",
 )
+@unpacking_option
 @config_option
 @add_options(MACHINE)
 def diff(
@@ -131,6 +140,7 @@ def diff(
     computation: str,
     passes: tuple[str, ...],
     trace: str,
+    unpacking: ByteBudget,
     options: RowOptions,
     **values: Any,
 ) -> None:
@@ -148,12 +158,12 @@ def diff(
     compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
     limit = parse_threshold(threshold) if threshold else None
-    asked = Asked(stage, module, compared, assumptions, limit)
+    asked = Asked(stage, module, compared, assumptions, limit, unpacking)
     if trace:
-        print_trace(passes[0], module, trace, options)
+        print_trace(passes[0], asked, trace, options)
         return
     if passes:
-        _exit(exit_code, print_passes(passes, module, options, is_strict=strict))
+        _exit(exit_code, print_passes(passes, asked, options))
         return
     if len(sides) > _BOTH:
         several = [parse_argument(one, name_path(one)) for one in sides]
@@ -163,16 +173,18 @@ def diff(
         return
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
     name_sides(arguments)
-    (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
+    (old, notes), (new, more) = (
+        find_candidates(one, stage, module, unpacking) for one in arguments
+    )
     say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))
     if why:
-        print_partners(choose_pair(pairs, "--why"), arguments, why, asked, options)
+        print_counterparts(choose_pair(pairs, "--why"), arguments, why, asked, options)
         return
     if as_text:
         pair = choose_pair(pairs, "--text")
         differs = is_worse = _print_text(pair, arguments, computation, compared, options)
-    elif len(pairs) == 1 and pairs[0].left and pairs[0].right:
+    elif len(pairs) == 1 and pairs[0].old and pairs[0].new:
         differs, is_worse = _print_one(pairs[0], arguments, asked, options)
     else:
         differs, is_worse = print_directory(pairs, arguments, asked.for_several(), options)
@@ -214,13 +226,13 @@ def _print_one(
 ) -> tuple[bool, bool]:
     """Compare two programs and print all blocks; say if anything differs, if any is worse."""
     labels = arguments[0].label, arguments[1].label
-    (left, right), read = read_pair(both_sides(pair), labels, asked.assumptions)
-    say_all((*left.notes(), *right.notes()))
+    (old, new), read = read_pair(both_sides(pair), labels, asked.assumptions)
+    say_all((*old.notes(), *new.notes()))
     compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
-    report = compare_programs(left, right, compared)
-    facts = name_files(read[0], left), name_files(read[1], right)
+    report = compare_programs(old, new, compared)
+    facts = name_files(read[0], old), name_files(read[1], new)
     document = diff_document(report, *facts, asked.compared, options)
-    document = replace(document, find_words=lambda: left.find_words() | right.find_words())
+    document = replace(document, find_words=lambda: old.find_words() | new.find_words())
     worse = find_worse(report.metrics, asked.threshold)
     if worse:
         document = replace(document, lines=(*document.lines, worse_line(worse)))
@@ -239,11 +251,11 @@ def _print_text(
     if options.format != "table":
         raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
     labels = (one.label for one in arguments)
-    left, right = (read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
-    report = compare_programs(left, right, replace(compared, only=()))
+    old, new = (read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
+    report = compare_programs(old, new, replace(compared, only=()))
     if report.structure is None:
         raise UsageError("--text needs the text of both modules.")
     blocks = write_texts(report.structure, computation)
-    old, new = (f"{one.label} {one.path}" for one in arguments)
-    write_text((render_unified(blocks, (old, new), make_look(options)),), options.output)
+    before, after = (f"{one.label} {one.path}" for one in arguments)
+    write_text((render_unified(blocks, (before, after), make_look(options)),), options.output)
     return any(block.differs for block in blocks)

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from hlotool.commands.diff.answers import Asked
 from hlotool.commands.diff.text import count_left_out, say_first, say_parting, say_trace
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
@@ -52,11 +53,10 @@ class _Walk(Struct):
     opcodes: list[PassOpcodeRow] = field(default_factory=list)
 
 
-def print_passes(
-    directories: tuple[str, ...], module: str | None, options: RowOptions, *, is_strict: bool
-) -> bool:
+def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
-    walks = [list_steps(choose_compilation(directory, module)) for directory in directories]
+    walks = [list_steps(choose_compilation(directory, asked)) for directory in directories]
+    is_strict = asked.compared.is_strict
     if len(walks) == 1:
         walk, facts = _walk(walks[0], is_strict=is_strict), PassesFacts()
         lines = list(say_first(walk.rows, "first changed", "by"))
@@ -84,9 +84,10 @@ def print_passes(
     return any(row.differs_in for row in walk.rows)
 
 
-def choose_compilation(directory: str, module: str | None) -> DumpedProgram:
+def choose_compilation(directory: str, asked: Asked) -> DumpedProgram:
     """Return the one compilation of a directory whose passes were dumped."""
-    programs, _ = collect_programs(directory)
+    programs, _ = collect_programs(directory, budget=asked.unpacking)
+    module = asked.module
     pattern = parse_module_pattern(module)
     matching = choose_programs(directory, programs, pattern) if pattern else programs
     found = [one for one in matching if one.passes]
@@ -118,25 +119,25 @@ def _walk(steps: Sequence[Step], *, is_strict: bool) -> _Walk:
     return walk
 
 
-def _walk_both(left: Sequence[Step], right: Sequence[Step], *, is_strict: bool) -> _Walk:
+def _walk_both(old: Sequence[Step], new: Sequence[Step], *, is_strict: bool) -> _Walk:
     """Compare steps of the same pass; what only one side ran stands where it ran."""
     walk = _Walk()
-    here = dict(zip(name_steps(left), left, strict=True))
-    there = dict(zip(name_steps(right), right, strict=True))
-    old: Snapshot | None = None
-    new: Snapshot | None = None
+    here = dict(zip(name_steps(old), old, strict=True))
+    there = dict(zip(name_steps(new), new, strict=True))
+    before: Snapshot | None = None
+    after: Snapshot | None = None
     for key in track(merge_keys(list(here), list(there)), "passes", len({*here, *there})):
         if key in here:
-            old = read_snapshot(here[key], old)
+            before = read_snapshot(here[key], before)
         if key in there:
-            new = read_snapshot(there[key], new)
-        if key in here and key in there and old and new:
-            walk.rows.append(compare_in_step(old, new, is_strict=is_strict))
-            walk.opcodes += count_opcodes(old, new)
-        elif key in here and old:
-            walk.rows.append(lone_row(old, "OLD"))
-        elif new:
-            walk.rows.append(lone_row(new, "NEW"))
+            after = read_snapshot(there[key], after)
+        if key in here and key in there and before and after:
+            walk.rows.append(compare_in_step(before, after, is_strict=is_strict))
+            walk.opcodes += count_opcodes(before, after)
+        elif key in here and before:
+            walk.rows.append(lone_row(before, "OLD"))
+        elif after:
+            walk.rows.append(lone_row(after, "NEW"))
     return walk
 
 
@@ -157,16 +158,16 @@ def _choose_steps(rows: Sequence[PassRow], limit: int | None, *, is_one: bool) -
 
 
 def _weigh(row: PassRow) -> tuple[bool, int]:
-    counts = row.left_only_count, row.right_only_count, row.changed_count
+    counts = row.old_only_count, row.new_only_count, row.changed_count
     is_rare = not {*row.differs_in} <= {STRUCTURE}
     return is_rare, sum(count or 0 for count in counts)
 
 
-def print_trace(directory: str, module: str | None, expression: str, options: RowOptions) -> None:
+def print_trace(directory: str, asked: Asked, expression: str, options: RowOptions) -> None:
     """Print which pass made, and which removed, what an expression chooses."""
     tracer = Tracer(expression)
     before: Snapshot | None = None
-    steps = list_steps(choose_compilation(directory, module))
+    steps = list_steps(choose_compilation(directory, asked))
     for step in track(steps, "passes", len(steps)):
         snapshot = read_snapshot(step, before)
         if before is None:

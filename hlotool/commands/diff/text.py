@@ -61,13 +61,13 @@ _ESTIMATED: Final = {
     "buffers.estimated.peak_bytes": "peak (estimate)",
     "buffers.estimated.allocated_bytes": "allocated (estimate)",
 }
-_EXPOSED_BYTES: Final = "collectives.exposed_wire_bytes_per_run"
+_EXPOSED_BYTES: Final = "collectives.exposed_bytes_per_step"
 _EXPOSED_TIME: Final = "collectives.exposed_seconds"
 _WORK: Final = {
-    "cost.total_flops_per_run": "flops/run",
-    "cost.memory_bytes_per_run": "memory traffic/run",
-    "collectives.wire_bytes_per_run": "wire/run",
-    _EXPOSED_BYTES: "exposed/run",
+    "cost.total_flops_per_step": "flops/step",
+    "cost.traffic_bytes_per_step": "memory traffic/step",
+    "collectives.sent_bytes_per_step": "sent/step",
+    _EXPOSED_BYTES: "exposed/step",
     _EXPOSED_TIME: "exposed time",
     "fusions.fusion_count": "fusions",
 }
@@ -93,29 +93,29 @@ def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
 
 
 def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iterator[Line]:
-    """Write how long a run takes by estimate, and the work that it does."""
+    """Write how long a step takes by estimate, and the work that it does."""
     told = [path for path in _WORK if _is_known(rows, path)]
     if _EXPOSED_TIME in told and _EXPOSED_BYTES in told:  # what is exposed is told once
         told.remove(_EXPOSED_BYTES)
     work = ", ".join(
         _figure(rows[path], _WORK[path], units, is_brief=True)
         for path in told
-        if rows[path].left or rows[path].right  # else the program has no such things
+        if rows[path].old or rows[path].new  # else the program has no such things
     )
     if report.time is not None and report.time.relative_delta is not None:
         links = write_links(report.time.links)
         title = f"estimate at the peaks of {report.time.chip}{links}, rough"
-        if report.time.priced_as_bf16:
-            types = ", ".join(report.time.priced_as_bf16)
+        if report.time.assumed_bf16:
+            types = ", ".join(report.time.assumed_bf16)
             title += f": products in {types} taken as fast as in bf16"
-        hint = "" if report.time.left_seconds is not None else "; --chip gives seconds"
+        hint = "" if report.time.old_seconds is not None else "; --chip gives seconds"
         parts = [_time(report.time, report.time.relative_delta, units), *[work] * bool(work)]
         yield Line(f"time ({title}{hint}): {'; '.join(parts)}")
     elif _is_known(rows, ESTIMATED_TIME):  # of a saved document nothing but the figure is there
         figure = _figure(rows[ESTIMATED_TIME], "time (estimates at the peaks, rough):", units)
         yield Line("; ".join([figure, *[work] * bool(work)]))
     elif work:
-        is_cpu = report.triage is not None and report.triage.left_backend == "cpu"
+        is_cpu = report.triage is not None and report.triage.old_backend == "cpu"
         no_time = " (no chip stands for CPU, so no time)" * is_cpu
         yield Line(f"work{no_time}: {work}")
 
@@ -126,14 +126,14 @@ def write_links(links: Sequence[str]) -> str:
 
 
 def _time(time: TimeChange, change: float, units: str) -> str:
-    """Write the time of one run, and what takes how much of it."""
-    bounds = time.is_left_lower_bound, time.is_right_lower_bound
+    """Write the time of one step, and what takes how much of it."""
+    bounds = time.is_old_lower_bound, time.is_new_lower_bound
     share = format_value(change, Unit.PERCENT, units, is_signed=True)
     text = format_bounds(share, is_lower=bounds[1], is_upper=bounds[0])
     if share.lstrip("+−") == format_value(0.0, Unit.PERCENT, units):
         text = "the same, as far as it is known" if any(bounds) else "the same"
-    if time.left_seconds is not None and time.right_seconds is not None:
-        seconds = (time.left_seconds, time.right_seconds)
+    if time.old_seconds is not None and time.new_seconds is not None:
+        seconds = (time.old_seconds, time.new_seconds)
         old, new = (
             format_bounds(
                 format_value(each, Unit.SECONDS, units), is_lower=is_lower, is_upper=False
@@ -141,17 +141,17 @@ def _time(time: TimeChange, change: float, units: str) -> str:
             for each, is_lower in zip(seconds, bounds, strict=True)
         )
         text = f"{old} → {new} ({text})"
-    memory = _shares(time.left_memory_share, time.right_memory_share, units)
+    memory = _shares(time.old_memory_share, time.new_memory_share, units)
     parts = [f"{memory} is memory traffic"]
-    if time.left_exposed_share or time.right_exposed_share:
-        exposed = _shares(time.left_exposed_share, time.right_exposed_share, units)
+    if time.old_exposed_share or time.new_exposed_share:
+        exposed = _shares(time.old_exposed_share, time.new_exposed_share, units)
         parts.append(f"{exposed} exposed transfers")
     return f"{text}; of each side's time {', '.join(parts)}"
 
 
-def _shares(left: float | None, right: float | None, units: str) -> str:
+def _shares(old: float | None, new: float | None, units: str) -> str:
     """Write a part of the time on both sides, once where it reads the same."""
-    texts = [format_value(part, Unit.PERCENT, units) for part in (left, right)]
+    texts = [format_value(part, Unit.PERCENT, units) for part in (old, new)]
     return " → ".join(dict.fromkeys(texts))
 
 
@@ -169,9 +169,9 @@ def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
                     parts.append(f"{other} {delta}")
             yield ", ".join(parts)
             return
-    left, right, _ = choose_peaks(rows)
-    if left is not None and right is not None:
-        delta = format_value(right - left, Unit.BYTES, units, is_signed=True)
+    old, new, _ = choose_peaks(rows)
+    if old is not None and new is not None:
+        delta = format_value(new - old, Unit.BYTES, units, is_signed=True)
         yield f"peak (one side estimated) {delta}"
 
 
@@ -180,9 +180,9 @@ def _spaces(
 ) -> Iterator[str]:
     """Write the peaks of other spaces, the largest differences."""
     known = [rows[path] for path in (*_ASSIGNED, *_ESTIMATED) if path in rows]
-    moved = pick_telling(spaces, (peak for row in known for peak in (row.left, row.right)))
+    moved = pick_telling(spaces, (peak for row in known for peak in (row.old, row.new)))
     for row in moved[:_MOST_SPACES]:
-        sides = (row.left_peak_bytes, row.right_peak_bytes)
+        sides = (row.old_peak_bytes, row.new_peak_bytes)
         old, new = (format_value(size, Unit.BYTES, units) for size in sides)
         delta = format_value(row.delta_peak_bytes, Unit.BYTES, units, is_signed=True)
         yield f"{row.name or f'space {row.space}'} peak {old} → {new} ({delta})"
@@ -195,14 +195,14 @@ def _is_known(rows: Mapping[str, MetricRow], path: str) -> bool:
 def _figure(row: MetricRow, title: str, units: str, *, is_brief: bool = False) -> str:
     """Write a figure: both sides, and the difference; that alone where they read the same.
 
-    If brief, the difference is a part of the left side, where that is known.
+    If brief, the difference is a part of the old side, where that is known.
     """
-    old, new = (format_field(METRICS.field(name), row, units) for name in ("left", "right"))
+    old, new = (format_field(METRICS.field(name), row, units) for name in ("old", "new"))
     share = format_field(METRICS.field("relative_delta"), row, units)
     if old == new:
         return f"{title} {_delta(row, units)}" + f" ({share})" * bool(row.delta and share)
-    old = format_bounds(old, is_lower=row.is_left_lower_bound, is_upper=row.is_left_upper_bound)
-    new = format_bounds(new, is_lower=row.is_right_lower_bound, is_upper=row.is_right_upper_bound)
+    old = format_bounds(old, is_lower=row.is_old_lower_bound, is_upper=row.is_old_upper_bound)
+    new = format_bounds(new, is_lower=row.is_new_lower_bound, is_upper=row.is_new_upper_bound)
     parts = ", ".join(filter(None, (_delta(row, units), share)))
     if is_brief and share:
         parts = format_bounds(share, is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
@@ -235,12 +235,12 @@ _LONGEST: Final = 40  # characters of a flag's value
 def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[Cause]) -> str:
     """Say who did it; '' where nothing tells."""
     if triage.has_other_backend:  # then flags and builds are of different compilers
-        return f"compiled for {triage.left_backend} and for {triage.right_backend}"
+        return f"compiled for {triage.old_backend} and for {triage.new_backend}"
     parts = _say_input(triage, causes)
     if triage.flag_count == 0:
         parts.append("no printed flag differs")
     elif flags:
-        shown = [f"{one.flag} {_cut(one.left)} → {_cut(one.right)}" for one in flags]
+        shown = [f"{one.flag} {_cut(one.old)} → {_cut(one.new)}" for one in flags]
         parts.append(f"flags: {list_some(shown, _FLAGS)}")
     return "; ".join(parts)
 
@@ -254,7 +254,7 @@ def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
         return [f"input program identical: {_name_doers(triage)}"]
     if not triage.has_same_operations:
         return ["input program differs", *builds]
-    if any(cause.kind.startswith("donation") for cause in causes):
+    if any(cause.id.startswith("donation") for cause in causes):
         return ["input program differs in donation, not in its operations", *builds]
     return [f"input program has the same operations: {_name_doers(triage, 'their order')}"]
 
@@ -264,7 +264,7 @@ def _name_doers(triage: Triage, *others: str) -> str:
 
     Builds are known of TPU alone: other dumps name no version of the compiler.
     """
-    old, new = triage.left_build, triage.right_build
+    old, new = triage.old_build, triage.new_build
     has_builds = old is not None and new is not None
     names = [] if has_builds and old == new else ["another compiler"]
     names += [] if triage.flag_count == 0 else ["a flag"]
@@ -283,7 +283,7 @@ def _cut(text: str | None) -> str:
 
 
 def _builds(triage: Triage) -> list[str]:
-    old, new = triage.left_build, triage.right_build
+    old, new = triage.old_build, triage.new_build
     return [f"compiler cl_{old} → cl_{new}"] if old != new and old and new else []
 
 
@@ -295,8 +295,8 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
     if report.identical is False and facts.matched_count is not None:
         yield Line(
             "{matched_count:instruction} matched, {changed_count} of them differ; "
-            f"{{left_only_count}} are only in {quote_braces(labels[0])}, "
-            f"{{right_only_count}} only in {quote_braces(labels[1])}",
+            f"{{old_only_count}} are only in {quote_braces(labels[0])}, "
+            f"{{new_only_count}} only in {quote_braces(labels[1])}",
             FACTS,
             facts,
         )
@@ -304,7 +304,7 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
         yield Line("the structure is identical")
     if report.order is not None:
         yield Line(
-            "order: {moved_count} of {paired_count:instruction} moved, "
+            "order: {moved_count} of {matched_count:instruction} moved, "
             "most of them in {computation}",
             ORDER,
             report.order,
@@ -332,13 +332,15 @@ def say_hidden(hidden: int) -> Iterator[Line]:
         )
 
 
-def name_partners(old: Instruction | None, new: Instruction | None, labels: tuple[str, str]) -> str:
+def name_counterparts(
+    before: Instruction | None, after: Instruction | None, labels: tuple[str, str]
+) -> str:
     """Name the pair."""
-    left = f"{old.full_name} of {labels[0]}" if old else ""
-    right = f"{new.full_name} of {labels[1]}" if new else ""
-    if left and right:
-        return f"{left} is {right}"
-    return f"{left or right} has no partner in {labels[1] if left else labels[0]}"
+    old = f"{before.full_name} of {labels[0]}" if before else ""
+    new = f"{after.full_name} of {labels[1]}" if after else ""
+    if old and new:
+        return f"{old} is {new}"
+    return f"{old or new} has no counterpart in {labels[1] if old else labels[0]}"
 
 
 # Several sides, and directories.
@@ -380,14 +382,14 @@ def note_several(
 def count_statuses(rows: Sequence[ModuleDiff], arguments: tuple[Argument, Argument]) -> str:
     """Say how many modules compare how."""
     counts = {status: sum(row.status == status for row in rows) for status in _STATUS_WORDS}
-    left, right = (argument.label for argument in arguments)
-    words = {**_STATUS_WORDS, "removed": f"only in {left}", "added": f"only in {right}"}
+    old, new = (argument.label for argument in arguments)
+    words = {**_STATUS_WORDS, "removed": f"only in {old}", "added": f"only in {new}"}
     return ", ".join(f"{count} {words[status]}" for status, count in counts.items() if count)
 
 
 def list_ambiguous(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
-    """List the programs that could have several partners, with their paths."""
-    paths = [row.left_path or row.right_path or "" for row in rows if row.status == "ambiguous"]
+    """List the programs that could have several counterparts, with their paths."""
+    paths = [row.old_path or row.new_path or "" for row in rows if row.status == "ambiguous"]
     if paths:
         yield Line("ambiguous, pair two with --map OLD_PATH=NEW_PATH:")
         yield from (Line(quote_braces(f"  {path}")) for path in paths)
@@ -396,10 +398,10 @@ def list_ambiguous(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
 def point_to_pair(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
     """Say what to type to see why a pair differs: the one that differs most."""
     changed = next((row for row in rows if row.status == "changed"), None)
-    if changed is None or changed.left_path is None or changed.right_path is None:
+    if changed is None or changed.old_path is None or changed.new_path is None:
         return
-    if Path(changed.left_path).is_file() and Path(changed.right_path).is_file():
-        typed = f"hlotool diff {quote(changed.left_path)} {quote(changed.right_path)}"
+    if Path(changed.old_path).is_file() and Path(changed.new_path).is_file():
+        typed = f"hlotool diff {quote(changed.old_path)} {quote(changed.new_path)}"
         yield Line(f"{quote_braces(typed)}  # why the first differs", is_typed=True)
 
 
@@ -421,7 +423,7 @@ def say_first(rows: Sequence[PassRow], verb: str, link: str) -> Iterator[Line]:
     for respect in RESPECTS:
         row = find_first(rows, respect)
         if row is None:
-            known = sum(one.right_peak_bytes is not None for one in rows)
+            known = sum(one.new_peak_bytes is not None for one in rows)
             is_late = respect == MEMORY and known < len(rows)
             when = f"in the {known} scheduled steps" if is_late else "throughout"
             yield Line(f"{respect}: the same {when}")
@@ -467,17 +469,17 @@ def say_trace(facts: TraceFacts) -> Iterator[Line]:
     if facts.first_pass is None:
         yield Line("no dump has an instruction for which the expression holds")
         return
-    yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_step)}")
+    yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_pass_number)}")
     if facts.last_pass is None:
-        yield Line(f"{facts.left_count:,} of {facts.seen_count:,} are there to the end")
-    elif facts.going_on_count < facts.seen_count:
-        yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_step)}")
-    if facts.going_on_count:
-        names = ", ".join(facts.going_on_opcodes)
-        verb = plural(facts.going_on_count, "goes", "go")
-        text = f"{facts.going_on_count:,} of {facts.seen_count:,} {verb} on as {names}"
-        if facts.last_pass is not None and facts.going_on_count == facts.seen_count:
-            text += f", the last {_write_pass(facts.last_pass, facts.last_step)}"
+        yield Line(f"{facts.remaining_count:,} of {facts.seen_count:,} are there to the end")
+    elif facts.continued_count < facts.seen_count:
+        yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_pass_number)}")
+    if facts.continued_count:
+        names = ", ".join(facts.continued_opcodes)
+        verb = plural(facts.continued_count, "goes", "go")
+        text = f"{facts.continued_count:,} of {facts.seen_count:,} {verb} on as {names}"
+        if facts.last_pass is not None and facts.continued_count == facts.seen_count:
+            text += f", the last {_write_pass(facts.last_pass, facts.last_pass_number)}"
         yield Line(text)
 
 

@@ -17,7 +17,7 @@ _NO_BASELINE = Earlier()
 _WORDS = {
     "pass": "budget met",
     "fail": "budget exceeded",
-    "no-match": "budget not checked",
+    "not-measured": "budget not checked",
     "error": "budget not checked",
 }
 

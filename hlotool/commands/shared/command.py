@@ -23,7 +23,10 @@ NO_NAMES: Final[Mapping[str, str]] = {}
 
 # The options that many commands share, by purpose and by the names of their parameters.
 PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
-    "Input": ("stage", "module", "buffers", "live_range", "module_text", "config", "cache", "dask"),
+    "Input": (
+        *("stage", "module", "buffers", "live_range", "module_text"),
+        *("config", "cache", "dask", "unpacking"),
+    ),
     "Model": ("chip", "bandwidth", "node_bandwidth", "devices_per_node", "latency", "chip_file"),
     "Rows": ("where", "sort", "limit", "rows", "by", "keeps_numbers", "columns", "is_wide"),
     "Output": ("is_json", "format", "units", "output", "color", "budget"),

@@ -10,11 +10,12 @@ from typing import Final
 
 from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.memory.estimate import EstimatedFigure, find_accuracy
-from hlotool.analysis.memory.figures import HEADROOM, Headroom, MemoryEstimate
+from hlotool.analysis.memory.figures import FIT, Fit, MemoryEstimate
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory_text import USAGE_FIGURES, USAGE_REPORT, compare_totals, list_usage
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import DumpFile
 from hlotool.dump.siblings import find_sibling
 from hlotool.dump.text_kind import TextKind
@@ -52,51 +53,51 @@ def write_accuracy(
     return f"at most {{{name}}}" if is_most else f"{{{name}}}"
 
 
-def say_headroom(headroom: Headroom) -> Line:
+def say_fit(fit: Fit) -> Line:
     """Say in a line whether it fits, and what is left."""
-    if headroom.allocated_bytes is None:
-        return Line("{limit_bytes}: nothing tells how much is allocated", HEADROOM, headroom)
-    said = {None: "may fit in", True: "fits in", False: "does not fit in"}[headroom.fits]
-    by = ", by estimate" if headroom.is_estimate else ""
-    whole = ", all of {chip} (programs get less)" if headroom.chip else ""
-    text = f"{said} {{limit_bytes}}{by}{whole}: headroom {{headroom_bytes}}"
-    tone = "error" if headroom.fits is False else ""
-    return Line(f"{text}, code aside", HEADROOM, headroom, tone=tone)
+    if fit.allocated_bytes is None:
+        return Line("{limit_bytes}: nothing tells how much is allocated", FIT, fit)
+    said = {None: "may fit in", True: "fits in", False: "does not fit in"}[fit.fits]
+    by = ", by estimate" if fit.is_estimate else ""
+    whole = ", all of {chip} (programs get less)" if fit.chip else ""
+    text = f"{said} {{limit_bytes}}{by}{whole}: free {{free_bytes}}"
+    tone = "error" if fit.fits is False else ""
+    return Line(f"{text}, code aside", FIT, fit, tone=tone)
 
 
-def explain_headroom(report: MemoryReport, headroom: Headroom) -> tuple[Line, ...]:
+def explain_fit(report: MemoryReport, fit: Fit) -> tuple[Line, ...]:
     """Say the same with what is compared, and what becomes of the rest of a chip's memory."""
     backend, estimated = report.figures.backend, report.figures.estimated
-    tone = "error" if headroom.fits is False else ""
+    tone = "error" if fit.fits is False else ""
     size = ", tens of MiB," if backend == "tpu" else ""
     rest = f"; the program's code{size} is not in the dump and comes on top"
     allocated = "{allocated_bytes}"
-    verdict = "fits" if headroom.fits else "does not fit"
+    verdict = "fits" if fit.fits else "does not fit"
     if estimated is not None:
         allocated = write_accuracy("allocated", estimated, backend)
         rest = "; some sizes are unknown" * estimated.is_lower_bound + rest
         verdict += ", by estimate,"
-        if headroom.fits is None:
+        if fit.fits is None:
             verdict = "an estimate cannot tell whether it fits"
-    text = f"{verdict} in {{limit_bytes}}: headroom {{headroom_bytes}}, allocated {allocated}{rest}"
-    if headroom.allocated_bytes is None:
+    text = f"{verdict} in {{limit_bytes}}: free {{free_bytes}}, allocated {allocated}{rest}"
+    if fit.allocated_bytes is None:
         text = (
             "{limit_bytes}: there is no estimate of the allocated size on an unknown backend; "
             "compare the peak instead."
         )
         tone = ""
-    lines = [Line(text, HEADROOM, headroom, tone=tone)]
-    if headroom.chip is not None:
+    lines = [Line(text, FIT, fit, tone=tone)]
+    if fit.chip is not None:
         why = f": {_RESERVED[backend]}" if backend in _RESERVED else ""
         text = f"{{limit_bytes}} is all the memory of {{chip}}; programs get less{why}."
-        lines.append(Line(f"{text} --hbm takes what yours get.", HEADROOM, headroom))
+        lines.append(Line(f"{text} --hbm takes what yours get.", FIT, fit))
     return tuple(lines)
 
 
 # XLA's memory-usage report: as PATH, and beside a dump as a check of it.
 
-_NO_LIFETIMES: Final = (
-    "A report has no lifetimes: what is in use at once is not in it. Sizes are rounded."
+_NO_LIVE_RANGES: Final = (
+    "A report has no live ranges: what is in use at once is not in it. Sizes are rounded."
 )
 
 
@@ -113,15 +114,15 @@ def describe_usage(file: DumpFile, request: Request, *shown: str) -> Document:
         rows={"rows": found.slots, "allocations": found.allocations, "spaces": found.spaces},
         scalars=found.figures,
         lines=(Line(text, USAGE_FIGURES, found.figures),),
-        notes=(Line(_NO_LIFETIMES),),
+        notes=(Line(_NO_LIVE_RANGES),),
         shown=shown,
     )
 
 
-def check_usage(program: Program) -> None:
+def check_usage(program: Program, budget: ByteBudget) -> None:
     """Say on stderr where the report beside a dump has other totals than its allocations."""
     path, assignment = program.paths.buffers_path, program.assignment
-    file = find_sibling(path, TextKind.MEMORY_REPORT) if path else None
+    file = find_sibling(path, TextKind.MEMORY_REPORT, budget) if path else None
     if file is None or assignment is None:
         return
     from hlotool.oom.usage_report import parse_usage_report  # noqa: PLC0415  the same

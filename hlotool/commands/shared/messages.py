@@ -1,4 +1,4 @@
-"""What goes to stderr, as stdout is for answers only.
+"""What goes to stderr, as stdout is for answers only; an error is an answer where JSON is.
 
 Imported before any command is: nothing here may load an analysis or a renderer with it.
 """
@@ -11,7 +11,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from hlotool.text import disarm_lines, escape
+from msgspec import to_builtins
+
+from hlotool.errors import ErrorAnswer
+from hlotool.text import cut_secrets, disarm_lines, encode_json, escape
 
 _MOST_TOLD: Final = 3  # lines; of fewer errors each is told as it stands
 # What stands before the reason: a path, mostly with a line and a column.
@@ -26,11 +29,22 @@ def say_all(notes: Iterable[str]) -> None:
 
 
 def say(*lines: str) -> None:
-    """Print a diagnostic on stderr; in each of its lines the text of others is escaped."""
+    """Print a diagnostic on stderr; in each of its lines the text of others is escaped.
+
+    Secrets of a URL are cut here too: what click says of a command line quotes it.
+    """
     if sys.stderr is not None:  # started with stderr closed
-        message = "\n".join(map(escape, lines))
+        message = cut_secrets("\n".join(map(escape, lines)))
         with suppress(OSError):  # whoever read it has gone away: the answer still counts
             sys.stderr.write(disarm_lines(f"hlotool: {message}\n"))
+
+
+def write_error(error: ErrorAnswer) -> None:
+    """Print an error on stdout, as JSON, where JSON was to be the answer."""
+    if sys.stdout is not None:  # started with stdout closed
+        with suppress(OSError):  # whoever read it has gone away
+            sys.stdout.write(f"{encode_json(to_builtins(error), indent=2)}\n")
+            sys.stdout.flush()
 
 
 def fold_alike(errors: Sequence[str], rest: str) -> list[str]:

@@ -22,9 +22,10 @@ from hlotool.analysis.origin import add_stacks
 from hlotool.check.config import Config, find_config, read_config
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
+from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import StageChoice
 from hlotool.dump.find import resolve_inputs
-from hlotool.dump.read import STDIN
+from hlotool.dump.read import STDIN, hide_secrets, remove_copies
 from hlotool.dump.siblings import NamedFiles
 from hlotool.dump.stores import is_address
 from hlotool.errors import HlotoolError, UsageError
@@ -32,7 +33,7 @@ from hlotool.hlo import Module
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, DocumentSpec, Line, RowList
 from hlotool.table.select import Query
-from hlotool.table.units import UNITS, parse_bandwidth, parse_time
+from hlotool.table.units import UNITS, parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
     from hlotool.analysis.collectives.machine import Machine
@@ -62,6 +63,22 @@ def _declare(
     elif "type" not in more:
         more["is_flag"] = True
     return [*names, *filter(None, [name])], {"help": says, **more}
+
+
+def hide_typed(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Take the secrets out of addresses as they were typed: nothing else may know them.
+
+    The callback of every parameter whose value may be an address; what is fetched of one goes when
+    the command ends.
+    """
+    if not isinstance(value, str):
+        return value if value is None else tuple(hide_typed(ctx, param, each) for each in value)
+    label, equals, path = value.partition("=")  # as `diff` takes it
+    if is_address(value) or not is_address(path):
+        label, equals, path = "", "", value
+    if is_address(path):
+        ctx.call_on_close(remove_copies)
+    return f"{label}{equals}{hide_secrets(path)}"
 
 
 def add_options(options: Sequence[_Decorator]) -> _Decorator:
@@ -292,7 +309,10 @@ def print_stacks(document: Document, module: Module | None, *names: str) -> Docu
 # The configuration, and the machine to estimate times for.
 
 config_option: Final = option(
-    "--config FILE", "Use this file instead of the hlotool.toml here or above.", default=""
+    "--config FILE",
+    "Use this file instead of the hlotool.toml here or above.",
+    default="",
+    callback=hide_typed,
 )
 
 
@@ -374,6 +394,18 @@ def read_assumptions(values: dict[str, Any], config: Config) -> Assumptions:
 
 # The dump.
 
+unpacking_option: Final = option(
+    "--max-unpacked SIZE",
+    "Fetch and unpack so much of a file: 8GiB. By default 1,000 times its size, or 256 MiB.",
+    "unpacking",
+    callback=lambda ctx, param, value: _read_unpacking(value),  # noqa: ARG005  click's signature
+)
+
+
+def _read_unpacking(size: str | None) -> ByteBudget:
+    return DEFAULT_BUDGET if size is None else ByteBudget(parse_size(size, "--max-unpacked"))
+
+
 _CHECK = "check"
 module_option: Final = option(
     "--module REGEX",
@@ -384,14 +416,15 @@ STAGE_HELP: Final = "In a directory: the text before or after optimizations."
 _DUMP_PARAMETERS: tuple[_Decorator, ...] = (
     option("--stage", STAGE_HELP, type=click.Choice(["before", "after", "all"]), default="after"),
     module_option,
-    option("--buffers FILE", "The buffer assignment, if not beside PATH."),
-    option("--live-range FILE", "The live ranges, if not beside PATH."),
-    option("--module-text FILE", "The HLO text, if not beside PATH."),
+    option("--buffers FILE", "The buffer assignment, if not beside PATH.", callback=hide_typed),
+    option("--live-range FILE", "The live ranges, if not beside PATH.", callback=hide_typed),
+    option("--module-text FILE", "The HLO text, if not beside PATH.", callback=hide_typed),
     option(
         "--budget EXPR",
         "Exit with 1 unless EXPR holds, such as 'buffers.temp_bytes <= 8GiB'.",
         multiple=True,
     ),
+    unpacking_option,
     config_option,
 )
 
@@ -413,9 +446,8 @@ def dump_options(function: _Command) -> _Command:
         )
         config = take_config(values)
         assumptions = read_assumptions(values, config)
-        request = Request(
-            path or "", stage, module, named, values.pop("budget"), config, assumptions
-        )
+        budgets, unpacking = values.pop("budget"), values.pop("unpacking")
+        request = Request(path or "", stage, module, named, budgets, config, assumptions, unpacking)
         if not request.budgets or function.__name__ == _CHECK:
             return function(request=request, **values)
         from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
@@ -425,7 +457,9 @@ def dump_options(function: _Command) -> _Command:
         return function(request=request, **values) or enforce_budgets(request, rules)
 
     # What a check recorded is read without a dump.
-    argument = click.argument("path", metavar="PATH", required=function.__name__ != _CHECK)
+    argument = click.argument(
+        "path", metavar="PATH", required=function.__name__ != _CHECK, callback=hide_typed
+    )
     return add_options((argument, *_DUMP_PARAMETERS))(call)
 
 

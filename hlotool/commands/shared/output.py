@@ -416,9 +416,23 @@ def _open_alone(target: Path) -> Iterator[BinaryIO]:
     import fcntl  # only histories need it
 
     while True:
+        is_new = not target.exists()
         with open(os.open(target, os.O_RDWR | os.O_CREAT, 0o666), "rb") as file:  # noqa: PTH123
             fcntl.flock(file, fcntl.LOCK_EX)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file.fileno()), target.stat()):
-                    yield file
-                    return
+            if not _is_open_at(target, file):
+                continue
+            try:
+                yield file
+            except BaseException:
+                if is_new and _is_open_at(target, file):
+                    target.unlink()
+                raise
+            return
+
+
+def _is_open_at(target: Path, file: BinaryIO) -> bool:
+    """Whether a path still leads to a file that was opened there."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), target.stat())
+    except FileNotFoundError:
+        return False

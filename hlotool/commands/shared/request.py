@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from hlotool.check.config import Config
 from hlotool.commands.shared.messages import say, say_all
+from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import resolve_inputs
 from hlotool.dump.names import short_path
@@ -41,7 +42,7 @@ class Request(Struct, eq=False):
     """Which dump the user means: PATH and the options that choose in it.
 
     `budgets` are those of --budget, `config` is what the configuration says, `assumptions` what
-    it and the options say that no dump tells.
+    it and the options say that no dump tells, `unpacking` what may be fetched and unpacked.
     `found` is what PATH led to, once it was looked for: standard input can be read only once.
     `told` are the notes that the user has.
     """
@@ -53,13 +54,16 @@ class Request(Struct, eq=False):
     budgets: tuple[str, ...] = ()
     config: Config = field(default_factory=Config)
     assumptions: Assumptions = NO_ASSUMPTIONS
+    unpacking: ByteBudget = DEFAULT_BUDGET
     found: Inputs | None = None
     told: set[str] = field(default_factory=set)
 
     def find(self, also: tuple[TextKind, ...] = ()) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
         if self.found is None:
-            self.found = resolve_inputs(self.path, self.stage, self.module, self.named, also=also)
+            self.found = resolve_inputs(
+                self.path, self.stage, self.module, self.named, also=also, budget=self.unpacking
+            )
             self.tell(self.found.notes)
         return self.found
 
@@ -125,7 +129,7 @@ def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
             program = read(chosen)
         except ParseError as error:
             is_module = module is not None and error.source.name == module.path
-            for twin in list_twins(module.raw_path) if module and is_module else ():
+            for twin in list_twins(module) if module and is_module else ():
                 with suppress(HlotoolError):
                     program = read(replace(chosen, module=twin))
                     request.tell((f"{error.sentence()}. This is about {twin.path}, beside it.",))

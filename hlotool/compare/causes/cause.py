@@ -20,7 +20,7 @@ from hlotool.analysis.origin import find_scope, read_origin
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.compare.changes.figures import MetricRow
 from hlotool.compare.changes.header import HeaderChange, compare_headers
-from hlotool.compare.changes.instructions import LEFT, RIGHT, InstructionChange
+from hlotool.compare.changes.instructions import NEW, OLD, InstructionChange
 from hlotool.compare.changes.memory import ValuePair, pair_rows
 from hlotool.compare.changes.reasons import Reasoner
 from hlotool.compare.match.structure import are_equal
@@ -29,36 +29,37 @@ from hlotool.hlo import Instruction, Module
 from hlotool.hlo.attribute_values import drop_metadata
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, WHOLE, column, figure
+from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, WHOLE, Shown, column, figure
 from hlotool.table.words import fold_numbers
 from hlotool.text import Source
 
 CAUSE_MEANINGS: Final[Mapping[str, str]] = {
-    "rematerialization lost": "values live from the forward to the backward pass that were made "
+    "rematerialization-lost": "values live from the forward to the backward pass that were made "
     "again before",
-    "rematerialization gained": "values are made again that lived from the forward to the "
+    "rematerialization-gained": "values are made again that lived from the forward to the "
     "backward pass before",
-    "donation lost": "outputs have memory of their own that took that of donated parameters",
-    "donation gained": "outputs take the memory of donated parameters, which had their own",
-    "layers added": "members of a numbered family, layer_0 … layer_11, that only the new side has",
-    "layers removed": "members of a numbered family, layer_0 … layer_11, that only the old side "
+    "donation-lost": "outputs have memory of their own that took that of donated parameters",
+    "donation-gained": "outputs take the memory of donated parameters, which had their own",
+    "layers-added": "members of a numbered family, layer_0 … layer_11, that only the new side has",
+    "layers-removed": "members of a numbered family, layer_0 … layer_11, that only the old side "
     "has",
-    "loop unrolled": "copies of a loop's body stand where the old side has the loop",
-    "loop rolled": "a loop stands where the old side has copies of its body",
-    "trip count": "a loop makes more rounds, or fewer",
+    "loop-unrolled": "copies of a loop's body stand where the old side has the loop",
+    "loop-rolled": "a loop stands where the old side has copies of its body",
+    "trip-count-changed": "a loop makes more rounds, or fewer",
     "dimension": "arrays grew or shrank as a dimension of the inputs did: twice the batch, say",
-    "products moved": "matrix products that other code computes: Triton, cuBLAS, YNNPACK, XLA",
-    "dtype widened": "results of partners take more bits an element",
-    "dtype narrowed": "results of partners take fewer bits an element",
-    "dtype inside fusions": "operations inside fusions compute in another element type",
-    "overlap lost": "a larger part of what collectives send has nothing at all that hides it",
-    "overlap gained": "a smaller part of what collectives send has nothing at all that hides it",
+    "matmul-backend-changed": "matrix products that other code computes: Triton, cuBLAS, "
+    "YNNPACK, XLA",
+    "dtype-widened": "results of counterparts take more bits an element",
+    "dtype-narrowed": "results of counterparts take fewer bits an element",
+    "dtype-inside-fusions": "operations inside fusions compute in another element type",
+    "overlap-lost": "a larger part of what collectives send has nothing at all that hides it",
+    "overlap-gained": "a smaller part of what collectives send has nothing at all that hides it",
     "collectives": "collectives of a kind are more, or fewer, not by layers that are new or gone",
     "axes": "collectives run over other axes of the mesh",
     "sharding": "parameters are cut otherwise among the devices",
     "operations": "opcodes and functions are new in a scope, or gone from it",
-    "fusing": "there are more fusions for the same operations, or fewer",
-    "values at the peak": "values are new at the peak, or gone from it, and no other reason "
+    "fusion-structure-changed": "there are more fusions for the same operations, or fewer",
+    "buffers-at-peak-changed": "values are new at the peak, or gone from it, and no other reason "
     "accounts for half of its difference",
     "other": "what differs where there is no other reason",
 }
@@ -67,57 +68,62 @@ MEASURE_MEANINGS: Final[Mapping[str, str]] = {
     "peak": "bytes held at the peak",
     "peak of all layers": "bytes that all layers of a numbered family hold at the peak",
     "donated": "bytes of donated parameters",
-    "results": "bytes of the results of one run",
-    "wire": "bytes that a device sends in one run",
-    "exposed": "bytes that a device sends in one run with nothing that hides them",
-    "traffic": "bytes moved in memory in one run",
+    "results": "bytes of the results of one step",
+    "sent": "bytes that a device sends per step",
+    "exposed": "bytes that a device sends per step with nothing that hides them",
+    "traffic": "bytes moved in memory per step",
 }
 
-CauseKind: TypeAlias = Literal[
-    "rematerialization lost",
-    "rematerialization gained",
-    "donation lost",
-    "donation gained",
-    "layers added",
-    "layers removed",
-    "loop unrolled",
-    "loop rolled",
-    "trip count",
+CauseId: TypeAlias = Literal[
+    "rematerialization-lost",
+    "rematerialization-gained",
+    "donation-lost",
+    "donation-gained",
+    "layers-added",
+    "layers-removed",
+    "loop-unrolled",
+    "loop-rolled",
+    "trip-count-changed",
     "dimension",
-    "products moved",
-    "dtype widened",
-    "dtype narrowed",
-    "overlap lost",
-    "overlap gained",
+    "matmul-backend-changed",
+    "dtype-widened",
+    "dtype-narrowed",
+    "overlap-lost",
+    "overlap-gained",
     "collectives",
     "axes",
     "sharding",
     "operations",
-    "fusing",
-    "values at the peak",
-    "dtype inside fusions",
+    "fusion-structure-changed",
+    "buffers-at-peak-changed",
+    "dtype-inside-fusions",
     "other",
 ]
 Measure: TypeAlias = Literal[
-    "peak", "peak of all layers", "donated", "results", "wire", "exposed", "traffic"
+    "peak", "peak of all layers", "donated", "results", "sent", "exposed", "traffic"
 ]
 
 
-class Cause(Struct, frozen=True, kw_only=True):
-    """One reason; which fields it has goes by its kind (docs/diff.md).
+def _show_id(cause: Cause) -> Shown:
+    return Shown(cause.id.replace("-", " "))
 
-    `delta_bytes` is right − left of what `measure` says: bytes held at the peak, by all layers at
-    the peak, donated, of results in one run, sent in one run, sent with nothing that hides them,
-    moved in memory in one run.
+
+class Cause(Struct, frozen=True, kw_only=True):
+    """One reason; which fields it has goes by its id (docs/diff.md).
+
+    `delta_bytes` is new − old of what `measure` says: bytes held at the peak, by all layers at
+    the peak, donated, of results per step, sent per step, sent with nothing that hides them,
+    moved in memory per step.
     """
 
-    kind: Annotated[
-        CauseKind,
+    id: Annotated[
+        CauseId,
         column(
             "what kind of reason it is",
             heading="reason",
             min_width=WHOLE,
             word_meanings=CAUSE_MEANINGS,
+            shown=_show_id,
         ),
     ]
     count: Annotated[int, column("how many values, parameters, … it is about", COUNT, hide_order=2)]
@@ -127,27 +133,27 @@ class Cause(Struct, frozen=True, kw_only=True):
     scope: Annotated[
         str | None, column("where in the user's program", null_text="", is_path=True, hide_order=3)
     ] = None
-    left: Annotated[str | None, column("what it is" + LEFT, heading="old", null_text="")] = None
-    right: Annotated[str | None, column("what it is" + RIGHT, heading="new", null_text="")] = None
+    old: Annotated[str | None, column("what it is" + OLD, heading="old", null_text="")] = None
+    new: Annotated[str | None, column("what it is" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
         column("what its bytes are", null_text="", hide_order=1, word_meanings=MEASURE_MEANINGS),
     ] = None
     delta_bytes: Annotated[
         int | None,
-        column("right minus left", BYTES, heading="difference", is_signed=True, null_text=""),
+        column("new minus old", BYTES, heading="difference", is_signed=True, null_text=""),
     ] = None
     delta_flops: Annotated[
-        int | None, figure("flops in one run, right minus left", FLOPS, is_signed=True)
+        int | None, figure("flops per step, new minus old", FLOPS, is_signed=True)
     ] = None
-    delta_wire_bytes: Annotated[
-        int | None, figure("wire bytes in one run, right minus left", BYTES, is_signed=True)
+    delta_sent_bytes: Annotated[
+        int | None, figure("bytes sent per step, new minus old", BYTES, is_signed=True)
     ] = None
 
     @property
     def more(self) -> int | None:
-        """How many more the right side has than the left, None where a side has no number."""
-        numbers = [int(side) for side in (self.left, self.right) if side and side.isdecimal()]
+        """How many more the new side has than the old side, None where a side has no number."""
+        numbers = [int(side) for side in (self.old, self.new) if side and side.isdecimal()]
         return numbers[1] - numbers[0] if numbers[1:] else None
 
 
@@ -171,15 +177,15 @@ class Triage(Struct, frozen=True):
     flag_count: Annotated[
         int | None, figure("flags that differ; null where a side printed none", COUNT)
     ]
-    left_build: Annotated[int | None, _BUILD]
-    right_build: Annotated[int | None, _BUILD]
-    left_backend: Annotated[str | None, _BACKEND] = None
-    right_backend: Annotated[str | None, _BACKEND] = None
+    old_build: Annotated[int | None, _BUILD]
+    new_build: Annotated[int | None, _BUILD]
+    old_backend: Annotated[str | None, _BACKEND] = None
+    new_backend: Annotated[str | None, _BACKEND] = None
 
     @property
     def has_other_backend(self) -> bool:
         """Whether the sides were compiled for different backends, and both are known."""
-        backends = {self.left_backend, self.right_backend}
+        backends = {self.old_backend, self.new_backend}
         return None not in backends and len(backends) > 1
 
 
@@ -194,8 +200,8 @@ _OF_CALLS: Final = frozenset(("call", "parameter", "tuple", "get-tuple-element",
 class InputPair:
     """What XLA was given on both sides; a side that has no such text is None."""
 
-    def __init__(self, left: DumpFile | None, right: DumpFile | None) -> None:
-        self._files = left, right
+    def __init__(self, old: DumpFile | None, new: DumpFile | None) -> None:
+        self._files = old, new
 
     @property
     def is_whole(self) -> bool:
@@ -210,14 +216,14 @@ class InputPair:
     @property
     def texts(self) -> tuple[str, str]:
         """Both texts."""
-        left, right = self.sources
-        return left.text, right.text
+        old, new = self.sources
+        return old.text, new.text
 
     @cached_property
     def programs(self) -> tuple[Program, Program]:
         """Both programs."""
-        left, right = (parse_module(source) for source in self.sources)
-        return Program(left.name, left), Program(right.name, right)
+        old, new = (parse_module(source) for source in self.sources)
+        return Program(old.name, old), Program(new.name, new)
 
     @cached_property
     def is_same(self) -> bool | None:
@@ -227,8 +233,8 @@ class InputPair:
         """
         if not self.is_whole:
             return None
-        left, right = (_TABLES.sub("", drop_metadata(text)) for text in self.texts)
-        if left == right:
+        old, new = (_TABLES.sub("", drop_metadata(text)) for text in self.texts)
+        if old == new:
             return True
         one, other = self.programs
         has_same_header = not compare_headers(one.expect_module(), other.expect_module())
@@ -242,8 +248,8 @@ class InputPair:
         """
         if not self.is_whole or self.is_same:
             return self.is_same
-        left, right = map(_count_operations, self.programs)
-        return left == right
+        old, new = map(_count_operations, self.programs)
+        return old == new
 
 
 def _count_operations(program: Program) -> Counter[tuple[str, str]]:
@@ -261,8 +267,8 @@ _OP_NAME: Final = re.compile(r'op_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
 class Evidence(Struct, eq=False, dict=True):
     """Two programs that have modules, what their comparison lists, and what XLA was given."""
 
-    left: Program
-    right: Program
+    old: Program
+    new: Program
     reasoner: Reasoner
     inputs: InputPair
     metrics: Mapping[str, MetricRow]
@@ -273,20 +279,20 @@ class Evidence(Struct, eq=False, dict=True):
     @property
     def modules(self) -> tuple[Module, Module]:
         """Both modules."""
-        return self.left.expect_module(), self.right.expect_module()
+        return self.old.expect_module(), self.new.expect_module()
 
     @cached_property
     def op_names(self) -> tuple[frozenset[str], frozenset[str]]:
         """All op_names of both sides: of what XLA was given where both are there."""
         inputs = self.inputs
         texts = inputs.texts if inputs.is_whole else [one.source.text for one in self.modules]
-        left, right = (frozenset(found[1] for found in _OP_NAME.finditer(text)) for text in texts)
-        return left, right
+        old, new = (frozenset(found[1] for found in _OP_NAME.finditer(text)) for text in texts)
+        return old, new
 
     @cached_property
     def values(self) -> Sequence[ValuePair]:
         """The values that hold memory at either peak, those that are the same in pairs."""
-        return pair_rows(self.left.peak_rows, self.right.peak_rows, self.reasoner.pairs)
+        return pair_rows(self.old.peak_rows, self.new.peak_rows, self.reasoner.pairs)
 
     def delta(self, path: str) -> float:
         """Return by how much a metric differs, 0 where a side does not know it."""
@@ -305,7 +311,7 @@ def is_within(scope: str, outer: str) -> bool:
 
 
 def list_executed(program: Program) -> Iterator[tuple[Instruction, int]]:
-    """Yield what runs on its own, with how often it does in one run, at least."""
+    """Yield what runs on its own, with how often it does per step, at least."""
     executions = program.executions
     for computation in executions.executed:
         runs = executions.lower_bound(computation)

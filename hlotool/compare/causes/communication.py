@@ -4,8 +4,8 @@ The finders that `causes/find` asks here: collectives more or fewer, and over ot
 sharded otherwise; overlap; matrix products by another engine, which is a library or an emitter of
 XLA's; fusions. Each reads what was worked out already: rows of changes, metrics, the two modules.
 
-Bytes of collectives are wire bytes per device in one run (CollectiveChange); those of fusions are
-moved in memory in one run. A cause must point the way its bytes went: fewer collectives never
+Bytes of collectives are bytes sent per device per step (CollectiveChange); those of fusions are
+moved in memory per step. A cause must point the way its bytes went: fewer collectives never
 explain more bytes.
 """
 
@@ -38,28 +38,28 @@ def find_communication(evidence: Evidence) -> Iterator[Cause]:
     told: set[str] = set()  # kinds
     for row in evidence.collectives:  # the largest difference comes first
         axes = next((each for each in row.details if each.startswith(_AXES)), None)
-        more = row.right_count - row.left_count
+        more = row.new_count - row.old_count
         is_opposed = row.delta_bytes * more < 0
-        runs_otherwise = row.left_executions != row.right_executions
+        runs_otherwise = row.old_executions != row.new_executions
         if axes is not None:
-            left, _, right = axes.removeprefix(_AXES).partition(" → ")
-            yield _make_cause(row, left, right)
+            old, _, new = axes.removeprefix(_AXES).partition(" → ")
+            yield _make_cause(row, old, new)
         elif more and runs_otherwise and not is_opposed and row.kind not in told:
             told.add(row.kind)
             yield _make_cause(row)
 
 
-def _make_cause(row: CollectiveChange, left: str | None = None, right: str | None = None) -> Cause:
+def _make_cause(row: CollectiveChange, old: str | None = None, new: str | None = None) -> Cause:
     return Cause(
-        kind="axes" if left else "collectives",
-        count=row.count if left else abs(row.right_count - row.left_count),
-        subject=row.kind if left else _name_collectives(row),
+        id="axes" if old else "collectives",
+        count=row.count if old else abs(row.new_count - row.old_count),
+        subject=row.kind if old else _name_collectives(row),
         scope=row.scope,
-        left=left or str(row.left_count),
-        right=right or str(row.right_count),
-        measure="wire",
+        old=old or str(row.old_count),
+        new=new or str(row.new_count),
+        measure="sent",
         delta_bytes=row.delta_bytes,
-        delta_wire_bytes=row.delta_bytes,
+        delta_sent_bytes=row.delta_bytes,
     )
 
 
@@ -69,9 +69,9 @@ def _name_collectives(row: CollectiveChange) -> str:
 
 
 def find_sharding(evidence: Evidence) -> Iterator[Cause]:
-    """Yield one cause for the parameters of one name that are cut otherwise on the right.
+    """Yield one cause for the parameters of one name that are cut otherwise on the new side.
 
-    Read off `sharding`, as printed. `left` and `right` are those of the first.
+    Read off `sharding`, as printed. `old` and `new` are those of the first.
     """
     here, there = (
         {
@@ -83,53 +83,53 @@ def find_sharding(evidence: Evidence) -> Iterator[Cause]:
     )
     changed = [name for name in here if name in there and here[name] != there[name]]
     if changed:
-        left, right = here[changed[0]], there[changed[0]]
+        old, new = here[changed[0]], there[changed[0]]
         subject = list_some(changed, 1)
-        yield Cause(kind="sharding", count=len(changed), subject=subject, left=left, right=right)
+        yield Cause(id="sharding", count=len(changed), subject=subject, old=old, new=new)
 
 
-_LEAST_EXPOSED: Final = 0.01  # of the wire bytes
+_LEAST_EXPOSED: Final = 0.01  # of the bytes sent
 
 
 def find_overlap(evidence: Evidence) -> Iterator[Cause]:
     """Yield one cause if another part of what collectives send has nothing that hides it.
 
-    `count` is how many more or fewer have nothing at all; `left` and `right` are how many of each
+    `count` is how many more or fewer have nothing at all; `old` and `new` are how many of each
     side. Less than a hundredth of what is sent is no reason, nor is a larger part of less that is
     exposed.
 
-    Bytes are wire bytes in one run that nothing hides, beyond what would be if the part of those
-    sent were the left side's: twice as much that is sent is no overlap lost. With 10 of 100 MiB
-    exposed on the left and 40 of 200 on the right, 20 % - 10 % of 200 MiB are lost, 20 MiB.
+    Bytes are bytes sent per step that nothing hides, beyond what would be if the part of those
+    sent were the old side's: twice as much that is sent is no overlap lost. With 10 of 100 MiB
+    exposed on the old and 40 of 200 on the new side, 20 % - 10 % of 200 MiB are lost, 20 MiB.
     """
-    wire = evidence.metrics.get("collectives.wire_bytes_per_run")
-    exposed = evidence.metrics.get("collectives.exposed_wire_bytes_per_run")
-    if not (wire and exposed and wire.left and wire.right):
+    sent = evidence.metrics.get("collectives.sent_bytes_per_step")
+    exposed = evidence.metrics.get("collectives.exposed_bytes_per_step")
+    if not (sent and exposed and sent.old and sent.new):
         return
-    if exposed.left is None or exposed.right is None:
+    if exposed.old is None or exposed.new is None:
         return
-    change = exposed.right / wire.right - exposed.left / wire.left
+    change = exposed.new / sent.new - exposed.old / sent.old
     if abs(change) < _LEAST_EXPOSED or (exposed.delta or 0) * change < 0:
         return
-    left, right = (
+    old, new = (
         sum(row.exposed_share == 1 for row in side.collectives.rows)
-        for side in (evidence.left, evidence.right)
+        for side in (evidence.old, evidence.new)
     )
     changes = [row for row in evidence.collectives if (_more_exposed(row) > 0) == (change > 0)]
     largest = max(changes, key=lambda row: abs(_more_exposed(row)), default=None)
     yield Cause(
-        kind="overlap lost" if change > 0 else "overlap gained",
-        count=abs(right - left),
+        id="overlap-lost" if change > 0 else "overlap-gained",
+        count=abs(new - old),
         subject=_name_collectives(largest) if largest else None,
-        left=str(left),
-        right=str(right),
+        old=str(old),
+        new=str(new),
         measure="exposed",
-        delta_bytes=round(change * wire.right),
+        delta_bytes=round(change * sent.new),
     )
 
 
 def _more_exposed(row: CollectiveChange) -> int:
-    return (row.right_exposed_bytes or 0) - (row.left_exposed_bytes or 0)
+    return (row.new_exposed_bytes or 0) - (row.old_exposed_bytes or 0)
 
 
 # -- who computes
@@ -152,11 +152,11 @@ def find_products(evidence: Evidence) -> Iterator[Cause]:
     Which product went where is not asked: the engine that lost most gave to the one that gained
     most, as many as both tell of.
     """
-    left, right = _count_products(evidence.left), _count_products(evidence.right)
-    fewer, more = left - right, right - left
+    old, new = _count_products(evidence.old), _count_products(evidence.new)
+    fewer, more = old - new, new - old
     if fewer and more:
-        (old, gone), (new, come) = fewer.most_common(1)[0], more.most_common(1)[0]
-        yield Cause(kind="products moved", count=min(gone, come), left=old, right=new)
+        (before, gone), (after, come) = fewer.most_common(1)[0], more.most_common(1)[0]
+        yield Cause(id="matmul-backend-changed", count=min(gone, come), old=before, new=after)
 
 
 def _count_products(program: Program) -> Counter[str]:
@@ -189,23 +189,23 @@ def find_fusing(evidence: Evidence) -> Iterator[Cause]:
 
     It is the same if XLA was given the same operations; where a text of these is missing, if the
     flops are. What moves less than a thousandth of the bytes more or less is no reason.
-    `count` is how many more or fewer; bytes are those moved in memory in one run, by all that
+    `count` is how many more or fewer; bytes are those moved in memory per step, by all that
     runs.
     """
     is_same = evidence.inputs.has_same_operations
     if is_same is None:
-        is_same = not evidence.delta("cost.total_flops_per_run")
+        is_same = not evidence.delta("cost.total_flops_per_step")
     row = evidence.metrics.get("fusions.fusion_count")
-    traffic = evidence.metrics.get("cost.memory_bytes_per_run")
+    traffic = evidence.metrics.get("cost.traffic_bytes_per_step")
     if not is_same or row is None or not row.delta or traffic is None:
         return
-    if abs(traffic.delta or 0) < _LEAST_MOVED * (traffic.left or 0):
+    if abs(traffic.delta or 0) < _LEAST_MOVED * (traffic.old or 0):
         return
     yield Cause(
-        kind="fusing",
+        id="fusion-structure-changed",
         count=abs(int(row.delta)),
-        left=f"{row.left}",
-        right=f"{row.right}",
+        old=f"{row.old}",
+        new=f"{row.new}",
         measure="traffic",
         delta_bytes=int(traffic.delta or 0),
     )

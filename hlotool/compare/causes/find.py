@@ -39,8 +39,8 @@ _ON_MEMORY: Final = {"peak": 1, "peak of all layers": 1, "donated": -1, "results
 # These follow from others; all else somebody changed, or it says who computes it.
 _LAST: Final = frozenset(
     (
-        *("dtype widened", "dtype narrowed", "overlap lost", "overlap gained", "collectives"),
-        *("fusing", "values at the peak"),
+        *("dtype-widened", "dtype-narrowed", "overlap-lost", "overlap-gained", "collectives"),
+        *("fusion-structure-changed", "buffers-at-peak-changed"),
     )
 )
 
@@ -56,8 +56,8 @@ def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
     if _is_peak_open(evidence, found):
         found += memory.find_values(evidence)
     if _are_of_layers(found):
-        found = [one for one in found if one.kind != "collectives"]
-    found.sort(key=lambda one: (one.kind in _LAST, -abs(one.delta_bytes or 0)))
+        found = [one for one in found if one.id != "collectives"]
+    found.sort(key=lambda one: (one.id in _LAST, -abs(one.delta_bytes or 0)))
     return tuple(found or list(_find_dtypes_inside(evidence)) or _find_kinds(evidence))
 
 
@@ -66,7 +66,7 @@ def _is_peak_open(evidence: Evidence, found: Sequence[Cause]) -> bool:
     rows = (evidence.metrics.get(path) for path in PEAKS)
     peak = next((row for row in rows if row and row.delta is not None), None)
     delta = (peak.delta or 0) if peak else 0
-    if peak is None or abs(delta) <= _LEAST * (peak.left or 0):
+    if peak is None or abs(delta) <= _LEAST * (peak.old or 0):
         return False
     told = sum(_ON_MEMORY.get(one.measure or "", 0) * (one.delta_bytes or 0) for one in found)
     return (told if delta > 0 else -told) <= _SHARE * abs(delta)
@@ -77,9 +77,9 @@ def _are_of_layers(found: Sequence[Cause]) -> bool:
 
     Of copies in place of a loop nobody counts what they send: more of them send more.
     """
-    of_layers = sum(one.delta_wire_bytes or 0 for one in found if one.kind.startswith("layers "))
-    sent = sum(one.delta_bytes or 0 for one in found if one.kind == "collectives")
-    copies = [one.more or 0 for one in found if one.kind in {"loop unrolled", "loop rolled"}]
+    of_layers = sum(one.delta_sent_bytes or 0 for one in found if one.id.startswith("layers-"))
+    sent = sum(one.delta_bytes or 0 for one in found if one.id == "collectives")
+    copies = [one.more or 0 for one in found if one.id in {"loop-unrolled", "loop-rolled"}]
     return bool(of_layers and sent == of_layers) or any(more * sent > 0 for more in copies)
 
 
@@ -92,10 +92,10 @@ def _find_dtypes_inside(evidence: Evidence) -> Iterator[Cause]:
     for row in evidence.instructions:
         for detail in row.details if row.is_fused else ():
             if detail.startswith(_DTYPE):
-                left, _, right = detail.removeprefix(_DTYPE).partition(" → ")
-                counts[left, right] += row.count
-    for (left, right), count in counts.most_common():
-        yield Cause(kind="dtype inside fusions", count=count, left=left, right=right)
+                old, _, new = detail.removeprefix(_DTYPE).partition(" → ")
+                counts[old, new] += row.count
+    for (old, new), count in counts.most_common():
+        yield Cause(id="dtype-inside-fusions", count=count, old=old, new=new)
 
 
 def _find_kinds(evidence: Evidence) -> Iterator[Cause]:
@@ -111,4 +111,4 @@ def _find_kinds(evidence: Evidence) -> Iterator[Cause]:
     if kinds:
         names = [f"{kind} ×{count}" if count > 1 else kind for kind, count in kinds.most_common()]
         count = sum(row.count for row in evidence.instructions)
-        yield Cause(kind="other", count=count, subject=list_some(names, 4))
+        yield Cause(id="other", count=count, subject=list_some(names, 4))

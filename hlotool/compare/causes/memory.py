@@ -15,7 +15,7 @@ from typing import Final
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.compare.causes.cause import (
     Cause,
-    CauseKind,
+    CauseId,
     Evidence,
     find_inner_scope,
     is_within,
@@ -39,13 +39,13 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Cause]:
     side without rematerialization and not at the other's; their bytes are held at the peak.
     """
     again = [[name for name in names if _MADE_AGAIN in name] for names in evidence.op_names]
-    left, right = map(_fold_scopes, again)
-    if left == right:
-        if not left and bool(again[0]) != bool(again[1]):
+    old, new = map(_fold_scopes, again)
+    if old == new:
+        if not old and bool(again[0]) != bool(again[1]):
             yield _describe(frozenset(), (), is_lost=bool(again[0]))
         return
     everything = [_fold_scopes(names) for names in evidence.op_names]
-    lost, gained = (left - right) & everything[1], (right - left) & everything[0]
+    lost, gained = (old - new) & everything[1], (new - old) & everything[0]
     if lost:
         yield _describe(lost, evidence.values, is_lost=True)
     if gained:
@@ -58,17 +58,17 @@ def _fold_scopes(op_names: Iterable[str]) -> frozenset[str]:
 
 def _describe(scopes: frozenset[str], values: Iterable[ValuePair], *, is_lost: bool) -> Cause:
     """Make the cause of scopes; without any, that of a whole program, of no values."""
-    kind: CauseKind = "rematerialization lost" if is_lost else "rematerialization gained"
+    kind: CauseId = "rematerialization-lost" if is_lost else "rematerialization-gained"
     if not scopes:
-        return Cause(kind=kind, count=0)
+        return Cause(id=kind, count=0)
     outer: list[str] = []
     for scope in sorted(scopes):
         if not any(is_within(scope, each) for each in outer):
             outer.append(scope)
-    alone = [pair for pair in values if (pair.left is None if is_lost else pair.right is None)]
+    alone = [pair for pair in values if (pair.old is None if is_lost else pair.new is None)]
     kept = [pair for pair in alone if _is_kept(pair, outer)]
     return Cause(
-        kind=kind,
+        id=kind,
         count=len(kept),
         subject=", ".join(outer),
         measure="peak",
@@ -81,7 +81,9 @@ def _is_kept(pair: ValuePair, outer: list[str]) -> bool:
     row = pair.shown
     name, scope = row.op_name or "", fold_numbers(row.scope or "")
     is_forward = "transpose(" not in name  # a copy that XLA made has none
-    return row.class_ == "temp" and is_forward and any(is_within(scope, one) for one in outer)
+    return (
+        row.allocation_type == "temp" and is_forward and any(is_within(scope, one) for one in outer)
+    )
 
 
 _TREE: Final = re.compile(r"\w+(?:\[[^\]]*\]|\.\w+)?")  # `state['mu']` of `state['mu']['w'][0]`
@@ -96,14 +98,14 @@ def find_donation(evidence: Evidence) -> Iterator[Cause]:
     here, there = (module.header for module in evidence.modules)
     if here.aliases == there.aliases and here.donors == there.donors:
         return
-    (left, left_names), (right, right_names) = map(_by_name, (evidence.left, evidence.right))
-    known = left_names & right_names
-    lost = [row for key, row in left.items() if key in known and key not in right]
-    gained = [row for key, row in right.items() if key in known and key not in left]
+    (old, old_names), (new, new_names) = map(_by_name, (evidence.old, evidence.new))
+    known = old_names & new_names
+    lost = [row for key, row in old.items() if key in known and key not in new]
+    gained = [row for key, row in new.items() if key in known and key not in old]
     if lost:
-        yield _describe_donation("donation lost", lost, -1)
+        yield _describe_donation("donation-lost", lost, -1)
     if gained:
-        yield _describe_donation("donation gained", gained, 1)
+        yield _describe_donation("donation-gained", gained, 1)
 
 
 def _by_name(program: Program) -> tuple[Mapping[str, DonationRow], set[str]]:
@@ -115,14 +117,14 @@ def _by_name(program: Program) -> tuple[Mapping[str, DonationRow], set[str]]:
     return donated, names | {name for name, _ in rows}
 
 
-def _describe_donation(kind: CauseKind, rows: Sequence[DonationRow], sign: int) -> Cause:
+def _describe_donation(kind: CauseId, rows: Sequence[DonationRow], sign: int) -> Cause:
     trees: Counter[str] = Counter()
     for row in rows:
         found = _TREE.match(row.parameter_name or "")
         name = row.parameter_name or f"parameter {row.parameter_number}"
         trees[found[0] if found else name] += row.size_bytes
     return Cause(
-        kind=kind,
+        id=kind,
         count=len(rows),
         subject=list_some([tree for tree, _ in trees.most_common()]),
         measure="donated",
@@ -133,10 +135,10 @@ def _describe_donation(kind: CauseKind, rows: Sequence[DonationRow], sign: int) 
 def find_values(evidence: Evidence) -> Iterator[Cause]:
     """Yield one cause if the peak differs: the values that came to it, and those that went from it.
 
-    Values of one class, shape and scope are counted against each other, numbered layers around a
-    scope aside, which a loop does not print: at the peak of another layer its values take the
-    place of others. `count` are those that are left and change the peak as it changed, `left`
-    those that went, `right` those that came; name, scope and bytes are those of the largest group
+    Values of one allocation type, shape and scope are counted against each other, numbered layers
+    around a scope aside, which a loop does not print: at the peak of another layer its values take
+    the place of others. `count` are those that are left and change the peak as it changed, `old`
+    those that went, `new` those that came; name, scope and bytes are those of the largest group
     of them, as the list of memory has groups, without twins among those that went.
     """
     changed = [pair for pair in evidence.values if pair.delta_bytes]
@@ -150,12 +152,12 @@ def find_values(evidence: Evidence) -> Iterator[Cause]:
     first = max(largest, key=lambda pair: abs(pair.delta_bytes)).shown
     times = f"×{len(largest)} " if len(largest) > 1 else ""
     yield Cause(
-        kind="values at the peak",
+        id="buffers-at-peak-changed",
         count=sum(map(len, alike.values())),
         subject=f"{times}{first.value} {first.shape}",
         scope=share_scope(pair.shown.scope for pair in largest),
-        left=str(sum(pair.right is None for pair in rest)),
-        right=str(sum(pair.left is None for pair in rest)),
+        old=str(sum(pair.new is None for pair in rest)),
+        new=str(sum(pair.old is None for pair in rest)),
         measure="peak",
         delta_bytes=_add_up(largest),
     )
@@ -164,14 +166,14 @@ def find_values(evidence: Evidence) -> Iterator[Cause]:
 def _find_twins(pair: ValuePair) -> Hashable:
     parts = fold_numbers(pair.shown.scope or "").split("/")
     scope = "/".join(part for part in parts if ANY not in part)
-    return pair.shown.class_, pair.shown.shape, scope
+    return pair.shown.allocation_type, pair.shown.shape, scope
 
 
 def _leave_out_twins(group: Sequence[ValuePair]) -> list[ValuePair]:
     """List the values of a group without as many that came as went; those of both sides stay."""
-    came = [pair for pair in group if pair.left is None]
-    went = [pair for pair in group if pair.right is None]
-    both = [pair for pair in group if pair.left and pair.right]
+    came = [pair for pair in group if pair.old is None]
+    went = [pair for pair in group if pair.new is None]
+    both = [pair for pair in group if pair.old and pair.new]
     return [*came[len(went) :], *went[len(came) :], *both]
 
 
@@ -183,37 +185,37 @@ MAKE_NOTHING: Final = FREE | CONTROL_FLOW  # what runs in them makes it
 
 
 def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
-    """Yield each change of the element type of arrays that partners make, fused ones aside.
+    """Yield each change of the element type of arrays that counterparts make, fused ones aside.
 
     `count` are arrays in the text, of equal dimensions; bytes those of all their runs. Left out
-    are partners in doubt: whose operands are none, that stand in different scopes, or that read
+    are counterparts in doubt: whose operands are none, that stand in different scopes, or that read
     a loop's values where it hands on more or fewer.
     """
     counts: Counter[tuple[str, str]] = Counter()
     deltas: Counter[tuple[str, str]] = Counter()
-    for left, right, runs in _list_changed(evidence):
-        counts[left.dtype, right.dtype] += 1
-        deltas[left.dtype, right.dtype] += ((right.size_bytes or 0) - (left.size_bytes or 0)) * runs
-    wire: Counter[str] = Counter()
+    for old, new, runs in _list_changed(evidence):
+        counts[old.dtype, new.dtype] += 1
+        deltas[old.dtype, new.dtype] += ((new.size_bytes or 0) - (old.size_bytes or 0)) * runs
+    sent: Counter[str] = Counter()
     for row in evidence.collectives:
-        wire.update(dict.fromkeys(row.details, row.delta_bytes))
-    for (old, new), count in counts.items():
-        delta = deltas[old, new]
+        sent.update(dict.fromkeys(row.details, row.delta_bytes))
+    for (before, after), count in counts.items():
+        delta = deltas[before, after]
         if delta:
             yield Cause(
-                kind="dtype widened" if delta > 0 else "dtype narrowed",
+                id="dtype-widened" if delta > 0 else "dtype-narrowed",
                 count=count,
-                left=old,
-                right=new,
+                old=before,
+                new=after,
                 measure="results",
                 delta_bytes=delta,
-                delta_wire_bytes=wire[f"dtype {old} → {new}"],
+                delta_sent_bytes=sent[f"dtype {before} → {after}"],
             )
 
 
 def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, int]]:
-    """Yield arrays of partners that differ in their element type, and how often they are made."""
-    executions = evidence.right.executions
+    """Yield arrays of counterparts that differ in element type, and how often they are made."""
+    executions = evidence.new.executions
     for one, other in evidence.reasoner.pairs.items():
         runs = executions.lower_bound(other.computation)
         if not runs or other.opcode in MAKE_NOTHING or other.opcode.endswith("-done"):
@@ -222,30 +224,28 @@ def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, 
         if [each.dims for each in here] != [each.dims for each in there]:
             continue  # of what carries other arrays, no index says which are the same
         changed = [
-            (left, right, runs)
-            for left, right in zip(here, there, strict=True)
-            if left.dtype != right.dtype and None not in (left.size_bytes, right.size_bytes)
+            (old, new, runs)
+            for old, new in zip(here, there, strict=True)
+            if old.dtype != new.dtype and None not in (old.size_bytes, new.size_bytes)
         ]
         if changed and _are_sure(evidence, one, other):
             yield from changed
 
 
-def _are_sure(evidence: Evidence, left: Instruction, right: Instruction) -> bool:
-    scopes = {scope for scope in (find_inner_scope(left), find_inner_scope(right)) if scope}
-    reasons = evidence.reasoner.reasons(left, right)
+def _are_sure(evidence: Evidence, old: Instruction, new: Instruction) -> bool:
+    scopes = {scope for scope in (find_inner_scope(old), find_inner_scope(new)) if scope}
+    reasons = evidence.reasoner.reasons(old, new)
     if len(scopes) > 1 or any(one.kind == "operands" for one in reasons):
         return False
-    return not any(map(_are_of_other_tuples, left.operands, right.operands))
+    return not any(map(_are_of_other_tuples, old.operands, new.operands))
 
 
-def _are_of_other_tuples(left: Instruction, right: Instruction) -> bool:
+def _are_of_other_tuples(old: Instruction, new: Instruction) -> bool:
     """Say whether two elements of another type are of tuples that hold more or fewer.
 
     A loop that hands on more values may have put another one there.
     """
-    if not left.opcode == right.opcode == "get-tuple-element" or str(left.shape) == str(
-        right.shape
-    ):
+    if not old.opcode == new.opcode == "get-tuple-element" or str(old.shape) == str(new.shape):
         return False
-    sizes = [sum(1 for _ in one.operands[0].shape.leaves()) for one in (left, right)]
+    sizes = [sum(1 for _ in one.operands[0].shape.leaves()) for one in (old, new)]
     return sizes[0] != sizes[1]

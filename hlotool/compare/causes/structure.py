@@ -17,7 +17,7 @@ from hlotool.analysis.graph.executions import Loop
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.causes.cause import (
     Cause,
-    CauseKind,
+    CauseId,
     Evidence,
     find_inner_scope,
     is_within,
@@ -39,26 +39,26 @@ def find_layers(evidence: Evidence) -> Iterator[Cause]:
 
     Bytes are by how much more the whole family holds at one peak than at the other: its values,
     and parameters that only this side has and whose names differ from others in numbers. Flops
-    are those of what runs in the members, wire bytes those of their collectives, in one run.
+    are those of what runs in the members, bytes sent those of their collectives, per step.
     """
-    left, right = (list_families(list_scopes(names)) for names in evidence.op_names)
+    old, new = (list_families(list_scopes(names)) for names in evidence.op_names)
     told: list[str] = []
-    for family in sorted(left.keys() & right.keys()):
-        here, there = left[family], right[family]
+    for family in sorted(old.keys() & new.keys()):
+        here, there = old[family], new[family]
         is_inside = any(is_within(family, outer) for outer in told)
         if is_inside or max(len(here), len(there)) < _LEAST or here == there:
             continue
         told.append(family)
         if there - here:
-            yield _describe("layers added", family, there - here, evidence.right, evidence.left)
+            yield _describe("layers-added", family, there - here, evidence.new, evidence.old)
         if here - there:
-            yield _describe("layers removed", family, here - there, evidence.left, evidence.right)
+            yield _describe("layers-removed", family, here - there, evidence.old, evidence.new)
 
 
 def _describe(
-    kind: CauseKind, family: str, members: frozenset[str], own: Program, other: Program
+    kind: CauseId, family: str, members: frozenset[str], own: Program, other: Program
 ) -> Cause:
-    sign = 1 if kind == "layers added" else -1
+    sign = 1 if kind == "layers-added" else -1
     held = _add_up_held(own, other, family) - _add_up_held(other, own, family)
     flops = sum(
         own.costs.of(one).flops * runs
@@ -67,14 +67,14 @@ def _describe(
     )
     collectives = [row for row in own.collectives.rows if _is_of(row.scope, members)]
     return Cause(
-        kind=kind,
+        id=kind,
         count=len(members),
         subject=list_some(sorted(members, key=lambda name: (len(name), name))),  # 9 before 10
         scope=family,
         measure="peak of all layers",
         delta_bytes=sign * held,
         delta_flops=sign * flops,
-        delta_wire_bytes=sign * sum(row.known_wire_bytes_per_run for row in collectives),
+        delta_sent_bytes=sign * sum(row.known_sent_bytes_per_step for row in collectives),
     )
 
 
@@ -86,7 +86,7 @@ def _add_up_held(own: Program, other: Program, family: str) -> int:
     )
     parameters = {name for name in names - others if fold_numbers(name) != name}
     return sum(
-        row.occupied_bytes or 0
+        row.live_bytes or 0
         for row in own.peak_rows
         if is_within(fold_numbers(row.scope or ""), family) or row.parameter_name in parameters
     )
@@ -99,22 +99,22 @@ def _is_of(scope: str | None, members: frozenset[str]) -> bool:
 def find_loops(evidence: Evidence) -> Iterator[Cause]:
     """Yield loops with another trip count, if both know theirs; flops and bytes go by one body.
 
-    `delta_bytes` is what the runs more or less move in memory in one run of the entry.
+    `delta_bytes` is what the runs more or less move in memory per step of the entry.
     """
-    there = {loop.instruction: loop for loop in evidence.right.executions.loops}
-    for loop in evidence.left.executions.loops:
-        partner = evidence.reasoner.pairs.get(loop.instruction)
-        other = there.get(partner) if partner else None
+    there = {loop.instruction: loop for loop in evidence.new.executions.loops}
+    for loop in evidence.old.executions.loops:
+        counterpart = evidence.reasoner.pairs.get(loop.instruction)
+        other = there.get(counterpart) if counterpart else None
         if other is None or loop.trips.count is None or other.trips.count is None:
             continue
         if loop.trips.count != other.trips.count:
-            here, now = _cost_of(evidence.left, loop), _cost_of(evidence.right, other)
+            here, now = _cost_of(evidence.old, loop), _cost_of(evidence.new, other)
             yield Cause(
-                kind="trip count",
+                id="trip-count-changed",
                 count=1,
                 subject=other.instruction.full_name,
-                left=str(loop.trips.count),
-                right=str(other.trips.count),
+                old=str(loop.trips.count),
+                new=str(other.trips.count),
                 measure="traffic",
                 delta_bytes=now[0] - here[0],
                 delta_flops=now[1] - here[1],
@@ -122,10 +122,10 @@ def find_loops(evidence: Evidence) -> Iterator[Cause]:
 
 
 def _cost_of(program: Program, loop: Loop) -> tuple[int, int]:
-    """Return memory bytes and flops of all runs of a body in one run of the entry."""
+    """Return memory bytes and flops of all runs of a body per step of the entry."""
     cost = program.costs.of_computation(loop.body)
     runs = program.executions.lower_bound(loop.body)
-    return cost.memory_bytes * runs, cost.flops * runs
+    return cost.traffic_bytes * runs, cost.flops * runs
 
 
 _SHARE: Final = 0.5  # of the scopes in a copy, so that it is one of a body
@@ -136,18 +136,18 @@ def find_unrolling(evidence: Evidence) -> Iterator[Cause]:
 
     Copies are the members of a numbered family, `layer_0` … `layer_11`. They are copies of a body
     if at least half of the scopes in them are scopes in it: `layer_3/mlp` of `mlp`, or of
-    `model/mlp`. `left` and `right` are rounds and copies; `count` are the copies, `scope` is their
+    `model/mlp`. `old` and `new` are rounds and copies; `count` are the copies, `scope` is their
     family, `subject` names the loops: that of the forward and that of the backward pass.
     """
-    programs = evidence.left, evidence.right
-    partners = evidence.reasoner.pairs, evidence.reasoner.back
+    programs = evidence.old, evidence.new
+    counterparts = evidence.reasoner.pairs, evidence.reasoner.back
     scopes = [list_scopes(names) for names in evidence.op_names]
     families = [list_families(each) for each in scopes]
     for rolled, copied in ((0, 1), (1, 0)):
         alone = []
         for loop in programs[rolled].executions.loops:
-            partner = partners[rolled].get(loop.instruction)
-            if partner is None or partner.opcode != loop.instruction.opcode:
+            counterpart = counterparts[rolled].get(loop.instruction)
+            if counterpart is None or counterpart.opcode != loop.instruction.opcode:
                 alone.append(loop)
         told: list[str] = []
         for family in sorted(families[copied].keys() - families[rolled].keys()):
@@ -163,12 +163,12 @@ def find_unrolling(evidence: Evidence) -> Iterator[Cause]:
             rounds = trips.pop() if len(trips) == 1 else None
             sides = [None if rounds is None else str(rounds), str(len(members))]
             yield Cause(
-                kind="loop rolled" if rolled else "loop unrolled",
+                id="loop-rolled" if rolled else "loop-unrolled",
                 count=len(members),
                 subject=list_some(sorted(loop.instruction.full_name for loop in loops)),
                 scope=family,
-                left=sides[rolled],
-                right=sides[copied],
+                old=sides[rolled],
+                new=sides[copied],
             )
 
 
@@ -204,25 +204,23 @@ def find_operations(evidence: Evidence) -> Iterator[Cause]:
     inputs = evidence.inputs
     if inputs.has_same_operations:
         return
-    programs = inputs.programs if inputs.is_whole else (evidence.left, evidence.right)
+    programs = inputs.programs if inputs.is_whole else (evidence.old, evidence.new)
     wanted = _GIVEN if inputs.is_whole else TRANSCENDENTAL
-    left, right = (_count_opcodes(program, wanted) for program in programs)
+    old, new = (_count_opcodes(program, wanted) for program in programs)
     functions = [_list_functions(names) for names in evidence.op_names]
-    for scope in sorted(left.keys() & right.keys()):
+    for scope in sorted(old.keys() & new.keys()):
         here, there = (each.get(scope, set()) for each in functions)
-        gone = sorted(left[scope].keys() - right[scope].keys())
-        new = sorted(right[scope].keys() - left[scope].keys())
-        old_names, new_names = [*sorted(here - there), *gone], [*sorted(there - here), *new]
+        gone = sorted(old[scope].keys() - new[scope].keys())
+        after = sorted(new[scope].keys() - old[scope].keys())
+        old_names, new_names = [*sorted(here - there), *gone], [*sorted(there - here), *after]
         if old_names or new_names:
-            count = sum(left[scope][each] for each in gone) + sum(
-                right[scope][each] for each in new
-            )
+            count = sum(old[scope][each] for each in gone) + sum(new[scope][each] for each in after)
             yield Cause(
-                kind="operations",
+                id="operations",
                 count=count,
                 scope=scope or None,
-                left=", ".join(old_names) or None,
-                right=", ".join(new_names) or None,
+                old=", ".join(old_names) or None,
+                new=", ".join(new_names) or None,
             )
 
 
@@ -247,24 +245,24 @@ def _count_opcodes(program: Program, wanted: frozenset[str]) -> Mapping[str, Cou
     return found
 
 
-_Sizes: TypeAlias = tuple[int, int]  # of a dimension on the left, on the right
+_Sizes: TypeAlias = tuple[int, int]  # of a dimension on the old side, on the new side
 
 
 def find_dimensions(evidence: Evidence) -> Iterator[Cause]:
     """Yield each change of a dimension's size that parameters of the entry have.
 
-    `count` are the arrays that partners make, fused ones aside, in which a dimension has grown by
-    the same factor; bytes those of all their runs. `subject` names the parameters. Nothing is
+    `count` are the arrays that counterparts make, fused ones aside, in which a dimension has grown
+    by the same factor; bytes those of all their runs. `subject` names the parameters. Nothing is
     said where one side has more of them, as a model has whose layers are unrolled.
     """
     here, there = (module.entry.parameters for module in evidence.modules)
     if len(here) != len(there):
-        return  # stacked on one side, apart on the other: those that are partners say nothing
+        return  # stacked on one side, apart on the other: those that are counterparts say nothing
     inputs: dict[_Sizes, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for one in here:
         other = evidence.reasoner.pairs.get(one)
-        for left, right in _list_arrays(one, other) if other else ():
-            for axis, sizes in _list_changed(left, right):
+        for old, new in _list_arrays(one, other) if other else ():
+            for axis, sizes in _list_changed(old, new):
                 inputs[sizes][one.metadata().op_name or one.name].append(axis)
     factors = [_factor(sizes) for sizes in inputs]
     results = list(_list_results(evidence)) if inputs else []
@@ -278,42 +276,42 @@ def find_dimensions(evidence: Evidence) -> Iterator[Cause]:
         axes = {axis for each in found.values() for axis in each}
         title = f"dimension {axes.pop()}" if len(axes) == 1 else "a dimension"
         yield Cause(
-            kind="dimension",
+            id="dimension",
             count=len(followed),
             subject=f"{title} of {list_some(list(found))}",
-            left=str(sizes[0]),
-            right=str(sizes[1]),
+            old=str(sizes[0]),
+            new=str(sizes[1]),
             measure="results",
             delta_bytes=sum(followed),
         )
 
 
 def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int]]:
-    """Yield which dimensions changed of each array made, and its bytes in one run more or less."""
-    executions = evidence.left.executions, evidence.right.executions
+    """Yield which dimensions changed of each array made, and its bytes per step more or less."""
+    executions = evidence.old.executions, evidence.new.executions
     for one, other in evidence.reasoner.pairs.items():
         # The done of an asynchronous operation hands on what its start made: it counts once.
         if other.opcode in MAKE_NOTHING or other.opcode.endswith("-done"):
             continue
         before = executions[0].lower_bound(one.computation)
         now = executions[1].lower_bound(other.computation)
-        for left, right in _list_arrays(one, other) if before and now else ():
-            changed = [sizes for _, sizes in _list_changed(left, right)]
+        for old, new in _list_arrays(one, other) if before and now else ():
+            changed = [sizes for _, sizes in _list_changed(old, new)]
             if changed:
-                yield changed, (right.size_bytes or 0) * now - (left.size_bytes or 0) * before
+                yield changed, (new.size_bytes or 0) * now - (old.size_bytes or 0) * before
 
 
-def _list_arrays(left: Instruction, right: Instruction) -> Iterable[tuple[ArrayShape, ArrayShape]]:
+def _list_arrays(old: Instruction, new: Instruction) -> Iterable[tuple[ArrayShape, ArrayShape]]:
     """Return the arrays of two shapes that hold equally many."""
-    here, there = list(left.shape.leaves()), list(right.shape.leaves())
+    here, there = list(old.shape.leaves()), list(new.shape.leaves())
     return zip(here, there, strict=True) if len(here) == len(there) else ()
 
 
-def _list_changed(left: ArrayShape, right: ArrayShape) -> list[tuple[int, _Sizes]]:
+def _list_changed(old: ArrayShape, new: ArrayShape) -> list[tuple[int, _Sizes]]:
     """List the dimensions of another size; none where there are more or fewer dimensions."""
-    if len(left.dims) != len(right.dims):
+    if len(old.dims) != len(new.dims):
         return []
-    sizes = enumerate(zip(left.dims, right.dims, strict=True))
+    sizes = enumerate(zip(old.dims, new.dims, strict=True))
     return [(axis, (a, b)) for axis, (a, b) in sizes if a != b and a > 0 and b > 0]
 
 

@@ -1,4 +1,4 @@
-"""What crosses the interconnect on each side, by kind, network, devices and element type.
+"""What crosses the interconnect on each side, by kind, interconnect, devices and element type.
 
 Collectives are put in pairs first: by the devices, never by the notation of their groups, as
 `mesh['a'=4,'b'=2] {'a'}` and `[2,4]<=[4,2]T(1,0)` are the same. Groups that follow no strides are
@@ -14,13 +14,13 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.mesh import Network
+from hlotool.analysis.collectives.mesh import Interconnect
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.compare.changes import instructions as columns
 from hlotool.compare.changes.instructions import (
-    LEFT,
-    RIGHT,
+    NEW,
+    OLD,
     Change,
     N,
     share_scope,
@@ -34,15 +34,15 @@ from hlotool.table.sums import group_by
 
 
 class RowPair(Struct, frozen=True):
-    """A collective on the left, on the right, or the same on both."""
+    """A collective on the old side, on the new side, or the same on both."""
 
-    left: CollectiveRow | None
-    right: CollectiveRow | None
+    old: CollectiveRow | None
+    new: CollectiveRow | None
 
     @property
     def kinds(self) -> Hashable:
-        """What it is on both sides; one without a partner is as if it had one like itself."""
-        one, other = self.left or self.right, self.right or self.left
+        """What it is on both sides; one without a counterpart is as if it had one like itself."""
+        one, other = self.old or self.new, self.new or self.old
         return _devices(one), one and one.dtype, _devices(other), other and other.dtype
 
 
@@ -52,38 +52,36 @@ _Key: TypeAlias = Callable[[CollectiveRow], Hashable]
 def _devices(row: CollectiveRow | None) -> Hashable:
     """Return kind and devices; only the data-centre network is told from others.
 
-    Of other networks a side may not know its own, and of axes not the names.
+    Of other interconnects a side may not know its own, and of axes not the names.
     """
     return row and (*_unlocated(row), row.strides, row.group_size)
 
 
 def _unlocated(row: CollectiveRow) -> tuple[str, bool]:
-    return row.kind, row.network == "dcn"
+    return row.kind, row.interconnect == "dcn"
 
 
 # From strict to loose. What has another dtype or runs over other devices is at the same place.
 _KEYS: Final[tuple[_Key, ...]] = (
-    lambda row: (_devices(row), row.dtype, row.payload_bytes, row.executions, row.scope),
-    lambda row: (_devices(row), row.dtype, row.payload_bytes),
+    lambda row: (_devices(row), row.dtype, row.message_bytes, row.executions, row.scope),
+    lambda row: (_devices(row), row.dtype, row.message_bytes),
     lambda row: (_devices(row), row.dtype, row.scope),
     lambda row: (_devices(row), row.dtype),
     lambda row: (_devices(row), row.executions, row.scope),
     lambda row: (_devices(row), row.executions),
     # Over other devices only what moves the same bytes as often for the same scope.
-    lambda row: (*_unlocated(row), row.dtype, row.payload_bytes, row.executions, row.scope),
+    lambda row: (*_unlocated(row), row.dtype, row.message_bytes, row.executions, row.scope),
 )
 
 
-def pair_collectives(
-    left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
-) -> list[RowPair]:
+def pair_collectives(old: Sequence[CollectiveRow], new: Sequence[CollectiveRow]) -> list[RowPair]:
     """Pair collectives of one kind: by devices and dtype, then dtype, then devices aside.
 
     Where equals are left, their order decides. Over other devices only what moves the same
     bytes as often for the same scope is a pair.
     """
     found: list[RowPair] = []
-    here, there = list(left), list(right)
+    here, there = list(old), list(new)
     for key in _KEYS:
         waiting: dict[Hashable, deque[CollectiveRow]] = {}
         for row in there:
@@ -101,17 +99,17 @@ def pair_collectives(
 
 
 _UNSURE: Final = "whether a size or a trip count is unknown,"
-_EXPOSED: Final = "wire bytes that no work hides,"
-_SECONDS: Final = "with --chip: time that no work hides,"
-_WIRE: Final = "wire bytes per device and run,"
-_LEFT_LOWER, _RIGHT_LOWER = "is_left_lower_bound", "is_right_lower_bound"
+_EXPOSED: Final = "bytes sent that are exposed,"
+_SECONDS: Final = "with --chip: time that is exposed,"
+_SENT: Final = "bytes sent per device and run,"
+_OLD_LOWER, _NEW_LOWER = "is_old_lower_bound", "is_new_lower_bound"
 _RUNS: Final = "how often those run"
-_PAYLOAD: Final = "payload in one run,"
+_MESSAGE: Final = "message size per step,"
 _COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True, hide_order=3)
 
 
 def _exposed(meaning: str, unit: Unit, heading: str, hide_order: int) -> Meta:
-    """Declare what no work hides, with its own mark of a lower bound."""
+    """Declare what is exposed, with its own mark of a lower bound."""
     return figure(
         meaning,
         unit,
@@ -123,53 +121,55 @@ def _exposed(meaning: str, unit: Unit, heading: str, hide_order: int) -> Meta:
 
 
 class CollectiveChange(Struct, frozen=True, kw_only=True):
-    """All collectives of one kind, network, devices and dtype that differ.
+    """All collectives of one kind, interconnect, devices and dtype that differ.
 
-    Those that a partner takes the place of, with another dtype or over other devices, are one
-    row, whose `details` say so. Bytes are wire bytes per device in one run; `count` is how many
+    Those that a counterpart takes the place of, with another dtype or over other devices, are one
+    row, whose `details` say so. Bytes are bytes sent per device per step; `count` is how many
     there are now (were, if removed). An unknown trip count counts once, and the flags say so.
     """
 
     change: Annotated[Change, columns.CHANGE]
     kind: Annotated[str, column("what they amount to", words=COLLECTIVES, min_width=WHOLE)]
-    network: Annotated[
-        Network | None, column("what they run over, where the text tells", null_text="")
+    interconnect: Annotated[
+        Interconnect | None, column("what they run over, where the text tells", null_text="")
     ] = None
     axes: Annotated[
         tuple[str, ...] | None,
-        column("mesh axes, as the right calls them, else the left", null_text=""),
+        column("mesh axes, as the new calls them, else the old side", null_text=""),
     ] = None
     group_size: Annotated[
-        int | None, column("devices of a group", NUMBER, heading="n", null_text="", hide_order=8)
+        int | None,
+        column("devices of a group", NUMBER, heading="group size", null_text="", hide_order=8),
     ] = None
     dtype: Annotated[
         str | None,
         column(
-            "element type, on the right if both have one; null where a document does not say",
+            "element type, on the new side if both have one; null where a document does not say",
             words=DTYPES,
             hide_order=7,
         ),
     ] = None
     count: Annotated[
-        int, figure("how many there are on the right, else on the left", COUNT, is_summed=False)
-    ]
-    left_count: Annotated[int, _COUNTS[0]]
-    right_count: Annotated[int, _COUNTS[1]]
-    left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs", hide_order=4)]
-    right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs", hide_order=4)]
-    left_payload_bytes: Annotated[int, figure(_PAYLOAD + LEFT, BYTES)]
-    right_payload_bytes: Annotated[int, figure(_PAYLOAD + RIGHT, BYTES)]
-    left_bytes: Annotated[
-        int, column(_WIRE + LEFT, BYTES, heading="old wire/run", lower_if=_LEFT_LOWER, hide_order=5)
-    ]
-    right_bytes: Annotated[
         int,
-        column(_WIRE + RIGHT, BYTES, heading="new wire/run", lower_if=_RIGHT_LOWER, hide_order=5),
+        figure("how many there are on the new side, else on the old side", COUNT, is_summed=False),
+    ]
+    old_count: Annotated[int, _COUNTS[0]]
+    new_count: Annotated[int, _COUNTS[1]]
+    old_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs", hide_order=4)]
+    new_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs", hide_order=4)]
+    old_message_bytes: Annotated[int, figure(_MESSAGE + OLD, BYTES)]
+    new_message_bytes: Annotated[int, figure(_MESSAGE + NEW, BYTES)]
+    old_bytes: Annotated[
+        int, column(_SENT + OLD, BYTES, heading="old sent/step", lower_if=_OLD_LOWER, hide_order=5)
+    ]
+    new_bytes: Annotated[
+        int,
+        column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER, hide_order=5),
     ]
     delta_bytes: Annotated[
         int,
         column(
-            "right minus left",
+            "new minus old",
             BYTES,
             heading="difference",
             is_signed=True,
@@ -177,12 +177,12 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
             upper_if="is_upper_bound",
         ),
     ]
-    left_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + LEFT, BYTES, "old exposed", 3)]
-    right_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + RIGHT, BYTES, "new exposed", 2)]
+    old_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + OLD, BYTES, "old exposed", 3)]
+    new_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + NEW, BYTES, "new exposed", 2)]
     delta_exposed_bytes: Annotated[
         int | None,
         figure(
-            "of what no work hides, right minus left",
+            "of what is exposed, new minus old",
             BYTES,
             heading="exposed difference",
             is_signed=True,
@@ -190,14 +190,14 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
             lower_if="is_exposed_lower_bound",
         ),
     ]
-    left_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + LEFT, SECONDS, "old exposed time", 3)
+    old_exposed_seconds: Annotated[
+        float | None, _exposed(_SECONDS + OLD, SECONDS, "old exposed time", 3)
     ]
-    right_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + RIGHT, SECONDS, "new exposed time", 2)
+    new_exposed_seconds: Annotated[
+        float | None, _exposed(_SECONDS + NEW, SECONDS, "new exposed time", 2)
     ]
-    is_left_lower_bound: Annotated[bool, figure(_UNSURE + LEFT)]
-    is_right_lower_bound: Annotated[bool, figure(_UNSURE + RIGHT)]
+    is_old_lower_bound: Annotated[bool, figure(_UNSURE + OLD)]
+    is_new_lower_bound: Annotated[bool, figure(_UNSURE + NEW)]
     is_lower_bound: Annotated[bool, figure("whether the difference is a lower bound")]
     is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")]
     is_exposed_lower_bound: Annotated[
@@ -215,29 +215,29 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
 
 
 def compare_collectives(
-    left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
+    old: Sequence[CollectiveRow], new: Sequence[CollectiveRow]
 ) -> tuple[CollectiveChange, ...]:
-    """Compare group by group; the largest difference of wire bytes comes first.
+    """Compare group by group; the largest difference of bytes sent comes first.
 
     Rows are put in pairs first; pairs of one kind that differ alike in dtype and devices, and rows
-    without a partner of that dtype and these devices, are a group. Groups in which neither number,
-    executions, bytes, exposure nor who asked differ are left out.
+    without a counterpart of that dtype and these devices, are a group. Groups in which neither
+    number, executions, bytes, exposure nor who asked differ are left out.
     """
-    groups = group_by(pair_collectives(left, right), lambda pair: pair.kinds)
+    groups = group_by(pair_collectives(old, new), lambda pair: pair.kinds)
     changed = [row for row in map(_row, groups.values()) if has_changed(row)]
     changed.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.kind, row.dtype))
     return tuple(changed)
 
 
 def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
-    left = [pair.left for pair in pairs if pair.left]
-    right = [pair.right for pair in pairs if pair.right]
-    shown = right or left
-    largest = max(shown, key=lambda row: row.known_wire_bytes_per_run)
+    old = [pair.old for pair in pairs if pair.old]
+    new = [pair.new for pair in pairs if pair.new]
+    shown = new or old
+    largest = max(shown, key=lambda row: row.known_sent_bytes_per_step)
     details = _list_details(pairs)
     return replace(
-        make_change(_sum_up(left), _sum_up(right)),
-        network=largest.network,
+        make_change(_sum_up(old), _sum_up(new)),
+        interconnect=largest.interconnect,
         axes=largest.axes,
         group_size=largest.group_size,
         dtype=largest.dtype,
@@ -250,14 +250,14 @@ def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
 
 
 def _list_details(pairs: Sequence[RowPair]) -> tuple[str, ...]:
-    """Say what differs between partners that no figure tells: dtype, axes, who asked.
+    """Say what differs between counterparts that no figure tells: dtype, axes, who asked.
 
     Of axes the names do not count where the devices are equal, nor does who asked where a side
     does not tell.
     """
-    whole = [(pair.left, pair.right) for pair in pairs if pair.left and pair.right]
+    whole = [(pair.old, pair.new) for pair in pairs if pair.old and pair.new]
     moved = [(one, other) for one, other in whole if one.strides != other.strides]
-    asked = [(one.asked_by, other.asked_by) for one, other in whole]
+    asked = [(one.inserted_by, other.inserted_by) for one, other in whole]
     found = []
     for title, values in (
         ("dtype", [(one.dtype, other.dtype) for one, other in whole]),
@@ -280,15 +280,15 @@ def _sum_up(rows: Sequence[CollectiveRow]) -> KindRow | None:
     return KindRow(
         rows[0].kind,
         count=len(rows),
-        textual_count=0,
+        hlo_op_count=0,
         executions=sum(row.known_executions for row in rows),
-        payload_bytes_per_run=sum(row.known_payload_bytes_per_run for row in rows),
-        wire_bytes_per_run=sum(row.known_wire_bytes_per_run for row in rows),
-        exposed_wire_bytes_per_run=_add_up([row.exposed_wire_bytes_per_run for row in rows]),
+        message_bytes_per_step=sum(row.known_message_bytes_per_step for row in rows),
+        sent_bytes_per_step=sum(row.known_sent_bytes_per_step for row in rows),
+        exposed_bytes_per_step=_add_up([row.exposed_bytes_per_step for row in rows]),
         exposed_seconds=_add_up([row.exposed_seconds for row in rows]),
-        is_lower_bound=any(row.wire_bytes_per_run is None for row in rows),
+        is_lower_bound=any(row.sent_bytes_per_step is None for row in rows),
         is_upper_bound=False,
-        is_exposed_lower_bound=any(row.exposed_wire_bytes_per_run is None for row in rows),
+        is_exposed_lower_bound=any(row.exposed_bytes_per_step is None for row in rows),
     )
 
 
@@ -298,30 +298,30 @@ def _add_up(values: Sequence[N | None]) -> N | None:
     return sum(known) if known else None
 
 
-def make_change(left: KindRow | None, right: KindRow | None) -> CollectiveChange:
+def make_change(old: KindRow | None, new: KindRow | None) -> CollectiveChange:
     """Put two sides together, None for the one that has none; all else is left open."""
-    here, there = left or _make_nothing(right), right or _make_nothing(left)
-    old, new = here.exposed_wire_bytes_per_run, there.exposed_wire_bytes_per_run
+    here, there = old or _make_nothing(new), new or _make_nothing(old)
+    before, after = here.exposed_bytes_per_step, there.exposed_bytes_per_step
     return CollectiveChange(
-        change=columns.name_change(left, right),
+        change=columns.name_change(old, new),
         kind=there.kind,
         count=there.count or here.count,
-        left_count=here.count,
-        right_count=there.count,
-        left_executions=here.executions,
-        right_executions=there.executions,
-        left_payload_bytes=here.payload_bytes_per_run,
-        right_payload_bytes=there.payload_bytes_per_run,
-        left_bytes=here.wire_bytes_per_run,
-        right_bytes=there.wire_bytes_per_run,
-        delta_bytes=there.wire_bytes_per_run - here.wire_bytes_per_run,
-        left_exposed_bytes=old,
-        right_exposed_bytes=new,
-        delta_exposed_bytes=subtract(new, old),
-        left_exposed_seconds=here.exposed_seconds,
-        right_exposed_seconds=there.exposed_seconds,
-        is_left_lower_bound=here.is_lower_bound,
-        is_right_lower_bound=there.is_lower_bound,
+        old_count=here.count,
+        new_count=there.count,
+        old_executions=here.executions,
+        new_executions=there.executions,
+        old_message_bytes=here.message_bytes_per_step,
+        new_message_bytes=there.message_bytes_per_step,
+        old_bytes=here.sent_bytes_per_step,
+        new_bytes=there.sent_bytes_per_step,
+        delta_bytes=there.sent_bytes_per_step - here.sent_bytes_per_step,
+        old_exposed_bytes=before,
+        new_exposed_bytes=after,
+        delta_exposed_bytes=subtract(after, before),
+        old_exposed_seconds=here.exposed_seconds,
+        new_exposed_seconds=there.exposed_seconds,
+        is_old_lower_bound=here.is_lower_bound,
+        is_new_lower_bound=there.is_lower_bound,
         is_lower_bound=there.is_lower_bound,
         is_upper_bound=here.is_lower_bound,
         is_exposed_lower_bound=here.is_exposed_lower_bound or there.is_exposed_lower_bound,
@@ -336,9 +336,9 @@ def _make_nothing(other: KindRow | None) -> KindRow:
         other,
         count=0,
         executions=0,
-        payload_bytes_per_run=0,
-        wire_bytes_per_run=0,
-        exposed_wire_bytes_per_run=None if other.exposed_wire_bytes_per_run is None else 0,
+        message_bytes_per_step=0,
+        sent_bytes_per_step=0,
+        exposed_bytes_per_step=None if other.exposed_bytes_per_step is None else 0,
         exposed_seconds=None if other.exposed_seconds is None else 0.0,
         is_lower_bound=False,
         is_exposed_lower_bound=False,
@@ -347,16 +347,14 @@ def _make_nothing(other: KindRow | None) -> KindRow:
 
 def has_changed(row: CollectiveChange) -> bool:
     """Whether number, executions, bytes, exposure or anything in the details differ."""
-    left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
-    right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
-    return left != right or bool(row.delta_exposed_bytes) or bool(row.details)
+    old = row.old_count, row.old_executions, row.old_message_bytes, row.old_bytes
+    new = row.new_count, row.new_executions, row.new_message_bytes, row.new_bytes
+    return old != new or bool(row.delta_exposed_bytes) or bool(row.details)
 
 
-def compare_kinds(
-    left: Sequence[KindRow], right: Sequence[KindRow]
-) -> tuple[CollectiveChange, ...]:
+def compare_kinds(old: Sequence[KindRow], new: Sequence[KindRow]) -> tuple[CollectiveChange, ...]:
     """Compare collectives by kind alone, which is all that a summary tells of them."""
-    here, there = ({row.kind: row for row in side} for side in (left, right))
+    here, there = ({row.kind: row for row in side} for side in (old, new))
     rows = (make_change(here.get(kind), there.get(kind)) for kind in sorted({*here, *there}))
     changed = [row for row in rows if has_changed(row)]
     return tuple(sorted(changed, key=lambda row: (-abs(row.delta_bytes), row.kind)))

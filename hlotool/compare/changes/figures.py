@@ -1,8 +1,8 @@
-"""The figures of both programs side by side, the time of a run, and how much one may grow.
+"""The figures of both programs side by side, the time of a step, and how much one may grow.
 
 Figures are named as budgets name them (METRICS of `program`). Where one side's figure is a bound,
-the difference is one as well: the more the right may be, or the less the left, the larger it is.
-Times are estimates of one run. A threshold judges the figures of which less is better.
+the difference is one as well: the more the new may be, or the less the old side, the larger it is.
+Times are estimates of one step. A threshold judges the figures of which less is better.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from hlotool.analysis.cost.chips import PRICED_AS_BF16
-from hlotool.analysis.outline.clock import RunTime
-from hlotool.compare.changes.instructions import LEFT, RELATIVE_DELTA, RIGHT
+from hlotool.analysis.cost.chips import ASSUMED_BF16
+from hlotool.analysis.outline.clock import StepTime
+from hlotool.compare.changes.instructions import NEW, OLD, RELATIVE_DELTA
 from hlotool.errors import UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import NamedFigures
 from hlotool.table import MEASURE, PERCENT, RATIO, SECONDS, Unit, column, figure
 from hlotool.table.units import TIMES, find_share, parse_size, parse_time
 
-ESTIMATED_TIME: Final = "run_time.estimated_seconds"
+ESTIMATED_TIME: Final = "step_time.estimated_seconds"
 # What is compared, in the order of a report.
 DIFFED: Final = (
     *("buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes"),
@@ -34,13 +34,13 @@ DIFFED: Final = (
     *("buffers.estimated.peak_bytes", "buffers.estimated.allocated_bytes"),
     *("buffers.estimated.argument_bytes", "buffers.estimated.output_bytes"),
     *("buffers.estimated.alias_bytes", "buffers.estimated.temp_peak_bytes"),
-    *("collectives.count", "collectives.payload_bytes_per_run"),
-    *("collectives.wire_bytes_per_run", "collectives.exposed_wire_bytes_per_run"),
+    *("collectives.count", "collectives.message_bytes_per_step"),
+    *("collectives.sent_bytes_per_step", "collectives.exposed_bytes_per_step"),
     *("collectives.transfer_seconds", "collectives.exposed_seconds"),
-    *("cost.total_flops_per_run", "cost.flops_per_run", "cost.matrix_flops_per_run"),
-    *("cost.transcendentals_per_run", "cost.memory_bytes_per_run"),
-    *("cost.bytes_accessed_per_run", "cost.custom_call_flops_per_run"),
-    "cost.unknown_custom_call_count_per_run",
+    *("cost.total_flops_per_step", "cost.flops_per_step", "cost.matrix_flops_per_step"),
+    *("cost.transcendentals_per_step", "cost.traffic_bytes_per_step"),
+    *("cost.bytes_accessed_per_step", "cost.custom_call_flops_per_step"),
+    "cost.unknown_custom_call_count_per_step",
     *(ESTIMATED_TIME, "fusions.fusion_count", "fusions.distinct_count"),
     *("module.instruction_count", "module.computation_count", "module.parameter_bytes"),
     *("module.result_bytes", "module.donated_bytes"),
@@ -68,18 +68,18 @@ def _is_bound(what: str, which: str) -> Meta:
 class MetricRow(Struct, frozen=True):
     """A figure on both sides; null where a side does not know it.
 
-    `delta` is right − left, `relative_delta` that over left, `ratio` right ÷ left. The more the
-    right may be, or the less the left, the larger may be the difference: it is a lower bound.
+    `delta` is new − old, `relative_delta` that over old, `ratio` new ÷ old. The more the
+    new may be, or the less the old side, the larger may be the difference: it is a lower bound.
     `unit` says how the figures are written.
     """
 
     metric: Annotated[str, column("the figure, as budgets name it")]
-    left: Annotated[int | float | None, _on("left", "old")] = None
-    right: Annotated[int | float | None, _on("right", "new")] = None
+    old: Annotated[int | float | None, _on("old", "old")] = None
+    new: Annotated[int | float | None, _on("new", "new")] = None
     delta: Annotated[
         int | float | None,
         column(
-            "right minus left",
+            "new minus old",
             MEASURE,
             heading="difference",
             is_signed=True,
@@ -88,27 +88,27 @@ class MetricRow(Struct, frozen=True):
         ),
     ] = None
     relative_delta: Annotated[float | None, RELATIVE_DELTA] = None
-    ratio: Annotated[float | None, figure("right divided by left", RATIO)] = None
-    is_left_lower_bound: Annotated[bool, _is_bound("left figure", "a lower")] = False
-    is_left_upper_bound: Annotated[bool, _is_bound("left figure", "an upper")] = False
-    is_right_lower_bound: Annotated[bool, _is_bound("right figure", "a lower")] = False
-    is_right_upper_bound: Annotated[bool, _is_bound("right figure", "an upper")] = False
+    ratio: Annotated[float | None, figure("new divided by old", RATIO)] = None
+    is_old_lower_bound: Annotated[bool, _is_bound("old figure", "a lower")] = False
+    is_old_upper_bound: Annotated[bool, _is_bound("old figure", "an upper")] = False
+    is_new_lower_bound: Annotated[bool, _is_bound("new figure", "a lower")] = False
+    is_new_upper_bound: Annotated[bool, _is_bound("new figure", "an upper")] = False
     is_lower_bound: Annotated[bool, _is_bound("difference", "a lower")] = False
     is_upper_bound: Annotated[bool, _is_bound("difference", "an upper")] = False
     unit: Unit = Unit.NUMBER
 
 
 def compare_metrics(
-    left: NamedFigures, right: NamedFigures, paths: Iterable[str] = DIFFED
+    old: NamedFigures, new: NamedFigures, paths: Iterable[str] = DIFFED
 ) -> tuple[MetricRow, ...]:
     """Compare all metrics that at least one side knows."""
-    rows = (_compare(path, left, right) for path in paths)
-    return tuple(row for row in rows if row.left is not None or row.right is not None)
+    rows = (_compare(path, old, new) for path in paths)
+    return tuple(row for row in rows if row.old is not None or row.new is not None)
 
 
-def _compare(path: str, left: NamedFigures, right: NamedFigures) -> MetricRow:
-    one, other = _find_number(left.metric(path)), _find_number(right.metric(path))
-    (here_lower, here_upper), (there_lower, there_upper) = left.bounds(path), right.bounds(path)
+def _compare(path: str, old: NamedFigures, new: NamedFigures) -> MetricRow:
+    one, other = _find_number(old.metric(path)), _find_number(new.metric(path))
+    (here_lower, here_upper), (there_lower, there_upper) = old.bounds(path), new.bounds(path)
     delta: int | float | None = None
     if one is not None and other is not None:
         is_noise = not isinstance(one, int) and math.isclose(one, other, rel_tol=_ROUNDING)
@@ -151,10 +151,10 @@ UNKNOWN: Final = MetricRow("")
 def choose_peaks(rows: Mapping[str, MetricRow]) -> tuple[int | None, int | None, bool]:
     """Return both peaks, and whether any is an estimate: that of a side without assignment."""
     known, guess = (rows.get(path, UNKNOWN) for path in PEAKS)
-    sides = ((known.left, guess.left), (known.right, guess.right))
-    left, right = (estimated if exact is None else exact for exact, estimated in sides)
+    sides = ((known.old, guess.old), (known.new, guess.new))
+    old, new = (estimated if exact is None else exact for exact, estimated in sides)
     is_estimate = any(exact is None and estimated is not None for exact, estimated in sides)
-    return whole(left), whole(right), is_estimate
+    return whole(old), whole(new), is_estimate
 
 
 def whole(value: float | None) -> int | None:
@@ -162,44 +162,44 @@ def whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-_TIME: Final = "with --chip: estimated time of one run at the chip's peaks,"
+_TIME: Final = "with --chip: estimated time of one step at the chip's peaks,"
 _MEMORY: Final = "part of that time that memory traffic limits,"
 _EXPOSED: Final = "part of that time in which work waits for collectives,"
 
 
 class TimeChange(Struct, frozen=True):
-    """The estimated time of one run on both sides, for one chip.
+    """The estimated time of one step on both sides, for one chip.
 
     Without --chip the ratios of the reference chip tell by how much it differs, and no times.
     """
 
     chip: Annotated[str, figure("the chip of --chip, else the reference chip")]
-    left_seconds: Annotated[float | None, figure(_TIME + LEFT, SECONDS)]
-    right_seconds: Annotated[float | None, figure(_TIME + RIGHT, SECONDS)]
+    old_seconds: Annotated[float | None, figure(_TIME + OLD, SECONDS)]
+    new_seconds: Annotated[float | None, figure(_TIME + NEW, SECONDS)]
     relative_delta: Annotated[
         float | None,
-        figure("the difference of the times relative to the left", PERCENT, is_signed=True),
+        figure("the difference of the times relative to the old side", PERCENT, is_signed=True),
     ]
-    left_memory_share: Annotated[float | None, figure(_MEMORY + LEFT, PERCENT)]
-    right_memory_share: Annotated[float | None, figure(_MEMORY + RIGHT, PERCENT)]
-    left_exposed_share: Annotated[float | None, figure(_EXPOSED + LEFT, PERCENT)]
-    right_exposed_share: Annotated[float | None, figure(_EXPOSED + RIGHT, PERCENT)]
-    is_left_lower_bound: Annotated[bool, figure("whether a part of the left time is unknown")]
-    is_right_lower_bound: Annotated[bool, figure("whether a part of the right time is unknown")]
-    priced_as_bf16: Annotated[tuple[str, ...], figure(PRICED_AS_BF16)]
+    old_memory_share: Annotated[float | None, figure(_MEMORY + OLD, PERCENT)]
+    new_memory_share: Annotated[float | None, figure(_MEMORY + NEW, PERCENT)]
+    old_exposed_share: Annotated[float | None, figure(_EXPOSED + OLD, PERCENT)]
+    new_exposed_share: Annotated[float | None, figure(_EXPOSED + NEW, PERCENT)]
+    is_old_lower_bound: Annotated[bool, figure("whether a part of the old time is unknown")]
+    is_new_lower_bound: Annotated[bool, figure("whether a part of the new time is unknown")]
+    assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
     links: Annotated[
         tuple[str, ...], figure("the links that the user states, in place of the chip's")
     ]
 
 
-def compare_times(left: RunTime | None, right: RunTime | None) -> TimeChange | None:
+def compare_times(old: StepTime | None, new: StepTime | None) -> TimeChange | None:
     """Put two estimates side by side; None where a side has none, or they are of two chips."""
-    if left is None or right is None or left.chip != right.chip:
+    if old is None or new is None or old.chip != new.chip:
         return None
-    here, there = left.duration, right.duration
-    is_timed = left.is_timed and right.is_timed
+    here, there = old.duration, new.duration
+    is_timed = old.is_timed and new.is_timed
     return TimeChange(
-        left.chip,
+        old.chip,
         here.total if is_timed else None,
         there.total if is_timed else None,
         _part(there.total - here.total, here.total),
@@ -209,8 +209,8 @@ def compare_times(left: RunTime | None, right: RunTime | None) -> TimeChange | N
         _part(there.exposed, there.total),
         not here.is_known,
         not there.is_known,
-        tuple(dict.fromkeys((*left.priced_as_bf16, *right.priced_as_bf16))),
-        tuple(dict.fromkeys((*left.links, *right.links))),
+        tuple(dict.fromkeys((*old.assumed_bf16, *new.assumed_bf16))),
+        tuple(dict.fromkeys((*old.links, *new.links))),
     )
 
 
@@ -223,8 +223,12 @@ JUDGED: Final = frozenset(
     (
         *("buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes"),
         *("buffers.all_spaces_bytes", "buffers.estimated.peak_bytes"),
-        *("collectives.wire_bytes_per_run", "collectives.exposed_wire_bytes_per_run"),
-        *("collectives.exposed_seconds", "cost.total_flops_per_run", "cost.memory_bytes_per_run"),
+        *("collectives.sent_bytes_per_step", "collectives.exposed_bytes_per_step"),
+        *(
+            "collectives.exposed_seconds",
+            "cost.total_flops_per_step",
+            "cost.traffic_bytes_per_step",
+        ),
     )
 )
 _OPTION: Final = "--threshold"
@@ -232,7 +236,7 @@ _PART: Final = re.compile(r"[0-9.eE+-]+ ?(?P<unit>%|s|ms|us|µs|ns)")
 
 
 class Threshold(Struct, frozen=True):
-    """What a figure may grow by: a part of the left side, bytes, seconds.
+    """What a figure may grow by: a part of the old side, bytes, seconds.
 
     Where a part and an amount are given, the looser counts, as in budgets: a part of little is
     noise, and a fixed amount of much is nothing. A figure in neither bytes nor seconds, such as
@@ -245,11 +249,11 @@ class Threshold(Struct, frozen=True):
 
     def allows(self, row: MetricRow) -> bool:
         """Say whether a figure has grown by no more. What a side does not know is allowed."""
-        if row.delta is None or row.left is None:
+        if row.delta is None or row.old is None:
             return True
         amounts = {Unit.BYTES: self.size_bytes, Unit.SECONDS: self.seconds}
         amount = amounts.get(row.unit)
-        part = None if self.share is None else self.share * Fraction(row.left)
+        part = None if self.share is None else self.share * Fraction(row.old)
         limits = [limit for limit in (part, amount) if limit is not None]
         return not limits or row.delta <= max(limits)
 

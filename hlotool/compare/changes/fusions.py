@@ -1,12 +1,12 @@
 """The fusions that were added, removed, split, merged or changed, folded where they did so alike.
 
 What a fusion computes is a bag of operations, each known by opcode, dimensions and scope. A split
-is found by it: what a fusion lost to its partner's absence, new ones may have taken over. Merges
-are splits seen from the other side.
+is found by it: what a fusion lost to its counterpart's absence, new ones may have taken over.
+Merges are splits seen from the other side.
 
-    left:   fusion.1 {add, tanh, multiply}       right:  fusion.1 {add}   fusion.7 {tanh, multiply}
+    old:    fusion.1 {add, tanh, multiply}       new:    fusion.1 {add}   fusion.7 {tanh, multiply}
 
-The partner fusion.1 still adds; fusion.7 has all else, so the left fusion was split into both.
+The counterpart fusion.1 still adds; fusion.7 has all else, so the old fusion was split into both.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _Bag: TypeAlias = Counter[Hashable]
 _Lineages: TypeAlias = Mapping[Instruction, tuple[Instruction, ...]]  # what fell into what
 _HALF: Final = 0.5
 _SHARE: Final = 0.6  # of a fusion's operations that must come from, or go to, another
-_MOST_MAKERS: Final = 32  # fusions asked whether they had an operation
+_MOST_PRODUCERS: Final = 32  # fusions asked whether they had an operation
 _NAMED: Final = 2  # fusions of a side named in a row
 _LISTED: Final = 4  # opcodes named in what a body gained or lost
 Form: TypeAlias = Literal["split", "merged"]
 _INSIDE: Final = sides(figure, "instructions inside,", COUNT, "ops")
-_ACCESSED: Final = "bytes accessed in one run"
+_ACCESSED: Final = "bytes accessed per step"
 
 
 class FusionChange(Struct, frozen=True):
     """Fusions that changed alike, `count` of them; names are those of the heaviest.
 
-    `form` tells that one fusion became the several of `right_names`, or several became one.
-    Bytes are those read and written in one run of the entry, an unknown trip count taken as
+    `form` tells that one fusion became the several of `new_names`, or several became one.
+    Bytes are those read and written per step of the entry, an unknown trip count taken as
     one; `details` say what differs, the body's operations included.
     """
 
@@ -66,16 +66,14 @@ class FusionChange(Struct, frozen=True):
         str, column("opcode of the body's root", heading="root", words=OPCODES, hide_order=4)
     ]
     details: Annotated[tuple[str, ...], figure("what differs, the body's operations included")]
-    left_names: Annotated[tuple[str, ...], figure("the fusions" + columns.LEFT)]
-    right_names: Annotated[tuple[str, ...], figure("the fusions" + columns.RIGHT)]
-    left_instruction_count: Annotated[int, _INSIDE[0]]
-    right_instruction_count: Annotated[int, _INSIDE[1]]
-    left_bytes: Annotated[int, column(_ACCESSED + columns.LEFT, BYTES, heading="old", hide_order=3)]
-    right_bytes: Annotated[
-        int, column(_ACCESSED + columns.RIGHT, BYTES, heading="new", hide_order=2)
-    ]
+    old_names: Annotated[tuple[str, ...], figure("the fusions" + columns.OLD)]
+    new_names: Annotated[tuple[str, ...], figure("the fusions" + columns.NEW)]
+    old_instruction_count: Annotated[int, _INSIDE[0]]
+    new_instruction_count: Annotated[int, _INSIDE[1]]
+    old_bytes: Annotated[int, column(_ACCESSED + columns.OLD, BYTES, heading="old", hide_order=3)]
+    new_bytes: Annotated[int, column(_ACCESSED + columns.NEW, BYTES, heading="new", hide_order=2)]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
-    delta_flops: Annotated[int, figure("flops in one run, right minus left", FLOPS, is_signed=True)]
+    delta_flops: Annotated[int, figure("flops per step, new minus old", FLOPS, is_signed=True)]
     op_name: Annotated[str | None, columns.OP_NAME]
     scope: Annotated[str | None, columns.SCOPE]
     source_file: Annotated[str | None, columns.SOURCE_FILE]
@@ -88,7 +86,7 @@ def compare_fusions(structure: Structure, reasoner: Reasoner) -> tuple[FusionCha
     figures = _Figures(structure.programs)
     classes = group_by(_Finder(structure, reasoner).events(), _key)
     rows = [figures.row(members) for members in classes.values()]
-    rows.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.left_names, row.right_names))
+    rows.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.old_names, row.new_names))
     return tuple(rows)
 
 
@@ -96,32 +94,32 @@ def _key(event: FusionEvent) -> Hashable:
     """Return what folded changes have in common, the scope but for numbers of layers too."""
     scope = fold_numbers(_origin(event.shown).scope or "")
     if event.form or event.change != "changed":
-        roots = tuple(_root(one).opcode for one in (*event.left, *event.right))
-        sizes = len(event.left), len(event.right)
+        roots = tuple(_root(one).opcode for one in (*event.old, *event.new))
+        sizes = len(event.old), len(event.new)
         return event.change, event.form, roots, sizes, str(event.shown.shape), scope
     reasons = tuple((one.kind, one.pattern or str(one)) for one in event.reasons)
     return event.change, reasons, event.body, find_kind(event.shown), scope
 
 
 class _Figures:
-    """What fusions of either side cost in one run, and where they come from."""
+    """What fusions of either side cost per step, and where they come from."""
 
     def __init__(self, programs: Iterable[Program]) -> None:
         self._sides = {side.module: side for side in programs}
 
     def row(self, members: Sequence[FusionEvent]) -> FusionChange:
         """Make the row of changes that are alike."""
-        costs = [(self._cost(one.left), self._cost(one.right)) for one in members]
-        left_bytes, left_flops = map(sum, zip(*(left for left, _ in costs), strict=True))
-        right_bytes, right_flops = map(sum, zip(*(right for _, right in costs), strict=True))
-        weights = [(abs(new[0] - old[0]), max(old[0], new[0])) for old, new in costs]
+        costs = [(self._cost(one.old), self._cost(one.new)) for one in members]
+        old_bytes, old_flops = map(sum, zip(*(old for old, _ in costs), strict=True))
+        new_bytes, new_flops = map(sum, zip(*(new for _, new in costs), strict=True))
+        weights = [(abs(after[0] - before[0]), max(before[0], after[0])) for before, after in costs]
         first = members[weights.index(max(weights))]
         shown = first.shown
         origin = _origin(shown)
         details = tuple(filter(None, (*map(str, first.reasons), first.body)))
-        left_size, right_size = (
+        old_size, new_size = (
             sum(len(_root(one).computation.instructions) for one in fusions)
-            for fusions in (first.left, first.right)
+            for fusions in (first.old, first.new)
         )
         return FusionChange(
             change=first.change,
@@ -131,14 +129,14 @@ class _Figures:
             kind=find_kind(shown),
             root_opcode=_root(shown).opcode,
             details=details,
-            left_names=tuple(one.full_name for one in first.left),
-            right_names=tuple(one.full_name for one in first.right),
-            left_instruction_count=left_size,
-            right_instruction_count=right_size,
-            left_bytes=left_bytes,
-            right_bytes=right_bytes,
-            delta_bytes=right_bytes - left_bytes,
-            delta_flops=right_flops - left_flops,
+            old_names=tuple(one.full_name for one in first.old),
+            new_names=tuple(one.full_name for one in first.new),
+            old_instruction_count=old_size,
+            new_instruction_count=new_size,
+            old_bytes=old_bytes,
+            new_bytes=new_bytes,
+            delta_bytes=new_bytes - old_bytes,
+            delta_flops=new_flops - old_flops,
             op_name=origin.op_name,
             scope=share_scope(_origin(event.shown).scope for event in members),
             source_file=origin.source_file,
@@ -147,13 +145,13 @@ class _Figures:
         )
 
     def _cost(self, fusions: Iterable[Instruction]) -> tuple[int, int]:
-        """Add up the bytes and flops of one run of the entry."""
+        """Add up the bytes and flops of one step of the entry."""
         size_bytes = flops = 0
         for one in fusions:
             side = self._sides[one.module]
             runs = side.executions.lower_bound(one.computation)
             cost = side.costs.of(one)
-            size_bytes += cost.memory_bytes * runs
+            size_bytes += cost.traffic_bytes * runs
             flops += cost.flops * runs
         return size_bytes, flops
 
@@ -170,8 +168,8 @@ def _root(fusion: Instruction) -> Instruction:
 class FusionEvent(Struct, frozen=True):
     """One change: the fusions on each side, and why it counts; `body` says how bodies differ."""
 
-    left: tuple[Instruction, ...]
-    right: tuple[Instruction, ...]
+    old: tuple[Instruction, ...]
+    new: tuple[Instruction, ...]
     form: Form | None = None
     reasons: tuple[Reason, ...] = ()
     body: str = ""
@@ -179,20 +177,20 @@ class FusionEvent(Struct, frozen=True):
     @property
     def shown(self) -> Instruction:
         """The first of the new side, or of the old one if nothing is left."""
-        return (self.right or self.left)[0]
+        return (self.new or self.old)[0]
 
     @property
     def change(self) -> Change:
         """What happened."""
-        return columns.name_change(self.left, self.right)
+        return columns.name_change(self.old, self.new)
 
     @property
     def name(self) -> str:
         """The fusion's name; where one side has other fusions, both sides, the first of several."""
-        left, right = _names(self.left), _names(self.right)
-        if not left or not right or left == right:
-            return right or left
-        return f"{left} → {right}"
+        old, new = _names(self.old), _names(self.new)
+        if not old or not new or old == new:
+            return new or old
+        return f"{old} → {new}"
 
 
 def _names(fusions: Sequence[Instruction]) -> str:
@@ -203,26 +201,26 @@ def _names(fusions: Sequence[Instruction]) -> str:
 class _Finder:
     """Finds the changes.
 
-    A fusion is changed if it differs from its partner, or its body from that one's. One whose
-    partner is no fusion was added or removed: what it costs is nowhere else told.
+    A fusion is changed if it differs from its counterpart, or its body from that one's. One whose
+    counterpart is no fusion was added or removed: what it costs is nowhere else told.
     """
 
     def __init__(self, structure: Structure, reasoner: Reasoner) -> None:
         self.structure = structure
         self.reasoner = reasoner
-        self.left, self.right = map(_list_fusions, structure.programs)
-        there = set(self.right)
-        paired = ((one, reasoner.pairs.get(one)) for one in self.left)
+        self.old, self.new = map(_list_fusions, structure.programs)
+        there = set(self.new)
+        paired = ((one, reasoner.pairs.get(one)) for one in self.old)
         self.pairs = {one: other for one, other in paired if other in there}
 
     def events(self) -> list[FusionEvent]:
-        """List splits and merges, then changed pairs, then what has no partner."""
+        """List splits and merges, then changed pairs, then what has no counterpart."""
         pairs = self.pairs
         back = {other: one for one, other in pairs.items()}
         compared = {one: self._compare(one, other) for one, other in pairs.items()}
         changed = {one: event for one, event in compared.items() if event}
-        gone = [one for one in self.left if one not in pairs]
-        new = [one for one in self.right if one not in back]
+        gone = [one for one in self.old if one not in pairs]
+        new = [one for one in self.new if one not in back]
         bags = _Bags(self.structure.signatures)
         splits = _find_splits([*changed, *gone], new, pairs, bags)
         taken = _members(splits)
@@ -233,39 +231,40 @@ class _Finder:
         taken |= _members(merges)
         gone = [one for one in gone if one not in taken]
         new = [one for one in new if one not in taken]
-        # Nothing names these partners: what is left is paired only where it does mostly the same.
+        # Nothing names these counterparts: what is left is paired only where it does mostly the
+        # same.
         successors = _find_successors(gone, new, self.structure.signatures)
         followed = set(successors.values())
         return [
             *(FusionEvent((whole,), parts, "split") for whole, parts in splits.items()),
             *(FusionEvent(parts, (whole,), "merged") for whole, parts in merges.items()),
-            *(event for left, event in changed.items() if left not in taken),
+            *(event for old, event in changed.items() if old not in taken),
             *(self._follow(*pair) for pair in successors.items()),
             *(FusionEvent((one,), ()) for one in gone if one not in successors),
             *(FusionEvent((), (one,)) for one in new if one not in followed),
         ]
 
-    def _compare(self, left: Instruction, right: Instruction) -> FusionEvent | None:
-        """Return what differs between a fusion and its partner, None if nothing does."""
-        reasons = self.reasoner.reasons(left, right)
-        if not reasons and self.reasoner.exact(left) == self.reasoner.exact(right):
+    def _compare(self, old: Instruction, new: Instruction) -> FusionEvent | None:
+        """Return what differs between a fusion and its counterpart, None if nothing does."""
+        reasons = self.reasoner.reasons(old, new)
+        if not reasons and self.reasoner.exact(old) == self.reasoner.exact(new):
             return None
-        return FusionEvent((left,), (right,), None, reasons, self._body_change(left, right))
+        return FusionEvent((old,), (new,), None, reasons, self._body_change(old, new))
 
-    def _follow(self, left: Instruction, right: Instruction) -> FusionEvent:
+    def _follow(self, old: Instruction, new: Instruction) -> FusionEvent:
         """Return what differs between a fusion and the one that does mostly the same now."""
-        reasons = self.reasoner.reasons(left, right)
+        reasons = self.reasoner.reasons(old, new)
         kept = tuple(one for one in reasons if one.kind != "operands")
-        return FusionEvent((left,), (right,), None, kept, self._body_change(left, right))
+        return FusionEvent((old,), (new,), None, kept, self._body_change(old, new))
 
-    def _body_change(self, left: Instruction, right: Instruction) -> str:
+    def _body_change(self, old: Instruction, new: Instruction) -> str:
         """Say which operations a body gained and lost, else in what they differ."""
-        here, there = left.callee(), right.callee()
+        here, there = old.callee(), new.callee()
         number = self.structure.numbers.computation
         if here is None or there is None or number(here) == number(there):
             return ""
-        old, new = _count_operations(here), _count_operations(there)
-        parts = [*_list_counts("+", new - old), *_list_counts("−", old - new)]
+        before, after = _count_operations(here), _count_operations(there)
+        parts = [*_list_counts("+", after - before), *_list_counts("−", before - after)]
         pairs = self.reasoner.pairs
         inside = ((one, pairs[one]) for one in here.instructions if one in pairs)
         kinds = {reason.kind for pair in inside for reason in self.reasoner.reasons(*pair)}
@@ -332,47 +331,47 @@ class _Bags:
         return one.opcode, dims, self._signatures.origin(one)
 
 
-class _Makers:
+class _Producers:
     """Which of some fusions have which operations, to find the one nearest to another bag."""
 
     def __init__(self, bags: dict[Instruction, _Bag]) -> None:
         self.bags = bags
-        self._makers: dict[Hashable, list[Instruction]] = {}
+        self._producers: dict[Hashable, list[Instruction]] = {}
         for one, bag in bags.items():
             for operation in bag:
-                self._makers.setdefault(operation, []).append(one)
+                self._producers.setdefault(operation, []).append(one)
 
     def find_nearest(self, bag: _Bag) -> tuple[Instruction | None, int]:
         """Return the fusion with most operations of a bag, and how many; None without any."""
         shares: Counter[Instruction] = Counter()
         for operation, count in bag.items():
-            for maker in self._makers.get(operation, ())[:_MOST_MAKERS]:
-                shares[maker] += min(count, self.bags[maker][operation])
+            for producer in self._producers.get(operation, ())[:_MOST_PRODUCERS]:
+                shares[producer] += min(count, self.bags[producer][operation])
         return next(iter(shares.most_common(1)), (None, 0))
 
 
 def _find_splits(
-    wholes: Iterable[Instruction], new: Sequence[Instruction], partners: Pairs, bags: _Bags
+    wholes: Iterable[Instruction], new: Sequence[Instruction], counterparts: Pairs, bags: _Bags
 ) -> _Lineages:
     """Find fusions whose work several fusions of the other side do now.
 
     `wholes` are the fusions of one side that changed or are gone, `new` those of the other
-    side without partner. Each new fusion has at most one origin: the one that most of it comes
-    from. A whole's partner, if any, is the first of its parts.
+    side without counterpart. Each new fusion has at most one origin: the one that most of it comes
+    from. A whole's counterpart, if any, is the first of its parts.
     """
     if not new:
         return {}
-    losses = {one: bags.of(one) - bags.of(partners.get(one)) for one in wholes}
-    makers = _Makers(losses)
+    losses = {one: bags.of(one) - bags.of(counterparts.get(one)) for one in wholes}
+    producers = _Producers(losses)
     found: dict[Instruction, list[Instruction]] = {}
     for part in new:
         bag = bags.of(part)
-        origin, shared = makers.find_nearest(bag)
+        origin, shared = producers.find_nearest(bag)
         if origin is not None and shared >= _SHARE * bag.total():
             # What one new fusion has taken over, no other may claim.
             losses[origin] -= bag
-            partner = partners.get(origin)
-            found.setdefault(origin, [partner] if partner else []).append(part)
+            counterpart = counterparts.get(origin)
+            found.setdefault(origin, [counterpart] if counterpart else []).append(part)
     return {
         whole: tuple(parts)
         for whole, parts in found.items()
@@ -383,16 +382,16 @@ def _find_splits(
 def _find_successors(
     gone: Iterable[Instruction], new: Iterable[Instruction], signatures: Signatures
 ) -> Pairs:
-    """Pair fusions without partner that do mostly the same: each is the other's nearest.
+    """Pair fusions without counterpart that do mostly the same: each is the other's nearest.
 
     Dimensions do not count, and they share more than half of what the larger one does.
     """
     bags = _Bags(signatures, with_dims=False)
-    makers = _Makers({one: bags.of(one) for one in gone})
+    producers = _Producers({one: bags.of(one) for one in gone})
     nearest: dict[Instruction, tuple[float, Instruction]] = {}
     for other in new:
         bag = bags.of(other)
-        one, shared = makers.find_nearest(bag)
+        one, shared = producers.find_nearest(bag)
         if one is not None:
             share = shared / max(bag.total(), bags.of(one).total())
             if share > nearest.get(one, (_HALF, one))[0]:

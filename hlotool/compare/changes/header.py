@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.compare.changes.instructions import LEFT, RIGHT
+from hlotool.compare.changes.instructions import NEW, OLD
 from hlotool.hlo import Alias, Donor, Module
 from hlotool.table import WHOLE, column, figure
 from hlotool.table.words import list_some
@@ -20,21 +20,21 @@ class HeaderChange(Struct, frozen=True):
     """One part of the header with another value on each side."""
 
     name: Annotated[str, column("part of the HloModule line")]
-    left: Annotated[
-        str, column("value on the left; of aliases, those that only the left has", heading="old")
+    old: Annotated[
+        str, column("value on the old side; of aliases, those that only the old has", heading="old")
     ]
-    right: Annotated[
-        str, column("value on the right; of aliases, those that only the right has", heading="new")
+    new: Annotated[
+        str, column("value on the new side; of aliases, those that only the new has", heading="new")
     ]
 
 
-def compare_headers(left: Module, right: Module) -> tuple[HeaderChange, ...]:
+def compare_headers(old: Module, new: Module) -> tuple[HeaderChange, ...]:
     """List the parts that differ.
 
     Left out: the name; the entry's layout, which the parameters and the root tell; and what
     only steers the partitioner.
     """
-    here, there = left.header, right.header
+    here, there = old.header, new.header
     changes = []
     for name in ("is_scheduled", "replica_count", "num_partitions"):
         one, other = (str(getattr(side, name)).lower() for side in (here, there))
@@ -42,9 +42,9 @@ def compare_headers(left: Module, right: Module) -> tuple[HeaderChange, ...]:
             changes.append(HeaderChange(name, one, other))
     aliases = [frozenset(map(_write_alias, side.aliases)) for side in (here, there)]
     donors = [frozenset(map(_write_donor, side.donors)) for side in (here, there)]
-    for name, (old, new) in (("input_output_alias", aliases), ("buffer_donor", donors)):
-        if old != new:
-            changes.append(HeaderChange(name, _extra(old, new), _extra(new, old)))
+    for name, (before, after) in (("input_output_alias", aliases), ("buffer_donor", donors)):
+        if before != after:
+            changes.append(HeaderChange(name, _extra(before, after), _extra(after, before)))
     return tuple(changes)
 
 
@@ -83,23 +83,23 @@ class FlagChange(Struct, frozen=True):
     """
 
     flag: Annotated[str, column("the flag", min_width=WHOLE)]
-    left: Annotated[
-        str | None, column(_VALUE + LEFT + _ABSENT, heading="old", null_text="(not printed)")
+    old: Annotated[
+        str | None, column(_VALUE + OLD + _ABSENT, heading="old", null_text="(not printed)")
     ]
-    right: Annotated[
-        str | None, column(_VALUE + RIGHT + _ABSENT, heading="new", null_text="(not printed)")
+    new: Annotated[
+        str | None, column(_VALUE + NEW + _ABSENT, heading="new", null_text="(not printed)")
     ]
     file: Annotated[FlagFile, figure("the file that prints it")]
 
     @property
     def is_of_one_side(self) -> bool:
         """Whether one side alone prints it."""
-        return self.left is None or self.right is None
+        return self.old is None or self.new is None
 
 
 def compare_flags(
-    left: Mapping[str, tuple[str, ...]],
-    right: Mapping[str, tuple[str, ...]],
+    old: Mapping[str, tuple[str, ...]],
+    new: Mapping[str, tuple[str, ...]],
     file: FlagFile = "debug_options",
 ) -> tuple[FlagChange, ...]:
     """List the flags that differ, by name; those about dumping are left out.
@@ -108,10 +108,10 @@ def compare_flags(
     between releases; of TPU's own environment all.
     """
     here, there = (
-        {flag: ", ".join(values) for flag, values in side.items()} for side in (left, right)
+        {flag: ", ".join(values) for flag, values in side.items()} for side in (old, new)
     )
     return tuple(
         FlagChange(flag, here.get(flag), there.get(flag), file)
-        for flag in sorted(left.keys() | right.keys())
-        if left.get(flag) != right.get(flag) and not flag.startswith(_IGNORED)
+        for flag in sorted(old.keys() | new.keys())
+        if old.get(flag) != new.get(flag) and not flag.startswith(_IGNORED)
     )

@@ -28,22 +28,22 @@ from hlotool.table.words import ANY, share_path
 N = TypeVar("N", int, float)
 Change: TypeAlias = Literal["added", "removed", "changed"]
 
-LEFT: Final = " on the left"
-RIGHT: Final = " on the right"
+OLD: Final = " on the old side"
+NEW: Final = " on the new side"
 
 CHANGE: Final = column(
     "what happened",
     word_meanings={
-        "added": "only the right side has it",
-        "removed": "only the left side has it",
+        "added": "only the new side has it",
+        "removed": "only the old side has it",
         "changed": "both sides have it, and it differs",
     },
 )
-ALIKE: Final = column("how many changed alike", TIMES, heading="×")
+ALIKE: Final = column("how many changed alike", TIMES, heading="count")
 WHAT: Final = column("the details as one text", heading="what differs", hide_order=1)
-DELTA_BYTES: Final = column("right minus left", BYTES, heading="difference", is_signed=True)
+DELTA_BYTES: Final = column("new minus old", BYTES, heading="difference", is_signed=True)
 RELATIVE_DELTA: Final = column(
-    "the difference relative to the left", PERCENT, heading="%", is_signed=True, null_text=""
+    "the difference relative to the old side", PERCENT, heading="%", is_signed=True, null_text=""
 )
 
 OP_NAME: Final = figure("its op_name, the name that tracing gave it")
@@ -57,21 +57,21 @@ SOURCE_LINE: Final = figure("line in that file", NUMBER)
 def sides(
     declare: Callable[..., Meta], meaning: str, unit: Unit | None, heading: str, **options: object
 ) -> tuple[Meta, Meta]:
-    """Declare the figure of the left side, and that of the right, which differ in words alone."""
-    left = declare(meaning + LEFT, unit, heading=f"old {heading}".strip(), **options)
-    return left, declare(meaning + RIGHT, unit, heading=f"new {heading}".strip(), **options)
+    """Declare the figure of the old side, and that of the new side, which differ in words alone."""
+    old = declare(meaning + OLD, unit, heading=f"old {heading}".strip(), **options)
+    return old, declare(meaning + NEW, unit, heading=f"new {heading}".strip(), **options)
 
 
-def name_change(left: object, right: object) -> Change:
+def name_change(old: object, new: object) -> Change:
     """Say what happened to something that a side may not have."""
-    if not left:
+    if not old:
         return "added"
-    return "changed" if right else "removed"
+    return "changed" if new else "removed"
 
 
-def subtract(right: N | None, left: N | None) -> N | None:
-    """Return right minus left, None where a side is unknown."""
-    return None if right is None or left is None else right - left
+def subtract(new: N | None, old: N | None) -> N | None:
+    """Return new minus old, None where a side is unknown."""
+    return None if new is None or old is None else new - old
 
 
 def share_scope(scopes: Iterable[str | None]) -> str | None:
@@ -113,13 +113,13 @@ class InstructionChange(Struct, frozen=True):
         str, column("the new name; the old one if removed", heading="instruction", min_width=WHOLE)
     ]
     computation: Annotated[str, figure("the computation that holds it")]
-    left_name: Annotated[str | None, figure("its name" + LEFT)]
-    right_name: Annotated[str | None, figure("its name" + RIGHT)]
+    old_name: Annotated[str | None, figure("its name" + OLD)]
+    new_name: Annotated[str | None, figure("its name" + NEW)]
     is_fused: Annotated[bool, figure("whether it runs inside a fusion or reducer", heading="fused")]
-    left_shape: Annotated[str | None, figure("shape of the result" + LEFT)]
-    right_shape: Annotated[str | None, figure("shape of the result" + RIGHT)]
-    left_bytes: Annotated[int | None, _SIZES[0]]
-    right_bytes: Annotated[int | None, _SIZES[1]]
+    old_shape: Annotated[str | None, figure("shape of the result" + OLD)]
+    new_shape: Annotated[str | None, figure("shape of the result" + NEW)]
+    old_bytes: Annotated[int | None, _SIZES[0]]
+    new_bytes: Annotated[int | None, _SIZES[1]]
     delta_bytes: Annotated[int | None, DELTA_BYTES]
     op_name: Annotated[str | None, OP_NAME]
     scope: Annotated[str | None, SCOPE]
@@ -131,21 +131,21 @@ class InstructionChange(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """One change before folding; one side is None where an instruction is new or gone."""
 
-    left: Instruction | None
-    right: Instruction | None
+    old: Instruction | None
+    new: Instruction | None
     reasons: tuple[Reason, ...] = ()
 
     @property
     def shown(self) -> Instruction:
         """The instruction that the row describes: the new one, or the one that is gone."""
-        found = self.right or self.left
+        found = self.new or self.old
         assert found is not None  # noqa: S101  one side is always there
         return found
 
     @property
     def change(self) -> Change:
         """What happened."""
-        return name_change(self.left, self.right)
+        return name_change(self.old, self.new)
 
 
 # These move no data; what they lead to is told by other rows.
@@ -153,7 +153,7 @@ _WEIGHTLESS: Final = FREE | {"after-all"}
 
 
 class _Folder:
-    """Makes rows of changes, weighing each by the bytes its results take in one run."""
+    """Makes rows of changes, weighing each by the bytes its results take per step."""
 
     def __init__(self, programs: Iterable[Program]) -> None:
         self._sides = {side.module: side.executions for side in programs}
@@ -172,7 +172,7 @@ class _Folder:
 
     def _alike(self, one: Found) -> tuple[object, ...]:
         """Return what folded changes have in common."""
-        shape = "" if one.left and one.right else str(one.shown.shape)
+        shape = "" if one.old and one.new else str(one.shown.shape)
         reasons = tuple((each.kind, each.pattern or str(each)) for each in one.reasons)
         return one.change, one.shown.opcode, reasons, shape, not self._runs(one.shown)
 
@@ -181,19 +181,19 @@ class _Folder:
         return self._sides[instruction.module].lower_bound(instruction.computation)
 
     def _weight(self, one: Found) -> int:
-        sizes = (side.shape.size_bytes or 0 for side in (one.left, one.right) if side)
+        sizes = (side.shape.size_bytes or 0 for side in (one.old, one.new) if side)
         is_weightless = one.shown.opcode in _WEIGHTLESS
         return 0 if is_weightless else max(sizes) * max(1, self._runs(one.shown))
 
 
 def _row(members: Sequence[Found], *, is_fused: bool) -> InstructionChange:
     first, shown = members[0], members[0].shown
-    left, right = first.left, first.right
-    left_bytes = _add_up(one.left for one in members)
-    right_bytes = _add_up(one.right for one in members)
-    left_shape = describe_shape(left.shape) if left else None
-    right_shape = describe_shape(right.shape) if right else None
-    is_known = None not in (left_bytes if left else 0, right_bytes if right else 0)
+    old, new = first.old, first.new
+    old_bytes = _add_up(one.old for one in members)
+    new_bytes = _add_up(one.new for one in members)
+    old_shape = describe_shape(old.shape) if old else None
+    new_shape = describe_shape(new.shape) if new else None
+    is_known = None not in (old_bytes if old else 0, new_bytes if new else 0)
     details = tuple(map(str, first.reasons))
     op_names = [one.shown.metadata().op_name for one in members]
     place = shown.source_location()
@@ -205,19 +205,19 @@ def _row(members: Sequence[Found], *, is_fused: bool) -> InstructionChange:
         details=details,
         name=shown.full_name,
         computation=shown.computation.name,
-        left_name=left.full_name if left else None,
-        right_name=right.full_name if right else None,
+        old_name=old.full_name if old else None,
+        new_name=new.full_name if new else None,
         is_fused=is_fused,
-        left_shape=left_shape,
-        right_shape=right_shape,
-        left_bytes=left_bytes,
-        right_bytes=right_bytes,
-        delta_bytes=(right_bytes or 0) - (left_bytes or 0) if is_known else None,
+        old_shape=old_shape,
+        new_shape=new_shape,
+        old_bytes=old_bytes,
+        new_bytes=new_bytes,
+        delta_bytes=(new_bytes or 0) - (old_bytes or 0) if is_known else None,
         op_name=op_names[0] or None,
         scope=share_scope(find_scope(name) if name else None for name in op_names),
         source_file=place.file if place else None,
         source_line=place.line if place else None,
-        what="; ".join(details) or right_shape or left_shape or "",
+        what="; ".join(details) or new_shape or old_shape or "",
     )
 
 
@@ -228,17 +228,17 @@ def _add_up(instructions: Iterable[Instruction | None]) -> int | None:
 
 
 class InstructionDiff(Struct, frozen=True):
-    """All changes, those that weigh most first, and how many instructions have partners.
+    """All changes, those that weigh most first, and how many instructions have counterparts.
 
-    The counts are of instructions, those inside fusions included: each side's, and the left
-    ones with a partner. What belongs to no execution (dead computations) is not counted.
+    The counts are of instructions, those inside fusions included: each side's, and the old side
+    ones with a counterpart. What belongs to no execution (dead computations) is not counted.
     """
 
     rows: tuple[InstructionChange, ...]
     matched_count: int
     changed_count: int
-    left_only_count: int
-    right_only_count: int
+    old_only_count: int
+    new_only_count: int
 
 
 def compare_instructions(
@@ -251,14 +251,14 @@ def compare_instructions(
     pairs, back = reasoner.pairs, reasoner.back
     found = [] if structure.is_equal else _find(structure, reasoner)
     rows = _Folder(structure.programs).rows(found, is_folded=is_folded) if found else ()
-    # Of a computation that several on the other side are like, one has the partner.
-    once = {left: right for left, right in pairs.items() if back.get(right) is left}
+    # Of a computation that several on the other side are like, one has the counterpart.
+    once = {old: new for old, new in pairs.items() if back.get(new) is old}
     return InstructionDiff(
         rows,
         matched_count=len(once),
         changed_count=sum(1 for one in found if one.reasons),
-        left_only_count=_alone(structure, once, is_left=True),
-        right_only_count=_alone(structure, set(once.values()), is_left=False),
+        old_only_count=_alone(structure, once, is_old=True),
+        new_only_count=_alone(structure, set(once.values()), is_old=False),
     )
 
 
@@ -268,31 +268,31 @@ def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
     for pair in structure.computations:
         if pair.is_equal:
             continue
-        for left in pair.left.instructions:
-            right = pair.pairs.get(left)
-            if left in found:
+        for old in pair.old.instructions:
+            new = pair.pairs.get(old)
+            if old in found:
                 continue
-            if right is not None:
-                _add_changed(left, right, reasoner, found)
-            elif left not in reasoner.pairs and not _is_told(left, reasoner.pairs):
-                found[left] = Found(left, None)
-        for right in pair.right_only():
-            if right not in reasoner.back and not _is_told(right, reasoner.back):
-                found[right] = Found(None, right)
-    for left, right in structure.moved.items():  # to another computation
-        _add_changed(left, right, reasoner, found)
+            if new is not None:
+                _add_changed(old, new, reasoner, found)
+            elif old not in reasoner.pairs and not _is_told(old, reasoner.pairs):
+                found[old] = Found(old, None)
+        for new in pair.new_only():
+            if new not in reasoner.back and not _is_told(new, reasoner.back):
+                found[new] = Found(None, new)
+    for old, new in structure.moved.items():  # to another computation
+        _add_changed(old, new, reasoner, found)
     return list(found.values())
 
 
 def _add_changed(
-    left: Instruction, right: Instruction, reasoner: Reasoner, found: dict[Instruction, Found]
+    old: Instruction, new: Instruction, reasoner: Reasoner, found: dict[Instruction, Found]
 ) -> None:
     """Add a pair that differs, but a `done` only where its start's own change explains it not."""
-    reasons = reasoner.reasons(left, right)
-    start = found.get(left.operands[0]) if _is_done(left) else None
+    reasons = reasoner.reasons(old, new)
+    start = found.get(old.operands[0]) if _is_done(old) else None
     told = {reason.kind for reason in start.reasons} | {"operands"} if start else set()
     if reasons and (start is None or not {reason.kind for reason in reasons} <= told):
-        found[left] = Found(left, right, reasons)
+        found[old] = Found(old, new, reasons)
 
 
 def _is_done(one: Instruction) -> bool:
@@ -302,27 +302,27 @@ def _is_done(one: Instruction) -> bool:
 def _is_told(one: Instruction, paired: Pairs) -> bool:
     """Say whether this is the `done` of a start whose own row tells of it.
 
-    That start has no partner either, or one synchronous operation does its work.
+    That start has no counterpart either, or one synchronous operation does its work.
     """
-    partner = paired.get(one.operands[0]) if _is_done(one) else None
-    return _is_done(one) and (partner is None or partner.opcode != one.operands[0].opcode)
+    counterpart = paired.get(one.operands[0]) if _is_done(one) else None
+    return _is_done(one) and (counterpart is None or counterpart.opcode != one.operands[0].opcode)
 
 
-def _alone(structure: Structure, paired: Container[Instruction], *, is_left: bool) -> int:
-    """Count the instructions of one side that have no partner."""
-    seen = {pair.left if is_left else pair.right for pair in structure.computations}
-    seen.update(structure.left_only if is_left else structure.right_only)
+def _alone(structure: Structure, paired: Container[Instruction], *, is_old: bool) -> int:
+    """Count the instructions of one side that have no counterpart."""
+    seen = {pair.old if is_old else pair.new for pair in structure.computations}
+    seen.update(structure.old_only if is_old else structure.new_only)
     return sum(one not in paired for computation in seen for one in computation.instructions)
 
 
 class OrderChange(Struct, frozen=True):
-    """`moved_count` of `paired_count` paired instructions stand elsewhere in the sequence.
+    """`moved_count` of `matched_count` paired instructions stand elsewhere in the sequence.
 
     It is the least number that one would have to move; `computation` is where most moved.
     """
 
     moved_count: Annotated[int, figure("instructions at another place in the schedule", COUNT)]
-    paired_count: Annotated[int, figure("instructions that have partners", COUNT)]
+    matched_count: Annotated[int, figure("instructions that have counterparts", COUNT)]
     computation: Annotated[str, figure("the computation in which most moved")]
 
 
@@ -331,21 +331,21 @@ def compare_order(pairs: Iterable[ComputationPair]) -> OrderChange | None:
 
     Parameters and constants have no place in an execution and are left out.
     """
-    moved_count = paired_count = most = 0
+    moved_count = matched_count = most = 0
     computation = ""
     for pair in pairs:
-        places = {one: place for place, one in enumerate(pair.right.instructions)}
+        places = {one: place for place, one in enumerate(pair.new.instructions)}
         sequence = [
             places[pair.pairs[one]]
-            for one in pair.left.instructions
+            for one in pair.old.instructions
             if one in pair.pairs and one.opcode not in GIVEN
         ]
         moved = len(sequence) - _measure_rise(sequence)
         moved_count += moved
-        paired_count += len(sequence)
+        matched_count += len(sequence)
         if moved > most:
-            most, computation = moved, pair.left.name
-    return OrderChange(moved_count, paired_count, computation) if moved_count else None
+            most, computation = moved, pair.old.name
+    return OrderChange(moved_count, matched_count, computation) if moved_count else None
 
 
 def _measure_rise(numbers: Sequence[int]) -> int:

@@ -1,7 +1,7 @@
 """The values that hold memory at only one of the two peaks, or another amount at each.
 
 Values at two peaks are paired first, by the instructions that make them; what is left alone says
-why. Bytes are those that a value holds at its side's own peak (`occupied_bytes` of `buffers`), so
+why. Bytes are those that a value holds at its side's own peak (`live_bytes` of `buffers`), so
 that the differences of all rows add up to the difference of the peaks. Last the memory spaces,
 with what each has in use at most and reserved.
 """
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from hlotool.analysis.graph.backend import SPACE_NAMES
 from hlotool.analysis.memory.figures import MemoryFigures, SpaceRow
@@ -23,92 +23,92 @@ from hlotool.compare.changes import instructions as columns
 from hlotool.compare.changes.instructions import Change, share_scope, sides, subtract
 from hlotool.compare.match.matching import Pairs
 from hlotool.hlo import ArrayShape, Instruction
-from hlotool.hlo.buffers import AllocationClass, BufferValue
+from hlotool.hlo.buffers import AllocationType, BufferValue
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import BYTES, NUMBER, WHOLE, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers
 
-MemoryReason: TypeAlias = Literal["new", "gone", "at the peak now", "not at the peak now", "size"]
+MemoryReason: TypeAlias = Literal["new", "gone", "at the peak now", "freed before peak", "size"]
 _Value: TypeAlias = BufferRow | BufferValue  # described or not: instruction and index
 
 _NUMBER: Final = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
 
 
 class ValuePair(Struct, frozen=True):
-    """A value at the left peak, at the right peak, or the same at both."""
+    """A value at the old peak, at the new peak, or the same at both."""
 
-    left: BufferRow | None
-    right: BufferRow | None
+    old: BufferRow | None
+    new: BufferRow | None
     reason: MemoryReason
 
     @property
-    def left_bytes(self) -> int:
-        """What it holds at the left peak."""
-        return (self.left.occupied_bytes or 0) if self.left else 0
+    def old_bytes(self) -> int:
+        """What it holds at the old peak."""
+        return (self.old.live_bytes or 0) if self.old else 0
 
     @property
-    def right_bytes(self) -> int:
-        """What it holds at the right peak."""
-        return (self.right.occupied_bytes or 0) if self.right else 0
+    def new_bytes(self) -> int:
+        """What it holds at the new peak."""
+        return (self.new.live_bytes or 0) if self.new else 0
 
     @property
     def delta_bytes(self) -> int:
-        """How much more it holds at the right peak."""
-        return self.right_bytes - self.left_bytes
+        """How much more it holds at the new peak."""
+        return self.new_bytes - self.old_bytes
 
     @property
     def shown(self) -> BufferRow:
         """The new one, or the one that is gone."""
-        found = self.right or self.left
+        found = self.new or self.old
         assert found is not None  # noqa: S101  one side is always there
         return found
 
 
-def are_held_alike(left: Sequence[Holding], right: Sequence[Holding], partners: Pairs) -> bool:
-    """Say whether each value at a peak has its partner at the other, that holds as many bytes.
+def are_held_alike(old: Sequence[Holding], new: Sequence[Holding], counterparts: Pairs) -> bool:
+    """Say whether each value at a peak has its counterpart at the other, that holds as many bytes.
 
     Then `pair_rows` finds nothing that differs, and no value needs to be described.
     """
-    if [one.occupied_bytes for one in left] != [one.occupied_bytes for one in right]:
+    if [one.live_bytes for one in old] != [one.live_bytes for one in new]:
         return False
-    names = _Names(partners, [one.value for one in left], [one.value for one in right])
-    if not all(one.value.instruction in names.same for one in left):
+    names = _Names(counterparts, [one.value for one in old], [one.value for one in new])
+    if not all(one.value.instruction in names.same for one in old):
         return False
-    here = {names.key_on_right(one.value): one.occupied_bytes for one in left}
-    there = {_key(one.value): one.occupied_bytes for one in right}
-    return here == there and len(here) == len(left)
+    here = {names.key_on_new(one.value): one.live_bytes for one in old}
+    there = {_key(one.value): one.live_bytes for one in new}
+    return here == there and len(here) == len(old)
 
 
 def pair_rows(
-    left: Sequence[BufferRow], right: Sequence[BufferRow], partners: Pairs
+    old: Sequence[BufferRow], new: Sequence[BufferRow], counterparts: Pairs
 ) -> list[ValuePair]:
     """Pair by structure, then what is left by what it is, then say why the rest is alone.
 
-    `partners` are those of the left module's instructions; without modules they are empty,
-    and equal names are taken for partners. Values without a partner are paired by what they
-    are: class, shape, opcode and origin.
+    `counterparts` are those of the old module's instructions; without modules they are empty,
+    and equal names are taken for counterparts. Values without a counterpart are paired by what they
+    are: allocation type, shape, opcode and origin.
     """
-    names = _Names(partners, left, right)
-    there = {_key(row): row for row in right}
+    names = _Names(counterparts, old, new)
+    there = {_key(row): row for row in new}
     found, here = [], []
-    for row in left:
+    for row in old:
         is_same = row.instruction in names.same
-        other = there.pop(names.key_on_right(row), None) if is_same else None
+        other = there.pop(names.key_on_new(row), None) if is_same else None
         if other is None:
             here.append(row)
         else:
             found.append(ValuePair(row, other, "size"))
     waiting: dict[Hashable, deque[BufferRow]] = {}
-    known = set(names.right.values())
+    known = set(names.new.values())
     for row in there.values():
-        partner = row.instruction if row.instruction in known else None
-        waiting.setdefault(_origin(row, partner), deque()).append(row)
+        counterpart = row.instruction if row.instruction in known else None
+        waiting.setdefault(_origin(row, counterpart), deque()).append(row)
     for row in here:
-        others = waiting.get(_origin(row, names.right.get(row.instruction)))
+        others = waiting.get(_origin(row, names.new.get(row.instruction)))
         # A value that exists on the other side is not taken for another one that looks like it.
         if row.instruction in names.same:
-            found.append(ValuePair(row, None, "not at the peak now"))
+            found.append(ValuePair(row, None, "freed before peak"))
         elif others:
             found.append(ValuePair(row, others.popleft(), "size"))
         else:
@@ -120,29 +120,29 @@ def pair_rows(
 
 
 class _Names:
-    """Which instructions are partners, by full name; and whether their values correspond.
+    """Which instructions are counterparts, by full name; and whether their values correspond.
 
     A tuple with another number of elements has its elements in other places, so they are
-    not paired by index. Without partners, instructions of one name are taken for them.
+    not paired by index. Without counterparts, instructions of one name are taken for them.
     """
 
-    def __init__(self, partners: Pairs, left: Sequence[_Value], right: Sequence[_Value]) -> None:
-        here, there = ({row.instruction for row in side} for side in (left, right))
-        shared = set() if partners else here & there
-        self.right = {name: name for name in shared}  # the partners' names, by the left ones
-        self.same = set(shared)  # on the left, with values that exist on the right
-        self.had = set(shared)  # on the right, with values that existed on the left
-        for one, other in partners.items():
-            name, partner = one.full_name, other.full_name
-            if name in here or partner in there:
-                self.right[name] = partner
+    def __init__(self, counterparts: Pairs, old: Sequence[_Value], new: Sequence[_Value]) -> None:
+        here, there = ({row.instruction for row in side} for side in (old, new))
+        shared = set() if counterparts else here & there
+        self.new = {name: name for name in shared}  # the counterparts' names, by the old ones
+        self.same = set(shared)  # on the old side, with values that exist on the new side
+        self.had = set(shared)  # on the new side, with values that existed on the old side
+        for one, other in counterparts.items():
+            name, counterpart = one.full_name, other.full_name
+            if name in here or counterpart in there:
+                self.new[name] = counterpart
                 if _list_indices(one) == _list_indices(other):
                     self.same.add(name)
-                    self.had.add(partner)
+                    self.had.add(counterpart)
 
-    def key_on_right(self, row: _Value) -> Hashable:
-        """Return what a left row's value would be on the right."""
-        return self.right.get(row.instruction) or row.instruction, row.index or ()
+    def key_on_new(self, row: _Value) -> Hashable:
+        """Return what an old row's value would be on the new side."""
+        return self.new.get(row.instruction) or row.instruction, row.index or ()
 
 
 def _list_indices(instruction: Instruction) -> list[tuple[int, ...]]:
@@ -155,10 +155,10 @@ def _key(row: _Value) -> Hashable:
     return row.instruction, row.index or ()
 
 
-def _origin(row: BufferRow, partner: str | None) -> Hashable:
+def _origin(row: BufferRow, counterpart: str | None) -> Hashable:
     """Return what identifies a value that its index does not."""
     name = row.parameter_name or row.scope or row.source_line or stem(row.instruction)
-    return partner, row.class_, row.shape, row.opcode, name
+    return counterpart, row.allocation_type, row.shape, row.opcode, name
 
 
 def stem(name: str) -> str:
@@ -173,35 +173,33 @@ _HELD: Final = "bytes held at the peak"
 class MemoryChange(Struct, frozen=True):
     """Values that changed alike, `count` of them; names are those of the largest.
 
-    `reason`: `new` and `gone` values have no partner in the other program; those `at the
-    peak now` or `not at the peak now` have one that is not live at its peak.
+    `reason`: `new` and `gone` values have no counterpart in the other program; those `at the
+    peak now` or `freed before peak` have one that is not live at its peak.
     """
 
     change: Annotated[
         Change,
         figure(
-            "added where only the right peak has it, removed where only the left one has, changed "
+            "added where only the new peak has it, removed where only the old one has, changed "
             "where both have"
         ),
     ]
     reason: Annotated[
         MemoryReason,
         column(
-            "why: new and gone values have no partner; others are just not live at the other "
+            "why: new and gone values have no counterpart; others are just not live at the other "
             "peak, or hold more or less"
         ),
     ]
     count: Annotated[int, columns.ALIKE]
     value: Annotated[str, column("the value that holds memory", min_width=WHOLE)]
-    class_: Annotated[AllocationClass, column("class of its allocation", hide_order=5)] = field(
-        name="class"
-    )
+    allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=5)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
-    left_shape: Annotated[str | None, figure(_SHAPE + columns.LEFT)]
-    right_shape: Annotated[str | None, figure(_SHAPE + columns.RIGHT)]
+    old_shape: Annotated[str | None, figure(_SHAPE + columns.OLD)]
+    new_shape: Annotated[str | None, figure(_SHAPE + columns.NEW)]
     shape: Annotated[str, column("its shape; both where they differ", hide_order=4, is_shape=True)]
-    left_bytes: Annotated[int, column(_HELD + columns.LEFT, BYTES, heading="old", hide_order=2)]
-    right_bytes: Annotated[int, column(_HELD + columns.RIGHT, BYTES, heading="new", hide_order=1)]
+    old_bytes: Annotated[int, column(_HELD + columns.OLD, BYTES, heading="old", hide_order=2)]
+    new_bytes: Annotated[int, column(_HELD + columns.NEW, BYTES, heading="new", hide_order=1)]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
     op_name: Annotated[str | None, columns.OP_NAME]
     scope: Annotated[str | None, columns.SCOPE]
@@ -217,47 +215,47 @@ class MemoryChange(Struct, frozen=True):
 
 
 def compare_memory(
-    left: Sequence[BufferRow], right: Sequence[BufferRow], partners: Pairs
+    old: Sequence[BufferRow], new: Sequence[BufferRow], counterparts: Pairs
 ) -> tuple[MemoryChange, ...]:
     """Compare the values that are live at each peak; the largest differences come first.
 
-    `partners` are those of the left module's instructions, none where a side has no module.
+    `counterparts` are those of the old module's instructions, none where a side has no module.
     """
-    changed = [one for one in pair_rows(left, right, partners) if one.delta_bytes]
+    changed = [one for one in pair_rows(old, new, counterparts) if one.delta_bytes]
     rows = [_row(members) for members in group_by(changed, find_likeness).values()]
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta_bytes), row.value)))
 
 
 def find_likeness(pair: ValuePair) -> Hashable:
     """Return what folded values have in common: siblings of several layers are alike."""
-    return pair.reason, _alike(pair.left), _alike(pair.right)
+    return pair.reason, _alike(pair.old), _alike(pair.new)
 
 
 def _alike(row: BufferRow | None) -> Hashable:
     if row is None:
         return None
     scope = fold_numbers(row.scope or "")
-    return row.class_, row.opcode, row.shape, scope, row.source, stem(row.instruction)
+    return row.allocation_type, row.opcode, row.shape, scope, row.source, stem(row.instruction)
 
 
 def _row(members: Sequence[ValuePair]) -> MemoryChange:
     first = max(members, key=lambda one: abs(one.delta_bytes))
     shown = first.shown
-    left_shape = first.left.shape if first.left else None
-    right_shape = first.right.shape if first.right else None
-    shapes = dict.fromkeys(filter(None, (left_shape, right_shape)))
+    old_shape = first.old.shape if first.old else None
+    new_shape = first.new.shape if first.new else None
+    shapes = dict.fromkeys(filter(None, (old_shape, new_shape)))
     return MemoryChange(
-        change=columns.name_change(first.left, first.right),
+        change=columns.name_change(first.old, first.new),
         reason=first.reason,
         count=len(members),
         value=shown.value,
-        class_=shown.class_,
+        allocation_type=shown.allocation_type,
         opcode=shown.opcode,
-        left_shape=left_shape,
-        right_shape=right_shape,
+        old_shape=old_shape,
+        new_shape=new_shape,
         shape=" → ".join(shapes),
-        left_bytes=sum(one.left_bytes for one in members),
-        right_bytes=sum(one.right_bytes for one in members),
+        old_bytes=sum(one.old_bytes for one in members),
+        new_bytes=sum(one.new_bytes for one in members),
         delta_bytes=sum(one.delta_bytes for one in members),
         op_name=shown.op_name,
         scope=share_scope(one.shown.scope for one in members),
@@ -282,14 +280,14 @@ class SpaceChange(Struct, frozen=True):
     name: Annotated[
         str | None, column("the backend's name for it", null_text="", words=SPACE_NAMES)
     ]
-    left_peak_bytes: Annotated[int | None, _PEAKS[0]]
-    right_peak_bytes: Annotated[int | None, _PEAKS[1]]
+    old_peak_bytes: Annotated[int | None, _PEAKS[0]]
+    new_peak_bytes: Annotated[int | None, _PEAKS[1]]
     delta_peak_bytes: Annotated[int | None, columns.DELTA_BYTES]
-    left_allocated_bytes: Annotated[int | None, _ALLOCATED[0]]
-    right_allocated_bytes: Annotated[int | None, _ALLOCATED[1]]
+    old_allocated_bytes: Annotated[int | None, _ALLOCATED[0]]
+    new_allocated_bytes: Annotated[int | None, _ALLOCATED[1]]
     delta_allocated_bytes: Annotated[
         int | None,
-        column("right minus left", BYTES, heading="allocated difference", is_signed=True),
+        column("new minus old", BYTES, heading="allocated difference", is_signed=True),
     ]
 
     @property
@@ -305,24 +303,24 @@ _MOST: Final = 1_000_000  # and so does a peak so many times as high
 _UNUSED: Final = SpaceRow(peak_bytes=0, allocated_bytes=0)
 
 
-def compare_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange, ...]:
+def compare_spaces(old: MemoryFigures, new: MemoryFigures) -> tuple[SpaceChange, ...]:
     """Keep the spaces in which bytes differ; the largest difference comes first."""
-    changed = [row for row in list_spaces(left, right) if row.weight]
+    changed = [row for row in list_spaces(old, new) if row.weight]
     return tuple(sorted(changed, key=lambda row: row.weight, reverse=True))
 
 
-def list_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange, ...]:
+def list_spaces(old: MemoryFigures, new: MemoryFigures) -> tuple[SpaceChange, ...]:
     """Put peak and allocated bytes of each space side by side."""
-    here, there = ({row.space: row for row in side.spaces} for side in (left, right))
+    here, there = ({row.space: row for row in side.spaces} for side in (old, new))
     found = []
     for space in sorted({*here, *there}):
-        old, new = here.get(space, _UNUSED), there.get(space, _UNUSED)
-        peaks = old.peak_bytes, new.peak_bytes
-        allocated = old.allocated_bytes, new.allocated_bytes
+        before, after = here.get(space, _UNUSED), there.get(space, _UNUSED)
+        peaks = before.peak_bytes, after.peak_bytes
+        allocated = before.allocated_bytes, after.allocated_bytes
         found.append(
             SpaceChange(
                 space,
-                new.name or old.name,
+                after.name or before.name,
                 *peaks,
                 subtract(peaks[1], peaks[0]),
                 *allocated,

@@ -1,4 +1,4 @@
-"""Why an instruction differs from its partner, and what speaks for the two being partners.
+"""Why an instruction differs from its counterpart, and what speaks for the two being counterparts.
 
 Each reason has a kind, which scripts may test, and the two sides as texts. Operands are compared by
 partnership, so a reason is never a consequence of names; what an added or a removed instruction
@@ -28,14 +28,14 @@ from hlotool.table import DocumentSpec, RowList, column, figure
 from hlotool.table.words import suggest
 
 
-def shape_changes(left: Shape, right: Shape) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, left, right) for each respect; of a tuple, the first array that differs.
+def shape_changes(old: Shape, new: Shape) -> Iterator[tuple[str, str, str]]:
+    """Yield (kind, old, new) for each respect; of a tuple, the first array that differs.
 
     A tuple of other length or nesting has changed its shape, whatever its arrays do.
     """
-    here, there = list(left.leaves_with_index()), list(right.leaves_with_index())
+    here, there = list(old.leaves_with_index()), list(new.leaves_with_index())
     if [index for index, _ in here] != [index for index, _ in there]:
-        yield "shape", describe_shape(left), describe_shape(right)
+        yield "shape", describe_shape(old), describe_shape(new)
         return
     told: set[str] = set()
     for (index, one), (_, other) in zip(here, there, strict=True):
@@ -53,12 +53,12 @@ def describe_shape(shape: Shape) -> str:
     return str(shape)
 
 
-def scaling(left: Shape, right: Shape) -> str:
+def scaling(old: Shape, new: Shape) -> str:
     """Say by which factor shapes differ, if they do in no other way; '' if in another way.
 
     Of every array at most one dimension may have changed, and by the same factor in all.
     """
-    here, there = list(left.leaves_with_index()), list(right.leaves_with_index())
+    here, there = list(old.leaves_with_index()), list(new.leaves_with_index())
     if [index for index, _ in here] != [index for index, _ in there]:
         return ""
     factors: set[Fraction] = set()
@@ -72,15 +72,15 @@ def scaling(left: Shape, right: Shape) -> str:
     return f"×{factors.pop()}" if len(factors) == 1 else ""
 
 
-def _array_changes(left: ArrayShape, right: ArrayShape) -> Iterator[tuple[str, str, str]]:
-    if left.dtype != right.dtype:
-        yield "dtype", left.dtype, right.dtype
-    if (left.dims, left.dynamic) != (right.dims, right.dynamic):
-        yield "shape", str(left), str(right)
-    here, there = left.layout or Layout(), right.layout or Layout()
+def _array_changes(old: ArrayShape, new: ArrayShape) -> Iterator[tuple[str, str, str]]:
+    if old.dtype != new.dtype:
+        yield "dtype", old.dtype, new.dtype
+    if (old.dims, old.dynamic) != (new.dims, new.dynamic):
+        yield "shape", str(old), str(new)
+    here, there = old.layout or Layout(), new.layout or Layout()
     if here.memory_space != there.memory_space:
         yield "memory space", str(here.memory_space), str(there.memory_space)
-    is_comparable = len(left.dims) == len(right.dims) or here.tiles != there.tiles
+    is_comparable = len(old.dims) == len(new.dims) or here.tiles != there.tiles
     here_alone, there_alone = (replace(one, memory_space=0) for one in (here, there))
     if is_comparable and here_alone != there_alone:
         yield "layout", format_layout(here), format_layout(there)
@@ -125,8 +125,8 @@ REASON_MEANINGS: Final[Mapping[str, str]] = {
     "layout": "the order of dimensions in memory, or tiles, differ",
     "memory space": "the result lies in another memory space",
     "opcode": "one operation was replaced by another",
-    "operands": "the operands are not each other's partners; one that was put in between is told "
-    "by its own row",
+    "operands": "the operands are not each other's counterparts; one that was put in between is "
+    "told by its own row",
     "constant": "the value of the constant differs",
     "parameter number": "the parameter has another number",
     "async": "a synchronous operation became asynchronous, or the reverse",
@@ -146,16 +146,16 @@ class Reason(Struct, frozen=True):
     """
 
     kind: str
-    left: str = ""
-    right: str = ""
+    old: str = ""
+    new: str = ""
     pattern: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.left} → {self.right}" if self.left or self.right else self.kind
+        return f"{self.kind} {self.old} → {self.new}" if self.old or self.new else self.kind
 
 
 class Reasoner:
-    """Says why partners differ; `pairs` and `back` are all partners of both modules.
+    """Says why counterparts differ; `pairs` and `back` are all counterparts of both modules.
 
     `reasons` lists why a pair differs, callees' contents aside.
     """
@@ -163,64 +163,64 @@ class Reasoner:
     def __init__(self, structure: Structure) -> None:
         self.signatures = structure.signatures
         self.exact = structure.numbers.signature
-        self.pairs = structure.partners()
+        self.pairs = structure.counterparts()
         self.back = structure.back()
         self.flow = structure.flow
         self.reasons = cache(self._list_reasons)
         self._known_own: dict[Hashable, tuple[Reason, ...]] = {}
 
-    def _list_reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
+    def _list_reasons(self, old: Instruction, new: Instruction) -> tuple[Reason, ...]:
         """List why a pair differs, () where it does not, callees' contents aside."""
-        if left is right:  # of a program that is compared with itself
+        if old is new:  # of a program that is compared with itself
             return ()
-        operands = () if self._have_same_operands(left, right) else (Reason("operands"),)
-        return (*self._own(left, right), *operands)
+        operands = () if self._have_same_operands(old, new) else (Reason("operands"),)
+        return (*self._own(old, new), *operands)
 
-    def _own(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
+    def _own(self, old: Instruction, new: Instruction) -> tuple[Reason, ...]:
         """Return what differs in the instructions themselves, found once for all that say so."""
-        numbers = self.exact(left), self.exact(right)
+        numbers = self.exact(old), self.exact(new)
         if numbers[0] == numbers[1]:
             return ()
         # Channels are no part of the number, but of the text of a reason.
-        key = *numbers, left.attributes.get("channel_id"), right.attributes.get("channel_id")
+        key = *numbers, old.attributes.get("channel_id"), new.attributes.get("channel_id")
         found = self._known_own.get(key)
         if found is None:
-            found = self._known_own[key] = tuple(self._find_own(left, right))
+            found = self._known_own[key] = tuple(self._find_own(old, new))
         return found
 
-    def _find_own(self, left: Instruction, right: Instruction) -> Iterator[Reason]:
+    def _find_own(self, old: Instruction, new: Instruction) -> Iterator[Reason]:
         """Yield what differs in the instructions themselves."""
-        is_async_change = left.opcode != right.opcode and family(left) == family(right)
+        is_async_change = old.opcode != new.opcode and family(old) == family(new)
         if is_async_change:
-            is_start = left.opcode.endswith("-start"), right.opcode.endswith("-start")
+            is_start = old.opcode.endswith("-start"), new.opcode.endswith("-start")
             yield Reason("async", *("async" if one else "sync" for one in is_start))
-        elif left.opcode != right.opcode:
-            yield Reason("opcode", left.opcode, right.opcode)
+        elif old.opcode != new.opcode:
+            yield Reason("opcode", old.opcode, new.opcode)
         shape = self.signatures.shape
-        if not is_async_change and shape(left.shape) != shape(right.shape):
-            for kind, before, after in shape_changes(left.shape, right.shape):
-                pattern = scaling(left.shape, right.shape) if kind == "shape" else ""
+        if not is_async_change and shape(old.shape) != shape(new.shape):
+            for kind, before, after in shape_changes(old.shape, new.shape):
+                pattern = scaling(old.shape, new.shape) if kind == "shape" else ""
                 yield Reason(kind, before, after, pattern)
         terms = self.signatures.terms
-        literals = comparable_literal(left, terms), comparable_literal(right, terms)
-        if literals[0] != literals[1] and left.opcode == right.opcode:
-            kind = "parameter number" if left.opcode == "parameter" else "constant"
+        literals = comparable_literal(old, terms), comparable_literal(new, terms)
+        if literals[0] != literals[1] and old.opcode == new.opcode:
+            kind = "parameter number" if old.opcode == "parameter" else "constant"
             yield Reason(kind, *map(_cut, literals))
-        yield from self._attributes(left, right)
-        called = [len(one.called_computations()) for one in (left, right)]
+        yield from self._attributes(old, new)
+        called = [len(one.called_computations()) for one in (old, new)]
         if called[0] != called[1] and not is_async_change:
             yield Reason("called computations", str(called[0]), str(called[1]))
 
-    def _attributes(self, left: Instruction, right: Instruction) -> Iterator[Reason]:
-        if left.opcode != right.opcode:
-            left, right = _operation(left), _operation(right)
-        here = dict(self.signatures.attributes(left))
-        there = dict(self.signatures.attributes(right))
+    def _attributes(self, old: Instruction, new: Instruction) -> Iterator[Reason]:
+        if old.opcode != new.opcode:
+            old, new = _operation(old), _operation(new)
+        here = dict(self.signatures.attributes(old))
+        there = dict(self.signatures.attributes(new))
         for key in sorted(here.keys() | there.keys()):
             if here.get(key) == there.get(key):
                 continue
             if key == "backend_config":
-                configs = left.backend_config(), right.backend_config()
+                configs = old.backend_config(), new.backend_config()
                 trips = [trip_count(config) or "none" for config in configs]
                 if trips[0] != trips[1]:
                     yield Reason("trip count", *trips)
@@ -228,13 +228,14 @@ class Reasoner:
                 if changes:
                     yield Reason("backend config", *map(_cut, changes))
             else:
-                texts = (one.attributes.get(key, "none") for one in (left, right))
+                texts = (one.attributes.get(key, "none") for one in (old, new))
                 yield Reason(_KINDS.get(key, key), *map(_cut, texts))
 
-    def _have_same_operands(self, left: Instruction, right: Instruction) -> bool:
-        here = [_undone(one) for one in left.operands]
-        there = [_undone(one) for one in right.operands]
-        # With more operands on one side places say nothing; those with partners must be in order.
+    def _have_same_operands(self, old: Instruction, new: Instruction) -> bool:
+        here = [_undone(one) for one in old.operands]
+        there = [_undone(one) for one in new.operands]
+        # With more operands on one side places say nothing; those with counterparts must be in
+        # order.
         if len(here) != len(there):
             mapped = [self.pairs[one] for one in here if one in self.pairs]
             return mapped == [one for one in there if one in self.back]
@@ -242,24 +243,24 @@ class Reasoner:
             self._are_same(one, other) for one, other in zip_longest(here, there) if one or other
         )
 
-    def _are_same(self, left: Instruction, right: Instruction) -> bool:
-        """Say whether two operands are partners, or differ by rows of their own.
+    def _are_same(self, old: Instruction, new: Instruction) -> bool:
+        """Say whether two operands are counterparts, or differ by rows of their own.
 
-        A left operand without partner was removed, a right one added; if what they stand on
-        leads to the other side's operand, both are new, or it is one copy more, there is
-        nothing to add.
+        An operand of the old side without counterpart was removed, one of the new side added; if
+        what they stand on leads to the other side's operand, both are new, or it is one copy more,
+        there is nothing to add.
         """
-        partner, origin = self.pairs.get(left), self.back.get(right)
-        if partner is right or partner is origin is None:
+        counterpart, origin = self.pairs.get(old), self.back.get(new)
+        if counterpart is new or counterpart is origin is None:
             return True
-        meanings = self.flow.meanings(right)  # fusions and calls looked through
-        if any(self.pairs.get(one) in meanings for one in self.flow.meanings(left)):
+        meanings = self.flow.meanings(new)  # fusions and calls looked through
+        if any(self.pairs.get(one) in meanings for one in self.flow.meanings(old)):
             return True
         if origin is None:
-            return self._is_copy(right, partner) or _leads_to(right, partner, self.back)
-        if partner is not None:
+            return self._is_copy(new, counterpart) or _leads_to(new, counterpart, self.back)
+        if counterpart is not None:
             return False
-        return self._is_copy(left, origin) or _leads_to(left, origin, self.pairs)
+        return self._is_copy(old, origin) or _leads_to(old, origin, self.pairs)
 
     def _is_copy(self, one: Instruction, other: Instruction | None) -> bool:
         """Say whether two instructions of one side compute the same from the same."""
@@ -309,18 +310,18 @@ Respect: TypeAlias = Literal[
 class Likeness(Struct, frozen=True):
     """One respect in which the instructions of a pair agree or not."""
 
-    left_name: Annotated[str, figure("the instruction on the left")]
-    right_name: Annotated[str, figure("the instruction on the right")]
+    old_name: Annotated[str, figure("the instruction on the old side")]
+    new_name: Annotated[str, figure("the instruction on the new side")]
     evidence: Annotated[
         Respect,
         column(
             "expression: all that leads to it; operation: all that counts of it, operands aside; "
-            "operands, users: these are partners of each other"
+            "operands, users: these are counterparts of each other"
         ),
     ]
     is_same: Annotated[bool, column("whether both agree in it", heading="same")]
-    left: Annotated[str | None, column("on the left", heading="old", null_text="")]
-    right: Annotated[str | None, column("on the right", heading="new", null_text="")]
+    old: Annotated[str | None, column("on the old side", heading="old", null_text="")]
+    new: Annotated[str | None, column("on the new side", heading="new", null_text="")]
 
 
 LIKENESSES: Final = RowList(
@@ -339,59 +340,61 @@ DIFF_WHY: Final = DocumentSpec(
 def find_pairs(
     structure: Structure, name: str
 ) -> list[tuple[Instruction | None, Instruction | None]]:
-    """Find the pairs of the instruction of that name, on the left and on the right.
+    """Find the pairs of the instruction of that name, on the old and on the new side.
 
-    There are two where old and new are partners of others; one side is None where an instruction
-    has no partner. Raises UsageError where neither side has such an instruction.
+    There are two where old and new are counterparts of others; one side is None where an
+    instruction has no counterpart. Raises UsageError where neither side has such an instruction.
     """
-    old, new = (
+    before, after = (
         next((one for one in side.instructions() if name in {one.full_name, one.name}), None)
-        for side in (structure.left, structure.right)
+        for side in (structure.old, structure.new)
     )
-    if old is None and new is None:
-        hint = suggest(name, [one.full_name for one in structure.right.instructions()])
+    if before is None and after is None:
+        hint = suggest(name, [one.full_name for one in structure.new.instructions()])
         raise UsageError(f"--why: neither side has an instruction {name!r}; {hint}")
-    pairs = structure.partners()
-    back = {right: left for left, right in pairs.items()}
+    pairs = structure.counterparts()
+    back = {new: old for old, new in pairs.items()}
     found: list[tuple[Instruction | None, Instruction | None]] = []
-    if old is not None:
-        found.append((old, pairs.get(old)))
-    if new is not None and (back.get(new), new) not in found:
-        found.append((back.get(new), new))
+    if before is not None:
+        found.append((before, pairs.get(before)))
+    if after is not None and (back.get(after), after) not in found:
+        found.append((back.get(after), after))
     return found
 
 
-def compare_partners(left: Instruction, right: Instruction, structure: Structure) -> list[Likeness]:
-    """List what two partners have in common, and what not, what counts most first.
+def compare_counterparts(
+    old: Instruction, new: Instruction, structure: Structure
+) -> list[Likeness]:
+    """List what two counterparts have in common, and what not, what counts most first.
 
-    Operands and users are the same where all on one side are partners of all on the other.
+    Operands and users are the same where all on one side are counterparts of all on the other.
     """
-    numbers, partners = structure.numbers, structure.partners()
+    numbers, counterparts = structure.numbers, structure.counterparts()
     found = []
 
-    def add(respect: Respect, old: str | None, new: str | None, *, is_same: bool) -> None:
-        row = Likeness(left.full_name, right.full_name, respect, is_same, old, new)
+    def add(respect: Respect, before: str | None, after: str | None, *, is_same: bool) -> None:
+        row = Likeness(old.full_name, new.full_name, respect, is_same, before, after)
         found.append(row)
 
-    add("expression", None, None, is_same=numbers.up(left) == numbers.up(right))
-    add("operation", None, None, is_same=numbers.signature(left) == numbers.signature(right))
+    add("expression", None, None, is_same=numbers.up(old) == numbers.up(new))
+    add("operation", None, None, is_same=numbers.signature(old) == numbers.signature(new))
     near: tuple[tuple[Respect, Sequence[Instruction], Sequence[Instruction]], ...] = (
-        ("operands", left.operands, right.operands),
-        ("users", left.users, right.users),
+        ("operands", old.operands, new.operands),
+        ("users", old.users, new.users),
     )
     for respect, here, there in near:
-        old, new = (", ".join(one.full_name for one in side) or None for side in (here, there))
-        is_same = len(here) == len(there) and {partners.get(one) for one in here} == set(there)
-        add(respect, old, new, is_same=is_same)
-    op_names = left.metadata().op_name, right.metadata().op_name
+        before, after = (", ".join(one.full_name for one in side) or None for side in (here, there))
+        is_same = len(here) == len(there) and {counterparts.get(one) for one in here} == set(there)
+        add(respect, before, after, is_same=is_same)
+    op_names = old.metadata().op_name, new.metadata().op_name
     scopes = [find_scope(name) if name else None for name in op_names]
     texts: tuple[tuple[Respect, str | None, str | None], ...] = (
         ("scope", scopes[0], scopes[1]),
         ("op_name", op_names[0] or None, op_names[1] or None),
-        ("shape", str(left.shape), str(right.shape)),
-        ("opcode", left.opcode, right.opcode),
-        ("name", left.full_name, right.full_name),
+        ("shape", str(old.shape), str(new.shape)),
+        ("opcode", old.opcode, new.opcode),
+        ("name", old.full_name, new.full_name),
     )
-    for respect, old, new in texts:
-        add(respect, old, new, is_same=old == new and old is not None)
+    for respect, before, after in texts:
+        add(respect, before, after, is_same=before == after and before is not None)
     return found

@@ -1,6 +1,6 @@
 """The two programs as normalised text, line against line.
 
-Every instruction is named by its opcode and a number of its computation; partners have the
+Every instruction is named by its opcode and a number of its computation; counterparts have the
 same name, so that only what differs is marked. What is no part of the comparison (metadata,
 autotuned choices, …) is not written.
 """
@@ -26,12 +26,12 @@ def write_texts(structure: Structure, only: str = "") -> tuple[TextBlock, ...]:
     """
     writer = _TextWriter(structure)
     blocks = [
-        TextBlock(pair.left.name, tuple(writer.pair(pair)))
+        TextBlock(pair.old.name, tuple(writer.pair(pair)))
         for pair in structure.computations
-        if not only or only in {pair.left.name, pair.right.name}
+        if not only or only in {pair.old.name, pair.new.name}
     ]
-    gone: list[tuple[Computation, Mark]] = [(one, "removed") for one in structure.left_only]
-    new: list[tuple[Computation, Mark]] = [(one, "added") for one in structure.right_only]
+    gone: list[tuple[Computation, Mark]] = [(one, "removed") for one in structure.old_only]
+    new: list[tuple[Computation, Mark]] = [(one, "added") for one in structure.new_only]
     blocks += [
         TextBlock(computation.name, tuple(writer.alone(computation, mark)))
         for computation, mark in gone + new
@@ -43,39 +43,39 @@ def write_texts(structure: Structure, only: str = "") -> tuple[TextBlock, ...]:
 
 
 class _TextWriter:
-    """Writes instructions under names that partners share."""
+    """Writes instructions under names that counterparts share."""
 
     def __init__(self, structure: Structure) -> None:
         self.signatures = structure.signatures
         self.names: dict[Instruction, str] = {}
         self.callees: dict[Computation, str] = {}
         for pair in structure.computations:
-            self.callees.setdefault(pair.right, pair.left.name)
+            self.callees.setdefault(pair.new, pair.old.name)
 
     def pair(self, pair: ComputationPair) -> Iterator[TextLine]:
-        """Write both computations in the order of the left one.
+        """Write both computations in the order of the old one.
 
-        What only the right one has stands where it does there: behind the same instruction.
+        What only the new side has stands where it does there: behind the same instruction.
         """
-        self._number(pair.left.instructions, "")
-        self.names.update({right: self.names[left] for left, right in pair.pairs.items()})
-        self._number(pair.right_only(), "new.")
+        self._number(pair.old.instructions, "")
+        self.names.update({new: self.names[old] for old, new in pair.pairs.items()})
+        self._number(pair.new_only(), "new.")
         extra = _following(pair)
         yield from (TextLine("added", self._write(one)) for one in extra.get(None, ()))
-        for left in pair.left.instructions:
-            right = pair.pairs.get(left)
-            before, after = self._write(left), self._write(right) if right else None
+        for old in pair.old.instructions:
+            new = pair.pairs.get(old)
+            before, after = self._write(old), self._write(new) if new else None
             if before == after:
                 yield TextLine("same", before)
             else:
                 yield TextLine("removed", before)
                 if after is not None:
                     yield TextLine("added", after)
-            if right is not None:
-                yield from (TextLine("added", self._write(one)) for one in extra.get(right, ()))
+            if new is not None:
+                yield from (TextLine("added", self._write(one)) for one in extra.get(new, ()))
 
     def alone(self, computation: Computation, mark: Mark) -> Iterator[TextLine]:
-        """Write a computation that has no partner."""
+        """Write a computation that has no counterpart."""
         self._number(computation.instructions, "")
         yield from (TextLine(mark, self._write(one)) for one in computation.instructions)
 
@@ -108,11 +108,11 @@ class _TextWriter:
 
 
 def _following(pair: ComputationPair) -> dict[Instruction | None, list[Instruction]]:
-    """Group what only the right side has by the paired instruction before it."""
+    """Group what only the new side has by the paired instruction before it."""
     extra: dict[Instruction | None, list[Instruction]] = {}
-    alone = set(pair.right_only())
+    alone = set(pair.new_only())
     before: Instruction | None = None
-    for one in pair.right.instructions:
+    for one in pair.new.instructions:
         if one in alone:
             extra.setdefault(before, []).append(one)
         else:

@@ -57,9 +57,9 @@ class Terms(Struct, frozen=True):
     not_compared: tuple[str, ...] = ()
 
 
-def agree_terms(left: Module, right: Module, *, is_strict: bool = False) -> Terms:
+def agree_terms(old: Module, new: Module, *, is_strict: bool = False) -> Terms:
     """Return what both modules state; everything else is not compared."""
-    here, there = _list_stated(left), _list_stated(right)
+    here, there = _list_stated(old), _list_stated(new)
     missing = [what for what in (*_STATED, *_ELIDED) if (what in here) != (what in there)]
     elided = here | there
     return Terms(
@@ -230,16 +230,16 @@ def _without(value: object, skipped: frozenset[str]) -> object:
 
 
 def config_changes(
-    left: BackendConfig | None, right: BackendConfig | None, *, is_strict: bool
+    old: BackendConfig | None, new: BackendConfig | None, *, is_strict: bool
 ) -> tuple[str, str] | None:
     """Return the parts that differ, trip counts aside, as texts; None where none does."""
-    here, there = (_parts(config, is_strict=is_strict) for config in (left, right))
+    here, there = (_parts(config, is_strict=is_strict) for config in (old, new))
     differing = [key for key in here.keys() | there.keys() if here.get(key) != there.get(key)]
     if not differing:
         return None
     first, *others = sorted(differing)
-    new = list_some([there.get(first, "none"), *others], 1)
-    return f"{first}: {here.get(first, 'none')}", new
+    after = list_some([there.get(first, "none"), *others], 1)
+    return f"{first}: {here.get(first, 'none')}", after
 
 
 def _parts(config: BackendConfig | None, *, is_strict: bool) -> dict[str, str]:

@@ -5,10 +5,10 @@ scopes, its parameters and their shapes) says which it is. The layers of both si
 sequences: those of like contents pair up in order, then what is left between two such pairs.
 Of layers that are all alike the last ones are new.
 
-    left:   layer_0 (dense)  layer_1 (dense)                   layer_2 (dense)
-    right:  layer_0 (dense)  layer_1 (dense)  layer_2 (moe)    layer_3 (dense)
+    old:    layer_0 (dense)  layer_1 (dense)                   layer_2 (dense)
+    new:    layer_0 (dense)  layer_1 (dense)  layer_2 (moe)    layer_3 (dense)
 
-Here the right layer_3 is the left layer_2, and the right layer_2 is new.
+Here the new layer_3 is the old layer_2, and the new layer_2 is new.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ _Contents: TypeAlias = set[Hashable]  # of one layer
 _NUMBERED: Final = re.compile(r"([A-Za-z]+)((?:_|\['?|'?\]\[)?)(\d+)(?=$|[\]/).:';])")
 _FEWEST: Final = 2  # numbers of a sequence
 _TELLING: Final = frozenset(("parameter", "dot", "convolution", "custom-call", "fusion"))
-_APART: Final = 1_000_000  # added to the number of a new layer whose name a left one has
+_APART: Final = 1_000_000  # added to the number of a new layer whose name an old one has
 _ALIKE: Final = 0.7  # of what two layers hold, so that they may be the same
 
 
 class Layers(Struct, eq=False):
-    """How the layers of the right side are called on the left.
+    """How the layers of the new side are called on the old side.
 
-    `families` are the numbered sequences that both sides have, `renamed` the left number by the
-    right one, where they differ.
+    `families` are the numbered sequences that both sides have, `renamed` the old number by the
+    new one, where they differ.
     """
 
-    right: Module | None = None
+    new: Module | None = None
     families: frozenset[str] = frozenset()
     renamed: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     _tags: dict[str, Hashable] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
 
     def translate(self, op_name: str, module: Module) -> str:
-        """Return an op_name as the left side would have it."""
-        if module is not self.right or not self.renamed or not op_name:
+        """Return an op_name as the old side would have it."""
+        if module is not self.new or not self.renamed or not op_name:
             return op_name
         known = self._known.get(op_name)
         if known is None:
@@ -69,9 +69,9 @@ class Layers(Struct, eq=False):
         return self._tags[op_name]
 
 
-def align_layers(left: Module, right: Module, dims: _Dims) -> Layers:
+def align_layers(old: Module, new: Module, dims: _Dims) -> Layers:
     """Return which numbered layers of two modules are the same."""
-    sides = [_list_layers(module, dims) for module in (left, right)]
+    sides = [_list_layers(module, dims) for module in (old, new)]
     families: set[str] = set()
     renamed: dict[str, Mapping[int, str]] = {}
     for name in sides[0].keys() & sides[1].keys():
@@ -81,12 +81,13 @@ def align_layers(left: Module, right: Module, dims: _Dims) -> Layers:
         families.add(name)
         pairs = dict(_align(sorted(here), sorted(there), here, there))
         numbers = {other: str(one) for one, other in pairs.items() if one != other}
-        new = there.keys() - set(pairs.values())
-        # A new layer must not pass for the left one of its number, whose own partner has another.
-        numbers |= {other: str(other + _APART) for other in new if other in here}
+        after = there.keys() - set(pairs.values())
+        # A new layer must not pass for the old one of its number, whose own counterpart has
+        # another.
+        numbers |= {other: str(other + _APART) for other in after if other in here}
         if numbers:
             renamed[name] = numbers
-    return Layers(right, frozenset(families), renamed)
+    return Layers(new, frozenset(families), renamed)
 
 
 def _list_layers(module: Module, dims: _Dims) -> Mapping[str, dict[int, _Contents]]:
@@ -138,17 +139,17 @@ def _is_sequence(numbers: Iterable[int]) -> bool:
 
 
 def _align(
-    left: list[int], right: list[int], here: Mapping[int, _Contents], there: Mapping[int, _Contents]
+    old: list[int], new: list[int], here: Mapping[int, _Contents], there: Mapping[int, _Contents]
 ) -> Iterator[tuple[int, int]]:
     """Yield the pairs of a longest common subsequence, the first there is, and what lies between.
 
     Layers between two pairs are paired in order as well: each may have changed.
     """
-    table = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
-    alike = [[_are_alike(here[one], there[other]) for other in right] for one in left]
+    table = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    alike = [[_are_alike(here[one], there[other]) for other in new] for one in old]
     # Filled from the end, so that the walk below reads off the first of all longest alignments.
-    for row in reversed(range(len(left))):
-        for column in reversed(range(len(right))):
+    for row in reversed(range(len(old))):
+        for column in reversed(range(len(new))):
             table[row][column] = (
                 table[row + 1][column + 1] + 1
                 if alike[row][column]
@@ -156,20 +157,20 @@ def _align(
             )
     row = column = 0
     between: tuple[list[int], list[int]] = [], []
-    while row < len(left) and column < len(right):
+    while row < len(old) and column < len(new):
         if alike[row][column]:
             yield from zip(*between, strict=False)
             between = [], []
-            yield left[row], right[column]
+            yield old[row], new[column]
             row, column = row + 1, column + 1
         elif table[row + 1][column] >= table[row][column + 1]:
-            between[0].append(left[row])
+            between[0].append(old[row])
             row += 1
         else:
-            between[1].append(right[column])
+            between[1].append(new[column])
             column += 1
-    yield from zip([*between[0], *left[row:]], [*between[1], *right[column:]], strict=False)
+    yield from zip([*between[0], *old[row:]], [*between[1], *new[column:]], strict=False)
 
 
-def _are_alike(left: _Contents, right: _Contents) -> bool:
-    return len(left & right) >= _ALIKE * len(left | right)
+def _are_alike(old: _Contents, new: _Contents) -> bool:
+    return len(old & new) >= _ALIKE * len(old | new)

@@ -17,8 +17,8 @@ steps `structure` looks for code that moved.
 
 By expression and uses together nothing agrees: every instruction uses, or feeds, what differs.
 By expression alone p and e occur once on each side and pair up; by uses alone t and s do.
-n is left: "added". Had the right side `logistic(e)` in the place of t, no view would pair them;
-`Replacer` would, as their operands have partners.
+n is left: "added". Had the new side `logistic(e)` in the place of t, no view would pair them;
+`Replacer` would, as their operands have counterparts.
 
 What counts as equal follows xla/hlo/tools/hlo_diff. Every stage is linear in instructions
 and edges, up to sorting.
@@ -49,12 +49,12 @@ _MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
 
 
 class Matcher:
-    """The pairs between two computations, left to right and back."""
+    """The pairs between two computations, old to new and back."""
 
     def __init__(
         self,
-        left: Computation,
-        right: Computation,
+        old: Computation,
+        new: Computation,
         signatures: Signatures,
         numbers: ContentNumbers,
         *,
@@ -62,31 +62,31 @@ class Matcher:
         taken: AbstractSet[Instruction],
         known: KnownSteps,
     ) -> None:
-        self.left = left
-        self.right = right
+        self.old = old
+        self.new = new
         self.signatures = signatures
         self._numbers = numbers
         # More or fewer parameters shift the numbers of all that follow, which then tell nothing.
-        self._has_numbers = len(left.parameters) == len(right.parameters)
+        self._has_numbers = len(old.parameters) == len(new.parameters)
         # Views are made anew for each pair of computations: what they remember is of these alone.
         self._views = colours.list_views(
             signatures, numbers.signature, has_numbers=self._has_numbers
         )
-        self.partners = Partners(left, right, signatures, taken)
-        self.pairs: Pairs = self.partners.pairs  # grow as partners are found
-        self._taken = taken  # those with a partner in another computation
+        self.counterparts = Counterparts(old, new, signatures, taken)
+        self.pairs: Pairs = self.counterparts.pairs  # grow as counterparts are found
+        self._taken = taken  # those with a counterpart in another computation
         self._known = known
-        self._written = self._describe_text(left), self._describe_text(right)
+        self._written = self._describe_text(old), self._describe_text(new)
         for one, other in seeds.items():
-            if one not in self.pairs and other not in self.partners.back:
-                self.partners.pair(one, other)
+            if one not in self.pairs and other not in self.counterparts.back:
+                self.counterparts.pair(one, other)
 
     def match_strictly(self) -> Pairs:
         """Pair what says the same, or nearly; return the new pairs."""
 
         def match() -> None:
             if not self.pairs and self._has_numbers:
-                self.partners.pair_classes(self._numbers.both)
+                self.counterparts.pair_classes(self._numbers.both)
             self._look(self._views[:_STRICT])
 
         return self._take("strictly", match)
@@ -99,9 +99,9 @@ class Matcher:
         """Pair what was replaced, and what stands beside it; return the new pairs."""
 
         def match() -> None:
-            partners = self.partners
-            partners.pair_lone(*self._group(family))
-            _Replacer(partners, self.signatures).run(*partners.list_free())
+            counterparts = self.counterparts
+            counterparts.pair_lone(*self._group(family))
+            _Replacer(counterparts, self.signatures).run(*counterparts.list_free())
             self._look(self._views[-1:])
 
         return self._take("replaced", match)
@@ -110,23 +110,23 @@ class Matcher:
         """Pair what is left and called alike; return the new pairs."""
 
         def match() -> None:
-            self.partners.pair_in_order(*self._group(family))
+            self.counterparts.pair_in_order(*self._group(family))
             dims = self.signatures.dims
-            self.partners.pair_lone(*self._group(lambda one: dims(one.shape)))
+            self.counterparts.pair_lone(*self._group(lambda one: dims(one.shape)))
 
         return self._take("named", match)
 
     def _take(self, name: str, step: Callable[[], None]) -> Pairs:
         """Take a step; return the new pairs. What is known of computations written alike is used.
 
-        A step follows from what both say, and from what has a partner by now.
+        A step follows from what both say, and from what has a counterpart by now.
         """
         count = len(self.pairs)
-        if self.partners.is_done():
+        if self.counterparts.is_done():
             return {}
         taken = [
             tuple([place for place, one in enumerate(side.instructions) if one in self._taken])
-            for side in (self.left, self.right)
+            for side in (self.old, self.new)
         ]
         state = name, self._written, self._list_places(self.pairs.items()), *taken
         found = self._known.get(state)
@@ -135,9 +135,9 @@ class Matcher:
             found = self._list_places(islice(self.pairs.items(), count, None))
             self._known[state] = found
         else:
-            here, there = self.left.instructions, self.right.instructions
-            for left, right in found:
-                self.partners.pair(here[left], there[right])
+            here, there = self.old.instructions, self.new.instructions
+            for old, new in found:
+                self.counterparts.pair(here[old], there[new])
         return dict(islice(self.pairs.items(), count, None))
 
     def _describe_text(self, computation: Computation) -> Hashable:
@@ -150,41 +150,41 @@ class Matcher:
         return tuple([(place(one), place(other)) for one, other in pairs])
 
     def _look(self, views: Sequence[View]) -> None:
-        barren: list[int] = []  # how the last view saw what has no partner, if it found no more
+        barren: list[int] = []  # how the last view saw what has no counterpart, if it found no more
         for view in views:
-            if self.partners.is_done():
+            if self.counterparts.is_done():
                 break
             # A looser view that tells no more apart than the last one, which found nothing, finds
             # nothing.
             if self._see(view) == barren:
                 continue
-            self.partners.fresh = self.partners.list_beside_free()
-            barren = self._see(view) if self.partners.pair_by_colour(view) else []
+            self.counterparts.fresh = self.counterparts.list_beside_free()
+            barren = self._see(view) if self.counterparts.pair_by_colour(view) else []
 
     def _see(self, view: View) -> list[int]:
         """Return which unpaired instructions a view sees alike: those of one number."""
-        left, right = self.partners.list_unpaired()
+        old, new = self.counterparts.list_unpaired()
         seen: dict[int, int] = {}
-        return [seen.setdefault(view(one), len(seen)) for one in (*left, *right)]
+        return [seen.setdefault(view(one), len(seen)) for one in (*old, *new)]
 
     def _group(self, kind: Colour) -> tuple[Classes, Classes]:
-        """Return what has no partner by its kind and op_name; without a name each by itself."""
+        """Return what has no counterpart by its kind and op_name; without a name each by itself."""
         name = self.signatures.op_name
-        left, right = self.partners.list_free()
+        old, new = self.counterparts.list_free()
 
         def key(one: Instruction) -> Hashable:
             return kind(one), name(one) or one
 
-        return group_by(left, key), group_by(right, key)
+        return group_by(old, key), group_by(new, key)
 
 
-class Partners:
-    """The pairs between two computations, left to right and back. What is paired stays paired."""
+class Counterparts:
+    """The pairs between two computations, old to new and back. What is paired stays paired."""
 
     def __init__(
         self,
-        left: Computation,
-        right: Computation,
+        old: Computation,
+        new: Computation,
         signatures: Signatures,
         taken: AbstractSet[Instruction],
     ) -> None:
@@ -194,28 +194,28 @@ class Partners:
         self.fresh: list[tuple[Instruction, Instruction]] = []  # from which others may grow
         self._signatures = signatures
         self._place = Places().of
-        self._taken = taken  # those with a partner in another computation
-        self._most = min(len(left.instructions), len(right.instructions))
-        self._unpaired = left.instructions, right.instructions  # and others, paired meanwhile
+        self._taken = taken  # those with a counterpart in another computation
+        self._most = min(len(old.instructions), len(new.instructions))
+        self._unpaired = old.instructions, new.instructions  # and others, paired meanwhile
 
-    def pair(self, left: Instruction, right: Instruction) -> None:
-        """Make two instructions partners."""
-        self.pairs[left] = right
-        self.back[right] = left
-        self.landmarks[left] = self.landmarks[right] = -len(self.pairs)
-        self.fresh.append((left, right))
+    def pair(self, old: Instruction, new: Instruction) -> None:
+        """Make two instructions counterparts."""
+        self.pairs[old] = new
+        self.back[new] = old
+        self.landmarks[old] = self.landmarks[new] = -len(self.pairs)
+        self.fresh.append((old, new))
 
-    def may_pair(self, left: Instruction, right: Instruction) -> bool:
-        """Say whether two instructions have no partner yet, and may be partners."""
-        if left in self.pairs or right in self.back or left in self._taken or right in self._taken:
+    def may_pair(self, old: Instruction, new: Instruction) -> bool:
+        """Say whether two instructions have no counterpart yet, and may be counterparts."""
+        if old in self.pairs or new in self.back or old in self._taken or new in self._taken:
             return False
-        if self._signatures.are_related(left, right):
+        if self._signatures.are_related(old, new):
             return True
-        # If all their operands are partners, or all users, they stand in the same place.
-        if left.operands and [self.pairs.get(one) for one in left.operands] == list(right.operands):
+        # If all their operands are counterparts, or all users, they stand in the same place.
+        if old.operands and [self.pairs.get(one) for one in old.operands] == list(new.operands):
             return True
-        users = [self.pairs.get(one) for one in left.users]
-        return bool(users) and None not in users and set(users) == set(right.users)
+        users = [self.pairs.get(one) for one in old.users]
+        return bool(users) and None not in users and set(users) == set(new.users)
 
     def pair_lone(self, here: Classes, there: Classes) -> None:
         """Pair where a class has one member on each side."""
@@ -238,22 +238,22 @@ class Partners:
         return len(self.pairs) == self._most
 
     def list_free(self) -> tuple[list[Instruction], list[Instruction]]:
-        """List the instructions of both sides that have no partner yet."""
+        """List the instructions of both sides that have no counterpart yet."""
         taken = self._taken
-        left, right = self.list_unpaired()
-        return [one for one in left if one not in taken], [one for one in right if one not in taken]
+        old, new = self.list_unpaired()
+        return [one for one in old if one not in taken], [one for one in new if one not in taken]
 
     def list_unpaired(self) -> tuple[list[Instruction], list[Instruction]]:
-        """List the instructions of both sides that have no partner in the other computation."""
-        left, right = self._unpaired
+        """List the instructions of both sides that have no counterpart in the other computation."""
+        old, new = self._unpaired
         self._unpaired = (
-            [one for one in left if one not in self.pairs],
-            [one for one in right if one not in self.back],
+            [one for one in old if one not in self.pairs],
+            [one for one in new if one not in self.back],
         )
         return self._unpaired
 
     def list_beside_free(self) -> list[tuple[Instruction, Instruction]]:
-        """List the pairs from which others may grow: some operand or user has no partner."""
+        """List the pairs from which others may grow: some operand or user has no counterpart."""
         free, _ = self.list_unpaired()
         near = {each for one in free for each in (*one.operands, *one.users)}
         return [pair for pair in self.pairs.items() if pair[0] in near]
@@ -305,9 +305,9 @@ class Partners:
 
         Of a value that is computed twice now, the copy with most of the old users is the old one.
         """
-        left, right = self.list_free()
-        there = group_by(right, colour.__getitem__)
-        for name, found in group_by(left, colour.__getitem__).items():
+        old, new = self.list_free()
+        there = group_by(new, colour.__getitem__)
+        for name, found in group_by(old, colour.__getitem__).items():
             others = there.get(name, ())
             if len(found) == len(others) or len(found) * len(others) > _MOST_COMPARED:
                 continue
@@ -345,29 +345,29 @@ class Partners:
             self._pair_users(*pair, colour)
         return grown
 
-    def _pair_operands(self, left: Instruction, right: Instruction, colour: Colour) -> None:
+    def _pair_operands(self, old: Instruction, new: Instruction, colour: Colour) -> None:
         """Pair operands of one colour at the same place; in order where places moved."""
-        if all(one in self.pairs for one in left.operands):
+        if all(one in self.pairs for one in old.operands):
             return
-        if len(left.operands) == len(right.operands):
-            for one, other in zip(left.operands, right.operands, strict=True):
+        if len(old.operands) == len(new.operands):
+            for one, other in zip(old.operands, new.operands, strict=True):
                 if self.may_pair(one, other) and colour(one) == colour(other):
                     self.pair(one, other)
             return
         self.pair_in_order(
-            group_by((one for one in left.operands if one not in self.pairs), colour),
-            group_by((one for one in right.operands if one not in self.back), colour),
+            group_by((one for one in old.operands if one not in self.pairs), colour),
+            group_by((one for one in new.operands if one not in self.back), colour),
         )
 
-    def _pair_users(self, left: Instruction, right: Instruction, colour: Colour) -> None:
+    def _pair_users(self, old: Instruction, new: Instruction, colour: Colour) -> None:
         """Pair users that alone on each side have this colour and use this at this place."""
-        free = [one for one in left.users if one not in self.pairs]
+        free = [one for one in old.users if one not in self.pairs]
         if not free:
             return
-        others = [one for one in right.users if one not in self.back]
+        others = [one for one in new.users if one not in self.back]
         self.pair_lone(
-            group_by(free, lambda one: (colour(one), self._place(left, one))),
-            group_by(others, lambda one: (colour(one), self._place(right, one))),
+            group_by(free, lambda one: (colour(one), self._place(old, one))),
+            group_by(others, lambda one: (colour(one), self._place(new, one))),
         )
 
 
@@ -375,53 +375,54 @@ class _Replacer:
     """Pairs free instructions of another opcode, but of the same operands and name or shape.
 
     Works downwards from the landmarks. An instruction is looked at once all of its operands have
-    partners; it then has a place, the numbers of its operands' pairs, and takes as its partner
-    what stands at the same place on the other side. That may complete the operands of others.
-    Linear in instructions and edges.
+    counterparts; it then has a place, the numbers of its operands' pairs, and takes as its
+    counterpart what stands at the same place on the other side. That may complete the operands of
+    others. Linear in instructions and edges.
     """
 
-    def __init__(self, partners: Partners, signatures: Signatures) -> None:
-        self._partners = partners
-        self._landmarks = partners.landmarks
+    def __init__(self, counterparts: Counterparts, signatures: Signatures) -> None:
+        self._counterparts = counterparts
+        self._landmarks = counterparts.landmarks
         self._signatures = signatures
-        self._missing: dict[Instruction, int] = {}  # operands without partner
+        self._missing: dict[Instruction, int] = {}  # operands without counterpart
         self._waiting: dict[Hashable, deque[Instruction]] = defaultdict(deque)
 
-    def run(self, left: Iterable[Instruction], right: Iterable[Instruction]) -> None:
+    def run(self, old: Iterable[Instruction], new: Iterable[Instruction]) -> None:
         """Pair what can be paired of the free instructions of both sides."""
         ready: deque[tuple[bool, Instruction]] = deque()
-        for is_left, side in ((True, left), (False, right)):
+        for is_old, side in ((True, old), (False, new)):
             for one in side:
                 operands = dict.fromkeys(one.operands)
                 missing = sum(operand not in self._landmarks for operand in operands)
                 self._missing[one] = missing
                 if operands and not missing:
-                    ready.append((is_left, one))
+                    ready.append((is_old, one))
         while ready:
-            is_left, one = ready.popleft()
+            is_old, one = ready.popleft()
             if one in self._landmarks:
                 continue
-            found = self._find_partner(one, is_left=is_left)
+            found = self._find_counterpart(one, is_old=is_old)
             if found is not None:
-                pair = (one, found) if is_left else (found, one)
-                self._partners.pair(*pair)
+                pair = (one, found) if is_old else (found, one)
+                self._counterparts.pair(*pair)
                 ready.extend((True, user) for user in self._complete(pair[0]))
                 ready.extend((False, user) for user in self._complete(pair[1]))
 
-    def _find_partner(self, one: Instruction, *, is_left: bool) -> Instruction | None:
+    def _find_counterpart(self, one: Instruction, *, is_old: bool) -> Instruction | None:
         """Return what waits at the same place on the other side, by name, else by shape."""
         keys = self._keys(one)
         for key in keys:
-            waiting = self._waiting[not is_left, key]
-            # What waits may have found a partner otherwise meanwhile; it is thrown out when met.
+            waiting = self._waiting[not is_old, key]
+            # What waits may have found a counterpart otherwise meanwhile; it is thrown out when
+            # met.
             while waiting and waiting[0] in self._landmarks:
                 waiting.popleft()
             if waiting:
                 other = waiting[0]
-                if self._partners.may_pair(*((one, other) if is_left else (other, one))):
+                if self._counterparts.may_pair(*((one, other) if is_old else (other, one))):
                     return other
         for key in keys:
-            self._waiting[is_left, key].append(one)
+            self._waiting[is_old, key].append(one)
         return None
 
     def _keys(self, one: Instruction) -> list[Hashable]:
@@ -432,7 +433,7 @@ class _Replacer:
         return [("name", place, name), *keys] if name else keys
 
     def _complete(self, operand: Instruction) -> list[Instruction]:
-        """Return the users for which this was the last operand without partner."""
+        """Return the users for which this was the last operand without counterpart."""
         found = []
         for user in operand.users:
             if user in self._missing:

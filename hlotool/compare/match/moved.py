@@ -9,27 +9,27 @@ computation's root; an element of a tuple is what was put there. So
     e = exponential(f)
 
 says the same as `e = exponential(negate(a))`: e stands on n, and n on a. An instruction without
-partner whose operands, so seen, all have partners takes as its own what does the same with theirs;
-one whose users all have, what those use at the same places. Each pair may complete another's
-operands or users.
+counterpart whose operands, so seen, all have counterparts takes as its own what does the same with
+theirs; one whose users all have, what those use at the same places. Each pair may complete
+another's operands or users.
 
     s = add(a, b)          |  c = call(a, b), to_apply={p, q, ROOT s = add(p, q)}
     ROOT r = negate(s)     |  ROOT r = negate(c)
 
-The two `s` are partners, as p is a and q is b; r uses the same on both sides; c is new.
+The two `s` are counterparts, as p is a and q is b; r uses the same on both sides; c is new.
 
-What an instruction stands beside are its operands and users that have partners; what has no partner
-and but one operand is looked through as well. Of two instructions of one opcode each that both
-stand beside at the same place counts. The pairs with most in common are taken first, and others
-stand beside them then; what has as much in common with several waits. Something else must speak for
-a pair as well: the same dimensions or op_name; of different opcodes both must be the same, but for
-elementwise ones without op_name.
+What an instruction stands beside are its operands and users that have counterparts; what has no
+counterpart and but one operand is looked through as well. Of two instructions of one opcode each
+that both stand beside at the same place counts. The pairs with most in common are taken first, and
+others stand beside them then; what has as much in common with several waits. Something else must
+speak for a pair as well: the same dimensions or op_name; of different opcodes both must be the
+same, but for elementwise ones without op_name.
 
     t = tanh(e)            |  n = negate(e)
                            |  t = tanh(n)
     ROOT a = add(t, f)     |  ROOT m = maximum(t, g)
 
-If a and m are partners, so are both t, though no operand of theirs is.
+If a and m are counterparts, so are both t, though no operand of theirs is.
 """
 
 from __future__ import annotations
@@ -136,12 +136,13 @@ def _pick(values: tuple[Instruction, ...], place: int) -> Instruction | None:
 
 
 _Free: TypeAlias = tuple[Iterable[Instruction], Iterable[Instruction]]  # of both sides
-_Marks: TypeAlias = Mapping[Instruction, Instruction]  # the right one of each pair, by either
+_Marks: TypeAlias = Mapping[Instruction, Instruction]  # the new one of each pair, by either
 _View: TypeAlias = Callable[[Instruction], Hashable]
-# What waits for a partner, first come first served, by its side and what it does with which pairs.
+# What waits for a counterpart, first come first served, by its side and what it does with which
+# pairs.
 _Waiting: TypeAlias = dict[tuple[bool, Hashable], OrderedDict[Instruction, None]]
 _FARTHEST: Final = 4  # operations looked through
-_MOST_ASKED: Final = 64  # that wait, for the one in the computation of a partner
+_MOST_ASKED: Final = 64  # that wait, for the one in the computation of a counterpart
 _PASSING: Final = frozenset(("parameter", "get-tuple-element", "tuple", "call"))
 
 
@@ -154,16 +155,16 @@ def pair_moved(
     *,
     is_bridging: bool,
 ) -> dict[Instruction, Instruction]:
-    """Pair free instructions of two modules, left to right, by what they do and stand on.
+    """Pair free instructions of two modules, old to new, by what they do and stand on.
 
-    `is_bridging` looks through operations of one operand that have no partner themselves: in
+    `is_bridging` looks through operations of one operand that have no counterpart themselves: in
     `tanh(sign(a))` and `tanh(a)`, both stand on a.
     """
     mover = _Mover(marks, flow, numbers.up, is_bridging=is_bridging)
     passing = _PASSING - {"parameter"} if is_bridging else _PASSING
     sides = [[one for one in side if one.opcode not in passing] for side in free]
     if all(sides):
-        # What is the same in all that counts takes its partner first, what only does alike the
+        # What is the same in all that counts takes its counterpart first, what only does alike the
         # rest.
         mover.run(sides, numbers.signature)
         mover.run(sides, lambda one: (family(one), signatures.dims(one.shape)))
@@ -171,7 +172,7 @@ def pair_moved(
 
 
 class _Mover:
-    """Pairs as found so far; a mark is the right one of a pair, for both of it."""
+    """Pairs as found so far; a mark is the new one of a pair, for both of it."""
 
     def __init__(
         self,
@@ -186,7 +187,7 @@ class _Mover:
         self._farthest = _FARTHEST if is_bridging else 1
         self._before = marks
         self._marks = dict(marks)
-        self._hopeless: set[Instruction] = set()  # until something near has a partner
+        self._hopeless: set[Instruction] = set()  # until something near has a counterpart
         self.found: dict[Instruction, Instruction] = {}
 
     def run(self, sides: list[list[Instruction]], view: _View) -> None:
@@ -198,15 +199,15 @@ class _Mover:
         seen = [{one: kind for one, kind in side.items() if kind in shared} for side in seen]
         queue = deque((bool(place), one) for place, side in enumerate(seen) for one in side)
         while queue:
-            is_right, one = queue.popleft()
+            is_new, one = queue.popleft()
             if one in self._marks or one in self._hopeless:
                 continue
-            other = self._find_waiting(one, seen[is_right][one], waiting, is_right=is_right)
+            other = self._find_waiting(one, seen[is_new][one], waiting, is_new=is_new)
             if other is None:
                 continue
-            left, right = (other, one) if is_right else (one, other)
-            self.found[left] = self._marks[left] = self._marks[right] = right
-            for side, made in ((False, left), (True, right)):
+            old, new = (other, one) if is_new else (one, other)
+            self.found[old] = self._marks[old] = self._marks[new] = new
+            for side, made in ((False, old), (True, new)):
                 used = chain.from_iterable(map(self._flow.meanings, made.operands))
                 near = [*used, *(user for user, _ in self._flow.users(made))]
                 # A new pair may give what is near it a place; nothing else has changed for those
@@ -215,7 +216,7 @@ class _Mover:
                 queue.extend((side, each) for each in near if each in seen[side])
 
     def _find_waiting(
-        self, one: Instruction, kind: Hashable, waiting: _Waiting, *, is_right: bool
+        self, one: Instruction, kind: Hashable, waiting: _Waiting, *, is_new: bool
     ) -> Instruction | None:
         """Return what waits on the other side for the same operands or users; else wait."""
         above, below = self._above(one), self._below(one)
@@ -224,7 +225,7 @@ class _Mover:
             return None
         keys = [(kind, way) for way in (above, below) if way is not None]
         for key in keys:
-            others = waiting.get((not is_right, key))
+            others = waiting.get((not is_new, key))
             if not others:
                 continue
             first = list(islice(others, _MOST_ASKED))
@@ -238,11 +239,11 @@ class _Mover:
                 del others[found]
                 return found
         for key in keys:
-            waiting[is_right, key].setdefault(one)
+            waiting[is_new, key].setdefault(one)
         return None
 
     def _are_called_alike(self, one: Instruction, other: Instruction) -> bool:
-        """Say whether what calls the computations of both were partners before."""
+        """Say whether what calls the computations of both were counterparts before."""
         callers = self._flow.caller(one.computation), self._flow.caller(other.computation)
         if callers[0] is None or callers[1] is None:
             return callers[0] is callers[1]
@@ -250,7 +251,7 @@ class _Mover:
         return mark is not None and mark is self._before.get(callers[1])
 
     def _above(self, one: Instruction) -> Hashable:
-        """Return on which partners an instruction stands, None while one has none.
+        """Return on which counterparts an instruction stands, None while one has none.
 
         What is made of constants alone could stand anywhere.
         """
@@ -265,7 +266,7 @@ class _Mover:
         return None if is_anywhere else tuple(marks)
 
     def _below(self, one: Instruction) -> Hashable:
-        """Return which partners use an instruction, and where; None while one has none."""
+        """Return which counterparts use an instruction, and where; None while one has none."""
         uses = []
         for user, place in self._flow.users(one):
             if user not in self._marks:
@@ -301,9 +302,9 @@ _MOST: Final = 64  # instructions that stand beside one at one place, so that it
 def pair_beside(
     free: _Free, marks: _Marks, flow: Flow, signatures: Signatures, *, is_last: bool
 ) -> dict[Instruction, Instruction]:
-    """Pair free instructions of two modules; `marks` has the right one of each pair, by either.
+    """Pair free instructions of two modules; `marks` has the new one of each pair, by either.
 
-    What has as much in common with several waits until others have partners; `is_last` pairs it
+    What has as much in common with several waits until others have counterparts; `is_last` pairs it
     with the first of them.
     """
     finder = _Finder(free, marks, flow, signatures)
@@ -314,11 +315,11 @@ def pair_beside(
 
 
 class _Finder:
-    """Pairs as found so far; a mark is the right one of a pair, for both of it."""
+    """Pairs as found so far; a mark is the new one of a pair, for both of it."""
 
     def __init__(self, free: _Free, marks: _Marks, flow: Flow, signatures: Signatures) -> None:
-        self._left = dict.fromkeys(free[0])
-        self._right = dict.fromkeys(free[1])
+        self._old = dict.fromkeys(free[0])
+        self._new = dict.fromkeys(free[1])
         self._marks = dict(marks)
         self._flow = flow
         self._signatures = signatures
@@ -338,21 +339,21 @@ class _Finder:
                     self._waiting.update((one, other))
                 elif self._are_free(one, other):
                     self.found[one] = self._marks[one] = self._marks[other] = other
-                    del self._left[one], self._right[other]
+                    del self._old[one], self._new[other]
         self._waiting.clear()
         return len(self.found) - before
 
     def _are_free(self, one: Instruction, other: Instruction) -> bool:
-        return one in self._left and other in self._right
+        return one in self._old and other in self._new
 
     def _weigh(self) -> Mapping[tuple[Instruction, Instruction], int]:
         """Return how much speaks for each pair that anything speaks for."""
         places: dict[Hashable, list[Instruction]] = defaultdict(list)
-        for other in self._right:
+        for other in self._new:
             for place in dict.fromkeys(self._list_places(other)):
                 places[place].append(other)
         common: Counter[tuple[Instruction, Instruction]] = Counter()
-        for one in self._left:
+        for one in self._old:
             for place in dict.fromkeys(self._list_places(one)):
                 others = places.get(place, ())
                 if len(others) <= _MOST:
@@ -360,13 +361,13 @@ class _Finder:
         weighed = {pair: (count, self._likeness(*pair)) for pair, count in common.items()}
         return {pair: 4 * count + like for pair, (count, like) in weighed.items() if like}
 
-    def _likeness(self, left: Instruction, right: Instruction) -> int:
+    def _likeness(self, old: Instruction, new: Instruction) -> int:
         signatures = self._signatures
-        name = signatures.op_name(left)
-        same_name = bool(name) and name == signatures.op_name(right)
-        same_dims = signatures.dims(left.shape) == signatures.dims(right.shape)
-        if family(left) != family(right):
-            are_alike = {left.opcode, right.opcode} <= ELEMENTWISE and not name
+        name = signatures.op_name(old)
+        same_name = bool(name) and name == signatures.op_name(new)
+        same_dims = signatures.dims(old.shape) == signatures.dims(new.shape)
+        if family(old) != family(new):
+            are_alike = {old.opcode, new.opcode} <= ELEMENTWISE and not name
             return 1 if same_dims and (same_name or are_alike) else 0
         return 3 * same_name + 2 * same_dims
 

@@ -41,8 +41,8 @@ class Table:
 class Signatures:
     """Signatures of the instructions of two modules, under the terms of one comparison.
 
-    `op_name` is that of the metadata, '' where there is none, on the right with layers called as
-    their partners on the left; `bag` counts how often each opcode occurs in a computation.
+    `op_name` is that of the metadata, '' where there is none, on the new with layers called as
+    their counterparts on the old side; `bag` counts how often each opcode occurs in a computation.
     """
 
     def __init__(self, terms: comparable.Terms) -> None:
@@ -101,14 +101,14 @@ class Signatures:
         bags = [self.bag(computation) for computation in instruction.called_computations()]
         return self.table.number(("bodies", *(tuple(sorted(bag.items())) for bag in bags)))
 
-    def are_related(self, left: Instruction, right: Instruction) -> bool:
+    def are_related(self, old: Instruction, new: Instruction) -> bool:
         """Say whether two fusions share half of what the larger one does.
 
         Others always are, and so are fusions of one or two operations: their place tells.
         """
-        if left.opcode != "fusion" or right.opcode != "fusion":
+        if old.opcode != "fusion" or new.opcode != "fusion":
             return True
-        callees = left.callee(), right.callee()
+        callees = old.callee(), new.callee()
         if callees[0] is None or callees[1] is None:
             return True
         bags = self.bag(callees[0]), self.bag(callees[1])

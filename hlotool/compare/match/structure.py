@@ -2,7 +2,7 @@
 
 Two computations are compared where a pair of instructions calls them in the same role;
 those with equal numbers hold the same. A computation may be called, and so compared,
-more than once (canonical prints repeat it at each call). What finds no partner there is
+more than once (canonical prints repeat it at each call). What finds no counterpart there is
 looked for in all computations (`moved`), before replaced instructions are paired.
 """
 
@@ -27,107 +27,107 @@ from hlotool.program.program import Program
 
 
 class ComputationPair(Struct, eq=False):
-    """Two computations in the same role, and their instructions left to right."""
+    """Two computations in the same role, and their instructions old to new."""
 
-    left: Computation
-    right: Computation
+    old: Computation
+    new: Computation
     pairs: Pairs
     is_equal: bool
 
-    def right_only(self) -> list[Instruction]:
-        """List the instructions that have no partner on the left."""
+    def new_only(self) -> list[Instruction]:
+        """List the instructions that have no counterpart on the old side."""
         paired = set(self.pairs.values())
-        return [one for one in self.right.instructions if one not in paired]
+        return [one for one in self.new.instructions if one not in paired]
 
 
 class Structure(Struct, eq=False):
     """All computation pairs, the entries' first, then in the order they were met.
 
     `moved` are the pairs whose instructions stand in computations that are no pair.
-    `left_only` and `right_only` are the computations that no pair of instructions calls,
+    `old_only` and `new_only` are the computations that no pair of instructions calls,
     those left out that the entry does not reach.
     """
 
     programs: tuple[Program, Program]
-    left: Module
-    right: Module
+    old: Module
+    new: Module
     terms: Terms
     signatures: Signatures
     numbers: ContentNumbers
     flow: Flow
     computations: list[ComputationPair] = field(default_factory=list)
     moved: Pairs = field(default_factory=dict)
-    left_only: list[Computation] = field(default_factory=list)
-    right_only: list[Computation] = field(default_factory=list)
+    old_only: list[Computation] = field(default_factory=list)
+    new_only: list[Computation] = field(default_factory=list)
 
     @property
     def is_equal(self) -> bool:
         """Whether the entries, and so all they call, are the same."""
         return self.computations[0].is_equal
 
-    def partners(self) -> Pairs:
-        """Return every paired instruction's first partner, left to right."""
+    def counterparts(self) -> Pairs:
+        """Return every paired instruction's first counterpart, old to new."""
         found: Pairs = dict(self.moved)
         for pair in reversed(self.computations):
             found.update(pair.pairs)
         return found
 
     def back(self) -> Pairs:
-        """Return every paired instruction's last partner, right to left."""
-        found = {right: left for left, right in self.moved.items()}
+        """Return every paired instruction's last counterpart, new to old."""
+        found = {new: old for old, new in self.moved.items()}
         for pair in self.computations:
-            found.update((right, left) for left, right in pair.pairs.items())
+            found.update((new, old) for old, new in pair.pairs.items())
         return found
 
     def marks(self) -> Pairs:
-        """Return the right one of each pair, by either."""
-        found = self.partners()
+        """Return the new one of each pair, by either."""
+        found = self.counterparts()
         for pairs in (self.moved, *(each.pairs for each in self.computations)):
-            found.update((right, right) for right in pairs.values())
+            found.update((new, new) for new in pairs.values())
         return found
 
 
-def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
+def compare_structure(old: Program, new: Program, *, is_strict: bool = False) -> Structure:
     """Pair two programs that have modules. Raises ParseError when a computation calls itself.
 
     A program is paired with itself without a look: nothing is numbered then.
     """
-    structure = _begin(left, right, is_strict=is_strict)
-    if left is right:
+    structure = _begin(old, new, is_strict=is_strict)
+    if old is new:
         structure.computations = [
             ComputationPair(one, one, {each: each for each in one.instructions}, is_equal=True)
-            for one in list_reached(left)
+            for one in list_reached(old)
         ]
         return structure
     _Pairer(structure).run()
     if not structure.is_equal:
-        seen = {one for pair in structure.computations for one in (pair.left, pair.right)}
-        structure.left_only = [one for one in list_reached(left) if one not in seen]
-        structure.right_only = [one for one in list_reached(right) if one not in seen]
+        seen = {one for pair in structure.computations for one in (pair.old, pair.new)}
+        structure.old_only = [one for one in list_reached(old) if one not in seen]
+        structure.new_only = [one for one in list_reached(new) if one not in seen]
     return structure
 
 
-def are_equal(left: Program, right: Program) -> bool:
+def are_equal(old: Program, new: Program) -> bool:
     """Say whether `compare_structure` would find two entries equal: nothing is paired.
 
     Entries of more or fewer instructions are not, whatever they do.
     """
-    entries = left.expect_module().entry, right.expect_module().entry
+    entries = old.expect_module().entry, new.expect_module().entry
     # Numbering costs a walk through both modules; most texts that differ do so in length.
     if len(entries[0].instructions) != len(entries[1].instructions):
         return False
-    number = _begin(left, right, is_strict=False).numbers.computation
+    number = _begin(old, new, is_strict=False).numbers.computation
     return number(entries[0]) == number(entries[1])
 
 
-def _begin(left: Program, right: Program, *, is_strict: bool) -> Structure:
+def _begin(old: Program, new: Program, *, is_strict: bool) -> Structure:
     """Return two programs with their contents numbered; nothing is paired yet."""
-    modules = left.expect_module(), right.expect_module()
+    modules = old.expect_module(), new.expect_module()
     terms = agree_terms(*modules, is_strict=is_strict)
     signatures = Signatures(terms)
-    graphs = (left.graph,) if left is right else (left.graph, right.graph)
-    numbers = ContentNumbers() if left is right else number_contents(graphs, signatures)
-    return Structure((left, right), *modules, terms, signatures, numbers, Flow(graphs))
+    graphs = (old.graph,) if old is new else (old.graph, new.graph)
+    numbers = ContentNumbers() if old is new else number_contents(graphs, signatures)
+    return Structure((old, new), *modules, terms, signatures, numbers, Flow(graphs))
 
 
 def list_reached(program: Program) -> list[Computation]:
@@ -135,7 +135,9 @@ def list_reached(program: Program) -> list[Computation]:
     return reach([program.expect_module().entry], program.graph.called_by)
 
 
-_Free: TypeAlias = tuple[list[Instruction], list[Instruction]]  # without partners, of both sides
+_Free: TypeAlias = tuple[
+    list[Instruction], list[Instruction]
+]  # without counterparts, of both sides
 _CalledPair: TypeAlias = tuple[Computation, Computation, Pairs]  # with the parameters known
 _ROUNDS: Final = 16  # in turn: what was replaced, what stands on it, what stands beside
 
@@ -159,16 +161,16 @@ class _Pairer:
     def run(self) -> None:
         """Pair everything."""
         structure = self._structure
-        left, right = structure.left.entry, structure.right.entry
+        old, new = structure.old.entry, structure.new.entry
         number, signatures = structure.numbers.computation, structure.signatures
         seeds: Pairs = {}
-        if number(left) != number(right):
-            signatures.layers = align_layers(structure.left, structure.right, signatures.dims)
-            here, there = (_by_name(side.parameters, signatures) for side in (left, right))
+        if number(old) != number(new):
+            signatures.layers = align_layers(structure.old, structure.new, signatures.dims)
+            here, there = (_by_name(side.parameters, signatures) for side in (old, new))
             seeds = {one: there[name] for name, one in here.items() if name in there}
         # Entries that hold the same are paired in order, and so is all they call: nothing is
         # searched.
-        self._descend([(left, right, seeds)])
+        self._descend([(old, new, seeds)])
         if structure.is_equal:
             return
         self._pair_moved()
@@ -194,35 +196,35 @@ class _Pairer:
 
     def _descend(self, pending: list[_CalledPair]) -> None:
         """Pair two computations and all that their pairs call."""
-        for left, right, seeds in pending:  # grows while it is walked
-            if (left, right) not in self._known:
-                self._known.add((left, right))
-                pair = self._pair_instructions(left, right, seeds)
+        for old, new, seeds in pending:  # grows while it is walked
+            if (old, new) not in self._known:
+                self._known.add((old, new))
+                pair = self._pair_instructions(old, new, seeds)
                 self._structure.computations.append(pair)
                 pending.extend(_list_called(pair.pairs))
 
     def _pair_instructions(
-        self, left: Computation, right: Computation, seeds: Pairs
+        self, old: Computation, new: Computation, seeds: Pairs
     ) -> ComputationPair:
         structure = self._structure
         numbers = structure.numbers
-        here, there = numbers.contents[left], numbers.contents[right]
+        here, there = numbers.contents[old], numbers.contents[new]
         is_equal = here.number == there.number
         if is_equal and here.both == there.both:
-            pairs = dict(zip(left.instructions, right.instructions, strict=True))
-            return ComputationPair(left, right, pairs, is_equal)
-        for one in left.instructions:
+            pairs = dict(zip(old.instructions, new.instructions, strict=True))
+            return ComputationPair(old, new, pairs, is_equal)
+        for one in old.instructions:
             other = structure.moved.get(one)
-            if other is not None and other.computation is right:
+            if other is not None and other.computation is new:
                 seeds[one] = structure.moved.pop(one)
                 self._taken -= {one, other}
         signatures, taken, steps = structure.signatures, self._taken, self._steps
-        matcher = Matcher(left, right, signatures, numbers, seeds=seeds, taken=taken, known=steps)
+        matcher = Matcher(old, new, signatures, numbers, seeds=seeds, taken=taken, known=steps)
         matcher.match_strictly()
         if self._is_late:
             matcher.match_loosely()
         self._matchers.append(matcher)
-        return ComputationPair(left, right, matcher.pairs, is_equal)
+        return ComputationPair(old, new, matcher.pairs, is_equal)
 
     def _pair_beside(self, *, is_last: bool = False) -> int:
         """Pair what is left by what it stands beside; return how many pairs that were."""
@@ -244,7 +246,7 @@ class _Pairer:
         return self._search(f"moved {is_bridging}", search)
 
     def _search(self, name: str, search: Callable[[_Free, Pairs], Pairs]) -> int:
-        """Search everywhere for partners, and go on with what they call; count the pairs.
+        """Search everywhere for counterparts, and go on with what they call; count the pairs.
 
         Where it found none, it is not asked again until there are more pairs.
         """
@@ -258,30 +260,30 @@ class _Pairer:
         if not found:
             self._barren[name] = count
         # A pair inside a pair of computations belongs to its matcher, others are kept apart.
-        matchers = {(one.left, one.right): one for one in self._matchers}
-        for left, right in found.items():
-            matcher = matchers.get((left.computation, right.computation))
+        matchers = {(one.old, one.new): one for one in self._matchers}
+        for old, new in found.items():
+            matcher = matchers.get((old.computation, new.computation))
             if matcher is None:
-                structure.moved[left] = right
-                self._taken.update((left, right))
+                structure.moved[old] = new
+                self._taken.update((old, new))
             else:
-                matcher.partners.pair(left, right)
+                matcher.counterparts.pair(old, new)
         self._descend(_list_called(found))
         return len(found)
 
     def _list_free(self, marks: Pairs) -> _Free:
-        """List what has no partner in pairs of computations, and all of those in no pair."""
+        """List what has no counterpart in pairs of computations, and all of those in no pair."""
         free: _Free = [], []
         for matcher in self._matchers:
-            for side, some in zip(free, matcher.partners.list_free(), strict=True):
+            for side, some in zip(free, matcher.counterparts.list_free(), strict=True):
                 side.extend(some)
         for place, program in enumerate(self._structure.programs):
             seen = {pair[place] for pair in self._known}
             for computation in list_reached(program):
                 if computation not in seen:
                     free[place].extend(computation.instructions)
-        left, right = ([one for one in side if one not in marks] for side in free)
-        return left, right
+        old, new = ([one for one in side if one not in marks] for side in free)
+        return old, new
 
 
 def _by_name(parameters: Iterable[Instruction], signatures: Signatures) -> dict[str, Instruction]:
@@ -292,38 +294,38 @@ def _by_name(parameters: Iterable[Instruction], signatures: Signatures) -> dict[
 
 
 def _list_called(pairs: Pairs) -> list[_CalledPair]:
-    """List the computations that pairs call, with the parameters known to be partners."""
+    """List the computations that pairs call, with the parameters known to be counterparts."""
     return [
-        (one, other, _seed_operands(left, right, one, other, pairs))
-        for left, right in pairs.items()
-        if left.opcode in MAY_CALL
-        for one, other in _called_in_step(left, right)
+        (one, other, _seed_operands(old, new, one, other, pairs))
+        for old, new in pairs.items()
+        if old.opcode in MAY_CALL
+        for one, other in _called_in_step(old, new)
     ]
 
 
 def _called_in_step(
-    left: Instruction, right: Instruction
+    old: Instruction, new: Instruction
 ) -> Iterator[tuple[Computation, Computation]]:
     """Return the computations that a pair calls in the same role.
 
     One role has two spellings: a two-way conditional lists its branches by name or in a row.
     """
-    if left.opcode == right.opcode == "conditional":
-        return zip(list_branches(left), list_branches(right), strict=False)
-    return zip(left.called_computations(), right.called_computations(), strict=False)
+    if old.opcode == new.opcode == "conditional":
+        return zip(list_branches(old), list_branches(new), strict=False)
+    return zip(old.called_computations(), new.called_computations(), strict=False)
 
 
 def _seed_operands(
-    left: Instruction, right: Instruction, one: Computation, other: Computation, pairs: Pairs
+    old: Instruction, new: Instruction, one: Computation, other: Computation, pairs: Pairs
 ) -> Pairs:
     """Pair parameters by the operands that they stand for, where there are more or fewer."""
-    if left.opcode not in CONTAINERS or len(one.parameters) == len(other.parameters):
+    if old.opcode not in CONTAINERS or len(one.parameters) == len(other.parameters):
         return {}
-    places = {operand: place for place, operand in enumerate(right.operands)}
+    places = {operand: place for place, operand in enumerate(new.operands)}
     seeds: Pairs = {}
-    for parameter, operand in zip(one.parameters, left.operands, strict=False):
-        partner = pairs.get(operand)
-        place = places.get(partner) if partner else None
+    for parameter, operand in zip(one.parameters, old.operands, strict=False):
+        counterpart = pairs.get(operand)
+        place = places.get(counterpart) if counterpart else None
         if place is not None and place < len(other.parameters):
             seeds[parameter] = other.parameters[place]
     return seeds

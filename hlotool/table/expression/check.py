@@ -8,7 +8,7 @@ right and before what holds it, so that the error is about the first mistake in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from hlotool.table.document import RowList
 from hlotool.table.expression import nodes
 from hlotool.table.expression.nodes import Expression, Kind, Literal, Name, Relation, Type
 from hlotool.table.field import Field, Unit
+from hlotool.table.renamed import find_new, find_new_word
 from hlotool.table.units import SUFFIXES
 from hlotool.table.words import suggest, suggest_field
 from hlotool.text import PatternError, Source, parse_pattern
@@ -25,6 +26,7 @@ from hlotool.text import PatternError, Source, parse_pattern
 _KINDS: Final = {Unit.TEXT: Kind.TEXT, Unit.FLAG: Kind.FLAG, Unit.LIST: Kind.LIST}
 _ORDERED: Final = frozenset({"<", "<=", ">", ">="})
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_Right = TypeVar("_Right", bound=Expression)
 _MEASURES: Final = {Unit.BYTES: "a size", Unit.SECONDS: "a time"}
 
 
@@ -33,11 +35,12 @@ class Vocabulary(Struct, frozen=True):
 
     fields: Mapping[str, Field]
     row_lists: Mapping[str, RowList] = field(default_factory=dict)
+    reads_older: bool = False  # names and words of before 1.0 stand for those of today
 
     @classmethod
-    def of_row(cls, fields: Iterable[Field]) -> Vocabulary:
+    def of_row(cls, fields: Iterable[Field], *, reads_older: bool = False) -> Vocabulary:
         """Return what `--where` may name: the row's fields, no aggregates."""
-        return cls({each.name: each for each in fields})
+        return cls({each.name: each for each in fields}, reads_older=reads_older)
 
 
 def parse_condition(text: str, vocabulary: Vocabulary, name: str) -> Expression:
@@ -125,8 +128,9 @@ class _Checker(Struct, frozen=True):
                 return replace(tree, type=_type_literal(tree))
             case Name():
                 found = self.find_field(tree)
-                kind = _KINDS.get(found.unit, Kind.NUMBER)
-                return replace(tree, field=found, type=Type(kind, found.unit, found.unit))
+                typed = Type(_KINDS.get(found.unit, Kind.NUMBER), found.unit, found.unit)
+                path = tree.path if tree.path in self.vocabulary.fields else found.name
+                return replace(tree, path=path, field=found, type=typed)
             case nodes.Negative():
                 operand = self.number(tree.operand, "'-'")
                 return replace(tree, operand=operand, type=operand.type)
@@ -161,10 +165,13 @@ class _Checker(Struct, frozen=True):
 
     def find_field(self, name: Name) -> Field:
         """Return the field that a name means."""
-        found = self.vocabulary.fields.get(name.path)
+        fields = self.vocabulary.fields
+        found = fields.get(name.path)
+        if found is None and self.vocabulary.reads_older:
+            found = fields.get(find_new(name.path, fields) or "")
         if found is None:
             what = "metric" if self.vocabulary.row_lists else "field"
-            hint = suggest_field(name.path, self.vocabulary.fields.values())
+            hint = suggest_field(name.path, fields.values())
             raise self.fail(f"there is no {what} {name.path!r}", name, hint)
         return found
 
@@ -184,7 +191,7 @@ class _Checker(Struct, frozen=True):
         left = self.check(tree.left)
         if left.type.kind is Kind.TEXT:
             self.refuse_bare_words(tree.right)
-        right = self.check(tree.right)
+        right = self.check(self.update_word(left, tree.right))
         kinds = {left.type.kind, right.type.kind}
         if tree.operator in _ORDERED:
             for side in (left, right):
@@ -241,7 +248,9 @@ class _Checker(Struct, frozen=True):
         if left.type.kind is Kind.LIST:
             hint = f'ask for one item at a time: "…" in {self.cut(left)}'
             raise self.fail("a list cannot be in a list", left, hint)
-        items = tuple(replace(item, type=_type_literal(item)) for item in tree.items)
+        items = tuple(
+            replace(self.update_word(left, item), type=_type_literal(item)) for item in tree.items
+        )
         for item in items:
             if item.type.kind not in {left.type.kind, Kind.NULL}:
                 raise self.fail_other_kind(item, left)
@@ -262,7 +271,9 @@ class _Checker(Struct, frozen=True):
                 else f"{tree.function}() needs a row list"
             )
             raise self.fail(message, tree, suggest(tree.rows, filter(None, row_lists)))
-        inner = _Checker(self.source, Vocabulary.of_row(row_list.fields))
+        inner = _Checker(
+            self.source, Vocabulary.of_row(row_list.fields, reads_older=self.vocabulary.reads_older)
+        )
         value = None if tree.value is None else inner.number(tree.value, tree.function)
         where = None if tree.where is None else inner.condition(tree.where)
         if value is None:
@@ -278,6 +289,13 @@ class _Checker(Struct, frozen=True):
         if len(names) == len(words) and not is_known:
             text = self.cut(right)
             raise self.fail(f"there is no field {text!r}", right, f'text needs quotes: "{text}"')
+
+    def update_word(self, left: Expression, right: _Right) -> _Right:
+        """Return a word that a field is compared with as it is called today."""
+        if self.vocabulary.reads_older and isinstance(left, Name) and isinstance(right, Literal):
+            new = find_new_word(left.path, str(right.written))
+            return right if new is None else replace(right, written=new)
+        return right
 
     def refuse_misfit(self, tree: Expression, other: Expression) -> None:
         """Refuse a literal that a field can never equal, or that a figure is not measured in."""

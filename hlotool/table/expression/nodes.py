@@ -150,7 +150,7 @@ class Or(Part, frozen=True):
 
 
 class Aggregate(Part, frozen=True):
-    """`collectives.sum(wire_bytes, kind == "all-gather")`: a figure made from many rows."""
+    """`collectives.sum(sent_bytes, kind == "all-gather")`: a figure made from many rows."""
 
     function: str  # of FUNCTIONS
     rows: str  # 'collectives', 'summary.loops'; '' where none was written, which `check` refuses

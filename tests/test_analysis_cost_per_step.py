@@ -108,14 +108,14 @@ def test_the_paper_figure() -> None:
 def test_matrix_flops_of_a_step_are_those_of_the_paper(backend: str) -> None:
     found = shared(f"{backend}/transformer_train")
     assert found.counted_for == "device"
-    assert DEVICES * found.matrix_flops_per_run == SHARED_MODEL.train_step(remat=True)
+    assert DEVICES * found.matrix_flops_per_step == SHARED_MODEL.train_step(remat=True)
     assert not found.is_lower_bound
 
 
 @needs_shared
 def test_all_flops_agree_across_backends() -> None:
     """What the backends do beside matrix products differs by less than 2 %."""
-    found = [shared(f"{backend}/transformer_train").flops_per_run for backend in BACKENDS]
+    found = [shared(f"{backend}/transformer_train").flops_per_step for backend in BACKENDS]
     assert max(found) <= 1.02 * min(found)
 
 
@@ -123,7 +123,7 @@ def test_all_flops_agree_across_backends() -> None:
 def test_twice_the_batch_is_twice_the_work() -> None:
     once = shared("gpu_h100/transformer_train")
     twice = shared("gpu_h100/transformer_train.batch2x")
-    assert twice.matrix_flops_per_run == 2 * once.matrix_flops_per_run
+    assert twice.matrix_flops_per_step == 2 * once.matrix_flops_per_step
 
 
 @needs_shared
@@ -131,28 +131,28 @@ def test_twice_the_batch_is_twice_the_work() -> None:
 def test_the_text_before_optimizations_is_the_whole_program(backend: str) -> None:
     found = shared(f"{backend}/transformer_train", "before")
     assert found.counted_for == "program"
-    assert found.matrix_flops_per_run == SHARED_MODEL.train_step(remat=True)
+    assert found.matrix_flops_per_step == SHARED_MODEL.train_step(remat=True)
 
 
 @needs_shared
 def test_without_remat() -> None:
     device = shared("tpu_v5e/transformer_train.noremat")
     program = shared("tpu_v5e/transformer_train.noremat", "before")
-    assert program.matrix_flops_per_run == SHARED_MODEL.train_step(remat=False)
-    assert DEVICES * device.matrix_flops_per_run == SHARED_MODEL.train_step(remat=False)
+    assert program.matrix_flops_per_step == SHARED_MODEL.train_step(remat=False)
+    assert DEVICES * device.matrix_flops_per_step == SHARED_MODEL.train_step(remat=False)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_our_own_transformer(backend: str) -> None:
     found = report(OWN[backend])
     assert found.counted_for == "device"
-    assert DEVICES * found.matrix_flops_per_run == OWN_MODEL.train_step(remat=True)
+    assert DEVICES * found.matrix_flops_per_step == OWN_MODEL.train_step(remat=True)
     assert not found.is_lower_bound
 
 
 def test_all_flops_of_our_own_agree_across_backends() -> None:
     """What the backends do beside matrix products differs by less than 2 %."""
-    found = [report(folder).flops_per_run for folder in OWN.values()]
+    found = [report(folder).flops_per_step for folder in OWN.values()]
     assert max(found) <= 1.02 * min(found)
 
 
@@ -162,12 +162,12 @@ def test_all_flops_of_our_own_agree_across_backends() -> None:
 def test_our_own_before_optimizations_is_the_whole_program(folder: Path, batches: int) -> None:
     found = report(folder, "before")
     assert found.counted_for == "program"
-    assert found.matrix_flops_per_run == batches * OWN_MODEL.train_step(remat=True)
+    assert found.matrix_flops_per_step == batches * OWN_MODEL.train_step(remat=True)
 
 
 def test_twice_the_batch_of_our_own_is_twice_the_work() -> None:
     once, twice = report(OWN["gpu_h100"]), report(OWN_TWICE)
-    assert twice.matrix_flops_per_run == 2 * once.matrix_flops_per_run
+    assert twice.matrix_flops_per_step == 2 * once.matrix_flops_per_step
 
 
 @pytest.mark.parametrize("backend", ["cpu", "tpu_v5e"])
@@ -176,14 +176,14 @@ def test_a_perceptron_without_remat(backend: str, stage: str) -> None:
     """Products of 784 × 512 and 512 × 10: forward, weights' gradients, and one input's."""
     first, second = 2 * 128 * 784 * 512, 2 * 128 * 512 * 10
     found = report(TESTDATA / "dumps" / backend / "mlp_train", stage)
-    assert found.matrix_flops_per_run == 2 * first + 3 * second
+    assert found.matrix_flops_per_step == 2 * first + 3 * second
 
 
 def test_remat_repeats_the_first_product() -> None:
     """Of 800 × 512, as XLA pads it for the GPU's matrix units."""
     folder = TESTDATA / "dumps" / "gpu_h100"
     kept, again = report(folder / "mlp_train"), report(folder / "mlp_train.remat")
-    assert again.matrix_flops_per_run - kept.matrix_flops_per_run == 2 * 128 * 800 * 512
+    assert again.matrix_flops_per_step - kept.matrix_flops_per_step == 2 * 128 * 800 * 512
 
 
 def mixture_of_experts_step() -> int:
@@ -222,13 +222,13 @@ def test_a_step_of_a_mixture_of_experts() -> None:
     (path,) = SEEDS.glob("002_*")
     module = read_module(path)
     found = Program("", module).cost
-    assert found.matrix_flops_per_run == 0
+    assert found.matrix_flops_per_step == 0
     assert found.unknown_custom_call_count == 0
-    assert found.custom_call_flops_per_run == mixture_of_experts_step()
-    assert found.total_flops_per_run == found.flops_per_run + found.custom_call_flops_per_run
+    assert found.custom_call_flops_per_step == mixture_of_experts_step()
+    assert found.total_flops_per_step == found.flops_per_step + found.custom_call_flops_per_step
     assert not found.is_lower_bound
     assert not found.is_total_lower_bound
-    assert not found.is_memory_lower_bound
+    assert not found.is_traffic_lower_bound
 
 
 @pytest.mark.parametrize(

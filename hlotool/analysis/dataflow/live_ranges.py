@@ -1,4 +1,4 @@
-"""Lifetimes: when each value is live, as printed or derived from the schedule.
+"""LiveRanges: when each value is live, as printed or derived from the schedule.
 
 Derived ranges follow HloLiveRange (xla/hlo/utils/hlo_live_range.cc): from the definition, or the
 start of the computation for parameters, to the last use, or the end of the computation for what
@@ -23,16 +23,16 @@ from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.hlo.module import find_async_start
 from hlotool.hlo.opcodes import USES_NOTHING, USES_TOP_ONLY
 
-LifetimeSource: TypeAlias = Literal["live-range", "derived"]
+LiveRangeSource: TypeAlias = Literal["live-range", "derived"]
 
 
-class Lifetimes(Struct, frozen=True):
+class LiveRanges(Struct, frozen=True):
     """Where the ranges of values come from, and what runs at each position, 0 … `end`.
 
     `source` says whether the live-range section was read or the schedule followed.
     """
 
-    source: LifetimeSource
+    source: LiveRangeSource
     sequence: tuple[str, ...]
 
     @property
@@ -45,16 +45,16 @@ class Lifetimes(Struct, frozen=True):
         return self.sequence[position] if 0 <= position < len(self.sequence) else None
 
 
-def add_lifetimes(
+def add_live_ranges(
     assignment: BufferAssignment, module: Module | None
-) -> tuple[BufferAssignment, Lifetimes | None]:
-    """Return the assignment with printed lifetimes, else with derived ones.
+) -> tuple[BufferAssignment, LiveRanges | None]:
+    """Return the assignment with printed live ranges, else with derived ones.
 
     None without a module to derive from. Raises InputError when the module that would have to
     tell is not scheduled.
     """
     if assignment.live_ranges is not None:
-        return assignment, Lifetimes("live-range", assignment.live_ranges.sequence)
+        return assignment, LiveRanges("live-range", assignment.live_ranges.sequence)
     if module is None:
         return assignment, None
     flow = trace_values(require_schedule(module))
@@ -63,7 +63,7 @@ def add_lifetimes(
         replace(one, values=[replace(each, live=ranges.get(each.key)) for each in one.values])
         for one in assignment.allocations
     )
-    return replace(assignment, allocations=allocations), name_lifetimes(flow)
+    return replace(assignment, allocations=allocations), name_live_ranges(flow)
 
 
 def derive_ranges(flow: Dataflow) -> dict[ValueKey, LiveRange]:
@@ -72,9 +72,9 @@ def derive_ranges(flow: Dataflow) -> dict[ValueKey, LiveRange]:
     return {(value.instruction.full_name, value.index): found for value, found in ranges.items()}
 
 
-def name_lifetimes(flow: Dataflow) -> Lifetimes:
+def name_live_ranges(flow: Dataflow) -> LiveRanges:
     """Say that the schedule was followed, and what runs at each position."""
-    return Lifetimes("derived", tuple(one.full_name for one in flow.schedule.sequence))
+    return LiveRanges("derived", tuple(one.full_name for one in flow.schedule.sequence))
 
 
 def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, LiveRange]:

@@ -1,4 +1,4 @@
-"""Derived lifetimes: the schedule alone gives what XLA's live-range section prints."""
+"""Derived live ranges: the schedule alone gives what XLA's live-range section prints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dump_files import SEEDS, needs_shared
 from each import for_each
 from msgspec.structs import replace
 
-from hlotool.analysis.dataflow.lifetimes import add_lifetimes, derive_ranges, name_lifetimes
+from hlotool.analysis.dataflow.live_ranges import add_live_ranges, derive_ranges, name_live_ranges
 from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.analysis.dataflow.values import Dataflow, trace_values
 from hlotool.errors import InputError
@@ -40,7 +40,7 @@ def test_derived_is_what_xla_prints(dump: Dump) -> None:
     printed = dump.assignment.live_ranges
     assert printed is not None
     flow = trace_values(require_schedule(dump.module))
-    assert name_lifetimes(flow).sequence == printed.sequence
+    assert name_live_ranges(flow).sequence == printed.sequence
     assert derive_ranges(flow) == read_ranges(dump.assignment)
 
 
@@ -205,7 +205,7 @@ def test_unscheduled_module_is_refused() -> None:
 
 def test_printed_ranges_win() -> None:
     dump = DUMPS[0]
-    kept, found = add_lifetimes(dump.assignment, dump.module)
+    kept, found = add_live_ranges(dump.assignment, dump.module)
     assert found is not None
     assert found.source == "live-range"
     assert kept is dump.assignment
@@ -216,11 +216,11 @@ def test_printed_ranges_win() -> None:
             for one in dump.assignment.allocations
         ),
     )
-    derived, lifetimes = add_lifetimes(bare, dump.module)
-    assert lifetimes is not None
-    assert lifetimes.source == "derived"
+    derived, live_ranges = add_live_ranges(bare, dump.module)
+    assert live_ranges is not None
+    assert live_ranges.source == "derived"
     assert read_ranges(derived) == read_ranges(kept)
-    assert add_lifetimes(bare, None) == (bare, None)
+    assert add_live_ranges(bare, None) == (bare, None)
 
 
 def test_deeply_nested_calls_need_no_stack() -> None:
@@ -255,7 +255,7 @@ ENTRY main {
 
 def test_names_that_repeat_are_told_apart() -> None:
     flow = follow(REPEATED)
-    assert name_lifetimes(flow).sequence == ("a", "body/a", "body/b", "b", "c")
+    assert name_live_ranges(flow).sequence == ("a", "body/a", "body/b", "b", "c")
     assert as_text(derive_ranges(flow)) == {"a{}": "0-5", "body/b{}": "2-4", "c{}": "4-5"}
 
 
@@ -265,4 +265,4 @@ def test_canonical_prints_are_no_schedule() -> None:
     with pytest.raises(InputError, match="canonical form"):
         derive(text)
     straight = text[: text.index("body {")] + "ENTRY main {\n  ROOT tmp_0 = f32[] parameter(0)\n}\n"
-    assert name_lifetimes(follow(straight)).sequence == ("tmp_0",)
+    assert name_live_ranges(follow(straight)).sequence == ("tmp_0",)

@@ -1,4 +1,4 @@
-"""Wire bytes: rings of 1 to 16 devices are played through, and what each sends is counted."""
+"""Bytes sent: rings of 1 to 16 devices are played through, and what each sends is counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from hlotool.analysis.collectives.groups import DeviceGroups
-from hlotool.analysis.collectives.transfers import wire_share
+from hlotool.analysis.collectives.transfers import sent_share
 
 CHUNK = 7  # bytes of each of the n parts of an array
 
@@ -114,10 +114,10 @@ GAMES: dict[str, Callable[[Ring], None]] = {
 def test_a_ring_sends_what_the_formula_says(kind: str, size: int) -> None:
     ring = Ring(size)
     GAMES[kind](ring)
-    payload = size * CHUNK
-    share = wire_share(kind, DeviceGroups("flattened_id", group_size=size))
+    message = size * CHUNK
+    share = sent_share(kind, DeviceGroups("flattened_id", group_size=size))
     assert share is not None
-    assert payload * Fraction(*share) == ring.mean()
+    assert message * Fraction(*share) == ring.mean()
 
 
 @pytest.mark.parametrize("size", range(1, 17))
@@ -136,21 +136,21 @@ def test_permutes_send_from_those_with_another_target(size: int) -> None:
                     ring.send(source, size)
             named = {device for pair in pairs for device in pair}
             groups = DeviceGroups("flattened_id", pairs=pairs, has_pairs=True)
-            share = wire_share("collective-permute", groups)
+            share = sent_share("collective-permute", groups)
             assert share is not None
             assert size * CHUNK * Fraction(*share) == Fraction(sum(ring.sent), len(named))
 
 
 def test_what_depends_on_data_is_bounded() -> None:
     """A ragged exchange sends at most its operand, and nothing where there is nobody else."""
-    assert wire_share("ragged-all-to-all", DeviceGroups("cross_partition", group_size=4)) == (1, 1)
-    assert wire_share("ragged-all-to-all", DeviceGroups("cross_partition", group_size=1)) == (0, 1)
-    assert wire_share("send", DeviceGroups("cross_partition")) == (1, 1)
+    assert sent_share("ragged-all-to-all", DeviceGroups("cross_partition", group_size=4)) == (1, 1)
+    assert sent_share("ragged-all-to-all", DeviceGroups("cross_partition", group_size=1)) == (0, 1)
+    assert sent_share("send", DeviceGroups("cross_partition")) == (1, 1)
 
 
 def test_nothing_is_made_up() -> None:
     """No pairs, or a kind nobody knows: the share is not known."""
     nobody = DeviceGroups("cross_partition", has_pairs=True)
-    assert wire_share("collective-permute", nobody) is None
-    assert wire_share("collective-teleport", DeviceGroups("flattened_id", group_size=4)) is None
-    assert wire_share("all-reduce", DeviceGroups("flattened_id")) is None
+    assert sent_share("collective-permute", nobody) is None
+    assert sent_share("collective-teleport", DeviceGroups("flattened_id", group_size=4)) is None
+    assert sent_share("all-reduce", DeviceGroups("flattened_id")) is None
