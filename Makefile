@@ -45,8 +45,8 @@ hard: $(VENV)/installed-test ## Run what takes long, an hour in all; with SHARD=
 test-browser: $(VENV)/installed-test ## Open pages in Chromium (Debian: chromium, chromium-driver)
 	$(BIN)/pytest -q -m browser
 
-mutants: $(VENV)/installed-test ## Ask about a million injured dumps, or COUNT=100000
-	$(BIN)/pytest $(SHARED_OUT) -q -m hard tests/test_mutants.py tests/test_protos_bad.py tests/test_byte_mutants.py --mutants $(or $(COUNT),1000000)
+mutants: $(VENV)/installed-test ## Ask about 300,000 injured dumps, or COUNT=10000
+	$(BIN)/pytest $(SHARED_OUT) -q -m hard tests/test_mutants.py tests/test_protos_bad.py tests/test_byte_mutants.py --mutants $(or $(COUNT),300000)
 
 faults: $(VENV)/installed-test ## Put 40 faults into a copy, one at a time: make test must find them
 	$(BIN)/python tests/faults.py

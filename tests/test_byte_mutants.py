@@ -1,6 +1,6 @@
 """Injured protos, profiles, messages and archives: each is answered or refused, as dumps are.
 
-`make hard` tries 20,000, a fifth as many as of texts, and `make test` a dozen of each kind. What
+`make hard` tries 2,000, a fifth as many as of texts, and `make test` a dozen of each kind. What
 failed once is kept in testdata/bad/bytes, and asked about with every command.
 """
 

@@ -3,7 +3,8 @@
 Whatever is done to one line of a small dump's buffer assignment, of a memory-usage report or of an
 out-of-memory message: the answer stays as it was, is refused, or a note says so. Nothing is left
 out of a sum in silence. What a message says stands in it once mostly; of its lists no entry is
-lost.
+lost. A memory-usage report is damaged beside its dump, whose totals it repeats: what it says alone
+is rounded, and not held against itself.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every mutant is asked about with one command, in turn; a text of a module is also read by both
 readers, which must agree: both read it alike, attributes and typed values included, or the fast
-one does not. `make hard` tries 100,000 and `make mutants` a million, the same ones first;
+one does not. `make hard` tries 10,000 and `make mutants` 300,000, the same ones first;
 `make test` tries twelve of each kind.
 """
 
