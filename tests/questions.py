@@ -82,6 +82,13 @@ def ask(question: Question) -> Asked:
     return Asked(question, "wrong" if said else "answered", said)
 
 
+class _Terminal(io.StringIO):
+    """A stdout that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def read_screen(question: Question, which: str) -> str:
     """Return the first rows that a terminal of 80 columns shows, errors first."""
     dump = question.folder / which
@@ -89,8 +96,8 @@ def read_screen(question: Question, which: str) -> str:
         word.replace("{dump}", str(dump)) if "{dump}" in word else word
         for word in shlex.split(question.command)
     ]
-    out, said = io.StringIO(), io.StringIO()
-    os.environ["COLUMNS"] = COLUMNS
+    out, said = _Terminal(), io.StringIO()
+    os.environ.update(COLUMNS=COLUMNS, NO_COLOR="1")
     with redirect_stdout(out), redirect_stderr(said):
         run(words)
     text = (said.getvalue() + out.getvalue()).replace(str(question.folder), "")
