@@ -616,6 +616,7 @@ _BLOCKS: Final[Mapping[str, Callable[[Program], object]]] = {
     "measured": lambda one: one.measured_runs,
     "module": lambda one: one.counts.module,
     "run_time": lambda one: one.run_estimate,
+    "shardings": lambda one: one.shardings.totals,
 }
 _LISTS: Final[Mapping[str, Callable[[Program], Sequence[object]]]] = {
     "buffers": lambda one: one.peak_rows,
@@ -625,6 +626,8 @@ _LISTS: Final[Mapping[str, Callable[[Program], Sequence[object]]]] = {
     "collectives.host": lambda one: one.collectives.host.rows,
     "fusions": lambda one: one.fusions.rows,
     "fusions.custom_calls": lambda one: one.custom_calls,
+    "shardings": lambda one: one.shardings.parameters,
+    "shardings.results": lambda one: one.shardings.results,
     "summary.dtypes": lambda one: one.counts.dtypes,
     "summary.findings": lambda one: one.findings,
     "summary.loops": lambda one: one.loops,
