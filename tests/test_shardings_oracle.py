@@ -20,9 +20,15 @@ FOLDER = TESTDATA / "shardings"
 FINAL = "after_optimizations.txt.gz"
 PROTO = "after_optimizations.hlo.pb.gz"
 OTHERS = ("before_optimizations.txt.gz", "module.mlir.gz")
-READINGS = {"default": (FINAL, *OTHERS), "proto": (FINAL, PROTO, *OTHERS), "alone": (FINAL,)}
+READINGS = {
+    "default": (FINAL, *OTHERS),
+    "proto": (FINAL, PROTO, *OTHERS),
+    "alone": (FINAL,),
+    "proto-alone": (PROTO,),
+    "before": OTHERS[:1],
+}
 # Of two meshes XLA keeps one; what the user wrote is in MLIR, which GPU dumps have not.
-RENAMED = {("gpu_h100", "two_meshes", "x")}
+RENAMED = {("two_meshes", "x")}
 # Arguments that the user let XLA cut, and programs whose results the user cut.
 FREE = {("free", "w")}
 CHOSEN = {"chosen", "explicit"}
@@ -89,7 +95,7 @@ def read_all(case: Case, folder: Path) -> dict[str, Any]:
             link.parent.mkdir(exist_ok=True)
             link.symlink_to(path)
     found = {}
-    for path in folder.glob(f"*{FINAL}"):
+    for path in folder.glob(f"*{READINGS[case.reading][0]}"):
         name = path.name.split(".jit_")[1].split(".")[0]
         found[name] = hlotool.load(path).shardings()
     return found
@@ -97,12 +103,15 @@ def read_all(case: Case, folder: Path) -> dict[str, Any]:
 
 def expects(case: Case, program: str, name: str, parts: list[str], *, is_result: bool) -> bool:
     """Whether the files of a reading hold where an array lies."""
-    if program == "single" or case.reading == "proto":
+    if program == "single" or case.reading.startswith("proto"):
         return True
     if case.reading == "alone":
         return not is_result and case.backend != "tpu_v5e"
     if not is_result:
-        return case.backend != "tpu_v5e" or (program, name) not in FREE
+        is_final = case.backend != "tpu_v5e" and case.reading != "before"
+        return is_final or (program, name) not in FREE
+    if case.reading == "before":
+        return program in CHOSEN
     return program in CHOSEN or all(set(each) == {"0"} for each in parts)
 
 
@@ -121,14 +130,14 @@ def test_shardings_are_those_of_jax(case: Case, tmp_path: Path) -> None:
                 is_known = expects(case, program, name, array["parts"], is_result=is_result)
                 assert (row.spec is not None) == is_known, place
                 if is_result:
-                    has_name = case.reading != "alone" and case.backend != "gpu_h100"
+                    has_name = case.reading in {"default", "proto"} and case.backend != "gpu_h100"
                     assert not has_name or row.name == name, place
                 else:
                     assert row.name == name, place
                 if row.global_shape is not None:
                     dims = ",".join(map(str, array["shape"]))
                     assert row.global_shape.endswith(f"[{dims}]"), place
-                assert (row.global_shape is not None) == (is_known or case.reading != "alone")
+                assert (row.global_shape is not None) == (is_known or "alone" not in case.reading)
                 if row.spec is None:
                     continue
                 devices = report.totals.device_count
@@ -136,8 +145,10 @@ def test_shardings_are_those_of_jax(case: Case, tmp_path: Path) -> None:
                 held = len(set(zip(*array["parts"], strict=True))) if array["parts"] else 1
                 assert row.copies == devices // held, place
                 is_by_user = kind == "inputs" and (program, name) not in FREE
-                is_renamed = (case.backend, program, name) in RENAMED
-                if case.reading != "alone" and is_by_user and not is_renamed:
+                is_renamed = (program, name) in RENAMED and (
+                    case.backend == "gpu_h100" or case.reading == "before"
+                )
+                if "alone" not in case.reading and is_by_user and not is_renamed:
                     spec = read_spec(array["spec"])
                     spec += [()] * (len(array["shape"]) - len(spec))
                     assert list(row.spec) == spec, place

@@ -32,7 +32,7 @@ def shardings(request: Request, *, mesh: str | None, options: RowOptions) -> Non
     """List where arrays lie: global shapes, specs, and what is replicated."""
     program = load_one(request)
     report = program.find_shardings(parse_mesh_axes(mesh) if mesh is not None else None)
-    has_results = any(row.spec_text is not None for row in report.results)
+    has_results = any(row.global_shape is not None for row in report.results)
     document = Document(
         SHARDINGS,
         program.paths,

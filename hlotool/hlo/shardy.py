@@ -15,12 +15,12 @@ from msgspec import Struct
 from hlotool.hlo.groups import AxisRef, Mesh, MeshAxis, Sharding
 
 _MESH: Final = re.compile(
-    r'@?(?:"(?P<quoted>[^"]*)"|(?P<name>[\w.$-]+))\s*=\s*(?:#sdy\.mesh)?'
-    r"<\[(?P<axes>[^\]]*)\](?:,\s*device_ids\s*=\s*\[(?P<ids>[\d,\s]*)\])?>"
+    r'(?<![\w.$-])@?(?:"(?P<quoted>[^"]*)"|(?P<name>[\w.$-]+))\s*=\s*(?:#sdy\.mesh)?'
+    r"<\[(?P<axes>[^\]<]*)\](?:,\s*device_ids\s*=\s*\[(?P<ids>[\d,\s]*)\])?>"
 )
 _AXIS_SIZE: Final = re.compile(r'"([^"]*)"\s*=\s*([1-9]\d{0,8})')
 _SHARDING: Final = re.compile(
-    r'<@(?:"(?P<quoted>[^"]*)"|(?P<name>[\w.$-]+)),\s*\[(?P<dims>[^\]]*)\](?P<more>(?:,[^<>]*)?)>'
+    r'<@(?:"(?P<quoted>[^"]*)"|(?P<name>[\w.$-]+)),\s*\[(?P<dims>[^\]<]*)\](?P<more>(?:,[^<>]*)?)>'
 )
 _DIM: Final = re.compile(r"\{([^{}]*)\}")
 _AXIS: Final = re.compile(r'"([^"]*)"(?::\((\d{1,9})\)(\d{1,9}))?')
@@ -82,7 +82,7 @@ def _read_axes(text: str) -> tuple[AxisRef, ...]:
 _MAIN: Final = "func.func public @main("
 _ARGUMENT: Final = re.compile(r"%arg\d+: ")
 _TENSOR: Final = re.compile(r"tensor<((?:\d{1,18}x)*)[a-z]")
-_SHARDED: Final = re.compile(r"sdy\.sharding = (#sdy\.sharding<@[^>]*>)")
+_SHARDED: Final = re.compile(r"sdy\.sharding = (#sdy\.sharding<@[^<>]*>)")
 _LOCATION: Final = re.compile(r'loc\("((?:[^"\\]|\\.)*)"')
 _RESULT_NAME: Final = re.compile(r'jax\.result_info = "((?:[^"\\]|\\.)*)"')
 

@@ -14,7 +14,6 @@ of several replicas no file says what each is given.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Annotated, Final
@@ -102,27 +101,28 @@ class ArrayRow(Struct, frozen=True):
     ]
 
 
-class CopiesRow(Struct, frozen=True):
-    """The parameters whose parts lie on equally many devices."""
-
-    copies: Annotated[int | None, column("devices that hold the same", COUNT, is_summed=False)]
-    array_count: Annotated[int, column("arrays", COUNT)]
-    local_bytes: Annotated[int | None, column("their bytes on a device", BYTES)]
+_UNKNOWN: Final = "is_sharding_unknown"
 
 
 class ShardingTotals(Struct, frozen=True):
     """All parameters together."""
 
-    device_count: Annotated[int | None, figure("devices that the program runs on", COUNT)]
+    device_count: Annotated[int | None, figure("devices that the program runs on", NUMBER)]
     mesh: Annotated[tuple[str, ...] | None, figure("axes of the mesh and their sizes")]
-    parameter_count: Annotated[int, figure("arrays the program is given", COUNT)]
+    parameter_count: Annotated[int, figure("arrays the program is given", COUNT, is_exact=True)]
     local_bytes: Annotated[int, figure("bytes of parameters on a device", BYTES)]
-    replicated_bytes: Annotated[int, figure("those of which other devices hold the same", BYTES)]
-    saves_bytes: Annotated[int, figure("bytes less on a device if nothing were replicated", BYTES)]
-    unknown_count: Annotated[
-        int, figure("parameters of which no file says how they are sharded", COUNT)
+    replicated_bytes: Annotated[
+        int, figure("those of which other devices hold the same", BYTES, lower_if=_UNKNOWN)
     ]
-    by_copies: tuple[CopiesRow, ...]
+    saves_bytes: Annotated[
+        int, figure("bytes less on a device if nothing were replicated", BYTES, lower_if=_UNKNOWN)
+    ]
+    unknown_count: Annotated[
+        int,
+        figure("parameters of which no file says how they are sharded", COUNT, is_exact=True),
+    ]
+    is_sharding_unknown: Annotated[bool, figure("whether there are such")]
+    is_lower_bound: Annotated[bool, figure("whether the size of a part is unknown")]
 
 
 class ShardingReport(Struct, frozen=True):
@@ -172,7 +172,7 @@ class _Cutter:
     def __init__(self, device_count: int | None, mesh: Mesh | None, *, is_local: bool) -> None:
         self._devices = device_count
         self._mesh = mesh
-        self._is_local = is_local
+        self._is_local = is_local or device_count == 1  # nothing is cut then
 
     def cut(
         self, arrays: Sequence[_Array], told: Sequence[tuple[str, tuple[Told, ...]]]
@@ -192,7 +192,7 @@ class _Cutter:
         whole, shape_from = shapes[0] if shapes else (None, None)
         local = array.shape.dims if self._is_local else None
         if self._devices == 1:
-            whole = local if whole is None else whole
+            whole = local
         found, spec_from, problem = self._find_spec(told, whole, local, rank)
         if found is None and whole is not None and whole == local and self._devices is not None:
             # Nobody says so, but nothing is cut: every device holds all of it.
@@ -301,8 +301,7 @@ def _save(local_bytes: int | None, copies: int | None) -> int | None:
 def _add_up(
     rows: Sequence[ArrayRow], device_count: int | None, mesh: Mesh | None
 ) -> ShardingTotals:
-    counts = Counter(row.copies for row in rows)
-    ordered = sorted(counts, key=lambda copies: -(copies or 0))
+    unknown = sum(row.copies is None for row in rows)
 
     def sum_bytes(chosen: Iterable[ArrayRow]) -> int:
         return sum(row.local_bytes or 0 for row in chosen)
@@ -314,13 +313,9 @@ def _add_up(
         local_bytes=sum_bytes(rows),
         replicated_bytes=sum_bytes(row for row in rows if (row.copies or 1) > 1),
         saves_bytes=sum(row.saves_bytes or 0 for row in rows),
-        unknown_count=sum(row.copies is None for row in rows),
-        by_copies=tuple(
-            CopiesRow(
-                copies, counts[copies], sum_bytes(row for row in rows if row.copies == copies)
-            )
-            for copies in ordered
-        ),
+        unknown_count=unknown,
+        is_sharding_unknown=unknown > 0,
+        is_lower_bound=any(row.local_bytes is None for row in rows),
     )
 
 
@@ -340,10 +335,7 @@ RESULTS: Final = RowList(
     size="local_bytes",
     title="results",
 )
-BY_COPIES: Final = RowList(
-    "by_copies", CopiesRow, "parameters by the number of devices that hold the same"
-)
-TOTALS: Final = Block("totals", ShardingTotals, "all parameters together", row_lists=(BY_COPIES,))
+TOTALS: Final = Block("totals", ShardingTotals, "all parameters together")
 SHARDINGS: Final = DocumentSpec(
     "shardings",
     "where the arrays lie that a program is given and returns",
