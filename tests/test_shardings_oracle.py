@@ -153,3 +153,27 @@ def test_shardings_are_those_of_jax(case: Case, tmp_path: Path) -> None:
                     spec += [()] * (len(array["shape"]) - len(spec))
                     assert list(row.spec) == spec, place
                     assert row.spec_text == re.sub(r"(, None)+\)|,\)", ")", array["spec"]), place
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [one for one in sorted(FOLDER.iterdir()) if one.is_dir()],
+    ids=lambda folder: folder.name,
+)
+def test_a_large_replicated_parameter_is_found(folder: Path) -> None:
+    """The bytes told are those by which the arguments fell when it was sharded."""
+    said = {}
+    for path in folder.glob(f"*{FINAL}"):
+        dump = hlotool.load(path)
+        found = [one for one in dump.summary().findings if one.code == CODE]
+        said[path.name.split(".jit_")[1].split(".")[0]] = found, dump.buffers().memory.totals
+    whole, sharded = (said[f"large_{name}"][1].argument_bytes for name in WHOLE)
+    assert whole is not None
+    assert sharded is not None
+    (one,) = said["large_whole"][0]
+    assert (one.bytes, one.parameter) == (whole - sharded, "params['up']")
+    assert [name for name, (found, _) in said.items() if found] == ["large_whole"]
+
+
+CODE = "replicated-large-parameter"
+WHOLE = ("whole", "everywhere")

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.memory.rows import BufferRow
     from hlotool.analysis.outline.clock import OutlineEvidence, RunTime, StepKind
     from hlotool.analysis.outline.report import OutlineRow
-    from hlotool.analysis.shardings.report import ShardingReport
+    from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
     from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
@@ -116,7 +116,7 @@ class Program:
         sibling_mesh: SiblingMesh | None = None,
         measured: Measurement | None = None,
         find_compilation: Callable[[], Compilation] | None = None,
-        ask_witnesses: Callable[[Module], Sequence[Witness]] | None = None,
+        ask_witnesses: Callable[..., Sequence[Witness]] | None = None,
     ) -> None:
         self.name = name
         self.module = module
@@ -471,10 +471,11 @@ class Program:
         """Where its arrays lie on the devices."""
         return self.find_shardings()
 
-    def find_shardings(self, mesh: Mesh | None = None) -> ShardingReport:
+    def find_shardings(self, mesh: Mesh | None = None, *, in_full: bool = True) -> ShardingReport:
         """Return the same; a mesh that the user gave names the axes.
 
-        Raises UsageError where it has not as many devices as the program.
+        If not in full, no file but the text is read further than to its header. Raises UsageError
+        where the mesh has not as many devices as the program.
         """
         from hlotool.analysis.collectives.mesh import check_given_mesh, find_header_mesh
         from hlotool.analysis.shardings.report import report_shardings
@@ -484,7 +485,8 @@ class Program:
         if mesh is not None:
             check_given_mesh(mesh, module)
         ask = self._ask_witnesses
-        witnesses = ask(module) if ask else (ask_module(module, self.paths.path),)
+        path = self.paths.path
+        witnesses = ask(module, in_full=in_full) if ask else (ask_module(module, path),)
         mesh = mesh or find_header_mesh(module) or self._find_mesh()
         return report_shardings(module, witnesses, mesh)
 
@@ -506,8 +508,18 @@ class Program:
             self.machine,
             self.measured_runs,
             self.fusions.rows if self.measured and self.machine else (),
+            self._replicated,
         )
         return collect_findings(evidence)
+
+    @property
+    def _replicated(self) -> Sequence[ArrayRow]:
+        """The parameters that every device holds whole, as far as a glance tells."""
+        count = self.expect_module().header.num_partitions
+        if count is None or count == 1:
+            return ()
+        rows = self.find_shardings(in_full=False).parameters
+        return tuple(row for row in rows if row.copies == count)
 
     @cached_property
     def show_evidence(self) -> ShowEvidence:

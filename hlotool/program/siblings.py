@@ -150,18 +150,34 @@ def _read_head(module: Module, before: DumpFile) -> str:
     return line if line and may_be_same_program(read_module_head(line), own) else ""
 
 
-def ask_witnesses(chosen: Input, module: Module) -> tuple[Witness, ...]:
+def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witness, ...]:
     """Return what the files of a program say of its arrays, first what was found out last.
 
-    A file that cannot be read, or is of another program, says nothing.
+    A file that cannot be read, or is of another program, says nothing. Where it need not be in
+    full, of the files beside the text a header line alone is read, which is a thousandth of it.
     """
-    from hlotool.analysis.shardings.witness import ask_mlir, ask_module, ask_proto  # noqa: PLC0415
+    from hlotool.analysis.shardings.witness import (  # noqa: PLC0415
+        ask_header,
+        ask_mlir,
+        ask_module,
+        ask_proto,
+    )
+    from hlotool.hlo.header_parser import parse_header  # noqa: PLC0415
     from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+    from hlotool.hlo.scanner import Scanner  # noqa: PLC0415
     from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
 
     text, before = chosen.module, chosen.before
     path = text.raw_path if text and not text.part else ""
-    found = [ask_module(module, text.path if text else "")]
+    found: list[Witness] = []
+    if not in_full:
+        with suppress(HlotoolError):
+            found.append(ask_module(module, text.path if text else ""))
+            if before and (line := _read_head(module, before)):
+                _, header = parse_header(Scanner(Source(line, before.path)))
+                found.append(ask_header(header, before.path))
+        return tuple(found)
+    found.append(ask_module(module, text.path if text else ""))
     with suppress(HlotoolError):
         if (proto := find_proto(path)) and (said := read_entry_shardings(proto.raw_path)):
             found.append(ask_proto(module, said.parameters, said.result, proto.path))

@@ -167,6 +167,7 @@ def list_more(devices: Devices) -> Iterator[tuple[str, Callable[..., Any], tuple
     one = make_mesh(devices, fsdp=8)
     two = make_mesh(devices, data=4, model=2)
     three = make_mesh(devices, dp=2, fsdp=2, tp=2)
+    both = P(("data", "model"))
 
     def both_meshes(x: Any, y: Any) -> Any:
         return (x @ y).sum(), x.astype(jnp.bfloat16) > 0
@@ -185,6 +186,9 @@ def list_more(devices: Devices) -> Iterator[tuple[str, Callable[..., Any], tuple
 
     arguments = (array(two, P(None, "data", "model"), 3, 32, 32), array(two, P("data"), 16, 32))
     yield "scanned", scanned, arguments, {}
+    for name, w in (("whole", P()), ("partly", P("model")), ("everywhere", both)):
+        sizes = (256, 1024, 2048)
+        yield f"large_{name}", mlp, describe_mlp(two, w, P(both[0]), P("data"), shape=sizes), {}
     free = jax.ShapeDtypeStruct((32, 64), jnp.float32)
     yield "free", lambda x, w: (x @ w, w.sum()), (array(two, P("data", "model"), 16, 32), free), {}
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from hlotool.hlo import Instruction, Mesh, Module, Shape
 from hlotool.hlo.attribute_values import parse_sharding
 from hlotool.hlo.groups import Sharding
+from hlotool.hlo.module import Header
 from hlotool.hlo.scanner import Scanner
 from hlotool.hlo.shardy import MlirArray, MlirProgram, find_meshes, find_sdy_shardings
 from hlotool.text import Source
@@ -66,6 +67,16 @@ def ask_module(module: Module, path: str) -> Witness:
         _forget_wishes(parameters, header.attributes.get(_PARAMETERS_MAY, ""))
         _forget_wishes(results, header.attributes.get(_RESULTS_MAY, ""))
     return Witness(path, tuple(parameters), tuple(results), tuple(meshes.values()))
+
+
+def ask_header(header: Header, path: str) -> Witness:
+    """Return what the header of a text before optimization says alone: the global shapes."""
+
+    def ask(*shapes: Shape) -> tuple[Told, ...]:
+        return tuple(Told(dims=leaf.dims) for shape in shapes for leaf in shape.leaves())
+
+    results = ask(header.entry_result) if header.entry_result else ()
+    return Witness(path, ask(*(header.entry_parameters or ())), results)
 
 
 def _ask_instruction(
