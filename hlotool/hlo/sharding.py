@@ -207,15 +207,18 @@ def name_axes(spec: Spec, mesh: Mesh) -> Spec:
     """Name the axes of a spec by a mesh, as far as its parts are parts of axes."""
     if spec.dims is None or spec.replicated is None or prod(mesh.dims) != spec.device_count:
         return spec
+    named = [name_steps(steps, mesh) for steps in spec.dims]
+    axes = tuple(each for each in named if each is not None)
+    if len(axes) < len(named):
+        return spec
+    return replace(spec, axes=axes, replicated_axes=name_steps(spec.replicated, mesh))
+
+
+def name_steps(steps: Order, mesh: Mesh) -> Names | None:
+    """Return the axes of a mesh that make some steps, in their order; None where none do."""
     segments = _Segments(mesh)
-    if not segments.is_strided:
-        return spec
-    found = [segments.cover(steps) for steps in (*spec.dims, spec.replicated)]
-    named = [None if pieces is None else _name(pieces, mesh) for pieces in found]
-    axes = tuple(each for each in named[:-1] if each is not None)
-    if len(axes) < len(spec.dims):
-        return spec
-    return replace(spec, axes=axes, replicated_axes=named[-1])
+    pieces = segments.cover(steps) if segments.is_strided else None
+    return None if pieces is None else _name(pieces, mesh)
 
 
 class _Segment(Struct, frozen=True):
@@ -293,7 +296,8 @@ class _Segments:
         rest = list(steps)
         while rest:
             size, stride = rest.pop()
-            piece = next((one for each in self._free for one in _share(each, size, stride)), None)
+            pieces = (_share(each, size, stride) for each in self._free)
+            piece = next(filter(None, pieces), None)
             if piece is None:
                 return None
             found.insert(0, piece)
@@ -302,16 +306,16 @@ class _Segments:
         return found
 
 
-def _share(one: _Segment, size: int, stride: int) -> Iterator[_Segment]:
+def _share(one: _Segment, size: int, stride: int) -> _Segment | None:
     """Return the innermost part of a step that lies in a segment, if that divides both."""
     end = one.stride * one.size
     if not one.stride <= stride < end:
-        return
+        return None
     high = min(end, stride * size)
     taken = high // stride
     if stride % one.stride or high % stride or end % high or size % taken:
-        return
-    yield _Segment(one.axis, one.pre_size * (end // high), taken, stride)
+        return None
+    return _Segment(one.axis, one.pre_size * (end // high), taken, stride)
 
 
 def _count(pieces: Iterable[_Segment]) -> int:

@@ -25,6 +25,7 @@ from hlotool.analysis.graph.calls import reach
 from hlotool.errors import UsageError
 from hlotool.hlo import AxisRef, Mesh, MeshAxis, Module, ReplicaGroups
 from hlotool.hlo.groups import Groups, Order, count_devices, cut, join, order_mesh
+from hlotool.hlo.sharding import name_steps
 from hlotool.hlo.shardy import find_meshes
 
 Span: TypeAlias = Literal["node", "cross"]
@@ -196,19 +197,8 @@ class AxisFinder:
 
     def _name(self, strides: Sequence[Stride]) -> tuple[str, ...] | None:
         """Cut strides where axes end; None where an axis is not cut evenly."""
-        names: list[str] = []
-        for axis, step in self._steps():
-            end = step * axis.size
-            for stride in strides:
-                low, high = max(step, stride.step), min(end, stride.step * stride.size)
-                if low >= high:
-                    continue
-                if low % step or high % low or end % high:
-                    return None
-                is_whole = (low, high) == (step, end)
-                part = (1, 0) if is_whole else (end // high, high // low)
-                names.append(str(AxisRef(axis.name, *part)))
-        return tuple(names)
+        steps = tuple((one.size, one.step) for one in strides)
+        return name_steps(steps, Mesh(self.mesh.axes))  # of places in the mesh, not of devices
 
     def _steps(self) -> Iterator[tuple[MeshAxis, int]]:
         """Yield the axes, each with how far apart the places along it are."""

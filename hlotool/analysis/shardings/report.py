@@ -101,7 +101,7 @@ class ArrayRow(Struct, frozen=True):
     ]
 
 
-_UNKNOWN: Final = "is_sharding_unknown"
+_UNKNOWN: Final = "unknown_count"  # above 0 a sum is a lower bound
 
 
 class ShardingTotals(Struct, frozen=True):
@@ -121,7 +121,6 @@ class ShardingTotals(Struct, frozen=True):
         int,
         figure("parameters of which no file says how they are sharded", COUNT, is_exact=True),
     ]
-    is_sharding_unknown: Annotated[bool, figure("whether there are such")]
     is_lower_bound: Annotated[bool, figure("whether the size of a part is unknown")]
 
 
@@ -301,8 +300,6 @@ def _save(local_bytes: int | None, copies: int | None) -> int | None:
 def _add_up(
     rows: Sequence[ArrayRow], device_count: int | None, mesh: Mesh | None
 ) -> ShardingTotals:
-    unknown = sum(row.copies is None for row in rows)
-
     def sum_bytes(chosen: Iterable[ArrayRow]) -> int:
         return sum(row.local_bytes or 0 for row in chosen)
 
@@ -313,8 +310,7 @@ def _add_up(
         local_bytes=sum_bytes(rows),
         replicated_bytes=sum_bytes(row for row in rows if (row.copies or 1) > 1),
         saves_bytes=sum(row.saves_bytes or 0 for row in rows),
-        unknown_count=unknown,
-        is_sharding_unknown=unknown > 0,
+        unknown_count=sum(row.copies is None for row in rows),
         is_lower_bound=any(row.local_bytes is None for row in rows),
     )
 
