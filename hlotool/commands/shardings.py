@@ -41,6 +41,7 @@ def shardings(request: Request, *, mesh: str | None, options: RowOptions) -> Non
         lines=(_describe(report),),
         notes=tuple(_note(report)),
         shown=("parameters", "results") if has_results else ("parameters",),
+        limits_all=True,
     )
     print_document(document, options)
 

@@ -182,8 +182,11 @@ def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witn
         if (proto := find_proto(path)) and (said := read_entry_shardings(proto.raw_path)):
             found.append(ask_proto(module, said.parameters, said.result, proto.path))
     with suppress(HlotoolError):
-        if before and _read_head(module, before):
-            found.append(ask_module(parse_module(before.read()), before.path))
+        if before and (line := _read_head(module, before)):
+            # What the entry calls, and where its lines come from, is not asked for.
+            _, begin, entry = before.read().text.partition("\nENTRY ")
+            source = Source(f"{line}\n{begin}{entry}", before.path)
+            found.append(ask_module(parse_module(source), before.path))
     with suppress(HlotoolError):
         if mlir := find_mlir(path):
             found.append(ask_mlir(scan_mlir(read_source(mlir.raw_path).text), mlir.path))

@@ -197,6 +197,8 @@ class _Cutter:
             # Nobody says so, but nothing is cut: every device holds all of it.
             found, spec_from = find_spec(_REPLICATED, rank, self._devices), shape_from
         if found is not None:
+            if self._mesh is not None and found.axes is None:
+                found = name_axes(found, self._mesh)
             if whole is None and local is not None:
                 whole = found.global_dims(local)
             elif local is None and whole is not None:
@@ -253,8 +255,6 @@ class _Cutter:
                 found = replace(found, axes=spec.axes, replicated_axes=spec.replicated_axes)
         if problem:
             return None, None, problem
-        if found is not None and self._mesh is not None and found.axes is None:
-            found = name_axes(found, self._mesh)
         return found, found_in, None
 
     def _count_copies(self, whole: Dims | None, local: Dims | None) -> int | None:
