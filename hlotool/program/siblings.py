@@ -156,12 +156,7 @@ def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witn
     A file that cannot be read, or is of another program, says nothing. Where it need not be in
     full, of the files beside the text a header line alone is read, which is a thousandth of it.
     """
-    from hlotool.analysis.shardings.witness import (  # noqa: PLC0415
-        ask_header,
-        ask_mlir,
-        ask_module,
-        ask_proto,
-    )
+    from hlotool.analysis.shardings import witness  # noqa: PLC0415
     from hlotool.hlo.header_parser import parse_header  # noqa: PLC0415
     from hlotool.hlo.parser import parse_module  # noqa: PLC0415
     from hlotool.hlo.scanner import Scanner  # noqa: PLC0415
@@ -172,22 +167,22 @@ def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witn
     found: list[Witness] = []
     if not in_full:
         with suppress(HlotoolError):
-            found.append(ask_module(module, text.path if text else ""))
+            found.append(witness.ask_module(module, text.path if text else ""))
             if before and (line := _read_head(module, before)):
                 _, header = parse_header(Scanner(Source(line, before.path)))
-                found.append(ask_header(header, before.path))
+                found.append(witness.ask_header(header, before.path))
         return tuple(found)
-    found.append(ask_module(module, text.path if text else ""))
+    found.append(witness.ask_module(module, text.path if text else ""))
     with suppress(HlotoolError):
         if (proto := find_proto(path)) and (said := read_entry_shardings(proto.raw_path)):
-            found.append(ask_proto(module, said.parameters, said.result, proto.path))
+            found.append(witness.ask_proto(module, said.parameters, said.result, proto.path))
     with suppress(HlotoolError):
         if before and (line := _read_head(module, before)):
             # What the entry calls, and where its lines come from, is not asked for.
             _, begin, entry = before.read().text.partition("\nENTRY ")
             source = Source(f"{line}\n{begin}{entry}", before.path)
-            found.append(ask_module(parse_module(source), before.path))
+            found.append(witness.ask_module(parse_module(source), before.path))
     with suppress(HlotoolError):
         if mlir := find_mlir(path):
-            found.append(ask_mlir(scan_mlir(read_source(mlir.raw_path).text), mlir.path))
+            found.append(witness.ask_mlir(scan_mlir(read_source(mlir.raw_path).text), mlir.path))
     return tuple(found)
