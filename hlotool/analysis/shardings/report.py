@@ -66,7 +66,11 @@ class ArrayRow(Struct, frozen=True):
     ]
     spec_text: Annotated[
         str | None,
-        column("the same as users of JAX write it, or without names [4@2, _]", heading="spec"),
+        column(
+            "the same as users of JAX write it, or without names [4@2, _]",
+            heading="spec",
+            is_whole=True,
+        ),
     ]
     copies: Annotated[
         int | None,
@@ -85,7 +89,9 @@ class ArrayRow(Struct, frozen=True):
             "bytes less on a device if it were sharded over the axes it is replicated over", BYTES
         ),
     ]
-    global_bytes: Annotated[int | None, column("bytes of the array", BYTES, heading="whole")]
+    global_bytes: Annotated[
+        int | None, column("bytes of the array", BYTES, heading="whole", hide_order=4)
+    ]
     all_bytes: Annotated[int | None, figure("bytes on all devices, copies included", BYTES)]
     origin: Annotated[
         str | None,
