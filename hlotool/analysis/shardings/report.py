@@ -66,11 +66,7 @@ class ArrayRow(Struct, frozen=True):
     ]
     spec_text: Annotated[
         str | None,
-        column(
-            "the same as users of JAX write it, or without names [4@2, _]",
-            heading="spec",
-            is_whole=True,
-        ),
+        column("the same as users of JAX write it", heading="spec", is_whole=True),
     ]
     copies: Annotated[
         int | None,
