@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -32,7 +32,6 @@ from hlotool.analysis.fusions.rows import (
 )
 from hlotool.analysis.graph.backend import Backend, find_backend, find_space_name
 from hlotool.analysis.graph.calls import CallGraph
-from hlotool.analysis.graph.equality import Fingerprints
 from hlotool.analysis.graph.executions import Executions, count_runs
 from hlotool.analysis.measured import MeasuredInstruction, join_times
 from hlotool.analysis.origin import Origin, read_origin, share_origin
@@ -40,6 +39,9 @@ from hlotool.errors import UsageError
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, FREE, LATER_STEPS
+
+if TYPE_CHECKING:
+    from hlotool.analysis.graph.equality import Fingerprints
 
 Located: TypeAlias = tuple[Instruction, Origin]  # an operation, and where it comes from
 _GIVEN: Final[Mapping[str, BodyRole]] = {"parameter": "operand", "constant": "constant"}

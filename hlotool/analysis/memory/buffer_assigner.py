@@ -309,7 +309,6 @@ def measure_temp(
     by_color: dict[int, list[list[HloBuffer]]] = {}
     for group in groups:
         by_color.setdefault(group[0].color, []).append(group)
-    is_table_last = _has_thread_local(schedule)
     sizes: dict[int, int | None] = {}
     for color, found in by_color.items():
         if backend is None or (backend == "tpu" and color):
@@ -319,7 +318,7 @@ def measure_temp(
         moving = [group for group in found if group[0].role != "fixed"]
         pack = pack_in_time if backend == "tpu" else pack_best
         heap = pack(list_blocks(moving, ranges), _ALIGNMENT[backend])
-        last = max(tables) if tables and (is_table_last or not heap) else heap
+        last = max(tables) if tables and (not heap or _has_thread_local(schedule)) else heap
         rounded = sum(round_up(size, _ALIGNMENT[backend]) for size in (heap, *tables))
         sizes[color] = rounded - round_up(last, _ALIGNMENT[backend]) + last
     return sizes

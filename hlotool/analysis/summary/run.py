@@ -7,15 +7,17 @@ communication aside, so that it is a bound; `RunEstimate` is what the modelled c
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.cost.chips import PRICED_AS_BF16, Chip, list_unstated, weigh_flops
 from hlotool.analysis.cost.cost import pair_types
 from hlotool.analysis.cost.report import CostReport
-from hlotool.analysis.outline.clock import RunTime
 from hlotool.table import PERCENT, SECONDS, Block, figure
+
+if TYPE_CHECKING:
+    from hlotool.analysis.outline.clock import RunTime
 
 RunLimit: TypeAlias = Literal["compute", "memory"]
 
