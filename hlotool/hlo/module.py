@@ -60,6 +60,7 @@ class Node(Struct, eq=False):
 
 _CALL_PLACES: Final = {key: place for place, key in enumerate(CALL_KEYS)}
 _NO_METADATA: Final = Metadata()
+_METADATA: Final = ", metadata={"
 # How many operands hold the left and, last, the right side of a product.
 _DOT_OPERANDS: Final = {"scaled-dot": 3}
 
@@ -138,8 +139,11 @@ class Instruction(Node, eq=False):
         """Return the attributes as written, without metadata; None where they are split already."""
         if self.given_attributes is not None:
             return None
-        text = self.computation.module.source.text
-        return attribute_values.drop_metadata(text[self.start : _line_end(text, self.start)], 1)
+        text, start = self.computation.module.source.text, self.start
+        end = text.find("\n", start)
+        if text.startswith(_METADATA, start) and text.find("}", start, end) == end - 1:
+            return ""  # nothing else, as of most instructions
+        return attribute_values.drop_metadata(text[start : end if end >= 0 else len(text)], 1)
 
     # -- any attribute, as a value
 

@@ -8,7 +8,7 @@ estimates at a chip's peaks, and what a profile measured; the two never mix in o
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -34,7 +34,7 @@ from hlotool.analysis.graph.backend import Backend, find_backend, find_space_nam
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions, count_runs
 from hlotool.analysis.measured import MeasuredInstruction, join_times
-from hlotool.analysis.origin import Origin, read_origin, share_origin
+from hlotool.analysis.origin import Origin, find_telling, read_origin, share_origin
 from hlotool.errors import UsageError
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.measurement import Measurement
@@ -76,15 +76,11 @@ def list_fusions(
     row of its own, a lower bound. Rows come in dump order.
     """
     groups: defaultdict[object, list[Located]] = defaultdict(list)
-    telling: dict[Computation, tuple[Instruction, ...]] = {}  # many fusions may share a body
+    telling: dict[Computation, tuple[Instruction, ...]] = {}
     for computation in executions.executed:
         for instruction in computation.instructions:
             if instruction.opcode == "fusion":
-                body = instruction.callee()
-                if body is not None and body not in telling:
-                    named = (one for one in body.instructions if "metadata" in one.attributes)
-                    telling[body] = tuple(named)[::-1]
-                origin = read_origin(instruction, telling[body] if body else ())
+                origin = read_origin(instruction, _list_telling(instruction.callee(), telling))
                 bodies = graph.callees.get(instruction)
                 same = prints.of(bodies[0]) if bodies else instruction
                 kinds = find_kind(instruction), find_backend_kind(instruction)
@@ -93,6 +89,16 @@ def list_fusions(
     backend = find_backend(graph.callees_first[0].module)
     rows = tuple(_make_row(each, executions, costs, backend) for each in groups.values())
     return FusionReport(add_up_fusions(rows), rows)
+
+
+def _list_telling(
+    body: Computation | None, known: dict[Computation, tuple[Instruction, ...]]
+) -> Iterator[Instruction]:
+    """Yield what in a body tells where it comes from; looked for once, as many may share it."""
+    if body is not None:
+        if body not in known:
+            known[body] = find_telling(reversed(body.instructions))
+        yield from known[body]
 
 
 def _make_row(
