@@ -58,6 +58,7 @@ def list_buffers(
 ) -> list[HloBuffer]:
     """Put each value into one buffer; `shared` holds those with company."""
     module = flow.schedule.module
+    root = module.entry.root
     donated = {(alias.number, alias.index) for alias in module.header.aliases}
     groups = [sorted(group, key=attrgetter("number")) for group in shared]
     grouped = {value for group in groups for value in group}
@@ -66,9 +67,7 @@ def list_buffers(
     for group in groups:
         size = max([placed[value].size_bytes for value in group])
         leaves = any(
-            one is module.entry.root
-            for value in group
-            for one, _ in ((value.instruction, ()), *value.positions)
+            one is root for value in group for one, _ in ((value.instruction, ()), *value.positions)
         )
         role: Role = "reusable" if leaves else "temp"
         for value in group:
@@ -143,12 +142,15 @@ MOST_TRIED: Final = 256  # of these, for one buffer, where its time just meets t
 class ReusedMemory(Struct, eq=False):
     """The memory of one output or donated parameter: its own buffer first, then its guests.
 
-    `held` are all their values as time goes by: their ranges have at most an end in common.
+    `held` are all their values as time goes by: their ranges have at most an end in common. `times`
+    is what they are ordered by, `ends` when each ends.
     """
 
     number: int
     buffers: list[HloBuffer] = field(default_factory=list)
     held: list[Value] = field(default_factory=list)
+    times: list[tuple[int, int, int]] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
 
 
 class Reuse:
@@ -226,8 +228,7 @@ class Reuse:
         """
         for value in buffer.values:
             found = self.ranges[value]
-            first = bisect_left(memory.held, found.start, key=lambda one: self.ranges[one].end)
-            for place in range(first, len(memory.held)):
+            for place in range(bisect_left(memory.ends, found.start), len(memory.held)):
                 other = memory.held[place]
                 there = self.ranges[other]
                 if there.start > found.end:
@@ -251,7 +252,10 @@ class Reuse:
         memory.buffers.append(buffer)
         for value in buffer.values:
             found = self.ranges[value]
-            insort(memory.held, value, key=self._time_of)
+            place = bisect_right(memory.times, time := self._time_of(value))
+            memory.held.insert(place, value)
+            memory.times.insert(place, time)
+            memory.ends.insert(place, found.end)
             self.memory_of[value] = memory
             if memory.number < MOST_REUSED:
                 self.usage.add(memory.number, found.start, found.end)

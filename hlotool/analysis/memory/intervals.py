@@ -261,14 +261,15 @@ class _CoverTree(_SegmentTree):
 class Usage(_SegmentTree):
     """Which of many pieces of memory are in use during a stretch of time: bits of a set.
 
-    Each node keeps the memory that is in use throughout its time, and what is in use in a part
-    of it. Ranges that meet in one position have no time in common.
+    Each node keeps the memory that is in use throughout its time, and what comes into use in it.
+    What is in use during a stretch is so at its beginning, as the nodes above that leaf say, or
+    comes into use within it. Ranges that meet in one position have no time in common.
     """
 
     def __init__(self, end: int) -> None:
         super().__init__(end)
         self.throughout = [0] * (2 * self.leaves)
-        self.in_part = [0] * (2 * self.leaves)
+        self.begun = [0] * (2 * self.leaves)
 
     def add(self, number: int, start: int, end: int) -> None:
         """Say that a memory is in use from a position to another."""
@@ -276,17 +277,21 @@ class Usage(_SegmentTree):
             bit = 1 << number
             for node in self.cover(start, end):
                 self.throughout[node] |= bit
-            for node in self.climb(start, end):
-                self.in_part[node] |= bit
+            node = start + self.leaves
+            while node:
+                self.begun[node] |= bit
+                node >>= 1
 
     def find(self, start: int, end: int) -> int:
         """Return the set of all memory in use at any time between two positions."""
         found = 0
         if start < end:
             for node in self.cover(start, end):
-                found |= self.throughout[node] | self.in_part[node]
-            for node in self.climb(start, end):
+                found |= self.begun[node]
+            node = start + self.leaves
+            while node:
                 found |= self.throughout[node]
+                node >>= 1
         return found
 
 
