@@ -453,15 +453,19 @@ def pack_best(blocks: Sequence[HeapBlock], alignment: int) -> int:
 
 
 def _pack(blocks: Sequence[HeapBlock], alignment: int, at_most: int | None = None) -> int:
-    """Place blocks in their order; a heap that grows beyond `at_most` is given up for that."""
+    """Place blocks in their order; a heap that grows beyond `at_most` is given up for that.
+
+    Places are multiples of the alignment, and counted in it: small numbers are sorted faster.
+    """
     usage = ByteUsage(moment for block in blocks for span in block.spans for moment in span)
     heap_bytes = 0
     for block in blocks:
-        low = _choose_gap(usage.find(block.spans), block.size_bytes)
-        heap_bytes = max(heap_bytes, low + block.size_bytes)
+        size = -(-block.size_bytes // alignment)
+        low = _choose_gap(usage.find(block.spans), size)
+        heap_bytes = max(heap_bytes, low * alignment + block.size_bytes)
         if at_most is not None and heap_bytes >= at_most:
             return at_most
-        usage.add(low, low + round_up(block.size_bytes, alignment), block.spans)
+        usage.add(low, low + size, block.spans)
     return heap_bytes
 
 

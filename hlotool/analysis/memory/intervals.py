@@ -299,7 +299,7 @@ ByteRange: TypeAlias = tuple[int, int]
 
 
 class ByteUsage(_SegmentTree):
-    """Which bytes of a heap are in use during stretches of time.
+    """Which bytes of a heap, in any unit, are in use during stretches of time.
 
     The leaves are the moments when anything begins or ends. Each node keeps the bytes that are in
     use throughout its time: ranges `[low, high)` in order that do not touch. What is in use during
