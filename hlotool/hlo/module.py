@@ -13,7 +13,7 @@ step: `async-start()`, then `async-update(start, x)`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -137,13 +137,7 @@ class Instruction(Node, eq=False):
 
     def plain_text(self) -> str | None:
         """Return the attributes as written, without metadata; None where they are split already."""
-        if self.given_attributes is not None:
-            return None
-        text, start = self.computation.module.source.text, self.start
-        end = text.find("\n", start)
-        if text.startswith(_METADATA, start) and text.find("}", start, end) == end - 1:
-            return ""  # nothing else, as of most instructions
-        return attribute_values.drop_metadata(text[start : end if end >= 0 else len(text)], 1)
+        return next(list_plain_texts(self.computation, (self,)))
 
     # -- any attribute, as a value
 
@@ -445,6 +439,23 @@ class Computation(Node, eq=False, dict=True):
                 elif users[-1] is not instruction:  # an operand may be given twice
                     users.append(instruction)
         return {operand: tuple(users) for operand, users in lists.items()}
+
+
+def list_plain_texts(
+    computation: Computation, instructions: Iterable[Instruction]
+) -> Iterator[str | None]:
+    """Yield the attributes of some instructions as written, without metadata; None if split."""
+    text = computation.module.source.text
+    find, begins = text.find, text.startswith
+    for one in instructions:
+        start = one.start
+        end = find("\n", start)
+        if one.given_attributes is not None:
+            yield None
+        elif begins(_METADATA, start) and find("}", start, end) == end - 1:
+            yield ""  # nothing else, as of most instructions
+        else:
+            yield attribute_values.drop_metadata(text[start : end if end >= 0 else len(text)], 1)
 
 
 class Header(Struct, frozen=True):

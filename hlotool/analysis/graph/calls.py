@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from hlotool.errors import ParseError
 from hlotool.hlo import Computation, Instruction, Module
+from hlotool.hlo.module import list_plain_texts
 from hlotool.hlo.opcodes import CALL_KEYS, MAY_CALL
 
 _BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
@@ -75,12 +76,10 @@ class CallGraph(Struct, frozen=True, dict=True):
         yield (places[computation.root], *map(len, operands))
         yield tuple(map(places.__getitem__, chain.from_iterable(operands)))
         yield tuple(one.literal for one in steps)
-        callees = self.callees
+        yield tuple(list_plain_texts(computation, steps))
+        split = (one.given_attributes for one in steps if one.given_attributes is not None)
         yield tuple(
-            tuple(item for item in one.attributes.items() if item[0] not in _NAMES_ASIDE)
-            if one in callees
-            else one.plain_text() or str(one.given_attributes)
-            for one in steps
+            tuple(item for item in one.items() if item[0] not in _NAMES_ASIDE) for one in split
         )
         yield tuple(firsts[one] for one in self.called_by(computation))
 

@@ -28,7 +28,7 @@ from msgspec import Struct, field
 from hlotool.analysis.dataflow.lifetimes import last_position_of
 from hlotool.analysis.dataflow.schedule import Schedule, number_post_order
 from hlotool.analysis.dataflow.sharing import SharingRule
-from hlotool.analysis.dataflow.values import Dataflow, Value
+from hlotool.analysis.dataflow.values import Dataflow, Value, resolve
 from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.memory.intervals import ByteRange, ByteUsage, Usage, join_range
 from hlotool.hlo import TupleShape
@@ -58,7 +58,12 @@ def list_buffers(
 ) -> list[HloBuffer]:
     """Put each value into one buffer; `shared` holds those with company."""
     module = flow.schedule.module
-    root = module.entry.root
+    leaving: set[Value] = set()
+    pending = [flow.nodes[module.entry.root]]
+    while pending:
+        node = pending.pop()
+        leaving.add(resolve(node.value))
+        pending += node.children
     donated = {(alias.number, alias.index) for alias in module.header.aliases}
     groups = [sorted(group, key=attrgetter("number")) for group in shared]
     grouped = {value for group in groups for value in group}
@@ -66,9 +71,7 @@ def list_buffers(
     buffers = []
     for group in groups:
         size = max([placed[value].size_bytes for value in group])
-        leaves = any(
-            one is root for value in group for one, _ in ((value.instruction, ()), *value.positions)
-        )
+        leaves = not leaving.isdisjoint(group)
         role: Role = "reusable" if leaves else "temp"
         for value in group:
             if value.instruction.opcode == "constant" or isinstance(value.shape, TupleShape):
