@@ -13,7 +13,7 @@ step: `async-start()`, then `async-update(start, x)`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -61,6 +61,7 @@ class Node(Struct, eq=False):
 _CALL_PLACES: Final = {key: place for place, key in enumerate(CALL_KEYS)}
 _NO_METADATA: Final = Metadata()
 _METADATA: Final = ", metadata={"
+_FEW_OPERANDS: Final = 16
 # How many operands hold the left and, last, the right side of a product.
 _DOT_OPERANDS: Final = {"scaled-dot": 3}
 
@@ -112,6 +113,12 @@ class Instruction(Node, eq=False):
     def users(self) -> tuple[Instruction, ...]:
         """The instructions that have this one as an operand, each once, in dump order."""
         return self.computation.users.get(self, ())
+
+    def places_of(self, operand: Instruction) -> Sequence[int]:
+        """Return at which places an operand is given; a long list is gone through once for all."""
+        if len(self.operands) > _FEW_OPERANDS:
+            return self.computation.places_in_long_lists[self].get(operand, ())
+        return [place for place, one in enumerate(self.operands) if one is operand]
 
     @property
     def parameter_number(self) -> int:
@@ -428,6 +435,17 @@ class Computation(Node, eq=False, dict=True):
         return {one.name: one for one in self.instructions}
 
     @cached_property
+    def places_in_long_lists(self) -> Mapping[Instruction, Mapping[Instruction, Sequence[int]]]:
+        """The places of each operand, by the instructions that have many."""
+        found: dict[Instruction, dict[Instruction, list[int]]] = {}
+        for one in self.instructions:
+            if len(one.operands) > _FEW_OPERANDS:
+                places = found[one] = {}
+                for place, operand in enumerate(one.operands):
+                    places.setdefault(operand, []).append(place)
+        return found
+
+    @cached_property
     def users(self) -> Mapping[Instruction, tuple[Instruction, ...]]:
         """Users by instruction, each once, in dump order; unused instructions are absent."""
         lists: dict[Instruction, list[Instruction]] = {}
@@ -519,7 +537,7 @@ class DebugInfo(Struct, frozen=True):
 
 
 class Module(Node, eq=False, dict=True):
-    """One program. Computations keep dump order; `values` are of attributes that have been read.
+    """One program. Computations keep dump order; `values` are what was read of attributes.
 
     There is at least one computation. XLA prints callees first, but any order is read, and
     nothing here keeps a computation from calling itself.
@@ -530,7 +548,7 @@ class Module(Node, eq=False, dict=True):
     header: Header = field(default_factory=Header)
     debug_info: DebugInfo = field(default_factory=DebugInfo)
     computations: dict[str, Computation] = field(default_factory=dict)
-    # By text, and the function or the key that reads it. Any: values of all types are here.
+    # By text, '' for all, and the function or the key that reads it. Any: all types are here.
     values: dict[tuple[object, str], Any] = field(default_factory=dict)
 
     @cached_property

@@ -317,7 +317,7 @@ class _TouchedReads:
             return None if user in self._so_far else 0  # the root's elements are results
         if opcode == "fusion":
             return self._inside(user, read).get(value, 0)
-        if user.operands[0] is not value or user.operands.count(value) > 1:
+        if list(user.places_of(value)) != [0]:
             return None
         if opcode in _READS_PART:
             return read
