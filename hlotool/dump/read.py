@@ -108,14 +108,14 @@ def is_assignment_in(path: str, budget: ByteBudget) -> bool:
         return False
 
 
-def read_entry_shardings(path: str) -> EntryShardings | None:
+def read_entry_shardings(path: str, budget: ByteBudget) -> EntryShardings | None:
     """Return what a proto says of its entry's shardings; None where it cannot be read."""
     if not is_proto_readable():
         return None
     from hlotool.proto.sharding import find_entry_shardings  # noqa: PLC0415  optional
 
     try:
-        return find_entry_shardings(read_unpacked(path))
+        return find_entry_shardings(read_unpacked(path, budget))
     except InputError:
         return None
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.dump.budget import DEFAULT_BUDGET
 from hlotool.dump.files import DumpFile, Input
 from hlotool.dump.groups import read_header_line
 from hlotool.dump.read import read_entry_shardings, read_source
@@ -164,6 +165,7 @@ def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witn
 
     text, before = chosen.module, chosen.before
     path = text.raw_path if text and not text.part else ""
+    budget = text.budget if text else DEFAULT_BUDGET
     found: list[Witness] = []
     if not in_full:
         with suppress(HlotoolError):
@@ -174,7 +176,9 @@ def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witn
         return tuple(found)
     found.append(witness.ask_module(module, text.path if text else ""))
     with suppress(HlotoolError):
-        if (proto := find_proto(path)) and (said := read_entry_shardings(proto.raw_path)):
+        if (proto := find_proto(path, budget)) and (
+            said := read_entry_shardings(proto.raw_path, budget)
+        ):
             found.append(witness.ask_proto(module, said.parameters, said.result, proto.path))
     with suppress(HlotoolError):
         if before and (line := _read_head(module, before)):
@@ -183,6 +187,8 @@ def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witn
             source = Source(f"{line}\n{begin}{entry}", before.path)
             found.append(witness.ask_module(parse_module(source), before.path))
     with suppress(HlotoolError):
-        if mlir := find_mlir(path):
-            found.append(witness.ask_mlir(scan_mlir(read_source(mlir.raw_path).text), mlir.path))
+        if mlir := find_mlir(path, budget):
+            found.append(
+                witness.ask_mlir(scan_mlir(read_source(mlir.raw_path, budget).text), mlir.path)
+            )
     return tuple(found)
