@@ -25,6 +25,7 @@ from hlotool.analysis.fusions.rows import CustomCallRow
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.outline.report import OutlineRow
+from hlotool.analysis.shardings.report import ShardingReport
 from hlotool.analysis.show.report import ShowReport
 from hlotool.analysis.summary.report import ProgramRow, Summary
 from hlotool.dump.budget import ByteBudget
@@ -93,6 +94,10 @@ class Dump:
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
         """Return what `hlotool fusions --rows custom_calls` shows."""
         return self.program.custom_calls
+
+    def shardings(self) -> ShardingReport:
+        """Return what `hlotool shardings` shows: where its arrays lie on the devices."""
+        return self.program.shardings
 
     def outline(self) -> tuple[OutlineRow, ...]:
         """Return what `hlotool outline` shows: the steps in the order in which they run."""

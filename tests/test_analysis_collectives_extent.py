@@ -261,10 +261,10 @@ def test_meshes_of_a_header() -> None:
     two = '{m = #sdy.mesh<["a"=4, "b"=2]>, n = #sdy.mesh<["a"=2, "b"=4]>}'
     assert read_mesh(two, 8) is None
     assert read_mesh(two.replace('"a"=2, "b"=4', '"a"=4, "b"=2'), 8) == make_mesh(a=4, b=2)
-    assert read_mesh('#sdy.mesh<["a"=2], device_ids=[1, 0]>', 2) == Mesh(
+    assert read_mesh('m = #sdy.mesh<["a"=2], device_ids=[1, 0]>', 2) == Mesh(
         (MeshAxis("a", 2),), (1, 0)
     )
-    assert read_mesh('#sdy.mesh<["a"=2], device_ids=[1, 1]>', 2) is None
+    assert read_mesh('m = #sdy.mesh<["a"=2], device_ids=[1, 1]>', 2) is None
 
 
 def test_names_are_told_apart() -> None:

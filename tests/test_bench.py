@@ -54,6 +54,18 @@ def test_steps_run_in_a_row_and_nothing_is_dead(tmp_path: Path) -> None:
     assert len(module.entry.parameters) == sum(one.opcode == "parameter" for one in seed_entry)
 
 
+def test_steps_run_side_by_side(tmp_path: Path) -> None:
+    """Three steps compute what one does, three times, and all of them are done at the end."""
+    seed = TESTDATA / "hlo" / "gpu_train_step.txt"
+    path = tmp_path / "steps.txt"
+    assert write_steps(seed, path, 2 * seed.stat().st_size, is_wide=True) == 3
+    one, three = hlotool.load(seed), hlotool.load(path)
+    flops = one.summary().cost.total_flops_per_step
+    assert three.summary().cost.total_flops_per_step == 3 * flops
+    assert len(three.module.entry.root.operands) == 3
+    assert len(three.module.entry.parameters) == len(one.module.entry.parameters)
+
+
 def test_children_count() -> None:
     """The work is done by a process that the measured one starts."""
     work = "import time\nwhile time.process_time() < 0.2: pass"

@@ -36,6 +36,7 @@ CASES = [
     f"fusions {DUMPS[1]} --missed --recompute --chip h100",
     "fusions testdata/dumps/gpu_h100/library_calls --rows custom_calls",
     f"fusions {DUMPS[1]} --by kind,root_opcode -n 2",
+    "shardings testdata/shardings/cpu/module_0014.jit_three.cpu_after_optimizations.txt.gz",
     f"outline {DUMPS[1]}",
     f"outline {STEP} --chip h100 --clock --only collective",
     f"show {STEP} gemm_fusion_dot loop_add_fusion main.16",

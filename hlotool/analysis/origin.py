@@ -59,6 +59,25 @@ def read_origin(instruction: Instruction, others: Iterable[Instruction] = ()) ->
     return Origin(op_name, scope, location.file, location.line, frame or None)
 
 
+def find_telling(instructions: Iterable[Instruction]) -> tuple[Instruction, ...]:
+    """Return those of some instructions by which `read_origin` would go: at most two.
+
+    They are the first that names a module, and the first that has a source line.
+    """
+    found: list[Instruction] = []
+    has_scope = has_location = False
+    for one in instructions:
+        metadata = one.metadata()
+        tells_scope = not has_scope and find_scope(metadata.op_name) is not None
+        tells_location = not has_location and one.source_location(metadata) is not None
+        if tells_scope or tells_location:
+            found.append(one)
+            has_scope, has_location = has_scope or tells_scope, has_location or tells_location
+        if has_scope and has_location:
+            break
+    return tuple(found)
+
+
 def share_origin(origins: Sequence[Origin]) -> Origin:
     """Return the first of some origins, with what the known module paths of all have in common.
 

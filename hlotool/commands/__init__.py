@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "buffers": "Who holds memory at the peak.",
     "fusions": "What each fusion costs.",
     "collectives": "What crosses the interconnect.",
+    "shardings": "Where arrays lie: specs, copies, global shapes.",
     "outline": "A program as it runs, on a screen.",
     "show": "All about one instruction, parameter or source line.",
     "diff": "What changed between two dumps.",

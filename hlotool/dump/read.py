@@ -51,6 +51,7 @@ from hlotool.text import Source
 if TYPE_CHECKING:
     from hlotool.dump.archives import ArchiveStore
     from hlotool.proto.decode import DecodedModule
+    from hlotool.proto.sharding import EntryShardings
 
 STDIN: Final = "-"
 
@@ -105,6 +106,18 @@ def is_assignment_in(path: str, budget: ByteBudget) -> bool:
         return is_proto_readable() and holds_assignment(read_unpacked(path, budget))
     except InputError:
         return False
+
+
+def read_entry_shardings(path: str, budget: ByteBudget) -> EntryShardings | None:
+    """Return what a proto says of its entry's shardings; None where it cannot be read."""
+    if not is_proto_readable():
+        return None
+    from hlotool.proto.sharding import find_entry_shardings  # noqa: PLC0415  optional
+
+    try:
+        return find_entry_shardings(read_unpacked(path, budget))
+    except InputError:
+        return None
 
 
 def _decode(data: bytes, head: ProtoHead, name: str) -> DecodedModule:

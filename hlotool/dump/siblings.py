@@ -203,6 +203,23 @@ def _find_of_module(
     return _find_first([os.path.join(directory, stem + ending) for ending in endings], budget, kind)
 
 
+def find_proto(path: str, budget: ByteBudget) -> DumpFile | None:
+    """Return the proto of the module whose text a file is: the file itself if it is one."""
+    stem = _cut_ending(path)
+    stems = dict.fromkeys((stem, stem.removesuffix(SAME_TEXT)))
+    return _find_first([f"{each}{PROTO}" for each in stems], budget)
+
+
+def find_mlir(path: str, budget: ByteBudget) -> DumpFile | None:
+    """Return the program as JAX hands it to XLA, which lies in a folder of the module's name."""
+    directory, filename = os.path.split(path)
+    name = split_file_name(filename)
+    if not name.suffix or not name.stem.endswith(name.suffix):
+        return None
+    stem = name.stem.removesuffix(name.suffix).removesuffix(".")
+    return _find_first([os.path.join(directory, stem, "module.mlir")], budget)
+
+
 def find_build(path: str) -> int | None:
     """Return the number of the TPU compiler's build, N of `cl_N` in a file's name."""
     return split_file_name(os.path.basename(path)).build

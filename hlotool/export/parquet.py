@@ -62,7 +62,8 @@ def render_parquet(spec: DocumentSpec, selection: Selection, version: str) -> by
 
 def _make_column(pa: Any, field: Field, values: Sequence[object]) -> Any:
     """Return the values of a field as an array of its type."""
-    kind = _find_type(pa, field.unit, Unit.MEASURE if field.is_curve else field.items)
+    items = Unit.MEASURE if field.is_curve else field.items
+    kind = _find_type(pa, field.unit, items, field.inner)
     if kind == pa.string():
         values = [_as_utf8(value) for value in values]
     elif kind in {pa.float64(), pa.list_(pa.float64())}:
@@ -92,12 +93,12 @@ def _as_floats(value: object) -> object:
     return float(value) if isinstance(value, int) else value
 
 
-def _find_type(pa: Any, unit: Unit, items: Unit) -> Any:
-    """Return the type of a unit's values; of a list's, where `items` says what it holds."""
+def _find_type(pa: Any, unit: Unit, *items: Unit) -> Any:
+    """Return the type of a unit's values; of a list's, where `items` say what it holds."""
     if unit is Unit.TEXT:
         return pa.string()
     if unit is Unit.FLAG:
         return pa.bool_()
     if unit is Unit.LIST:
-        return pa.list_(_find_type(pa, items, Unit.NUMBER))
+        return pa.list_(_find_type(pa, *items))
     return pa.float64() if unit in _FLOATS else pa.int64()

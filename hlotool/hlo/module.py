@@ -13,7 +13,7 @@ step: `async-start()`, then `async-update(start, x)`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -60,6 +60,8 @@ class Node(Struct, eq=False):
 
 _CALL_PLACES: Final = {key: place for place, key in enumerate(CALL_KEYS)}
 _NO_METADATA: Final = Metadata()
+_METADATA: Final = ", metadata={"
+_FEW_OPERANDS: Final = 16
 # How many operands hold the left and, last, the right side of a product.
 _DOT_OPERANDS: Final = {"scaled-dot": 3}
 
@@ -112,6 +114,12 @@ class Instruction(Node, eq=False):
         """The instructions that have this one as an operand, each once, in dump order."""
         return self.computation.users.get(self, ())
 
+    def places_of(self, operand: Instruction) -> Sequence[int]:
+        """Return at which places an operand is given; a long list is gone through once for all."""
+        if len(self.operands) > _FEW_OPERANDS:
+            return self.computation.places_in_long_lists[self].get(operand, ())
+        return [place for place, one in enumerate(self.operands) if one is operand]
+
     @property
     def parameter_number(self) -> int:
         """The N of `parameter(N)`; only for parameters."""
@@ -136,10 +144,7 @@ class Instruction(Node, eq=False):
 
     def plain_text(self) -> str | None:
         """Return the attributes as written, without metadata; None where they are split already."""
-        if self.given_attributes is not None:
-            return None
-        text = self.computation.module.source.text
-        return attribute_values.drop_metadata(text[self.start : _line_end(text, self.start)])
+        return next(list_plain_texts(self.computation, (self,)))
 
     # -- any attribute, as a value
 
@@ -430,6 +435,17 @@ class Computation(Node, eq=False, dict=True):
         return {one.name: one for one in self.instructions}
 
     @cached_property
+    def places_in_long_lists(self) -> Mapping[Instruction, Mapping[Instruction, Sequence[int]]]:
+        """The places of each operand, by the instructions that have many."""
+        found: dict[Instruction, dict[Instruction, list[int]]] = {}
+        for one in self.instructions:
+            if len(one.operands) > _FEW_OPERANDS:
+                places = found[one] = {}
+                for place, operand in enumerate(one.operands):
+                    places.setdefault(operand, []).append(place)
+        return found
+
+    @cached_property
     def users(self) -> Mapping[Instruction, tuple[Instruction, ...]]:
         """Users by instruction, each once, in dump order; unused instructions are absent."""
         lists: dict[Instruction, list[Instruction]] = {}
@@ -441,6 +457,23 @@ class Computation(Node, eq=False, dict=True):
                 elif users[-1] is not instruction:  # an operand may be given twice
                     users.append(instruction)
         return {operand: tuple(users) for operand, users in lists.items()}
+
+
+def list_plain_texts(
+    computation: Computation, instructions: Iterable[Instruction]
+) -> Iterator[str | None]:
+    """Yield the attributes of some instructions as written, without metadata; None if split."""
+    text = computation.module.source.text
+    find, begins = text.find, text.startswith
+    for one in instructions:
+        start = one.start
+        end = find("\n", start)
+        if one.given_attributes is not None:
+            yield None
+        elif begins(_METADATA, start) and find("}", start, end) == end - 1:
+            yield ""  # nothing else, as of most instructions
+        else:
+            yield attribute_values.drop_metadata(text[start : end if end >= 0 else len(text)])
 
 
 class Header(Struct, frozen=True):
@@ -504,7 +537,7 @@ class DebugInfo(Struct, frozen=True):
 
 
 class Module(Node, eq=False, dict=True):
-    """One program. Computations keep dump order; `values` are of attributes that have been read.
+    """One program. Computations keep dump order; `values` are what was read of attributes.
 
     There is at least one computation. XLA prints callees first, but any order is read, and
     nothing here keeps a computation from calling itself.
@@ -515,7 +548,7 @@ class Module(Node, eq=False, dict=True):
     header: Header = field(default_factory=Header)
     debug_info: DebugInfo = field(default_factory=DebugInfo)
     computations: dict[str, Computation] = field(default_factory=dict)
-    # By text, and the function or the key that reads it. Any: values of all types are here.
+    # By text, '' for all, and the function or the key that reads it. Any: all types are here.
     values: dict[tuple[object, str], Any] = field(default_factory=dict)
 
     @cached_property

@@ -6,6 +6,8 @@ the files was not understood, or may be missing, is said in `note_files`.
 
 from __future__ import annotations
 
+from functools import partial
+
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.dump.files import Input, Inputs
 from hlotool.errors import InputError
@@ -13,7 +15,7 @@ from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
-from hlotool.program.siblings import SiblingMesh, read_flags
+from hlotool.program.siblings import SiblingMesh, ask_witnesses, read_flags
 from hlotool.table import InputPaths
 from hlotool.table.words import count_noun
 
@@ -43,6 +45,7 @@ def load_program(
         sibling_mesh=SiblingMesh(chosen.before) if chosen.before else None,
         measured=chosen.measured,
         find_compilation=lambda: read_flags(chosen).describe(),
+        ask_witnesses=partial(ask_witnesses, chosen),
     )
     _ = program.machine  # a chip that does not fit is refused before anything is worked out
     return program

@@ -20,6 +20,8 @@ from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTA
 from hlotool.analysis.measured import MEASURED
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
+from hlotool.analysis.shardings.report import PARAMETERS, RESULTS
+from hlotool.analysis.shardings.report import TOTALS as SHARDING_TOTALS
 from hlotool.analysis.summary.report import DTYPES, LOOPS, MODULE, OPCODES, STEP_TIME
 from hlotool.table import Block, Field, RowList
 
@@ -33,6 +35,7 @@ BLOCKS: Final[Mapping[str, Block]] = {
     "measured": MEASURED,
     "module": MODULE,
     "step_time": STEP_TIME,
+    "shardings": SHARDING_TOTALS,
 }
 ROW_LISTS: Final[Mapping[str, RowList]] = {
     "buffers": ROWS,
@@ -42,6 +45,8 @@ ROW_LISTS: Final[Mapping[str, RowList]] = {
     "collectives.host": HOST_ROWS,
     "fusions": FUSION_ROWS,
     "fusions.custom_calls": CUSTOM_CALLS,
+    "shardings": PARAMETERS,
+    "shardings.results": RESULTS,
     "summary.opcodes": OPCODES,
     "summary.dtypes": DTYPES,
     "summary.loops": LOOPS,

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from hlotool.analysis.memory.rows import BufferRow
     from hlotool.analysis.outline.clock import OutlineEvidence, StepKind, StepTime
     from hlotool.analysis.outline.report import OutlineRow
+    from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
+    from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
     from hlotool.analysis.summary.counts import Compilation, LoopRow, ModuleCounts
@@ -99,7 +101,8 @@ class Program:
 
     What is about the module raises InputError where there is none; memory is None where nothing
     tells of it. Everything raises what its analysis raises. `find_compilation` is asked for what
-    the files beside it tell, `sibling_mesh` for the mesh that the text before optimization names.
+    the files beside it tell, `sibling_mesh` for the mesh that the text before optimization names,
+    `ask_witnesses` for what all of them say of its arrays.
     """
 
     def __init__(
@@ -113,6 +116,7 @@ class Program:
         sibling_mesh: SiblingMesh | None = None,
         measured: Measurement | None = None,
         find_compilation: Callable[[], Compilation] | None = None,
+        ask_witnesses: Callable[..., Sequence[Witness]] | None = None,
     ) -> None:
         self.name = name
         self.module = module
@@ -121,6 +125,7 @@ class Program:
         self.measured = measured
         self._sibling_mesh = sibling_mesh
         self._find_compilation = find_compilation
+        self._ask_witnesses = ask_witnesses
         self._paths = paths
 
     # What it was made of.
@@ -142,6 +147,7 @@ class Program:
             sibling_mesh=self._sibling_mesh,
             measured=self.measured,
             find_compilation=self._find_compilation,
+            ask_witnesses=self._ask_witnesses,
         )
 
     @cached_property
@@ -460,6 +466,30 @@ class Program:
 
         return price(self.expect_module(), self.machine)
 
+    @cached_property
+    def shardings(self) -> ShardingReport:
+        """Where its arrays lie on the devices."""
+        return self.find_shardings()
+
+    def find_shardings(self, mesh: Mesh | None = None, *, in_full: bool = True) -> ShardingReport:
+        """Return the same; a mesh that the user gave names the axes.
+
+        If not in full, no file but the text is read further than to its header. Raises UsageError
+        where the mesh has not as many devices as the program.
+        """
+        from hlotool.analysis.collectives.mesh import check_given_mesh, find_header_mesh
+        from hlotool.analysis.shardings.report import report_shardings
+        from hlotool.analysis.shardings.witness import ask_module
+
+        module = self.expect_module()
+        if mesh is not None:
+            check_given_mesh(mesh, module)
+        ask = self._ask_witnesses
+        path = self.paths.path
+        witnesses = ask(module, in_full=in_full) if ask else (ask_module(module, path),)
+        mesh = mesh or find_header_mesh(module) or self._find_mesh()
+        return report_shardings(module, witnesses, mesh)
+
     # What is drawn from all of these.
 
     @cached_property
@@ -478,8 +508,18 @@ class Program:
             self.machine,
             self.measured_runs,
             self.fusions.rows if self.measured and self.machine else (),
+            self._replicated,
         )
         return collect_findings(evidence)
+
+    @property
+    def _replicated(self) -> Sequence[ArrayRow]:
+        """The parameters that every device holds whole, as far as a glance tells."""
+        count = self.expect_module().header.num_partitions
+        if count is None or count == 1:
+            return ()
+        rows = self.find_shardings(in_full=False).parameters
+        return tuple(row for row in rows if row.copies == count)
 
     @cached_property
     def show_evidence(self) -> ShowEvidence:
@@ -588,6 +628,7 @@ _BLOCKS: Final[Mapping[str, Callable[[Program], object]]] = {
     "measured": lambda one: one.measured_runs,
     "module": lambda one: one.counts.module,
     "step_time": lambda one: one.step_estimate,
+    "shardings": lambda one: one.shardings.totals,
 }
 _LISTS: Final[Mapping[str, Callable[[Program], Sequence[object]]]] = {
     "buffers": lambda one: one.peak_rows,
@@ -597,6 +638,8 @@ _LISTS: Final[Mapping[str, Callable[[Program], Sequence[object]]]] = {
     "collectives.host": lambda one: one.collectives.host.rows,
     "fusions": lambda one: one.fusions.rows,
     "fusions.custom_calls": lambda one: one.custom_calls,
+    "shardings": lambda one: one.shardings.parameters,
+    "shardings.results": lambda one: one.shardings.results,
     "summary.dtypes": lambda one: one.counts.dtypes,
     "summary.findings": lambda one: one.findings,
     "summary.loops": lambda one: one.loops,

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.dump.budget import DEFAULT_BUDGET
 from hlotool.dump.files import DumpFile, Input
 from hlotool.dump.groups import read_header_line
-from hlotool.dump.siblings import find_build, find_tpu_flags
+from hlotool.dump.read import read_entry_shardings, read_source
+from hlotool.dump.siblings import find_build, find_mlir, find_proto, find_tpu_flags
 from hlotool.errors import HlotoolError
 from hlotool.text import Source
 
 if TYPE_CHECKING:
+    from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.summary.counts import Compilation
     from hlotool.hlo import Mesh, Module
 
@@ -120,15 +124,18 @@ class SiblingMesh:
     def find(self, module: Module) -> Mesh | None:
         """Return the mesh that names the axes of a module, None where the text has none."""
         if not self._is_known:
-            self._mesh, self._is_known = _find_mesh(module, self._before), True
+            # Start-up time: few programs have axes that no text of their own names.
+            from hlotool.analysis.collectives.mesh import find_printed_mesh  # noqa: PLC0415
+
+            line = _read_head(module, self._before)
+            self._mesh = find_printed_mesh(line, module.header.device_count) if line else None
+            self._is_known = True
             self.path = self._before.path if self._mesh else None
         return self._mesh
 
 
-def _find_mesh(module: Module, before: DumpFile) -> Mesh | None:
-    """Return the mesh that a text names, if it can be the text of the same program."""
-    # Start-up time: few programs have axes that no text of their own names.
-    from hlotool.analysis.collectives.mesh import find_printed_mesh  # noqa: PLC0415
+def _read_head(module: Module, before: DumpFile) -> str:
+    """Return the header line of a text, '' unless it can be the text of the same program."""
     from hlotool.dump.groups import may_be_same_program  # noqa: PLC0415
     from hlotool.dump.modules import read_module_head  # noqa: PLC0415
     from hlotool.dump.text_kind import detect_kind  # noqa: PLC0415
@@ -141,6 +148,47 @@ def _find_mesh(module: Module, before: DumpFile) -> Mesh | None:
         num_partitions=header.num_partitions,
         replica_count=header.replica_count,
     )
-    if not line or not may_be_same_program(read_module_head(line), own):
-        return None
-    return find_printed_mesh(line, header.device_count)
+    return line if line and may_be_same_program(read_module_head(line), own) else ""
+
+
+def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witness, ...]:
+    """Return what the files of a program say of its arrays, first what was found out last.
+
+    A file that cannot be read, or is of another program, says nothing. Where it need not be in
+    full, of the files beside the text a header line alone is read, which is a thousandth of it.
+    """
+    from hlotool.analysis.shardings import witness  # noqa: PLC0415
+    from hlotool.hlo.header_parser import parse_header  # noqa: PLC0415
+    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+    from hlotool.hlo.scanner import Scanner  # noqa: PLC0415
+    from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
+
+    text, before = chosen.module, chosen.before
+    path = text.raw_path if text and not text.part else ""
+    budget = text.budget if text else DEFAULT_BUDGET
+    found: list[Witness] = []
+    if not in_full:
+        with suppress(HlotoolError):
+            found.append(witness.ask_module(module, text.path if text else ""))
+            if before and (line := _read_head(module, before)):
+                _, header = parse_header(Scanner(Source(line, before.path)))
+                found.append(witness.ask_header(header, before.path))
+        return tuple(found)
+    found.append(witness.ask_module(module, text.path if text else ""))
+    with suppress(HlotoolError):
+        if (proto := find_proto(path, budget)) and (
+            said := read_entry_shardings(proto.raw_path, budget)
+        ):
+            found.append(witness.ask_proto(module, said.parameters, said.result, proto.path))
+    with suppress(HlotoolError):
+        if before and (line := _read_head(module, before)):
+            # What the entry calls, and where its lines come from, is not asked for.
+            _, begin, entry = before.read().text.partition("\nENTRY ")
+            source = Source(f"{line}\n{begin}{entry}", before.path)
+            found.append(witness.ask_module(parse_module(source), before.path))
+    with suppress(HlotoolError):
+        if mlir := find_mlir(path, budget):
+            found.append(
+                witness.ask_mlir(scan_mlir(read_source(mlir.raw_path, budget).text), mlir.path)
+            )
+    return tuple(found)

@@ -11,6 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
+from google.protobuf.message import DecodeError
+from msgspec import Struct
+
+from hlotool.proto.kind import BrokenFieldError, find_proto_head, list_fields
 from hlotool.proto.messages import (
     AxisRefProto,
     HloInstructionProto,
@@ -60,6 +64,42 @@ def render_sharding(sharding: OpSharding) -> str:
     if sharding.replicate_on_last_tile_dim:
         last = " last_tile_dim_replicate"
     return f"{{devices=[{dimensions}]{devices}{last}{_render_end(sharding)}}}"
+
+
+class EntryShardings(Struct, frozen=True):
+    """The shardings of a module's parameters and of its result, as texts; none where it has none.
+
+    They stand in the fields `spmd_parameters_shardings` and `spmd_output_sharding`.
+    """
+
+    parameters: tuple[str, ...] = ()
+    result: str | None = None
+
+
+_RESULT, _PARAMETERS = 12, 14  # in HloModuleProto
+
+
+def find_entry_shardings(data: bytes) -> EntryShardings | None:
+    """Return what a proto says of its module's entry; nothing else of the module is decoded.
+
+    None for anything else than the proto of a module, and for one that is broken.
+    """
+    head = find_proto_head(data)
+    if head is None:
+        return None
+    begin, end = head.begin, len(data) if head.end is None else head.end
+    found: dict[int, list[str]] = {_RESULT: [], _PARAMETERS: []}
+    try:
+        for _ in range(head.depth):  # the module is the first field of what it stands in
+            first = next(list_fields(data, begin, end))
+            begin, end = first.begin, first.end
+        for field in list_fields(data, begin, end):
+            if field.number in found:
+                sharding = OpSharding.FromString(data[field.begin : field.end])
+                found[field.number].append(render_sharding(sharding))
+    except (BrokenFieldError, DecodeError):
+        return None
+    return EntryShardings(tuple(found[_PARAMETERS]), next(iter(found[_RESULT]), None))
 
 
 def _render_end(sharding: OpSharding) -> str:

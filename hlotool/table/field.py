@@ -124,7 +124,8 @@ class Field(Struct, frozen=True):
     values: tuple[str, ...] = ()  # all a TEXT, or an item of a LIST, may be: an enum in the schema
     words: frozenset[str] = frozenset()  # a vocabulary, to which a newer dump may add
     word_meanings: tuple[tuple[str, str], ...] = ()  # what some of these words mean
-    items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
+    items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST
+    inner: Unit = Unit.NUMBER  # what the lists in a LIST hold: NUMBER or TEXT
     attribute: str = ""
 
     def __post_init__(self) -> None:
@@ -239,11 +240,12 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
     # A number without a unit cannot be shown, summed or compared: a mistake in a declaration.
     if unit is None or (given and implied):
         raise TypeError(f"{declared.name}: numbers have a unit, and nothing else has one")
-    texts, items = known, Unit.TEXT
+    texts, items, inner = known, Unit.TEXT, Unit.NUMBER
     if unit is Unit.LIST:
         texts = [get_args(part)[0] for part in known]
-        is_nested = get_origin(texts[0]) is tuple
-        items = Unit.LIST if is_nested else Unit.NUMBER if texts[0] is int else Unit.TEXT
+        items = _IMPLIED.get(get_origin(texts[0]) or texts[0], Unit.NUMBER)
+        if items is Unit.LIST and get_args(texts[0])[0] is str:
+            inner = Unit.TEXT
     literals = (each for each in texts if get_origin(each) is Literal)
     return Field(
         declared.encode_name,
@@ -252,6 +254,7 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
         is_nullable=NoneType in parts,
         values=tuple(word for each in literals for word in get_args(each)),
         items=items,
+        inner=inner,
         attribute=declared.name,
         word_meanings=tuple(options.pop("word_meanings", {}).items()),
         **options,

@@ -52,7 +52,7 @@ def render_line(line: Line, units: str = "auto") -> str:
             field = line.block.field(name)
             shown = format_field(field, line.record, units)
             if field.is_summable and not field.is_exact:
-                is_lower = getattr(line.record, field.lower_flag, False) is True
+                is_lower = bool(getattr(line.record, field.lower_flag, False))
                 shown = format_bounds(shown, is_lower=is_lower, is_upper=is_upper)
             parts.append(count_noun(shown, noun) if noun else shown)
     return escape("".join(parts))

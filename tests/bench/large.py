@@ -1,10 +1,10 @@
 """How do CPU and memory grow with the text, up to a gigabyte?
 
-    python tests/bench/large.py [MEGABYTES ...]
+    python tests/bench/large.py [--wide] [MEGABYTES ...]
 
 Whole processes, each run once a size: at these sizes a run is its own average. The texts are
-steps run in a row (`bench/steps.py`), the measure is a process that has jaxlib parse the same
-text. Prints a table and a chart, as docs/performance.md shows them.
+steps run in a row, or with --wide side by side (`bench/steps.py`), the measure is a process that
+has jaxlib parse the same text. Prints a table and a chart, as docs/performance.md shows them.
 """
 
 from __future__ import annotations
@@ -55,10 +55,12 @@ def main() -> None:
     """Measure every size, and say what came of each run as soon as it is done."""
     compileall.compile_dir(ROOT / "hlotool", quiet=2)  # as pip does with what it installs
     found: dict[str, dict[int, Run]] = {name: {} for name in _RUNS}
+    sizes = [int(one) for one in sys.argv[1:] if one.isdecimal()] or _SIZES
     with tempfile.TemporaryDirectory() as folder:
-        for megabytes in [int(one) for one in sys.argv[1:]] or _SIZES:
+        for megabytes in sizes:
             path = Path(folder) / "steps.txt"
-            count = write_steps(find_text(), path, megabytes * 1_000_000)
+            is_wide = "--wide" in sys.argv
+            count = write_steps(find_text(), path, megabytes * 1_000_000, is_wide=is_wide)
             sys.stderr.write(f"{path.stat().st_size / 1e6:.0f} MB, {count} steps\n")
             for name, arguments in _RUNS.items():
                 found[name][megabytes] = one = run([*arguments, str(path)])

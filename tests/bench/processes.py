@@ -26,7 +26,7 @@ def compare_reading(path: Path, rounds: int) -> Iterator[Comparison]:
         _run("-c", _THEIRS, str(path)),
     )
     yield Comparison("import and parse, whole process", reading, jaxlib, "ms", 0.6)
-    yield Comparison("hlotool summary --json, whole process", summary, jaxlib, "ms", 0.7)
+    yield Comparison("hlotool summary --json, whole process", summary, jaxlib, "ms", 0.8)
 
 
 def compare_start(rounds: int) -> Comparison:

@@ -25,6 +25,8 @@ from hlotool.analysis.graph.calls import reach
 from hlotool.errors import UsageError
 from hlotool.hlo import AxisRef, Mesh, MeshAxis, Module, ReplicaGroups
 from hlotool.hlo.groups import Groups, Order, count_devices, cut, join, order_mesh
+from hlotool.hlo.sharding import name_steps
+from hlotool.hlo.shardy import find_meshes
 
 Span: TypeAlias = Literal["intra-node", "inter-node"]
 Interconnect: TypeAlias = Literal["dcn", "ici", "nvlink"]
@@ -32,10 +34,7 @@ MeshSource: TypeAlias = Callable[[], Mesh | None]  # where to ask for a mesh, if
 
 _AXIS: Final = r"\s*([A-Za-z_][\w.\-]*)\s*=\s*([1-9]\d{0,8})\s*"
 _ATTRIBUTE: Final = "xla.sdy.meshes"
-_MESHES: Final = r"#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids\s*=\s*\[([\d,\s]*)\])?"
-_MESH_AXIS: Final = r'"([^"]*)"\s*=\s*([1-9]\d{0,8})'
 _MADE_UP: Final = re.compile(r"axis_\d+")  # what XLA calls axes whose names it has lost
-_MOST_DIGITS: Final = 9
 
 
 def find_own_interconnect(module: Module) -> Interconnect | None:
@@ -73,7 +72,7 @@ class ExtentFinder:
         sibling_mesh: MeshSource,
         devices_per_node: int | None,
     ) -> None:
-        self._device_count = devices = module.header.device_count
+        self._device_count = module.header.device_count
         self._is_given = mesh is not None
         self._devices_per_node = devices_per_node
         self._known: dict[int, tuple[DeviceGroups, Extent]] = {}  # by id: groups can be long
@@ -85,12 +84,8 @@ class ExtentFinder:
             )
             mesh = (find_header_mesh(module) or sibling_mesh()) if is_needed else None
             self._renamed = tell_apart(named | {mesh} if mesh else named)
-        elif devices not in {None, prod(mesh.dims)}:
-            raise UsageError(
-                f"The mesh has {prod(mesh.dims):,} devices, but the module runs on {devices:,} "
-                f"(num_partitions {module.header.num_partitions:,} × replica_count "
-                f"{module.header.replica_count:,})."
-            )
+        else:
+            check_given_mesh(mesh, module)
         self._finder = AxisFinder(self._renamed.get(mesh, mesh)) if mesh else None
 
     def find(self, groups: DeviceGroups) -> Extent:
@@ -202,19 +197,8 @@ class AxisFinder:
 
     def _name(self, strides: Sequence[Stride]) -> tuple[str, ...] | None:
         """Cut strides where axes end; None where an axis is not cut evenly."""
-        names: list[str] = []
-        for axis, step in self._steps():
-            end = step * axis.size
-            for stride in strides:
-                low, high = max(step, stride.step), min(end, stride.step * stride.size)
-                if low >= high:
-                    continue
-                if low % step or high % low or end % high:
-                    return None
-                is_whole = (low, high) == (step, end)
-                part = (1, 0) if is_whole else (end // high, high // low)
-                names.append(str(AxisRef(axis.name, *part)))
-        return tuple(names)
+        steps = tuple((one.size, one.step) for one in strides)
+        return name_steps(steps, Mesh(self.mesh.axes))  # of places in the mesh, not of devices
 
     def _steps(self) -> Iterator[tuple[MeshAxis, int]]:
         """Yield the axes, each with how far apart the places along it are."""
@@ -244,6 +228,17 @@ def parse_mesh_axes(text: str) -> Mesh:
     return Mesh(tuple(axes))
 
 
+def check_given_mesh(mesh: Mesh, module: Module) -> None:
+    """Raise UsageError where the user's mesh has not as many devices as the module."""
+    header = module.header
+    if header.device_count not in {None, prod(mesh.dims)}:
+        raise UsageError(
+            f"The mesh has {prod(mesh.dims):,} devices, but the module runs on "
+            f"{header.device_count:,} (num_partitions {header.num_partitions:,} × replica_count "
+            f"{header.replica_count:,})."
+        )
+
+
 def find_header_mesh(module: Module) -> Mesh | None:
     """Return the mesh in a module's own header, if there is exactly one of all its devices."""
     text = module.header.frontend_attributes.get(_ATTRIBUTE, "")
@@ -260,18 +255,13 @@ def read_mesh(text: str, device_count: int | None) -> Mesh | None:
     """Return the one mesh of so many devices in a text; None if there are several, or none.
 
     Where nobody knows how many devices there are, the one mesh of any size.
-
-    mesh = '#sdy.mesh<[' axis { ',' axis } ']' [ ', device_ids=[' id { ',' id } ']' ] '>'
-    axis = '"' name '"' '=' size
     """
-    found: set[Mesh] = set()
-    for inner, listed in re.findall(_MESHES, text):
-        axes = tuple(MeshAxis(name, int(size)) for name, size in re.findall(_MESH_AXIS, inner))
-        if axes and device_count in {None, prod(axis.size for axis in axes)}:
-            ids = [one for one in listed.replace(" ", "").split(",") if one]
-            known = tuple(int(one) for one in ids if len(one) <= _MOST_DIGITS)
-            found.add(Mesh(axes, known if ids else None))
-    mesh = found.pop() if len(found) == 1 else None
+    meshes = {
+        mesh
+        for mesh in find_meshes(text).values()
+        if mesh.axes and device_count in {None, prod(mesh.dims)}
+    }
+    mesh = meshes.pop() if len(meshes) == 1 else None
     if mesh is None or mesh.device_ids is None:
         return mesh
     return mesh if sorted(mesh.devices()) == list(range(prod(mesh.dims))) else None

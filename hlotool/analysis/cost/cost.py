@@ -17,7 +17,7 @@ from math import prod
 from typing import Final, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from hlotool.analysis.graph.calls import fold_up
 from hlotool.errors import ParseError
@@ -94,8 +94,8 @@ _FIGURES: Final = Cost.__struct_fields__[: Cost.__struct_fields__.index("is_lowe
 def add_costs(costs: Iterable[Cost]) -> Cost:
     """Add costs up."""
     parts = list(costs)
-    if len(parts) == 1:
-        return parts[0]
+    if len(parts) < 2:  # noqa: PLR2004
+        return parts[0] if parts else NOTHING
     return _join(parts, sum, is_upper_bound=any(one.is_upper_bound for one in parts))
 
 
@@ -107,12 +107,13 @@ def largest_cost(costs: Iterable[Cost]) -> Cost:
 
 def _join(parts: list[Cost], join: Join, *, is_upper_bound: bool) -> Cost:
     """Join costs figure by figure."""
+    *figures, lower, _, products = zip(*map(astuple, parts), strict=True)
     return replace(
         NOTHING,
-        **{name: join([getattr(one, name) for one in parts]) for name in _FIGURES},
-        is_lower_bound=any(one.is_lower_bound for one in parts),
+        **dict(zip(_FIGURES, map(join, figures), strict=True)),
+        is_lower_bound=any(lower),
         is_upper_bound=is_upper_bound,
-        products=add_typed_flops((one.products for one in parts), join),
+        products=add_typed_flops(products, join),
     )
 
 

@@ -296,32 +296,35 @@ class _TouchedReads:
         for user in reversed(body.instructions):
             whole = sizes.content_bytes(user.shape)
             read = so_far.get(user, 0)
-            self.of[user] = whole if read is None else min(read, whole)
+            self.of[user] = read = whole if read is None else min(read, whole)
             operands = user.operands
+            if read == whole > 0 and user.opcode in ELEMENTWISE:
+                so_far |= dict.fromkeys(operands)
+                continue
             for value in operands if len(operands) == 1 else dict.fromkeys(operands):
                 before = so_far.get(value, 0)
                 if before is not None:
-                    so_far[value] = before + self._read_by(value, user, whole)
+                    more = self._read_by(value, user, whole)
+                    so_far[value] = None if more is None else before + more
 
-    def _read_by(self, value: Instruction, user: Instruction, made: int) -> int:
-        """Return what a user, which makes so many bytes, reads of one value."""
+    def _read_by(self, value: Instruction, user: Instruction, made: int) -> int | None:
+        """Return what a user, which makes so many bytes, reads of one value; None for the whole."""
         opcode, read = user.opcode, self.of[user]
         if opcode in _VIEWS:
             return read
-        whole = self._sizes.content_bytes(value.shape)
         if opcode in ELEMENTWISE:
-            return whole * read // made if made else 0
+            return self._sizes.content_bytes(value.shape) * read // made if made else 0
         if opcode == "tuple":
-            return whole if user in self._so_far else 0  # the root's elements are results
+            return None if user in self._so_far else 0  # the root's elements are results
         if opcode == "fusion":
             return self._inside(user, read).get(value, 0)
-        if user.operands[0] is not value or user.operands.count(value) > 1:
-            return whole
+        if list(user.places_of(value)) != [0]:
+            return None
         if opcode in _READS_PART:
             return read
         if opcode in UPDATES_IN_PLACE:
             return read + (updated_bytes(user, self._sizes) if opcode == "scatter" else 0)
-        return whole
+        return None
 
     def _inside(self, fusion: Instruction, read: int) -> dict[Instruction, int]:
         """Return what a fusion inside the fusion reads of each of its operands."""

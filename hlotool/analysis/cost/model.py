@@ -90,9 +90,19 @@ class CostModel:
         self._plain: dict[Computation, Cost] = {}  # without control flow
         self._flow: dict[Computation, list[Instruction]] = {}
         self._once: dict[Computation, Cost] = {}
+        self._fusions: dict[object, Cost] = {}  # by what is written alike
+        measured: dict[Computation, Computation] = {}  # bodies without flow whose costs are known
         for computation in graph.callees_first:
+            first = graph.first_alike[computation]
+            if first in measured and computation not in self._standalone:
+                self._plain[computation] = self._once[computation] = self._once[measured[first]]
+                continue
+            count = len(self.unknown)
             self._plain[computation] = self._measure(computation)
             self._once[computation] = self._add_flow(computation, self._once, None)
+            is_known = len(self.unknown) == count and computation not in self._flow
+            if is_known and computation not in self._standalone:
+                measured[first] = computation
 
     def of(self, instruction: Instruction) -> Cost:
         """Return the cost of one execution of an instruction, with all that it calls."""
@@ -178,6 +188,9 @@ class CostModel:
         opcode, called = instruction.opcode, self._graph.callees.get(instruction, ())
         call = self.read_call(instruction) if opcode == "custom-call" else None
         is_body = opcode == "fusion" and len(called) == 1 and "calls" in instruction.attributes
+        fusion = self._write_fusion(instruction, called[0]) if is_body else None
+        if fusion in self._fusions:
+            return self._fusions[fusion]
         if call is not None:
             cost = _hidden_work(call)
         elif is_body and not find_custom_body(instruction, called[0]):
@@ -191,7 +204,23 @@ class CostModel:
             if call is not None:
                 return replace(cost, unknown_traffic_count=1)
             return add_costs((cost, self._leave_out(instruction, error)))
-        return replace(cost, bytes_accessed=size, traffic_bytes=memory)
+        cost = replace(cost, bytes_accessed=size, traffic_bytes=memory)
+        if fusion is not None and instruction not in self.unknown:
+            self._fusions[fusion] = cost
+        return cost
+
+    def _write_fusion(self, fusion: Instruction, body: Computation) -> tuple[object, ...]:
+        """Return what is equal in fusions of one cost: body, shapes, and what is given twice."""
+        given = [self._sizes.find_first(one) for one in fusion.operands]
+        places: dict[Instruction, int] = {}
+        return (
+            self._graph.first_alike[body],
+            body in self._standalone,
+            fusion.attributes.get("kind"),
+            id(fusion.shape),
+            *(id(one.shape) for one in given),
+            *(places.setdefault(one, len(places)) for one in given),
+        )
 
     def _work_cost(self, instruction: Instruction) -> Cost:
         """Return the arithmetic of an instruction that is not control flow."""

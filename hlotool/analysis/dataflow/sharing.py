@@ -15,7 +15,7 @@ nothing is assumed there. Only the estimate asks; where an assignment is at hand
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
 from hlotool.analysis.dataflow.values import Position, Value, find_given
@@ -133,28 +133,31 @@ class SharingRule:
     def allows(self, seen: Position, output: Value) -> bool:
         """Say whether a value may be written over another, seen at a position its producer uses."""
         (operand, index), user = seen, output.instruction
-        if not self.concerns(user.opcode) or index or operand not in user.operands:
+        if not self.concerns(user.opcode) or index:
+            return False
+        places = user.places_of(operand)
+        if not places:
             return False
         before, after = operand.shape, output.shape
         if not isinstance(before, ArrayShape) or not isinstance(after, ArrayShape):
             return False
         if operand.opcode == "constant":
             return False  # its memory belongs to the program, and is read again by the next run
-        number = user.operands.index(operand)
         if user.opcode != "fusion":
-            return before == after and self._allows_other(user, number, output.index)
+            return before == after and self._allows_other(user, places, output.index)
         is_alike = before == after
         if self.backend == "gpu" and not is_alike:
             is_same_count = before.element_count == after.element_count
             is_alike = is_same_count and before.unpadded_bytes == after.unpadded_bytes
-        return is_alike and self._allows_fusion(user, number, output.index)
+        return is_alike and self._allows_fusion(user, places[0], output.index)
 
-    def _allows_other(self, user: Instruction, number: int, index: ShapeIndex) -> bool:
+    def _allows_other(self, user: Instruction, places: Sequence[int], index: ShapeIndex) -> bool:
         """Say it of an instruction that is no fusion, for an operand as large as the output."""
         if user.opcode in ELEMENTWISE:
             return True
-        if user.operands.count(user.operands[number]) > 1:
+        if len(places) > 1:
             return False
+        number = places[0]
         is_paired = len(user.operands) == 1 or index == (number,)
         if user.opcode in {"all-reduce", "collective-broadcast"}:
             return self.backend == "gpu" and is_paired
@@ -216,7 +219,7 @@ def _keeps_order(user: Instruction, operand: Instruction, *, is_gpu: bool) -> bo
         is_updated = user.opcode in UPDATES_IN_PLACE and user.operands[0] is operand
         return is_updated or user.opcode == "bitcast"
     if user.opcode == "dynamic-update-slice":
-        return user.operands[0] is operand and user.operands.count(operand) == 1
+        return list(user.places_of(operand)) == [0]
     return user.opcode == "copy"
 
 

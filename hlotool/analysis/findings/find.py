@@ -191,6 +191,7 @@ def _note(code: FindingCode, message: str, about: Sequence[Instruction]) -> Find
 
 LEAST_PADDING_SHARE: Final = 0.1
 LEAST_FRAGMENTATION_SHARE: Final = 0.05
+_LEAST_REPLICATED: Final = 0.1  # of what a device holds at its peak
 _LEAST_HELD: Final = 0.1  # of the gaps; on TPU it is tables of tuples that hold less
 
 
@@ -241,6 +242,32 @@ def _missed_message(missed: list[DonationRow], *, is_saving: bool) -> str:
 
 def _name(row: DonationRow) -> str:
     return row.parameter_name or f"parameter {row.parameter_number}"
+
+
+def find_replicated_parameters(evidence: Evidence) -> Iterator[Finding]:
+    """Find large parameters that lie whole on every device: one finding for all of them.
+
+    Its bytes are those of parameters alone: the peak falls less where gathered copies hold it.
+    """
+    rows = [row for row in evidence.replicated if (row.local_bytes or 0) >= LEAST_BYTES]
+    rows.sort(key=lambda row: -(row.local_bytes or 0))
+    saved = sum(row.saves_bytes or 0 for row in rows)
+    peak = evidence.memory.figures.totals.peak_bytes if evidence.memory else None
+    if not rows or saved < (peak or 0) * _LEAST_REPLICATED:
+        return
+    first = rows[0]
+    named = first.name or f"parameter {first.number}"
+    others = f" and {len(rows) - 1:,} more lie" if len(rows) > 1 else " lies"
+    yield Finding(
+        saved,
+        "warning",
+        "replicated-large-parameter",
+        f"{named} of {first.global_shape}{others} whole on each of {first.copies} devices: "
+        "sharded over all of them, a device would be given that much less; whoever gathers it "
+        "needs memory for that.",
+        count=len(rows),
+        parameter=named,
+    )
 
 
 def find_padding(evidence: Evidence) -> Iterator[Finding]:
@@ -556,6 +583,7 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
     find_missed_fusions,
     find_large_copies,
     find_missed_donations,
+    find_replicated_parameters,
     find_padding,
     find_fragmentation,
     find_slow_collectives,

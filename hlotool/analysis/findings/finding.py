@@ -24,6 +24,7 @@ from hlotool.analysis.measured import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, list_donations
 from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
 from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.shardings.report import ArrayRow
 from hlotool.hlo import Module
 from hlotool.table import BYTES, COUNT, SECONDS, RowList, column, figure
 from hlotool.table.words import list_some
@@ -38,6 +39,7 @@ FindingCode: TypeAlias = Literal[
     "large-copy",
     "missed-fusion",
     "padding",
+    "replicated-large-parameter",
     "slow-collective",
     "slow-fusion",
     "unknown-cost",
@@ -79,6 +81,9 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "traffic of a step",
     "padding": "above 1 MiB and 10 % of what a memory space holds at its peak is tile padding; "
     "`info` for other spaces than 0",
+    "replicated-large-parameter": "every device holds all of parameters that take 1 MiB each or "
+    "more; the bytes, a tenth at least of what a device holds at its peak, are what its "
+    "parameters would take less if these were sharded over all devices",
     "slow-collective": "with a profile and `--chip`, collectives took more than three times what "
     "the link needs for their bytes, and lost 10 μs and 1 % of a step by it",
     "slow-fusion": "with a profile and `--chip`, fusions took more than three times what the chip "
@@ -100,6 +105,8 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "large-copy": "keep one layout, or write in place what is copied",
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
     "padding": "make the last two dimensions multiples of the tile",
+    "replicated-large-parameter": "shard it, as with NamedSharding(mesh, P('axis')): each use "
+    "then gathers it",
     "slow-collective": "look for devices that come late, and for links that others use",
     "slow-fusion": "look at its layouts and its emitter, and for a library call that is faster",
     "unknown-cost": "read totals as lower bounds",
@@ -229,6 +236,7 @@ class Evidence(Struct, frozen=True, dict=True):
     machine: Machine | None = None
     measured: MeasuredFacts | None = None
     fusions: tuple[FusionRow, ...] = ()  # where their times were measured, and are estimated
+    replicated: Sequence[ArrayRow] = ()  # parameters that every device holds whole
 
     @cached_property
     def pricing(self) -> Pricing:

@@ -12,8 +12,8 @@ user; figures of calls that nothing tells are None, and `known_*` leave them out
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -45,15 +45,17 @@ from hlotool.analysis.fusions.rows import (
 )
 from hlotool.analysis.graph.backend import Backend, find_backend, find_space_name
 from hlotool.analysis.graph.calls import CallGraph
-from hlotool.analysis.graph.equality import Fingerprints
 from hlotool.analysis.graph.executions import Executions, Runs, count_runs
 from hlotool.analysis.measured import MeasuredInstruction, join_times
-from hlotool.analysis.origin import Origin, read_origin, share_origin
+from hlotool.analysis.origin import Origin, find_telling, read_origin, share_origin
 from hlotool.errors import UsageError
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, FREE, LATER_STEPS
 from hlotool.hlo.shape import sum_known
 from hlotool.hlo.values import Measurement
+
+if TYPE_CHECKING:
+    from hlotool.analysis.graph.equality import Fingerprints
 
 Located: TypeAlias = tuple[Instruction, Origin]  # an operation, and where it comes from
 _GIVEN: Final[Mapping[str, BodyRole]] = {"parameter": "operand", "constant": "constant"}
@@ -88,15 +90,11 @@ def list_fusions(
     row of its own, a lower bound. Rows come in dump order.
     """
     groups: defaultdict[object, list[Located]] = defaultdict(list)
-    telling: dict[Computation, tuple[Instruction, ...]] = {}  # many fusions may share a body
+    telling: dict[Computation, tuple[Instruction, ...]] = {}
     for computation in executions.executed:
         for instruction in computation.instructions:
             if instruction.opcode == "fusion":
-                body = instruction.callee()
-                if body is not None and body not in telling:
-                    named = (one for one in body.instructions if "metadata" in one.attributes)
-                    telling[body] = tuple(named)[::-1]
-                origin = read_origin(instruction, telling[body] if body else ())
+                origin = read_origin(instruction, _list_telling(instruction.callee(), telling))
                 bodies = graph.callees.get(instruction)
                 same = prints.of(bodies[0]) if bodies else instruction
                 kinds = find_kind(instruction), find_backend_kind(instruction)
@@ -105,6 +103,16 @@ def list_fusions(
     backend = find_backend(graph.callees_first[0].module)
     rows = tuple(_make_row(each, executions, costs, backend) for each in groups.values())
     return FusionReport(add_up_fusions(rows), rows)
+
+
+def _list_telling(
+    body: Computation | None, known: dict[Computation, tuple[Instruction, ...]]
+) -> Iterator[Instruction]:
+    """Yield what in a body tells where it comes from; looked for once, as many may share it."""
+    if body is not None:
+        if body not in known:
+            known[body] = find_telling(reversed(body.instructions))
+        yield from known[body]
 
 
 def _make_row(

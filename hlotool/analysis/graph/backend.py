@@ -98,13 +98,15 @@ def find_backend(module: Module) -> Backend | None:
     Tiled layouts and slices are TPU's alone; backend_config keys and custom-call targets name
     theirs. A `fusion_backend_config` with tiles but no kind, as of the tiled emitter that CPU
     shares, says nothing.
-    A module before optimization looks alike on all three.
+    A module before optimization looks alike on all three. It is looked through once.
     """
-    for computation in (module.entry, *module.computations.values()):
-        for instruction in computation.instructions:
-            if found := _find_mark(instruction):
-                return found
-    return None
+    key = (find_backend, "")
+    if key not in module.values:
+        computations = (module.entry, *module.computations.values())
+        marks = (_find_mark(one) for each in computations for one in each.instructions)
+        module.values[key] = next(filter(None, marks), None)
+    found: Backend | None = module.values[key]
+    return found
 
 
 def _find_mark(instruction: Instruction) -> Backend | None:

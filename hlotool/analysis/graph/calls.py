@@ -1,15 +1,19 @@
-"""All calls of a module, in both directions, and an order of its computations, callees first."""
+"""All calls of a module, in both directions, an order of its computations, and which are alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from hlotool.errors import ParseError
 from hlotool.hlo import Computation, Instruction, Module
-from hlotool.hlo.opcodes import MAY_CALL
+from hlotool.hlo.module import list_plain_texts
+from hlotool.hlo.opcodes import CALL_KEYS, MAY_CALL
 
 _BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
 
@@ -17,8 +21,12 @@ Node = TypeVar("Node", bound=Hashable)
 Made = TypeVar("Made")
 Callees: TypeAlias = Mapping[Instruction, tuple[Computation, ...]]
 
+_OPCODE: Final = attrgetter("opcode")
+_SHAPE: Final = attrgetter("shape")
+_NAMES_ASIDE: Final = frozenset((*CALL_KEYS, "metadata"))
 
-class CallGraph(Struct, frozen=True):
+
+class CallGraph(Struct, frozen=True, dict=True):
     """All calls of a module. `callees_first` holds every computation, callers behind callees.
 
     `callees` is keyed by the instructions that name computations, `below` by the computations
@@ -36,6 +44,44 @@ class CallGraph(Struct, frozen=True):
     def list_callers(self) -> dict[Computation, list[Instruction]]:
         """Return the instructions that name each computation; the others are absent."""
         return _invert(self.callees)
+
+    @cached_property
+    def first_alike(self) -> Mapping[Computation, Computation]:
+        """The first of all computations that are written like each: mostly itself.
+
+        They have the same instructions in the same order, metadata and names aside, those of
+        computations too: what they call is alike.
+        """
+        by_steps: dict[object, list[Computation]] = {}
+        for one in self.callees_first:
+            steps = one.instructions
+            shapes = map(id, map(_SHAPE, steps))  # the parser makes one object a spelling
+            by_steps.setdefault((*map(_OPCODE, steps), *shapes), []).append(one)
+        numbers = {one: number for number, ones in enumerate(by_steps.values()) for one in ones}
+        alone = {ones[0] for ones in by_steps.values() if len(ones) == 1}
+        firsts: dict[object, Computation] = {}
+        found: dict[Computation, Computation] = {}
+        for one in self.callees_first:
+            key = one if one in alone else (numbers[one], *self._write(one, found))
+            found[one] = firsts.setdefault(key, one)
+        return found
+
+    def _write(
+        self, computation: Computation, firsts: Mapping[Computation, Computation]
+    ) -> Iterator[tuple[object, ...]]:
+        """Yield what is equal in computations that are alike, but for opcodes and shapes."""
+        steps = computation.instructions
+        places = dict(zip(steps, range(len(steps)), strict=True))
+        operands = [one.operands for one in steps]
+        yield (places[computation.root], *map(len, operands))
+        yield tuple(map(places.__getitem__, chain.from_iterable(operands)))
+        yield tuple(one.literal for one in steps)
+        yield tuple(list_plain_texts(computation, steps))
+        split = (one.given_attributes for one in steps if one.given_attributes is not None)
+        yield tuple(
+            tuple(item for item in one.items() if item[0] not in _NAMES_ASIDE) for one in split
+        )
+        yield tuple(firsts[one] for one in self.called_by(computation))
 
 
 def read_call_graph(module: Module) -> CallGraph:

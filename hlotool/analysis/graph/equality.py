@@ -46,7 +46,7 @@ class Fingerprints:
     """
 
     def __init__(self, graph: CallGraph, ignored: frozenset[str] = IGNORED) -> None:
-        self._known: dict[int, str] = {}  # by id
+        self._known: dict[int, str] = {}  # by id, of those that are alike of the first
         self._graph = graph
         self._ignored = ignored | frozenset(CALL_KEYS)
         self._shapes: dict[int, str] = {}  # by id: one object a spelling
@@ -56,8 +56,12 @@ class Fingerprints:
 
     def of(self, computation: Computation) -> str:
         """Return the fingerprint of a computation of the module."""
-        called_by = self._graph.called_by
-        return fold_up(computation, called_by, self._hash_computation, self._known)
+        first = self._graph.first_alike[computation]
+        return fold_up(first, self._list_called, self._hash_computation, self._known)
+
+    def _list_called(self, computation: Computation) -> list[Computation]:
+        first_alike = self._graph.first_alike
+        return [first_alike[one] for one in self._graph.called_by(computation)]
 
     def _hash_computation(self, computation: Computation) -> str:
         """Hash all instructions of a computation whose callees are known, then the computation.
@@ -81,7 +85,7 @@ class Fingerprints:
         attributes = sorted(instruction.split_attributes().items())
         parts += [f"{key}={value}" for key, value in attributes if key not in self._ignored]
         callees = self._graph.callees.get(instruction, ())
-        parts += [self._known[id(callee)] for callee in callees]
+        parts += [self._known[id(self._graph.first_alike[callee])] for callee in callees]
         return "\0".join(parts)
 
     def _shape_text(self, shape: Shape) -> str:

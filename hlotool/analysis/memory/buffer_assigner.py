@@ -28,7 +28,7 @@ from msgspec import Struct, field
 from hlotool.analysis.dataflow.live_ranges import last_position_of
 from hlotool.analysis.dataflow.schedule import Schedule, number_post_order
 from hlotool.analysis.dataflow.sharing import SharingRule
-from hlotool.analysis.dataflow.values import Dataflow, Value
+from hlotool.analysis.dataflow.values import Dataflow, Value, resolve
 from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.memory.intervals import ByteRange, ByteUsage, Usage, join_range
 from hlotool.hlo import TupleShape
@@ -58,6 +58,12 @@ def list_buffers(
 ) -> list[HloBuffer]:
     """Put each value into one buffer; `shared` holds those with company."""
     module = flow.schedule.module
+    leaving: set[Value] = set()
+    pending = [flow.nodes[module.entry.root]]
+    while pending:
+        node = pending.pop()
+        leaving.add(resolve(node.value))
+        pending += node.children
     donated = {(alias.number, alias.index) for alias in module.header.aliases}
     groups = [sorted(group, key=attrgetter("number")) for group in shared]
     grouped = {value for group in groups for value in group}
@@ -65,11 +71,7 @@ def list_buffers(
     buffers = []
     for group in groups:
         size = max([placed[value].size_bytes for value in group])
-        leaves = any(
-            one is module.entry.root
-            for value in group
-            for one, _ in ((value.instruction, ()), *value.positions)
-        )
+        leaves = not leaving.isdisjoint(group)
         role: Role = "reusable" if leaves else "temp"
         for value in group:
             if value.instruction.opcode == "constant" or isinstance(value.shape, TupleShape):
@@ -143,12 +145,15 @@ MOST_TRIED: Final = 256  # of these, for one buffer, where its time just meets t
 class ReusedMemory(Struct, eq=False):
     """The memory of one output or donated parameter: its own buffer first, then its guests.
 
-    `held` are all their values as time goes by: their ranges have at most an end in common.
+    `held` are all their values as time goes by: their ranges have at most an end in common. `times`
+    is what they are ordered by, `ends` when each ends.
     """
 
     number: int
     buffers: list[HloBuffer] = field(default_factory=list)
     held: list[Value] = field(default_factory=list)
+    times: list[tuple[int, int, int]] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
 
 
 class Reuse:
@@ -226,8 +231,7 @@ class Reuse:
         """
         for value in buffer.values:
             found = self.ranges[value]
-            first = bisect_left(memory.held, found.start, key=lambda one: self.ranges[one].end)
-            for place in range(first, len(memory.held)):
+            for place in range(bisect_left(memory.ends, found.start), len(memory.held)):
                 other = memory.held[place]
                 there = self.ranges[other]
                 if there.start > found.end:
@@ -251,7 +255,10 @@ class Reuse:
         memory.buffers.append(buffer)
         for value in buffer.values:
             found = self.ranges[value]
-            insort(memory.held, value, key=self._time_of)
+            place = bisect_right(memory.times, time := self._time_of(value))
+            memory.held.insert(place, value)
+            memory.times.insert(place, time)
+            memory.ends.insert(place, found.end)
             self.memory_of[value] = memory
             if memory.number < MOST_REUSED:
                 self.usage.add(memory.number, found.start, found.end)
@@ -309,7 +316,6 @@ def measure_temp(
     by_color: dict[int, list[list[HloBuffer]]] = {}
     for group in groups:
         by_color.setdefault(group[0].color, []).append(group)
-    is_table_last = _has_thread_local(schedule)
     sizes: dict[int, int | None] = {}
     for color, found in by_color.items():
         if backend is None or (backend == "tpu" and color):
@@ -319,7 +325,7 @@ def measure_temp(
         moving = [group for group in found if group[0].role != "fixed"]
         pack = pack_in_time if backend == "tpu" else pack_best
         heap = pack(list_blocks(moving, ranges), _ALIGNMENT[backend])
-        last = max(tables) if tables and (is_table_last or not heap) else heap
+        last = max(tables) if tables and (not heap or _has_thread_local(schedule)) else heap
         rounded = sum(round_up(size, _ALIGNMENT[backend]) for size in (heap, *tables))
         sizes[color] = rounded - round_up(last, _ALIGNMENT[backend]) + last
     return sizes
@@ -450,15 +456,19 @@ def pack_best(blocks: Sequence[HeapBlock], alignment: int) -> int:
 
 
 def _pack(blocks: Sequence[HeapBlock], alignment: int, at_most: int | None = None) -> int:
-    """Place blocks in their order; a heap that grows beyond `at_most` is given up for that."""
+    """Place blocks in their order; a heap that grows beyond `at_most` is given up for that.
+
+    Places are multiples of the alignment, and counted in it: small numbers are sorted faster.
+    """
     usage = ByteUsage(moment for block in blocks for span in block.spans for moment in span)
     heap_bytes = 0
     for block in blocks:
-        low = _choose_gap(usage.find(block.spans), block.size_bytes)
-        heap_bytes = max(heap_bytes, low + block.size_bytes)
+        size = -(-block.size_bytes // alignment)
+        low = _choose_gap(usage.find(block.spans), size)
+        heap_bytes = max(heap_bytes, low * alignment + block.size_bytes)
         if at_most is not None and heap_bytes >= at_most:
             return at_most
-        usage.add(low, low + round_up(block.size_bytes, alignment), block.spans)
+        usage.add(low, low + size, block.spans)
     return heap_bytes
 
 

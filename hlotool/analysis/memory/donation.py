@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
 from hlotool.analysis.dataflow.sharing import follow, trace_sources
-from hlotool.analysis.dataflow.values import trace_values
+from hlotool.analysis.dataflow.values import Dataflow, trace_values
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.estimate import estimate_size
 from hlotool.analysis.memory.memory_map import Saving
@@ -149,13 +149,16 @@ def _is_copy(user: Instruction, operand: Instruction) -> bool:
     return is_copy and spaces[0] is not None and spaces[0] == spaces[1]
 
 
-def list_missed_outputs(module: Module) -> dict[ValueKey, DonationRow]:
-    """Return the parameters that are not donated, by the outputs that could lie in them."""
+def list_missed_outputs(module: Module, flow: Dataflow | None) -> dict[ValueKey, DonationRow]:
+    """Return the parameters that are not donated, by the outputs that could lie in them.
+
+    `flow` has the values of the module, where they are known already.
+    """
     rows = [row for row in list_donations(module) if row.status == "not-donated"]
     missed: dict[ValueKey, DonationRow] = {}
     if not rows or find_problem(module):
         return missed
-    flow = trace_values(require_schedule(module))
+    flow = flow or trace_values(require_schedule(module))
     for row in rows:
         value = flow.value_at(module.entry.root, row.output_index or ())
         if value is not None:

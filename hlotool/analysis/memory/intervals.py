@@ -257,14 +257,15 @@ class _CoverTree(_SegmentTree):
 class Usage(_SegmentTree):
     """Which of many pieces of memory are in use during a stretch of time: bits of a set.
 
-    Each node keeps the memory that is in use throughout its time, and what is in use in a part
-    of it. Ranges that meet in one position have no time in common.
+    Each node keeps the memory that is in use throughout its time, and what comes into use in it.
+    What is in use during a stretch is so at its beginning, as the nodes above that leaf say, or
+    comes into use within it. Ranges that meet in one position have no time in common.
     """
 
     def __init__(self, end: int) -> None:
         super().__init__(end)
         self.throughout = [0] * (2 * self.leaves)
-        self.in_part = [0] * (2 * self.leaves)
+        self.begun = [0] * (2 * self.leaves)
 
     def add(self, number: int, start: int, end: int) -> None:
         """Say that a memory is in use from a position to another."""
@@ -272,17 +273,21 @@ class Usage(_SegmentTree):
             bit = 1 << number
             for node in self.cover(start, end):
                 self.throughout[node] |= bit
-            for node in self.climb(start, end):
-                self.in_part[node] |= bit
+            node = start + self.leaves
+            while node:
+                self.begun[node] |= bit
+                node >>= 1
 
     def find(self, start: int, end: int) -> int:
         """Return the set of all memory in use at any time between two positions."""
         found = 0
         if start < end:
             for node in self.cover(start, end):
-                found |= self.throughout[node] | self.in_part[node]
-            for node in self.climb(start, end):
+                found |= self.begun[node]
+            node = start + self.leaves
+            while node:
                 found |= self.throughout[node]
+                node >>= 1
         return found
 
 
@@ -290,55 +295,53 @@ ByteRange: TypeAlias = tuple[int, int]
 
 
 class ByteUsage(_SegmentTree):
-    """Which bytes of a heap are in use during stretches of time.
+    """Which bytes of a heap, in any unit, are in use during stretches of time.
 
     The leaves are the moments when anything begins or ends. Each node keeps the bytes that are in
-    use throughout its time, and in a part of it: ranges `[low, high)` in order that do not touch.
-    What is in use in a part of a node is so in a part of each node above it.
+    use throughout its time: ranges `[low, high)` in order that do not touch. What is in use during
+    a stretch is so at its beginning, as the nodes above that leaf say, or begins within it: `begun`
+    has the ranges in the order in which they do, `begins` when.
     """
 
     def __init__(self, moments: Iterable[int]) -> None:
         self.leaf_of = {moment: leaf for leaf, moment in enumerate(sorted(set(moments)))}
         super().__init__(len(self.leaf_of))
         self.throughout: list[list[ByteRange]] = [[] for _ in range(2 * self.leaves)]
-        self.in_part: list[list[ByteRange]] = [[] for _ in range(2 * self.leaves)]
+        self.begins: list[int] = []
+        self.begun: list[ByteRange] = []
 
     def add(self, low: int, high: int, spans: Iterable[tuple[int, int]]) -> None:
         """Say that the bytes [low, high) are in use in some spans of time."""
         for begin, end in spans:
-            first, last = self.leaf_of[begin], self.leaf_of[end]
-            for node in self.cover(first, last):
+            for node in self.cover(self.leaf_of[begin], self.leaf_of[end]):
                 join_range(self.throughout[node], low, high)
-            for leaf in (first, last - 1):
-                node = leaf + self.leaves >> 1
-                while node and join_range(self.in_part[node], low, high):
-                    node >>= 1  # all above a node that knew of the bytes know of them
+            place = bisect_left(self.begins, begin)
+            self.begins.insert(place, begin)
+            self.begun.insert(place, (low, high))
 
     def find(self, spans: Iterable[tuple[int, int]]) -> list[ByteRange]:
         """Return all bytes in use at any time of some spans, in order; some several times."""
         found: list[ByteRange] = []
         for begin, end in spans:
-            first, last = self.leaf_of[begin], self.leaf_of[end]
-            for node in self.cover(first, last):
-                found += self.in_part[node]
+            node = self.leaf_of[begin] + self.leaves
+            while node:
                 found += self.throughout[node]
-            for node in self.climb(first, last):
-                found += self.throughout[node]
+                node >>= 1
+            found += self.begun[bisect_right(self.begins, begin) : bisect_left(self.begins, end)]
         found.sort()
         return found
 
 
-def join_range(ranges: list[ByteRange], low: int, high: int) -> bool:
-    """Add [low, high) to ranges in order that do not touch; say whether it was not all there."""
+def join_range(ranges: list[ByteRange], low: int, high: int) -> None:
+    """Add [low, high) to ranges in order that do not touch."""
     last = bisect_left(ranges, (high + 1, 0))
     if not last or ranges[last - 1][1] < low:
         ranges.insert(last, (low, high))
-        return True
+        return
     start, end = ranges[last - 1]
     if start <= low and end >= high:
-        return False
+        return
     first = last - 1
     while first and ranges[first - 1][1] >= low:
         first -= 1
     ranges[first:last] = [(min(low, ranges[first][0]), max(high, end))]
-    return True

@@ -262,7 +262,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     for row in all_rows(report, module, 0):
         if row.held and row.held.part:
             rows_of.setdefault(row.held.part, {})[row.value] = row
-    missed = list_missed_outputs(module) if module else {}
+    missed = list_missed_outputs(module, report.flow) if module else {}
     turn = _find_turn(report, module) if module else None
     parts: dict[tuple[PartKind, str], Part] = {}
     kind: PartKind
@@ -490,7 +490,8 @@ def _divide_outputs(
     """
     if report.map.live_ranges is None or find_problem(module):
         return {}, None
-    missed = {key: row.output_index or () for key, row in list_missed_outputs(module).items()}
+    rows = list_missed_outputs(module, report.flow)
+    missed = {key: row.output_index or () for key, row in rows.items()}
     parts = {index: Part("missed-donation", "") for index in missed.values()}
     rest = Part("temporaries", "")
     outputs = [

@@ -66,7 +66,8 @@ class MemoryReport(Struct, frozen=True):
         """Return the estimate of a space, None where an assignment tells."""
         if self.figures.estimated is None:
             return None
-        return measure_estimate(self.map, color, self.temp_bytes.get(color, 0))
+        peak = measure_peak(self.map, color)
+        return measure_estimate(self.map, peak, self.temp_bytes.get(color, 0))
 
     def totals_of(self, color: int) -> MemoryTotals:
         """Return the totals with the figures of another space than 0 in them."""
@@ -152,14 +153,15 @@ def _find_backend_of(assignment: BufferAssignment) -> Backend | None:
 
 def _report_estimate(found: EstimatedAssignment) -> MemoryReport:
     memory = MemoryMap(found.assignment, found.live_ranges)
+    peak = measure_peak(memory, 0)
     figures = MemoryFigures(
         sizes_from="estimate",
         live_ranges_from=found.live_ranges.source,
         backend=found.backend,
         spaces=(),
         totals=MemoryTotals(),
-        peak=_place_of(measure_peak(memory, 0)),
-        estimated=measure_estimate(memory, 0, found.temp_bytes.get(0, 0)),
+        peak=_place_of(peak),
+        estimated=measure_estimate(memory, peak, found.temp_bytes.get(0, 0)),
     )
     return MemoryReport(figures, memory, found.temp_bytes, found.flow)
 
@@ -282,13 +284,13 @@ def _place_of(peak: Peak) -> Peak:
 _UNSURE_BYTES: Final = frozenset((0, HOST_ARRAY_BYTES))
 
 
-def measure_estimate(memory: MemoryMap, color: int, temp_bytes: int | None) -> MemoryEstimate:
-    """Return the figures of a space in an estimated assignment.
+def measure_estimate(memory: MemoryMap, peak: Peak, temp_bytes: int | None) -> MemoryEstimate:
+    """Return the figures of a space in an estimated assignment, whose peak is known.
 
     `temp_bytes` is what all its temp allocations take together, None where unknown: in the
     estimate each of them is apart, at its full size, and shares nothing with the others.
     """
-    peak, sums = measure_peak(memory, color), add_up_space(memory, color)
+    sums = add_up_space(memory, peak.space)
     others = sums.allocated_bytes - sums.temp_bytes
     return MemoryEstimate(
         allocated_bytes=None if temp_bytes is None else others + temp_bytes,
@@ -302,7 +304,7 @@ def measure_estimate(memory: MemoryMap, color: int, temp_bytes: int | None) -> M
         temp_peak_bytes=peak.temp_peak_bytes or 0,
         is_lower_bound=any(
             value.size_bytes in _UNSURE_BYTES and unpadded_bytes_of(value) is None
-            for allocation in memory.placed(color)
+            for allocation in memory.placed(peak.space)
             for value in allocation.values
         ),
     )

@@ -519,7 +519,7 @@ class UseCounter:
         for user in instruction.users:
             if user.opcode in USES_NOTHING and not user.is_root:
                 continue
-            times = user.operands.count(instruction)
+            times = len(user.places_of(instruction))
             found.top += times
             if user.opcode == "get-tuple-element":
                 if user.is_root:

@@ -13,7 +13,7 @@ included. Launches and caches are in neither.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,7 +41,6 @@ from hlotool.analysis.memory.figures import (
     Fit,
     MemoryFigures,
 )
-from hlotool.analysis.outline.clock import StepTime
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.table import (
     BYTES,
@@ -56,6 +55,9 @@ from hlotool.table import (
     column,
     figure,
 )
+
+if TYPE_CHECKING:
+    from hlotool.analysis.outline.clock import StepTime
 
 RooflineBound: TypeAlias = Literal["compute", "memory"]
 

@@ -1,0 +1,342 @@
+"""Where the arrays lie that a program is given, and those that it returns.
+
+A row is an array: its shape as the user knows it, the part of it that a device holds, the mesh axes
+over which it is sharded, and on how many devices each part is replicated. Sizes are those of the
+elements, tiles of a TPU left out. What is between parameters and results is not here.
+
+Who says so: the text itself and a proto after the partitioner, else the files from before it, as
+far as XLA had to follow them. Where no file says it but the local shape is the global one, the
+array lies whole on every device; where the shapes differ, only the number of copies follows. From
+a local shape alone the global one is that of equal parts, which is what JAX demands of arguments.
+A sharding that fits neither shape nor devices is told in `problem`, and says nothing. Of programs
+of several replicas no file says what each is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Annotated, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.memory.rows import find_parameter_tree
+from hlotool.analysis.shardings.witness import Dims, Told, Witness, is_partitioned
+from hlotool.hlo import ArrayShape, Mesh, Module
+from hlotool.hlo.buffers import format_position
+from hlotool.hlo.groups import Sharding
+from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, write_steps
+from hlotool.table import (
+    BYTES,
+    COUNT,
+    NUMBER,
+    Block,
+    DocumentSpec,
+    RowList,
+    column,
+    figure,
+)
+
+
+class ArrayRow(Struct, frozen=True):
+    """One array that the program is given, or returns."""
+
+    name: Annotated[
+        str | None,
+        column(
+            "the program's name for it; of a result, its place where no file names it",
+            min_width=24,
+            is_path=True,
+        ),
+    ]
+    global_shape: Annotated[
+        str | None, column("its shape as the program has it", is_shape=True, min_width=12)
+    ]
+    local_shape: Annotated[
+        str | None,
+        column("shape of the part that a device holds", is_shape=True, hide_order=3),
+    ]
+    spec: Annotated[
+        tuple[tuple[str, ...], ...] | None,
+        figure(
+            "of each dimension the mesh axes it is sharded over; where they have no name `4@2`, "
+            "4 devices 2 apart; [] where it is not sharded"
+        ),
+    ]
+    spec_text: Annotated[
+        str | None,
+        column("the same as users of JAX write it", heading="spec", is_whole=True),
+    ]
+    copies: Annotated[
+        int | None,
+        column("devices that hold the same part", COUNT, is_summed=False),
+    ]
+    replicated_over: Annotated[
+        tuple[str, ...] | None,
+        column("the mesh axes over which devices hold the same part", hide_order=2),
+    ]
+    local_bytes: Annotated[
+        int | None, column("bytes of the part that a device holds", BYTES, heading="on a device")
+    ]
+    saves_bytes: Annotated[
+        int | None,
+        column(
+            "bytes less on a device if it were sharded over the axes it is replicated over", BYTES
+        ),
+    ]
+    global_bytes: Annotated[
+        int | None, column("bytes of the array", BYTES, heading="whole", hide_order=4)
+    ]
+    all_bytes: Annotated[int | None, figure("bytes on all devices, copies included", BYTES)]
+    origin: Annotated[
+        str | None,
+        figure(
+            "the part of the arguments' or results' tree that holds it: params, mu, batch",
+            null_text="(none)",
+        ),
+    ]
+    number: Annotated[int, figure("number of the parameter, or of the result", NUMBER)]
+    spec_from: Annotated[str | None, figure("the file that says how it is sharded")]
+    problem: Annotated[
+        str | None, figure("why a sharding that a file has for it says nothing", null_text="")
+    ]
+
+
+_UNKNOWN: Final = "unknown_count"  # above 0 a sum is a lower bound
+
+
+class ShardingTotals(Struct, frozen=True):
+    """All parameters together."""
+
+    device_count: Annotated[int | None, figure("devices that the program runs on", NUMBER)]
+    mesh: Annotated[tuple[str, ...] | None, figure("axes of the mesh and their sizes")]
+    parameter_count: Annotated[int, figure("arrays the program is given", COUNT, is_exact=True)]
+    local_bytes: Annotated[int, figure("bytes of parameters on a device", BYTES)]
+    replicated_bytes: Annotated[
+        int, figure("those of which other devices hold the same", BYTES, lower_if=_UNKNOWN)
+    ]
+    saves_bytes: Annotated[
+        int, figure("bytes less on a device if nothing were replicated", BYTES, lower_if=_UNKNOWN)
+    ]
+    unknown_count: Annotated[
+        int,
+        figure("parameters of which no file says how they are sharded", COUNT, is_exact=True),
+    ]
+    is_lower_bound: Annotated[bool, figure("whether the size of a part is unknown")]
+
+
+class ShardingReport(Struct, frozen=True):
+    """Where all arrays lie."""
+
+    parameters: tuple[ArrayRow, ...]
+    results: tuple[ArrayRow, ...]
+    totals: ShardingTotals
+
+
+class _Array(Struct, frozen=True):
+    """An array of the text: its name, the number of its parameter or result, its shape there."""
+
+    name: str | None
+    number: int
+    shape: ArrayShape
+
+
+def report_shardings(
+    module: Module, witnesses: Sequence[Witness], mesh: Mesh | None
+) -> ShardingReport:
+    """Return where the arrays of a module lie, as its witnesses say, the first before others.
+
+    `mesh` names axes that no witness names.
+    """
+    header, entry = module.header, module.entry
+    devices = header.num_partitions if header.replica_count == 1 else None
+    cutter = _Cutter(devices, mesh, is_local=is_partitioned(module))
+    given = [
+        _Array(format_position(name, index or None) if name else None, number, shape)
+        for number, one in enumerate(entry.parameters)
+        for name in (one.metadata().op_name,)
+        for index, shape in one.shape.leaves_with_index()
+    ]
+    returned = [
+        _Array(format_position("result", index or None), number, shape)
+        for number, (index, shape) in enumerate(entry.root.shape.leaves_with_index())
+    ]
+    parameters = cutter.cut(given, [(each.path, each.parameters) for each in witnesses])
+    results = cutter.cut(returned, [(each.path, each.results) for each in witnesses])
+    return ShardingReport(parameters, results, _add_up(parameters, devices, mesh))
+
+
+class _Cutter:
+    """Works out what the shapes and the shardings of arrays say together."""
+
+    def __init__(self, device_count: int | None, mesh: Mesh | None, *, is_local: bool) -> None:
+        self._devices = device_count
+        self._mesh = mesh
+        self._is_local = is_local or device_count == 1  # nothing is cut then
+
+    def cut(
+        self, arrays: Sequence[_Array], told: Sequence[tuple[str, tuple[Told, ...]]]
+    ) -> tuple[ArrayRow, ...]:
+        """Return the rows of arrays, of each of which every file tells something, or nothing."""
+        known = [(path, each) for path, each in told if len(each) == len(arrays)]
+        return tuple(
+            self._describe(array, [(path, each[at]) for path, each in known])
+            for at, array in enumerate(arrays)
+        )
+
+    def _describe(self, array: _Array, told: Sequence[tuple[str, Told]]) -> ArrayRow:
+        rank = len(array.shape.dims)
+        shapes = [
+            (one.dims, path) for path, one in told if one.dims is not None and len(one.dims) == rank
+        ]
+        whole, shape_from = shapes[0] if shapes else (None, None)
+        local = array.shape.dims if self._is_local else None
+        if self._devices == 1:
+            whole = local
+        found, spec_from, problem = self._find_spec(told, whole, local, rank)
+        if found is None and whole is not None and whole == local and self._devices is not None:
+            # Nobody says so, but nothing is cut: every device holds all of it.
+            found, spec_from = find_spec(_REPLICATED, rank, self._devices), shape_from
+        if found is not None:
+            if self._mesh is not None and found.axes is None:
+                found = name_axes(found, self._mesh)
+            if whole is None and local is not None:
+                whole = found.global_dims(local)
+            elif local is None and whole is not None:
+                local = found.local_dims(whole)
+        copies = found.copies if found else self._count_copies(whole, local)
+        local_shape = _resize(array.shape, local)
+        global_shape = _resize(array.shape, whole)
+        local_bytes = local_shape.unpadded_bytes if local_shape else None
+        name = next((one.name for _, one in told if one.name), None) or array.name
+        return ArrayRow(
+            name=name,
+            global_shape=str(global_shape) if global_shape else None,
+            local_shape=str(local_shape) if local_shape else None,
+            spec=_list_axes(found),
+            spec_text=str(found) if found else None,
+            copies=copies,
+            replicated_over=_list_replicated_axes(found),
+            local_bytes=local_bytes,
+            saves_bytes=_save(local_bytes, copies),
+            global_bytes=global_shape.unpadded_bytes if global_shape else None,
+            all_bytes=(
+                None if local_bytes is None or not self._devices else local_bytes * self._devices
+            ),
+            origin=find_parameter_tree(name) if name else None,
+            number=array.number,
+            spec_from=spec_from,
+            problem=problem,
+        )
+
+    def _find_spec(
+        self, told: Sequence[tuple[str, Told]], whole: Dims | None, local: Dims | None, rank: int
+    ) -> tuple[Spec | None, str | None, str | None]:
+        """Return what the first file says that says something, by the axes that any names.
+
+        Returned are the file, too, and what contradicts what it says, if anything does.
+        """
+        found: Spec | None = None
+        found_in = problem = None
+        for path, sharding in ((path, each) for path, one in told for each in one.shardings):
+            try:
+                spec = find_spec(sharding, rank, self._devices) if self._devices else None
+                if spec and whole and local and spec.local_dims(whole) != local:
+                    raise ValueError(  # noqa: TRY301  told as what a notation itself contradicts
+                        f"of {list(whole)} it gives a device {list(spec.local_dims(whole))}, and "
+                        f"the text {list(local)}"
+                    )
+            except ValueError as error:
+                problem = problem or f"{{{sharding.text}}} in {path} does not fit: {error}"
+                continue
+            if found is None:
+                found, found_in = spec, path
+            elif spec and spec.axes is not None and spec.is_equivalent_to(found):
+                # Closer to what the user wrote: of several meshes XLA keeps one.
+                found = replace(found, axes=spec.axes, replicated_axes=spec.replicated_axes)
+        if problem:
+            return None, None, problem
+        return found, found_in, None
+
+    def _count_copies(self, whole: Dims | None, local: Dims | None) -> int | None:
+        """Return how many devices hold each part where the shapes alone tell: parts are equal."""
+        if whole is None or local is None or self._devices is None or 0 in local:
+            return None
+        if any(size % part for size, part in zip(whole, local, strict=True)):
+            return None
+        parts = prod(whole) // prod(local)
+        return None if self._devices % parts else self._devices // parts
+
+
+_REPLICATED: Final = Sharding("replicated", "replicated")
+
+
+def _resize(shape: ArrayShape, dims: Dims | None) -> ArrayShape | None:
+    return None if dims is None else replace(shape.without_layout(), dims=dims)
+
+
+def _list_axes(spec: Spec | None) -> tuple[Names, ...] | None:
+    """Return the axes of each dimension, or strides; None where they are neither."""
+    if spec is None or spec.device is not None or spec.manual > 1:
+        return None
+    if spec.axes is not None:
+        return spec.axes
+    return None if spec.dims is None else tuple(map(write_steps, spec.dims))
+
+
+def _list_replicated_axes(spec: Spec | None) -> Names | None:
+    if spec is None:
+        return None
+    if spec.replicated_axes is None and spec.replicated is not None:
+        return write_steps(spec.replicated)
+    return spec.replicated_axes
+
+
+def _save(local_bytes: int | None, copies: int | None) -> int | None:
+    if local_bytes is None or copies is None:
+        return None
+    return local_bytes - -(-local_bytes // copies)
+
+
+def _add_up(
+    rows: Sequence[ArrayRow], device_count: int | None, mesh: Mesh | None
+) -> ShardingTotals:
+    def sum_bytes(chosen: Iterable[ArrayRow]) -> int:
+        return sum(row.local_bytes or 0 for row in chosen)
+
+    return ShardingTotals(
+        device_count=device_count,
+        mesh=tuple(f"{axis.name}={axis.size}" for axis in mesh.axes) if mesh else None,
+        parameter_count=len(rows),
+        local_bytes=sum_bytes(rows),
+        replicated_bytes=sum_bytes(row for row in rows if (row.copies or 1) > 1),
+        saves_bytes=sum(row.saves_bytes or 0 for row in rows),
+        unknown_count=sum(row.copies is None for row in rows),
+        is_lower_bound=any(row.local_bytes is None for row in rows),
+    )
+
+
+PARAMETERS: Final = RowList(
+    "parameters",
+    ArrayRow,
+    "the arrays that the program is given, what takes most of a device first",
+    sort="-local_bytes",
+    size="local_bytes",
+    title="parameters",
+)
+RESULTS: Final = RowList(
+    "results",
+    ArrayRow,
+    "the arrays that the program returns",
+    sort="-local_bytes",
+    size="local_bytes",
+    title="results",
+)
+TOTALS: Final = Block("totals", ShardingTotals, "all parameters together")
+SHARDINGS: Final = DocumentSpec(
+    "shardings",
+    "where the arrays lie that a program is given and returns",
+    blocks=(TOTALS,),
+    row_lists=(PARAMETERS, RESULTS),
+)

@@ -1,0 +1,189 @@
+"""Twice the input is about twice the work, counted: elements that sequences of the IR hand out.
+
+Lists of instructions, operands and users count what they give, `in`, `count` and `index` included.
+Unlike time, that is the same per step, and so the inputs may be small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+import pytest
+
+from hlotool.analysis.memory.rows import all_rows
+from hlotool.hlo.module import Computation
+from hlotool.hlo.parser import parse_module
+from hlotool.program.program import Program
+from hlotool.text import Source
+
+MOST_GROWTH = 2.2  # where the size doubles; what is quadratic does 4 times the work
+SIZE = 240
+SCHEDULED = "HloModule m, is_scheduled=true"
+ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n\n"
+X = "  x = f32[8] parameter(0)\n"
+
+handed_out = 0
+
+
+def _count(steps: int) -> None:
+    global handed_out  # noqa: PLW0603  one counter for all sequences
+    handed_out += steps
+
+
+def _make_counting(kind: Any) -> Any:
+    """Return a kind of tuple or list whose elements are counted as they are given."""
+
+    class Counting(kind):  # type: ignore[misc]
+        def __iter__(self) -> Iterator[Any]:
+            for one in kind.__iter__(self):
+                _count(1)
+                yield one
+
+        def __reversed__(self) -> Iterator[Any]:
+            return iter(self[::-1])
+
+        def __getitem__(self, at: SupportsIndex | slice) -> Any:
+            found = kind.__getitem__(self, at)
+            _count(len(found) if isinstance(at, slice) else 1)
+            return Counting(found) if isinstance(at, slice) else found
+
+        def __contains__(self, one: object) -> bool:
+            return self.count(one) > 0
+
+        def count(self, one: object) -> int:
+            _count(len(self))
+            found: int = kind.count(self, one)
+            return found
+
+        def index(self, *one: Any) -> int:
+            _count(len(self))
+            found: int = kind.index(self, *one)
+            return found
+
+    return Counting
+
+
+_Tuple, _List = _make_counting(tuple), _make_counting(list)
+
+
+def wide(count: int) -> str:
+    """Write values that all come from one, and go into one tuple."""
+    return _entry(["f32[8] negate(x)"] * count, _tuple(count))
+
+
+def deep(count: int) -> str:
+    """Write a chain."""
+    return _entry([f"f32[8] negate(v{n - 1})" if n else "f32[8] negate(x)" for n in range(count)])
+
+
+def operands(count: int) -> str:
+    """Write an instruction, and a fusion, that take many."""
+    given = ", ".join(f"v{n}" for n in range(count))
+    taken = "".join(f"  p{n} = f32[8] parameter({n})\n" for n in range(count))
+    inside = ", ".join(f"p{n}" for n in range(count))
+    shape = f"f32[{8 * count}]"
+    fused = f"fused {{\n{taken}  ROOT c = {shape} concatenate({inside}), dimensions={{0}}\n}}\n\n"
+    last = [f"{shape} fusion({given}), kind=kLoop, calls=fused"]
+    return _entry(
+        [*["f32[8] negate(x)"] * count, *last],
+        f"{shape} concatenate({given}), dimensions={{0}}",
+        fused,
+    )
+
+
+def bodies(count: int) -> str:
+    """Write many fusions, each with a body of its own."""
+    made = "".join(
+        f"f{n} {{\n  p = f32[8] parameter(0)\n  ROOT n = f32[8] negate(p)\n}}\n\n"
+        for n in range(count)
+    )
+    return _entry([f"f32[8] fusion(x), kind=kLoop, calls=f{n}" for n in range(count)], "", made)
+
+
+def long_body(count: int) -> str:
+    """Write one fusion of many instructions."""
+    steps = "".join(f"  s{n} = f32[8] add(p, {f's{n - 1}' if n else 'p'})\n" for n in range(count))
+    body = f"f {{\n  p = f32[8] parameter(0)\n{steps}}}\n\n"
+    return _entry(["f32[8] fusion(x), kind=kLoop, calls=f"], "", body)
+
+
+def loops(count: int) -> str:
+    """Write loops one after the other, all of one body."""
+    body = (
+        "c {\n  s = (f32[8]) parameter(0)\n  ROOT t = pred[] constant(true)\n}\n\n"
+        "b {\n  s = (f32[8]) parameter(0)\n  g = f32[8] get-tuple-element(s), index=0\n"
+        "  n = f32[8] negate(g)\n  ROOT r = (f32[8]) tuple(n)\n}\n\n"
+    )
+    made = [f"{body}".replace(" {", f"{n} {{") for n in range(count)]
+    lines = ["(f32[8]) tuple(x)"]
+    lines += [f"(f32[8]) while(v{n}), condition=c{n}, body=b{n}" for n in range(count)]
+    return _entry(lines, "", "".join(made))
+
+
+def collectives(count: int) -> str:
+    """Write all-reduces of one value."""
+    return _entry(["f32[8] all-reduce(x), replica_groups={}, to_apply=add"] * count, "", ADD)
+
+
+def aliases(count: int) -> str:
+    """Write parameters that are donated, each to an output."""
+    given = ", ".join(f"{{{n}}}: ({n}, {{}}, may-alias)" for n in range(count))
+    taken = "".join(f"  p{n} = f32[8] parameter({n})\n" for n in range(count))
+    made = "".join(f"  v{n} = f32[8] negate(p{n})\n" for n in range(count))
+    head = f"{SCHEDULED}, input_output_alias={{ {given} }}"
+    return f"{head}\n\nENTRY e {{\n{taken}{made}  ROOT r = {_tuple(count)}\n}}\n"
+
+
+def _entry(lines: list[str], root: str = "", before: str = "") -> str:
+    made = "".join(f"  v{n} = {line}\n" for n, line in enumerate(lines))
+    last = f"  ROOT r = {root}\n" if root else ""
+    return f"{SCHEDULED}\n\n{before}ENTRY e {{\n{X}{made}{last}}}\n"
+
+
+def _tuple(count: int) -> str:
+    shape = ", ".join(["f32[8]"] * count)
+    return f"({shape}) tuple({', '.join(f'v{n}' for n in range(count))})"
+
+
+SHAPES: list[Callable[[int], str]] = [
+    *(wide, deep, operands, bodies, long_body, loops, collectives, aliases)
+]
+ANSWERS: dict[str, Callable[[Program], object]] = {
+    "summary": lambda one: one.summarize(),
+    "buffers": lambda one: list(all_rows(one.expect_memory(), one.module, None)),
+    "donation": lambda one: one.donation_savings,
+    "fusions": lambda one: (one.fusions, one.custom_calls, one.find_missed(0)),
+    "recompute": lambda one: one.recomputed,
+    "collectives": lambda one: one.collectives,
+    "outline": lambda one: one.outline(),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize("write", SHAPES, ids=lambda one: one.__name__)
+def test_twice_the_input(
+    write: Callable[[int], str],
+    answer: Callable[[Program], object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    users = Computation.users.func  # type: ignore[attr-defined]
+    counted = cached_property(lambda one: {key: _Tuple(each) for key, each in users(one).items()})
+    counted.__set_name__(Computation, "users")
+    monkeypatch.setattr(Computation, "users", counted)
+    small, large = (count_work(write(size), answer) for size in (SIZE, 2 * SIZE))
+    assert small > 0
+    assert large / small < MOST_GROWTH
+
+
+def count_work(text: str, answer: Callable[[Program], object]) -> int:
+    """Return how many elements an answer about a text looks at."""
+    module = parse_module(Source(text))
+    for computation in module.computations.values():
+        for one in computation.instructions:
+            one.operands = _Tuple(one.operands)
+        computation.instructions = _List(computation.instructions)
+    before = handed_out
+    answer(Program("", module))
+    return handed_out - before
