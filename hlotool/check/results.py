@@ -43,6 +43,10 @@ def _show_margin(row: RuleResult) -> Shown:
     return Shown(row.margin, unlike=0)  # one that is not used up is not shown as none
 
 
+def _show_message(row: RuleResult) -> Shown:
+    return Shown(row.message, has_lines=True)
+
+
 class RuleResult(Struct, frozen=True, kw_only=True):
     """One budget in one module; `unit` is that of actual, limit, margin and baseline."""
 
@@ -129,7 +133,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             "the message given in the budget",
             null_text="",
             is_below=True,
-            shown=lambda row: Shown(row.message, has_lines=True),
+            shown=_show_message,
         ),
     ] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None

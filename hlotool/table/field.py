@@ -125,6 +125,7 @@ class Field(Struct, frozen=True):
     words: frozenset[str] = frozenset()  # a vocabulary, to which a newer dump may add
     word_meanings: tuple[tuple[str, str], ...] = ()  # what some of these words mean
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
+    is_mapping: bool = False  # LIST of pairs, a word and a number: no word stands there twice
     attribute: str = ""
 
     def __post_init__(self) -> None:
@@ -239,10 +240,11 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
     # A number without a unit cannot be shown, summed or compared: a mistake in a declaration.
     if unit is None or (given and implied):
         raise TypeError(f"{declared.name}: numbers have a unit, and nothing else has one")
-    texts, items = known, Unit.TEXT
+    texts, items, is_mapping = known, Unit.TEXT, False
     if unit is Unit.LIST:
         texts = [get_args(part)[0] for part in known]
         is_nested = get_origin(texts[0]) is tuple
+        is_mapping = is_nested and get_args(texts[0])[0] is str
         items = Unit.LIST if is_nested else Unit.NUMBER if texts[0] is int else Unit.TEXT
     literals = (each for each in texts if get_origin(each) is Literal)
     return Field(
@@ -252,6 +254,7 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
         is_nullable=NoneType in parts,
         values=tuple(word for each in literals for word in get_args(each)),
         items=items,
+        is_mapping=is_mapping,
         attribute=declared.name,
         word_meanings=tuple(options.pop("word_meanings", {}).items()),
         **options,
