@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import pairwise, takewhile
 from typing import Annotated, Final, TypeAlias
 
-from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+from msgspec import Meta, Struct, convert, to_builtins
 
 from hlotool import __version__
 from hlotool.check.baseline import known_metrics
@@ -107,7 +107,7 @@ def read_lines(data: bytes, name: str) -> dict[int, HistoryLine]:
             continue
         try:
             found[number] = convert(json.loads(line.decode("utf-8")), HistoryLine)
-        except (ValueError, ValidationError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(
                 f"{name}:{number}: this line is none that hlotool check --history wrote: {error}."
             ) from error

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from hlotool import __version__
@@ -312,7 +312,7 @@ class RowCache:
         for line in filter(None, lines):
             try:
                 row = convert(json.loads(line), CachedRow)
-            except (ValueError, ValidationError, RecursionError):
+            except (ValueError, RecursionError):
                 broken += 1
                 continue
             if row.key in wanted:
