@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench
+VERSIONS := .versions
 # Tests that stand together read the same dumps: they stay on one processor.
 SHARED_OUT := -n auto --dist worksteal
 SHARD ?= 1/1
@@ -30,6 +31,11 @@ $(BENCH)/installed: pyproject.toml
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check '.[bench]'
 	touch $@
 
+$(VERSIONS)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VERSIONS)
+	$(VERSIONS)/bin/pip install --quiet --disable-pip-version-check '.[versions]'
+	touch $@
+
 budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/self.toml
 	$(BIN)/hlotool check testdata/dumps --config testdata/check/self.toml --where 'status != "pass"'
 
@@ -50,6 +56,9 @@ mutants: $(VENV)/installed-test ## Ask about 300,000 injured dumps, or COUNT=100
 
 faults: $(VENV)/installed-test ## Put 40 faults into a copy, one at a time: make test must find them
 	$(BIN)/python tests/faults.py
+
+versions: $(VERSIONS)/installed ## Run the tests on the lowest and newest versions of all packages, by each Python
+	$(VERSIONS)/bin/python tests/versions.py
 
 lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/ruff check .
@@ -77,4 +86,4 @@ questions: $(VENV)/installed-test ## Put seventy questions to dumps that have th
 accuracy: $(VENV)/installed-test ## Live ranges, estimates, known origins, gains, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test hard test-browser pictures mutants faults lint golden docs budgets bench bench-large accuracy questions
+.PHONY: help demo test hard test-browser pictures mutants faults versions lint golden docs budgets bench bench-large accuracy questions

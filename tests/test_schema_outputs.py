@@ -55,6 +55,7 @@ CASES = [
     "fields buffers",
     "summary testdata/dumps/cpu --by backend",
 ]
+CHOOSING = {"--by", "-n", "--columns", "--where"}  # options that choose rows and columns
 
 
 @cache

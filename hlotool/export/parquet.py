@@ -2,7 +2,7 @@
 
 The rows and columns are those of CSV. Text is string; counts, numbers, bytes and flops are int64,
 or decimal where a value of the column is larger; ratios and seconds are double; flags are bool;
-lists are lists. Unknown is null.
+lists are lists, and lists of pairs, a word and a number, are maps. Unknown is null.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ def _make_column(pa: Any, field: Field, values: Sequence[object]) -> Any:
     """Return the values of a field as an array of its type."""
     items = Unit.MEASURE if field.is_curve else field.items
     kind = _find_type(pa, field.unit, items, field.inner)
+    if field.is_mapping:
+        kind = pa.map_(pa.string(), pa.int64())
     if kind == pa.string():
         values = [_as_utf8(value) for value in values]
     elif kind in {pa.float64(), pa.list_(pa.float64())}:

@@ -57,20 +57,23 @@ class Stack(Struct, frozen=True):
 def expect_weights(selection: Selection, option: str) -> tuple[Field, ...]:
     """Return what the rows of a selection can be weighed by, the most telling first.
 
-    That is the field by which the list says how large a row is; then the other columns that add
-    up. Raises UsageError where rows are groups, or have no path or nothing that adds up.
+    That is the field by which the list says how large a row is, unless it is a share; then the
+    other columns that add up, counts behind figures, and last what no row tells. Raises UsageError
+    where rows are groups, or have no path or nothing that adds up.
     """
     row_list = selection.row_list
     if selection.grouping is not None:
         raise UsageError(f"{option}: groups are no stacks; leave out --by.")
     if not any(each.is_path for each in row_list.fields):
         raise UsageError(f"{option}: rows of {row_list.name!r} have no path into the program.")
-    columns = [each for each in selection.columns if each.is_summable and each.unit in _UNIT_NAMES]
+    columns = [each for each in selection.columns if each.is_summable]
+    columns.sort(key=lambda each: each.unit in {Unit.COUNT, Unit.TIMES})
     first = [row_list.field(row_list.size)] if row_list.size else []
-    weights = tuple(dict.fromkeys((*first, *columns)))
+    weights = dict.fromkeys(each for each in (*first, *columns) if each.unit in _UNIT_NAMES)
     if not weights:
         raise UsageError(f"{option}: rows of {row_list.name!r} have nothing that adds up.")
-    return weights
+    untold = {each for each in weights if all(each.getter()(row) is None for row in selection.rows)}
+    return tuple(sorted(weights, key=untold.__contains__))
 
 
 def make_stacks(selection: Selection, weights: Sequence[Field]) -> Iterator[Stack]:
@@ -78,7 +81,8 @@ def make_stacks(selection: Selection, weights: Sequence[Field]) -> Iterator[Stac
     row_list = selection.row_list
     paths = [each.getter() for each in row_list.fields if each.is_path]
     # The row itself is the leaf: a value or an instruction where it is one, else what its key says.
-    names = [*_getters(row_list.fields, "value", "name"), row_list.key_field.getter()]
+    texts = [each.getter() for each in row_list.fields if each.unit is Unit.TEXT]
+    names = [*_getters(row_list.fields, "value", "name"), row_list.key_field.getter(), *texts]
     files = _getters(row_list.fields, "source_file")
     lines = _getters(row_list.fields, "source_line")
     for row in selection.rows:
@@ -101,7 +105,9 @@ def _first_text(getters: Sequence[Callable[[object], object]], row: object) -> s
 
 
 def _weigh(field: Field, row: object) -> int:
-    value = field.getter()(row)
+    """Return what a row alone weighs: of a step of an outline, without the steps below it."""
+    joint = field.joint(row) if field.joint else None
+    value = joint.together([joint]) if joint else field.getter()(row)
     if not isinstance(value, int | float):
         return 0
     return round(value * _NANOSECONDS) if field.unit is Unit.SECONDS else int(value)

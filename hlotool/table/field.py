@@ -126,6 +126,7 @@ class Field(Struct, frozen=True):
     word_meanings: tuple[tuple[str, str], ...] = ()  # what some of these words mean
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST
     inner: Unit = Unit.NUMBER  # what the lists in a LIST hold: NUMBER or TEXT
+    is_mapping: bool = False  # LIST of pairs, a word and a number: no word stands there twice
     attribute: str = ""
 
     def __post_init__(self) -> None:
@@ -240,12 +241,13 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
     # A number without a unit cannot be shown, summed or compared: a mistake in a declaration.
     if unit is None or (given and implied):
         raise TypeError(f"{declared.name}: numbers have a unit, and nothing else has one")
-    texts, items, inner = known, Unit.TEXT, Unit.NUMBER
+    texts, items, inner, is_mapping = known, Unit.TEXT, Unit.NUMBER, False
     if unit is Unit.LIST:
         texts = [get_args(part)[0] for part in known]
         items = _IMPLIED.get(get_origin(texts[0]) or texts[0], Unit.NUMBER)
         if items is Unit.LIST and get_args(texts[0])[0] is str:
-            inner = Unit.TEXT
+            is_mapping = get_args(texts[0])[1] is not ...
+            inner = Unit.NUMBER if is_mapping else Unit.TEXT
     literals = (each for each in texts if get_origin(each) is Literal)
     return Field(
         declared.encode_name,
@@ -255,6 +257,7 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
         values=tuple(word for each in literals for word in get_args(each)),
         items=items,
         inner=inner,
+        is_mapping=is_mapping,
         attribute=declared.name,
         word_meanings=tuple(options.pop("word_meanings", {}).items()),
         **options,
