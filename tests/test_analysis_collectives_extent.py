@@ -136,7 +136,7 @@ def test_a_diff_takes_axes_to_be_the_same(tmp_path: Path) -> None:
     document = json.loads(result.stdout)
     assert document["collectives"] == []
     assert document["old"]["input"]["mesh_path"].endswith("before_optimizations.txt.gz")
-    assert document["right"]["input"]["mesh_path"] is None
+    assert document["new"]["input"]["mesh_path"] is None
 
 
 def test_a_budget_names_the_axes() -> None:

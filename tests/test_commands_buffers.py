@@ -327,7 +327,7 @@ def test_what_does_not_fit_is_told_what_would_have_to_go() -> None:
     assert sets
     assert all(row["free_bytes"] >= 0 for row in found["relief"])
     said = run(GPU, "--hbm", "1500MiB").stdout
-    assert 0 < said.index("does not fit in") < said.index("Without the parts of one set")
+    assert 0 < said.index("does not fit in") < said.index("Without the parts of one option")
     assert answer(GPU, "--hbm", "80GiB")["relief"] == []
 
 

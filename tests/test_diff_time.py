@@ -71,7 +71,7 @@ def test_rows_of_directories_have_the_difference_of_pairs(
 
 
 def test_a_summary_says_first_what_most_of_a_run_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its work is bound by arithmetic, which most of a step is not."""
+    """Its work is compute-bound, which most of a step is not."""
     scan = GPU.parent / "tpu_v5e" / "scan_train"
     made = ask(capsys, "summary", scan, "--chip", "v5e")
     assert made["roofline"]["bound"] == "compute"
@@ -81,7 +81,7 @@ def test_a_summary_says_first_what_most_of_a_run_is(capsys: pytest.CaptureFixtur
     assert run(["summary", str(scan), "--chip", "v5e"]) == 0
     told = capsys.readouterr().out
     line = "v5e: 7.15 ms per step (estimate), 64.0 % of it exposed transfers\n"
-    peaks = "arithmetic 1.84 ms, all traffic 927 μs; bound by arithmetic"
+    peaks = "arithmetic 1.84 ms, all traffic 927 μs; compute-bound"
     assert f"{line}at its peaks: {peaks}\n" in told
 
 

@@ -269,7 +269,7 @@ def test_there_is_something_to_injure() -> None:
     assert len(MODULES) > 150
     assert len(BUFFERS) > 15
     for kind in KINDS:
-        assert len(kind.bases) > 5, kind.name
+        assert len(kind.bases) >= 5, kind.name
 
 
 @pytest.mark.hard

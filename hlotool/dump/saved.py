@@ -63,6 +63,7 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
     cost: Record | None = None
     fusions: Record | None = None
     measured: Record | None = None
+    shardings: Record | None = None
     step_time: Record | None = None
     opcodes: tuple[SavedOpcode, ...] | None = None
 
@@ -226,8 +227,8 @@ def _parse(source: Source) -> tuple[str, object]:
         document = json.loads(
             source.text, parse_int=_read_int, parse_float=_read_float, parse_constant=_refuse
         )
-        if _SURROGATE.search(source.text):  # half of a pair can be spelled, and is no text
-            json.dumps(document, ensure_ascii=False).encode()
+        if _SURROGATE.search(source.text):  # half of a pair is a byte of a path, or no text
+            json.dumps(document, ensure_ascii=False).encode(errors="surrogateescape")
     except ValueError as error:
         raise InputError(f"{source.name}: this is not valid JSON: {error}.") from error
     except RecursionError as error:
