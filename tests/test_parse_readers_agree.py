@@ -32,6 +32,7 @@ def find_dumps() -> list[Path]:
 
 
 DUMPS = find_dumps()
+SHORT_BYTES = 60_000  # packed or not
 
 
 def list_all(module: Module) -> list[Any]:
@@ -67,8 +68,22 @@ def test_there_is_something_to_read() -> None:
     assert len([path for path in DUMPS if path.is_relative_to(TESTDATA)]) > 300
 
 
-@for_each(DUMPS)
+def is_short(path: Path) -> bool:
+    return path.stat().st_size < SHORT_BYTES
+
+
+@for_each([path for path in DUMPS if is_short(path)])
 def test_dump(path: Path) -> None:
+    check_dump(path)
+
+
+@pytest.mark.hard
+@for_each([path for path in DUMPS if not is_short(path)])
+def test_large_dump(path: Path) -> None:
+    check_dump(path)
+
+
+def check_dump(path: Path) -> None:
     source = Source(read_text(path), path.name)
     try:
         expected = list_all(parse_module_slowly(source))
