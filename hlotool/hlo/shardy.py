@@ -14,17 +14,18 @@ from msgspec import Struct
 
 from hlotool.hlo.groups import AxisRef, Mesh, MeshAxis, Sharding
 
-_MESH: Final = re.compile(
+# Compiled by `re` when they are first met: most texts have nothing of Shardy.
+_MESH: Final = (
     r'(?<![\w.$-])@?(?:"(?P<quoted>[^"]*)"|(?P<name>[\w.$-]+))\s*=\s*(?:#sdy\.mesh)?'
     r"<\[(?P<axes>[^\]<]*)\](?:,\s*device_ids\s*=\s*\[(?P<ids>[\d,\s]*)\])?>"
 )
-_AXIS_SIZE: Final = re.compile(r'"([^"]*)"\s*=\s*([1-9]\d{0,8})')
-_SHARDING: Final = re.compile(
+_AXIS_SIZE: Final = r'"([^"]*)"\s*=\s*([1-9]\d{0,8})'
+_SHARDING: Final = (
     r'<@(?:"(?P<quoted>[^"]*)"|(?P<name>[\w.$-]+)),\s*\[(?P<dims>[^\]<]*)\](?P<more>(?:,[^<>]*)?)>'
 )
-_DIM: Final = re.compile(r"\{([^{}]*)\}")
-_AXIS: Final = re.compile(r'"([^"]*)"(?::\((\d{1,9})\)(\d{1,9}))?')
-_MORE: Final = re.compile(r"(replicated|unreduced|manual)\s*=\s*\{([^{}]*)\}")
+_DIM: Final = r"\{([^{}]*)\}"
+_AXIS: Final = r'"([^"]*)"(?::\((\d{1,9})\)(\d{1,9}))?'
+_MORE: Final = r"(replicated|unreduced|manual)\s*=\s*\{([^{}]*)\}"
 _MOST_DIGITS: Final = 9
 
 
@@ -35,8 +36,10 @@ def find_meshes(text: str) -> dict[str, Mesh]:
     axis = '"' name '"' "=" size
     """
     found = {}
-    for match in _MESH.finditer(text):
-        axes = tuple(MeshAxis(name, int(size)) for name, size in _AXIS_SIZE.findall(match["axes"]))
+    for match in re.finditer(_MESH, text):
+        axes = tuple(
+            MeshAxis(name, int(size)) for name, size in re.findall(_AXIS_SIZE, match["axes"])
+        )
         listed = (match["ids"] or "").replace(" ", "").split(",")
         ids = tuple(int(one) for one in listed if one and len(one) <= _MOST_DIGITS)
         found[match["quoted"] or match["name"]] = Mesh(axes, ids or None)
@@ -51,12 +54,12 @@ def find_sdy_shardings(text: str, meshes: Mapping[str, Mesh]) -> list[Sharding]:
     axis     = '"' name '"' [ ":(" integer ")" integer ]
     """
     found = []
-    for match in _SHARDING.finditer(text):
+    for match in re.finditer(_SHARDING, text):
         mesh = meshes.get(match["quoted"] or match["name"])
         if mesh is None:
             return []
-        dims = _DIM.findall(match["dims"])
-        more = {f"{word}_axes": _read_axes(axes) for word, axes in _MORE.findall(match["more"])}
+        dims = re.findall(_DIM, match["dims"])
+        more = {f"{word}_axes": _read_axes(axes) for word, axes in re.findall(_MORE, match["more"])}
         found.append(
             Sharding(
                 "named",
@@ -75,16 +78,16 @@ def find_sdy_shardings(text: str, meshes: Mapping[str, Mesh]) -> list[Sharding]:
 def _read_axes(text: str) -> tuple[AxisRef, ...]:
     return tuple(
         AxisRef(name, int(before or 1), int(size or 0))
-        for name, before, size in _AXIS.findall(text)
+        for name, before, size in re.findall(_AXIS, text)
     )
 
 
 _MAIN: Final = "func.func public @main("
-_ARGUMENT: Final = re.compile(r"%arg\d+: ")
-_TENSOR: Final = re.compile(r"tensor<((?:\d{1,18}x)*)[a-z]")
-_SHARDED: Final = re.compile(r"sdy\.sharding = (#sdy\.sharding<@[^<>]*>)")
-_LOCATION: Final = re.compile(r'loc\("((?:[^"\\]|\\.)*)"')
-_RESULT_NAME: Final = re.compile(r'jax\.result_info = "((?:[^"\\]|\\.)*)"')
+_ARGUMENT: Final = r"%arg\d+: "
+_TENSOR: Final = r"tensor<((?:\d{1,18}x)*)[a-z]"
+_SHARDED: Final = r"sdy\.sharding = (#sdy\.sharding<@[^<>]*>)"
+_LOCATION: Final = r'loc\("((?:[^"\\]|\\.)*)"'
+_RESULT_NAME: Final = r'jax\.result_info = "((?:[^"\\]|\\.)*)"'
 
 
 class MlirArray(Struct, frozen=True):
@@ -117,7 +120,7 @@ def scan_mlir(text: str) -> MlirProgram:
         return MlirProgram(meshes)
     end = text.find("\n", begin)
     before, _, after = text[begin : end if end >= 0 else len(text)].rpartition(") -> ")
-    arguments = _ARGUMENT.split(before)[1:]
+    arguments = re.split(_ARGUMENT, before)[1:]
     results = [f"tensor<{each}" for each in after.split("tensor<")[1:]]
     return MlirProgram(
         meshes,
@@ -126,8 +129,12 @@ def scan_mlir(text: str) -> MlirProgram:
     )
 
 
-def _read_array(text: str, name: re.Pattern[str], meshes: Mapping[str, Mesh]) -> MlirArray:
-    tensor, sharded, named = _TENSOR.match(text), _SHARDED.search(text), name.search(text)
+def _read_array(text: str, name: str, meshes: Mapping[str, Mesh]) -> MlirArray:
+    tensor, sharded, named = (
+        re.match(_TENSOR, text),
+        re.search(_SHARDED, text),
+        re.search(name, text),
+    )
     shardings = find_sdy_shardings(sharded[1], meshes) if sharded else []
     return MlirArray(
         named[1] if named else None,

@@ -72,9 +72,8 @@ SIZE: Final = (
     r"-?\d{1,30}+(?:,\d{3}){0,8}+(?:\.\d{1,6}+)?+"
     r"(?:\ ?(?:[KMGTPEkmgtpe](?:iB|B)?+|bytes?+|B)(?![A-Za-z]))?+"
 )
-_PARTS: Final = re.compile(
-    r"(?P<number>-?[\d,]++)(?:\.(?P<decimals>\d++))?\s?(?P<unit>[A-Za-z]?)(?P<rest>\w*)"
-)
+# Patterns of messages are compiled by `re` when they are first met: hardly any text is one.
+_PARTS: Final = r"(?P<number>-?[\d,]++)(?:\.(?P<decimals>\d++))?\s?(?P<unit>[A-Za-z]?)(?P<rest>\w*)"
 _SCALE: Final = {letter: 1 << (10 * power) for power, letter in enumerate("KMGTPE", 1)}
 
 
@@ -86,7 +85,7 @@ def parse_size(text: str) -> Size:
 
     A lone K, M, G is KiB, MiB, GiB, as XLA means it. What is scaled is rounded to its last digit.
     """
-    match = _PARTS.match(text)
+    match = re.match(_PARTS, text)
     if match is None:
         return Size(0)
     decimals = match["decimals"] or ""
@@ -220,11 +219,11 @@ def _compile_wordings() -> tuple[tuple[When, re.Pattern[str]], ...]:
 
 
 # The list alone, where the beginning of the message is lost.
-_ORPHAN: Final = re.compile(
+_ORPHAN: Final = (
     r"BufferAssignment OOM Debugging|Largest program allocations in (?P<space>\w++)"
     rf"|^\s*+\d{{1,9}}\. Size: {SIZE}\s*+$|^\s*+(?:XLA [Ll]abel|Entry Parameter Subshape): "
 )
-_SHAPE: Final = re.compile(r"shape = '(?P<shape>[^']++)'")
+_SHAPE: Final = r"shape = '(?P<shape>[^']++)'"
 
 
 def find_head(line: str) -> OutOfMemory | None:
@@ -242,7 +241,7 @@ def find_orphan(line: str) -> OutOfMemory | None:
     """Return a message without its beginning, where a line is of the list of one."""
     if not is_hinted(line):
         return None
-    match = _ORPHAN.search(line, 0, _LONGEST_LINE)
+    match = re.search(_ORPHAN, line[:_LONGEST_LINE])
     if match is None:
         return None
     when: When = "compile" if match["space"] else "run"
@@ -283,7 +282,7 @@ def _list_label(label: str | None, requested: Size | None) -> tuple[ListedBuffer
     """Return the one buffer that did not fit, where the sentence describes it."""
     if label is None:
         return ()
-    shape = _SHAPE.search(label)
+    shape = re.search(_SHAPE, label)
     size = requested.bytes if requested else None
     return (ListedBuffer(size, shape=shape["shape"] if shape else None, label=label),)
 
@@ -297,7 +296,7 @@ def _find_size(found: dict[str, str | None], *names: str) -> Size | None:
 # TensorFlow tells a tensor: its shape, its type under its own names, and in later lines its node.
 _LONGEST: Final = 2000  # characters of dimensions, and of a node's name
 _BYTES: Final = {"bool": 1, "half": 2, "bfloat16": 2, "float": 4, "double": 8, "complex64": 8}
-_BYTES_BY_BITS: Final = re.compile(r"[a-z]+?(?P<bits>8|16|32|64|128)(?:_t)?")
+_BYTES_BY_BITS: Final = r"[a-z]+?(?P<bits>8|16|32|64|128)(?:_t)?"
 _NAMES: Final = {
     "bool": "pred",
     "half": "f16",
@@ -316,7 +315,7 @@ _NODE: Final = re.compile(
 
 def measure_tensor(dimensions: str, dtype: str) -> Size | None:
     """Return the bytes of a tensor, None where its type is unknown."""
-    bits = _BYTES_BY_BITS.fullmatch(dtype)
+    bits = re.fullmatch(_BYTES_BY_BITS, dtype)
     size = _BYTES.get(dtype) or (int(bits["bits"]) // 8 if bits else None)
     sizes = [each[:18] for each in dimensions.split(",") if each][:64]
     return None if size is None else Size(prod(map(int, sizes)) * size)
