@@ -120,7 +120,7 @@ def test_an_address_where_nobody_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_dumps(tmp_path)
-    monkeypatch.setattr("hlotool.dump.workers._PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("hlotool.dump.workers._DASK_TIMEOUT_SECONDS", 0.5)
     code, reason = answer
     assert run(["summary", str(tmp_path), "--dask", address]) == code
     assert capsys.readouterr().err.startswith(f"hlotool: --dask {address}: {reason}")

@@ -12,6 +12,8 @@ import io
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from dump_files import TESTDATA
+from dump_files import ROOT, TESTDATA
 
 from hlotool.cli import run
 from hlotool.dump import workers
@@ -158,10 +160,26 @@ def test_each_call_may_fail(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HLOTOOL_DEBUG", "1")
-    if kind == "fork":  # small dumps as well are read in processes
-        monkeypatch.setattr(workers, "MIN_PARALLEL_BYTES", 0)
-        monkeypatch.setattr(workers, "available_processors", lambda: 2)
-    *endings, whole = list_endings(asked, kind, tmp_path / "out")
+    if kind != "fork":
+        check_calls(asked, kind, tmp_path / "out")
+        return
+    # In a process with threads, as those of pytest-xdist are, nothing is forked.
+    words = [sys.executable, __file__, asked, str(tmp_path / "out")]
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    done = subprocess.run(
+        words,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def check_calls(asked: str, kind: str, folder: Path) -> None:
+    """Let each call of a kind fail in turn, and look at what becomes of the command."""
+    *endings, whole = list_endings(asked, kind, folder)
     assert whole.code in {0, 1}
     assert endings or (kind, asked) not in _REACHED
     for one in endings:
@@ -173,3 +191,10 @@ def test_each_call_may_fail(
 def _leave_flags_out(ending: Ending) -> str:
     """Return an answer without the flags: unknown where their file cannot be read."""
     return re.sub(r"(?m)^flags: .*\n", "", ending.answer)
+
+
+if __name__ == "__main__":
+    with pytest.MonkeyPatch.context() as small:  # small dumps as well are read in processes
+        small.setattr(workers, "MIN_PARALLEL_BYTES", 0)
+        small.setattr(workers, "available_processors", lambda: 2)
+        check_calls(sys.argv[1], "fork", Path(sys.argv[2]))
