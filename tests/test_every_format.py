@@ -63,9 +63,10 @@ STEP: Final = TESTDATA / "dumps" / "gpu_h100" / "mlp_train"
 EYES: Final = "--wide --limit 0 --units B"
 CHIPS: Final = {"gpu": "--chip h100", "tpu": "--chip v5e"}
 SHOWN: Final = ("fusion", "parameter", "all-reduce", "collective-permute-start", "while")
-# With those of LINES they have every kind of value that any dump of testdata leads to.
-TWELVE: Final = (
+# With those of LINES and FORMS they have every kind of value that any dump of testdata leads to.
+CHOSEN: Final = (
     "buffers/newer/module_0001.jit_f.sm_9.0a_gpu_after_optimizations.txt",
+    "dumps/cpu/mlp_train",
     "dumps/gpu_h100/conv_quantized",
     "dumps/gpu_h100/mlp_train.remat",
     "dumps/tpu_v5e/nested_loops",
@@ -77,6 +78,11 @@ TWELVE: Final = (
     "packed/tpu_v5p/fsdp_train.auto",
     "protos/async_forms.txt",
     "protos/custom_calls.txt",
+    "questions/12-donated-not-usable/problem",
+)
+FORMS: Final = (
+    "cost/fusions.cases/fusion_with_custom_call",
+    "hlo_forms/inferred.cases/inferred_moves",
 )
 
 
@@ -366,23 +372,35 @@ def test_other_answers(line: str) -> None:
     assert check(line)
 
 
-@for_each(TWELVE)
-def test_twelve_programs(name: str) -> None:
+@for_each(CHOSEN)
+def test_chosen_programs(name: str) -> None:
     assert check_program(TESTDATA / name, STEP)
+
+
+@for_each(FORMS)
+def test_forms(name: str) -> None:
+    with TemporaryDirectory() as folder:
+        assert check_program(write_case(TESTDATA / name, Path(folder)), STEP)
+
+
+def write_case(path: Path, folder: Path) -> Path:
+    """Write a case of a table as a file."""
+    program = folder / f"{path.parent.stem}.{path.name}.txt"
+    program.write_text(read_text(path), encoding="utf-8")
+    return program
 
 
 @pytest.mark.hard
 def test_every_program(tmp_path: Path) -> None:
-    """No program leads to a kind of value that the twelve, and other answers, do not have."""
+    """No program leads to a kind of value that those chosen, and other answers, do not have."""
     lines = [one for one in CASES if not set(one.split()) & CHOOSING]
     known = {kind for line in lines for kind in check(line)}
-    known |= {kind for name in TWELVE for kind in check_program(TESTDATA / name, STEP)}
+    known |= {kind for name in CHOSEN for kind in check_program(TESTDATA / name, STEP)}
+    for name in FORMS:
+        known |= check_program(write_case(TESTDATA / name, tmp_path), STEP)
     new = {}
-    for number, path in enumerate(find_programs()):
-        program = path
-        if is_case(path):
-            program = tmp_path / f"{number}.txt"
-            program.write_text(read_text(path), encoding="utf-8")
+    for path in find_programs():
+        program = write_case(path, tmp_path) if is_case(path) else path
         try:
             new[str(path)] = sorted(check_program(program, STEP) - known)
         except HlotoolError:  # some forms are there to be refused
@@ -400,7 +418,7 @@ def write_file(line: str) -> bytes:
         return path.read_bytes()
 
 
-@for_each(TWELVE)
+@for_each(CHOSEN)
 def test_traces_and_graphs(name: str) -> None:
     """Slices of a trace nest on each track; a graph has every instruction that runs, once."""
     path = TESTDATA / name
@@ -445,7 +463,7 @@ def check_trace(trace: Any) -> None:
     assert not +depths
 
 
-@for_each(TWELVE)
+@for_each(CHOSEN)
 def test_budgets_for_others(name: str) -> None:
     """Each system hears of every budget, and of as many that are exceeded."""
     line = f"check {TESTDATA / name} --config {TESTDATA / 'check' / 'budgets.toml'} --format"
