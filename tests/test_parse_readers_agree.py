@@ -25,9 +25,17 @@ parse_module_slowly = partial(read_module, is_slow=True)
 
 
 def find_dumps() -> list[Path]:
-    """Find every HLO text there is, in the project and beside it, each once."""
+    """Find every HLO text there is, in the project and beside it, each once.
+
+    Those of the questions judge answers, and show no form that others do not.
+    """
     found = split_modules(TESTDATA, SHARED / "dumps", SEEDS)
-    different = {read_text(path): path for path in found if path.parent.name != "inputs"}
+    kept = [
+        path
+        for path in found
+        if path.parent.name != "inputs" and TESTDATA / "questions" not in path.parents
+    ]
+    different = {read_text(path): path for path in kept}
     return list(different.values())
 
 

@@ -260,15 +260,15 @@ def _join(groups: list[FileGroup]) -> list[FileGroup]:
         if group.number is None or group.staged(Stage.BEFORE) or not group.staged(Stage.AFTER):
             continue
         candidates = waiting.get(_copy_and_name(group), [])
-        partner = _choose_partner(group, candidates)
-        if partner is not None:
-            candidates.remove(partner)
-            group.absorb(partner)
-            gone.add(id(partner))
+        counterpart = _choose_counterpart(group, candidates)
+        if counterpart is not None:
+            candidates.remove(counterpart)
+            group.absorb(counterpart)
+            gone.add(id(counterpart))
     return [group for group in groups if id(group) not in gone]
 
 
-def _choose_partner(group: FileGroup, candidates: list[FileGroup]) -> FileGroup | None:
+def _choose_counterpart(group: FileGroup, candidates: list[FileGroup]) -> FileGroup | None:
     """Return the group with the text before optimization that fits, nearest by number.
 
     `candidates` are in the order of their numbers; earlier ones are tried first. No more

@@ -97,15 +97,15 @@ def _paint(runs: Sequence[tuple[str, Sequence[TextLine]]], look: Look) -> Iterat
 
     Where as many lines were removed as added behind them, what differs in each pair stands out.
     """
-    partners: Sequence[TextLine] = ()
+    counterparts: Sequence[TextLine] = ()
     for number, (tag, run) in enumerate(runs):
         if tag == "delete":
             tag_after, after = runs[number + 1] if number + 1 < len(runs) else ("", ())
-            partners = after if tag_after == "insert" and len(after) == len(run) else ()
+            counterparts = after if tag_after == "insert" and len(after) == len(run) else ()
         for place, line in enumerate(run):
-            other = partners[place].text if tag != "equal" and partners else None
+            other = counterparts[place].text if tag != "equal" and counterparts else None
             yield _paint_line(line, other, look)
-        partners = run if tag == "delete" and partners else ()
+        counterparts = run if tag == "delete" and counterparts else ()
 
 
 def _paint_line(line: TextLine, other: str | None, look: Look) -> str:

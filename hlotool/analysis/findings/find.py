@@ -257,14 +257,14 @@ def find_replicated_parameters(evidence: Evidence) -> Iterator[Finding]:
         return
     first = rows[0]
     named = first.name or f"parameter {first.number}"
-    others = f" and {len(rows) - 1:,} more lie" if len(rows) > 1 else " lies"
+    others = f" and {len(rows) - 1:,} more are" if len(rows) > 1 else " is"
     yield Finding(
         saved,
         "warning",
         "replicated-large-parameter",
-        f"{named} of {first.global_shape}{others} whole on each of {first.copies} devices: "
-        "sharded over all of them, a device would be given that much less; whoever gathers it "
-        "needs memory for that.",
+        f"{named} {first.global_shape}{others} replicated on all {first.copies} devices: sharded "
+        "over them, the arguments of a device take that much less; where it is gathered it takes "
+        "memory again.",
         count=len(rows),
         parameter=named,
     )

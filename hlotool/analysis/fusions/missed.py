@@ -27,7 +27,7 @@ from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, MOVES, TRANSCENDEN
 FUSIBLE: Final = ELEMENTWISE | MOVES | {"broadcast"}
 LEAST_BYTES: Final = 1 << 20
 # What a loop fusion could have had beside an operation: else there is nothing to fuse it with.
-_PARTNERS: Final = FUSIBLE | {
+_FUSIBLE_NEIGHBOURS: Final = FUSIBLE | {
     "concatenate", "dynamic-slice", "dynamic-update-slice", "fusion", "gather", "iota", "pad",
     "reduce", "reduce-window", "scatter", "slice",
 }  # fmt: skip
@@ -67,7 +67,7 @@ def find_missed(
             opcode=members[0][0].opcode,
             shape=str(members[0][0].shape),
             is_alone=not any(
-                near.opcode in _PARTNERS
+                near.opcode in _FUSIBLE_NEIGHBOURS
                 for one, _ in members
                 for near in (*one.operands, *one.users)
             ),

@@ -129,10 +129,10 @@ MOST_ALIASES: Final = 100  # named for one value; in-place chains have a handful
 
 
 class Holding(Struct):
-    """A live value that has bytes of its own: those of which it is the value born last.
+    """A live value that has bytes of its own: those of which its live range begins last.
 
     `live_bytes` counts them; `aliases` are the live values that lie in some of its
-    bytes, born last first, at most MOST_ALIASES of them.
+    bytes, the last to begin first, at most MOST_ALIASES of them.
     """
 
     allocation: Allocation
@@ -154,14 +154,14 @@ class Holding(Struct):
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Smaller for who takes the bytes: born last, then the smaller number."""
+        """Smaller for who takes the bytes: the last to begin, then the smaller number."""
         return -self.live_from, self.value.number
 
 
 def list_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]:
     """Return who holds the bytes of a space at a position, largest first.
 
-    Each byte belongs to the live value born last (ties: the smaller number), so that
+    Each byte belongs to the live value that begins last (ties: the smaller number), so that
     `live_bytes` add up to what is in use. Values without a byte of their own are only
     named as aliases. Empty without live ranges.
     """
@@ -324,7 +324,7 @@ T = TypeVar("T")
 
 
 class Saving(Struct, Generic[T], frozen=True, dict=True):
-    """The part of memory that a row is about, with what measures the gain of several parts.
+    """The part of memory that a row is about, with what measures what several parts save.
 
     It is no part of what a row says: rows are compared, and written down, without it. So it has no
     fields; what it keeps stands beside them.

@@ -156,7 +156,7 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[R
         if part.kind == "missed-donation" and reserved.saving([part]) > least
     )
     others = [part for part in everything if part.kind != "missed-donation"]
-    # Of those that gain nothing alone, the largest may still gain beside others.
+    # Of those that save nothing alone, the largest may still save beside others.
     peaks = {one: add_curves([tenure.curve() for tenure in one.tenures]).peak() for one in others}
     others.sort(key=lambda one: (reserved.saving([one]), peaks[one][0]), reverse=True)
     others = others[:MOST_PARTS]  # of which there are 175 sets of up to three
@@ -403,7 +403,7 @@ class Reserved:
 
         An output has an allocation of 8 MiB, in which a temporary value of 3 MiB lies before the
         output is made. Without the output 8 MiB go, and 3 MiB come to the temporaries while that
-        value lives. Where these are at their peak then, the gain is 5 MiB; where they hold 3 MiB
+        value lives. Where these are at their peak then, it saves 5 MiB; where they hold 3 MiB
         less than at their peak, it is 8 MiB.
         """
         parts = tuple(parts)
@@ -417,7 +417,7 @@ class Reserved:
         return freed + self.temp.peak_bytes - self.temp.peak_without(add_curves(change))
 
     def bound_gain(self, parts: Iterable[Part]) -> int:
-        """Return what the gain is at most, from a few positions alone: it is quick.
+        """Return what it saves at most, from a few positions alone: it is quick.
 
         The peak that is left is no lower than at these positions, and what moves to the temporaries
         only adds to it; that is left out here.

@@ -113,8 +113,8 @@ class BufferRow(Struct, frozen=True):
     live_bytes: Annotated[
         int | None,
         column(
-            "bytes it holds at the instant; shared bytes count for the value born last; null "
-            "with --all",
+            "bytes it holds at the instant; shared bytes count for the value whose live range "
+            "begins last; null with --all",
             BYTES,
             heading="size at peak",
         ),
@@ -190,7 +190,8 @@ class BufferRow(Struct, frozen=True):
         int | None, figure("what tiles and the allocator's minimum sizes add", BYTES, hide_order=2)
     ]
     aliases: Annotated[
-        tuple[str, ...], figure("live values that share its bytes, last born first (at most 100)")
+        tuple[str, ...],
+        figure("live values that share its bytes, the last to begin first (at most 100)"),
     ]
     allocation: Annotated[int | None, figure("number of its allocation", NUMBER)]
     offset: Annotated[int | None, figure("first byte inside the allocation", NUMBER)]
@@ -233,8 +234,9 @@ def rows_at(
 ) -> list[BufferRow]:
     """Return the values that hold bytes at a position, the largest first, of a space `most`.
 
-    Values that share bytes are one row, that of the value born last; `live_bytes` of
-    all rows add up to what is in use (docs/buffers.md). `color` None means all spaces.
+    Values that share bytes are one row, that of the value whose live range begins last;
+    `live_bytes` of all rows add up to what is in use (docs/buffers.md). `color` None means all
+    spaces.
     """
     colors = report.map.colors() if color is None else (color,)
     held = [one for each in colors for one in list_holdings(report.map, position, each)[:most]]

@@ -51,7 +51,7 @@ class ArrayRow(Struct, frozen=True):
         ),
     ]
     global_shape: Annotated[
-        str | None, column("its shape as the program has it", is_shape=True, min_width=12)
+        str | None, column("its shape as the program has it", is_shape=True, min_width=18)
     ]
     local_shape: Annotated[
         str | None,
@@ -82,7 +82,9 @@ class ArrayRow(Struct, frozen=True):
     saves_bytes: Annotated[
         int | None,
         column(
-            "bytes less on a device if it were sharded over the axes it is replicated over", BYTES
+            "bytes less on a device if it were sharded over the axes it is replicated over",
+            BYTES,
+            hide_order=1,
         ),
     ]
     global_bytes: Annotated[
@@ -103,7 +105,7 @@ class ArrayRow(Struct, frozen=True):
     ]
 
 
-_UNKNOWN: Final = "unknown_count"  # above 0 a sum is a lower bound
+_LOWER: Final = "is_replicated_lower_bound"
 
 
 class ShardingTotals(Struct, frozen=True):
@@ -114,16 +116,19 @@ class ShardingTotals(Struct, frozen=True):
     parameter_count: Annotated[int, figure("arrays the program is given", COUNT, is_exact=True)]
     local_bytes: Annotated[int, figure("bytes of parameters on a device", BYTES)]
     replicated_bytes: Annotated[
-        int, figure("those of which other devices hold the same", BYTES, lower_if=_UNKNOWN)
+        int, figure("those of which other devices hold the same", BYTES, lower_if=_LOWER)
     ]
     saves_bytes: Annotated[
-        int, figure("bytes less on a device if nothing were replicated", BYTES, lower_if=_UNKNOWN)
+        int, figure("bytes less on a device if nothing were replicated", BYTES, lower_if=_LOWER)
     ]
     unknown_count: Annotated[
         int,
         figure("parameters of which no file says how they are sharded", COUNT, is_exact=True),
     ]
     is_lower_bound: Annotated[bool, figure("whether the size of a part is unknown")]
+    is_replicated_lower_bound: Annotated[
+        bool, figure("whether of some parameters that, or how they are sharded, is unknown")
+    ]
 
 
 class ShardingReport(Struct, frozen=True):
@@ -305,6 +310,8 @@ def _add_up(
     def sum_bytes(chosen: Iterable[ArrayRow]) -> int:
         return sum(row.local_bytes or 0 for row in chosen)
 
+    unknown = sum(row.copies is None for row in rows)
+    is_lower = any(row.local_bytes is None for row in rows)
     return ShardingTotals(
         device_count=device_count,
         mesh=tuple(f"{axis.name}={axis.size}" for axis in mesh.axes) if mesh else None,
@@ -312,8 +319,9 @@ def _add_up(
         local_bytes=sum_bytes(rows),
         replicated_bytes=sum_bytes(row for row in rows if (row.copies or 1) > 1),
         saves_bytes=sum(row.saves_bytes or 0 for row in rows),
-        unknown_count=sum(row.copies is None for row in rows),
-        is_lower_bound=any(row.local_bytes is None for row in rows),
+        unknown_count=unknown,
+        is_lower_bound=is_lower,
+        is_replicated_lower_bound=is_lower or unknown > 0,
     )
 
 

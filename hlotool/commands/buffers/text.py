@@ -136,7 +136,7 @@ def say_relief(fit: Fit, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
 
 
 def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
-    """Return the line below parameters to donate: how far to trust what they gain."""
+    """Return the line below parameters to donate: how far to trust what they save."""
     return (Line(SAVES_CAVEAT),) if any(row.saves_bytes for row in donations) else ()
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from hlotool.errors import ErrorAnswer
 from hlotool.text import cut_secrets, disarm_lines, encode_json, escape
@@ -40,10 +41,13 @@ def say(*lines: str) -> None:
 
 
 def write_error(error: ErrorAnswer) -> None:
-    """Print an error on stdout, as JSON, where JSON was to be the answer."""
+    """Print an error on stdout, as JSON, where JSON was to be the answer, without secrets too."""
     if sys.stdout is not None:  # started with stdout closed
+        shown = replace(
+            error, error=cut_secrets(error.error), hint=error.hint and cut_secrets(error.hint)
+        )
         with suppress(OSError):  # whoever read it has gone away
-            sys.stdout.write(f"{encode_json(to_builtins(error), indent=2)}\n")
+            sys.stdout.write(f"{encode_json(to_builtins(shown), indent=2)}\n")
             sys.stdout.flush()
 
 

@@ -1,9 +1,9 @@
 """Why an instruction differs from its counterpart, and what speaks for the two being counterparts.
 
 Each reason has a kind, which scripts may test, and the two sides as texts. Operands are compared by
-partnership, so a reason is never a consequence of names; what an added or a removed instruction
-does to its users' operand lists is told by its own row. What speaks for a pair, and what against
-it, is the answer of `hlotool diff --why NAME`.
+whether they match, so a reason is never a consequence of names; what an added or a removed
+instruction does to its users' operand lists is told by its own row. What speaks for a pair, and
+what against it, is the answer of `hlotool diff --why NAME`.
 """
 
 from __future__ import annotations
