@@ -13,7 +13,7 @@ import click
 
 from hlotool import __version__
 from hlotool.commands import COMMANDS, load_command
-from hlotool.commands.shared.messages import say, write_error
+from hlotool.commands.shared.messages import quote_command, say, write_error
 from hlotool.errors import ErrorAnswer, HlotoolError, UsageError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
@@ -21,6 +21,7 @@ _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h; 1 would say that a budget is 
 _DEBUG = "HLOTOOL_DEBUG"  # set to anything, it shows where an internal error happened
 _LONGEST = 200  # characters of an internal error that are shown
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_SUMMARY = "summary"  # what a PATH without a command asks for
 _EXAMPLE = "hlotool summary dump/ --sort -peak_bytes"
 
 
@@ -60,12 +61,33 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand, or say which were near."""
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+        """Find the subcommand; a place of dumps instead of one is summarized.
+
+        A command wins over a file of its name. `help COMMAND` is `COMMAND --help`.
+        """
+        first, *others = args
+        if first == "help":
+            args = [*others[:1], "--help"]
+            if not others:
+                click.echo(ctx.get_help())
+                ctx.exit()
+        elif first not in COMMANDS and _is_place(first):
+            if others and not others[0].startswith("-") and _is_place(others[0]):
+                ctx.fail(f"To compare two dumps, type: {quote_command('diff', *args)}")
+            args = [_SUMMARY, *args]
+        if args[0] not in COMMANDS:
             from hlotool.table.words import suggest  # noqa: PLC0415  only an error needs it
 
             ctx.fail(f"There is no command {args[0]!r}; {suggest(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
+
+
+def _is_place(word: str) -> bool:
+    """Say whether a word where a command should stand is the PATH of a dump.
+
+    A bare word that is no file is a command that was mistyped.
+    """
+    return word == "-" or any(sign in word for sign in "/.") or os.path.exists(word)  # noqa: PTH110
 
 
 @click.group(
@@ -76,7 +98,7 @@ class LazyGroup(click.Group):
     no_args_is_help=False,
     subcommand_metavar="COMMAND [ARGS]...",
 )
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Read what the XLA compiler wrote down: memory, collectives, fusions, differences."""

@@ -97,7 +97,7 @@ def read_screen(question: Question, which: str) -> str:
         for word in shlex.split(question.command)
     ]
     out, said = _Terminal(), io.StringIO()
-    os.environ.update(COLUMNS=COLUMNS, NO_COLOR="1")
+    os.environ.update(COLUMNS=COLUMNS, NO_COLOR="1", HLOTOOL_PAGER="cat")
     with redirect_stdout(out), redirect_stderr(said):
         run(words)
     text = (said.getvalue() + out.getvalue()).replace(str(question.folder), "")

@@ -277,7 +277,7 @@ hlotool.start.main()
 
 def environment(**extra: str) -> dict[str, str]:
     clean = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
-    return clean | {"PYTHONPATH": str(ROOT), "TERM": "xterm"} | extra
+    return clean | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "HLOTOOL_PAGER": "cat"} | extra
 
 
 def in_process(
@@ -473,3 +473,18 @@ def test_completion(shell: str) -> None:
     if b"Bash version" in done.stderr or b"bash" in done.stderr.lower():
         pytest.skip("no bash to ask for its version")
     assert b"_HLOTOOL_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("extra", "args", "shown"),
+    [
+        ({"HLOTOOL_PAGER": "tr a-z A-Z", "PAGER": "cat"}, (), "9,999 PLANETS HOLD 47.7 MIB\n"),
+        ({"HLOTOOL_PAGER": "tr a-z A-Z"}, ("--no-pager",), "9,999 planets hold 47.7 MiB\n"),
+        ({"HLOTOOL_PAGER": ""}, (), "9,999 planets hold 47.7 MiB\n"),
+        ({"HLOTOOL_PAGER": "head -n 1"}, ("-n", "0"), "9,999 planets hold 47.7 MiB\n"),
+    ],
+)
+def test_a_terminal_has_a_pager(extra: dict[str, str], args: tuple[str, ...], shown: str) -> None:
+    told = on_terminal("planets", "x", *args, "--color", "never", **extra)
+    assert told.startswith(shown)
+    assert ("\n" not in told.removeprefix(shown)) is (extra["HLOTOOL_PAGER"] == "head -n 1")

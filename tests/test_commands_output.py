@@ -14,7 +14,7 @@ from sample_rows import SAMPLES, Sample
 
 from hlotool.commands.collectives import collectives
 from hlotool.commands.shared.options import RowOptions
-from hlotool.commands.shared.output import check_options, find_target, render_document
+from hlotool.commands.shared.output import find_target, render_document, settle_options
 from hlotool.errors import QueryError, UsageError
 from hlotool.table import Document, DocumentSpec
 from hlotool.table.cells import Look
@@ -112,12 +112,12 @@ def test_an_answer_without_rows() -> None:
 
 def test_options_must_fit_one_of_the_documents() -> None:
     options = RowOptions(where="size_bytes > 1")
-    check_options([EMPTY, SPEC], options)
-    check_options([], options)
+    settle_options([EMPTY, SPEC], options)
+    settle_options([], options)
     with pytest.raises(UsageError, match="no rows"):
-        check_options([EMPTY], options)
+        settle_options([EMPTY], options)
     with pytest.raises(QueryError, match="no field 'siz'"):
-        check_options([SPEC, EMPTY], RowOptions(where="siz > 1"))
+        settle_options([SPEC, EMPTY], RowOptions(where="siz > 1"))
 
 
 def test_the_target_of_row_options() -> None:

@@ -36,6 +36,7 @@ ALLOWED = {
     "tests/test_saved_before.py": "it reads them",
     "tests/test_explain.py": "it asks for them",
     "testdata/golden/explain/renamed.txt": "it asks for them",
+    "testdata/golden/hlotool/typed.txt": "it types them",
     "docs/explain.md": "it asks for one",
     "docs/protos.md": "payload is XLA's word for a part of a proto",
 }

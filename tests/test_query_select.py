@@ -23,7 +23,7 @@ from hlotool.table import (
 )
 from hlotool.table.document import Group, Grouping, Rest, Total
 from hlotool.table.select import Query, select_rows
-from hlotool.table.words import find_near, split_name, suggest, suggest_field
+from hlotool.table.words import find_near, settle_names, split_name, suggest, suggest_field
 
 ROWS = (
     Sample(name="b", kind="loop", size_bytes=10, sent_bytes=1, flops=5),
@@ -233,7 +233,8 @@ def test_near_opcodes(wrong: str, near: list[str]) -> None:
 
 def test_what_a_table_calls_a_field() -> None:
     assert suggest_field("share_of_peak", FIELDS).startswith("did you mean share_of_peak?")
-    assert suggest_field("×", FIELDS) == "did you mean count? '×' is its heading"
+    assert suggest_field("×", FIELDS) == "× is called count since 1.0"
+    assert suggest_field("estimatd", FIELDS).startswith("did you mean estimated_seconds?")
     assert suggest_field("estimated", FIELDS).startswith("did you mean estimated_seconds?")
 
 
@@ -455,3 +456,10 @@ def test_groups_show_what_they_are_sorted_by() -> None:
         ("input", (Sum(0), Sum(2))),
         ("loop", (Sum(0), Sum(1))),
     ]
+
+
+def test_a_heading_of_two_columns_is_no_name() -> None:
+    fields = [replace(FIELDS[0], name=name, heading="of both") for name in ("first", "second")]
+    with pytest.raises(QueryError, match="first and second have this heading: name one of them"):
+        settle_names("-of both", "--sort", fields)
+    assert settle_names('x == "of both"', "--where", fields).text == 'x == "of both"'

@@ -82,7 +82,12 @@ def _run_in_shell(line: str, given: Path) -> subprocess.CompletedProcess[bytes]:
 def _run_on_terminal(command: str) -> str:
     """Run a command line without pipes whose stdout alone is a terminal; colours are left out."""
     columns, _, rest = command.removeprefix(_COLUMNS).partition(" hlotool ")
-    environment = _environment() | {"COLUMNS": columns, "NO_COLOR": "1", "TERM": "xterm"}
+    environment = _environment() | {
+        "COLUMNS": columns,
+        "NO_COLOR": "1",
+        "TERM": "xterm",
+        "HLOTOOL_PAGER": "cat",
+    }
     ours, theirs = os.openpty()
     try:
         with TemporaryDirectory() as folder:

@@ -42,7 +42,7 @@ from hlotool.table.expression.compile import (
 from hlotool.table.expression.nodes import Aggregate, Expression, Name, Relation, find_reads
 from hlotool.table.renamed import say_renamed
 from hlotool.table.units import find_share
-from hlotool.table.words import suggest
+from hlotool.table.words import QUOTED, settle_names, suggest
 from hlotool.text import Pattern, Source
 
 VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS, reads_older=True)
@@ -51,6 +51,8 @@ _CALL_VOCABULARY: Final = Vocabulary(CALL_FIGURES)
 _ROWS: Final = re.compile(
     r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*(?::(?P<condition>.*))?", re.DOTALL
 )
+_AGGREGATE: Final = re.compile(r"(?P<rows>[a-z_.]+)\.(?:count|sum|max|min)\(")
+_BRACKET: Final = re.compile(rf"{QUOTED}|[()]", re.DOTALL)
 _PERCENTAGE: Final = re.compile(r"\s*[0-9]+(?:\.(?P<decimals>[0-9]+))?\s*%\s*")
 
 
@@ -139,17 +141,20 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     where = budget.place(config, "module")
     module = expect_pattern(budget.module, "module", where) if budget.module else None
     limits: Limits | None = None
-    says, source = budget.text, Source(budget.text, place)
+    says = budget.text
     if kind == "expression":
-        tree = parse_condition(budget.text, VOCABULARY, place)
+        source = _settle_headings(budget.text, place)
+        tree = parse_condition(source.text, VOCABULARY, place)
         tree = face_limit(tree) if isinstance(tree, Relation) else tree
     elif kind == "metric":
-        source = Source(budget.text, f"{place}: metric")
-        tree = parse_number(budget.text, VOCABULARY, source.name)
+        source = _settle_headings(budget.text, f"{place}: metric")
+        tree = parse_number(source.text, VOCABULARY, source.name)
         limits = _read_limits(budget, config, tree)
         says = _describe_limits(budget)
     else:
         rows, condition = _split_rows(budget.text, f"{place}: {kind}")
+        fields = ROW_LISTS[rows].fields
+        condition = settle_names(condition, f"{place}: {kind}", fields, reads_older=False).text
         source = Source(condition, f"{place}: {kind}")
         names = Vocabulary.of_row(ROW_LISTS[rows].fields, reads_older=True)
         chosen = parse_condition(condition, names, source.name) if condition else None
@@ -168,6 +173,28 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     )
     unit, digits = _choose_unit(budget, tree)
     return Rule(budget, says, tree, limits, unit, digits, module, paths, source)
+
+
+def _settle_headings(text: str, place: str) -> Source:
+    """Return an expression with the names of fields where aggregates have headings of columns.
+
+    Names of before 1.0 stay: `list_older_names` tells of them.
+    """
+    pieces, end = [], 0
+    for found in _AGGREGATE.finditer(text):
+        rows = ROW_LISTS.get(found["rows"])
+        if rows is None or found.start() < end:
+            continue
+        pieces.append(text[end : found.end()])
+        depth, end = 1, len(text)
+        for token in _BRACKET.finditer(text, found.end()):
+            depth += {"(": 1, ")": -1}.get(token[0], 0)
+            if not depth:
+                end = token.start()
+                break
+        inner = text[found.end() : end]
+        pieces.append(settle_names(inner, place, rows.fields, reads_older=False).text)
+    return Source("".join([*pieces, text[end:]]), place)
 
 
 def _choose_unit(budget: Budget, tree: Expression) -> tuple[Unit, int]:

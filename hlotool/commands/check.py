@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -41,7 +40,7 @@ from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Run
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
-from hlotool.commands.shared.messages import say, say_all
+from hlotool.commands.shared.messages import quote_command, say, say_all
 from hlotool.commands.shared.options import (
     FORMATS,
     MACHINE,
@@ -311,7 +310,7 @@ def _repeat_command(kept: Collection[str], *added: str) -> str:
             words += (
                 [*each.opts[-1:], context.params[name]] if is_option else [context.params[name]]
             )
-    return shlex.join([*words, *added])
+    return quote_command(*words[1:], *added)
 
 
 def _write_figures(request: Request, path: str) -> None:

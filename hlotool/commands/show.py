@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import click
@@ -27,6 +28,8 @@ from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import FORMATS, RowOptions, dump_options, option
 from hlotool.commands.shared.output import print_document, write_text
 from hlotool.commands.shared.request import Request, load_one
+from hlotool.dump.read import STDIN
+from hlotool.dump.stores import is_address
 from hlotool.export.graph import GRAPH_FORMATS, GraphEdge, GraphNode
 from hlotool.program.program import Program
 from hlotool.table import Document, Line, Unit, quote_braces
@@ -42,9 +45,20 @@ hlotool show dump/ model.py:120 --rows neighbours
 hlotool show dump/ fusion.123 --format dot | dot -Tsvg > around.svg"""
 
 
+def take_dump_last(
+    ctx: click.Context, _: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Read `show NAME DUMP` as `show DUMP NAME` where only the last word is a file."""
+    path = ctx.params["path"]
+    if path == STDIN or Path(path).exists() or is_address(path) or not Path(names[-1]).exists():
+        return names
+    ctx.params["path"] = names[-1]
+    return (path, *names[:-1])
+
+
 @document_command("show", SHOW, example=_EXAMPLE, formats=(*FORMATS, *GRAPH_FORMATS))
 @dump_options
-@click.argument("names", metavar="NAME…", nargs=-1, required=True)
+@click.argument("names", metavar="NAME…", nargs=-1, required=True, callback=take_dump_last)
 @option(
     "--hops",
     "How many steps away operands and users are listed; 1 by default.",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from shlex import quote
 from typing import Final
 
 from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
@@ -37,7 +36,7 @@ from hlotool.analysis.summary.report import (
 )
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.memory_text import describe_usage, say_fit, write_accuracy
-from hlotool.commands.shared.messages import fold_alike, say, say_all
+from hlotool.commands.shared.messages import fold_alike, quote_command, say, say_all
 from hlotool.commands.shared.options import (
     MACHINE,
     FleetOptions,
@@ -452,7 +451,7 @@ def point_to_program(path: str, rows: Sequence[ProgramRow]) -> tuple[Line, ...]:
     first = next((row for row in readable if isinstance(row, ProgramRow)), None)
     if first is None or len(rows) == 1 or path == STDIN:
         return ()
-    typed = f"hlotool summary {quote(path)} --module {quote(first.place)}"
+    typed = quote_command("summary", path, "--module", first.place)
     return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
 
 

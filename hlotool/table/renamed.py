@@ -8,7 +8,7 @@ and what a user still calls by an old name is found, if it is here under a new o
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -20,12 +20,13 @@ _TABLE: Final = Path(__file__).parent.parent / "data" / "renamed.toml"
 
 
 class Renamed(Struct, frozen=True):
-    """The table: names everywhere, names of one document, words by the field they are of, terms."""
+    """The table: names everywhere, of one document, words by their field, terms, headings."""
 
     names: Mapping[str, str]
     names_of: Mapping[str, Mapping[str, str]]
     words: Mapping[str, Mapping[str, str]]
     terms: Mapping[str, str]
+    headings: Mapping[str, Sequence[str]]
 
 
 @cache
@@ -35,13 +36,16 @@ def read_table() -> Renamed:
 
 
 def find_new(old: str, known: Container[str]) -> str | None:
-    """Find what is known under a new name, `run_time.run_count` part by part; None for nothing."""
+    """Find what is known under a new name, `run_time.run_count` part by part; None for nothing.
+
+    The heading of a column, `holds`, was a name too.
+    """
     table = read_table()
     for names in (table.names, *table.names_of.values()):
         new = _rename(old, names)
         if new != old and new in known:
             return new
-    return None
+    return next((new for new in table.headings.get(old, ()) if new in known), None)
 
 
 def find_new_word(field: str, old: str) -> str | None:

@@ -9,13 +9,15 @@ program (`layer_0/mlp` and `layer_1/mlp`: `layer_*/mlp`).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.errors import QueryError
 from hlotool.table.field import Field
-from hlotool.table.renamed import find_new, say_renamed
+from hlotool.table.renamed import find_new, read_table, say_renamed
 from hlotool.text import Source
 
 _ONE: Final = frozenset((1, "1"))
@@ -208,15 +210,62 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def suggest_field(name: str, fields: Iterable[Field]) -> str:
-    """Return a hint about a name that is no field: its old name, or what a table calls one."""
-    known = list(fields)
-    new = find_new(name, {field.name for field in known})
+    """Return a hint about a name that is no field: its new name, or what has one like it."""
+    known = {field.name: field.title for field in fields}
+    new = find_new(name, known)
     if new is not None:
         return say_renamed(name, new)
-    for field in known:
-        if name.replace("_", " ") == field.title:
-            return f"did you mean {field.name}? {field.title!r} is its heading"
-    return suggest(name, (field.name for field in known))
+    near = {} if find_near(name, known) else find_near(name.replace("_", " "), known.values())
+    return suggest(name, (one for one, title in known.items() if not near or title in near))
+
+
+# A text of an expression: a backslash escapes the quote and itself.
+QUOTED: Final = r'"(?:[^"\\]|\\.)*"' + r"|'(?:[^'\\]|\\.)*'"
+
+
+class SettledNames(Struct, frozen=True):
+    """What was typed with the names of fields, and older names in it with those of today."""
+
+    text: str
+    renamed: Mapping[str, str]
+
+
+def settle_names(
+    text: str, option: str, fields: Sequence[Field], *, reads_older: bool = True
+) -> SettledNames:
+    """Write the names of fields where an option has headings as printed, or names of before 1.0.
+
+    A heading may be of several words, or hold a sign: `size at peak > 1 GiB` and `-sent/step`. What
+    stands in quotes is no name. Raises QueryError for a heading that two columns share.
+    """
+    known = {field.name for field in fields}
+    headings: dict[str, list[str]] = {}
+    for field in fields:
+        if field.title not in known:
+            headings.setdefault(field.title, []).append(field.name)
+    older_headings = read_table().headings if reads_older else ()
+    titles = sorted((*headings, *older_headings), key=len, reverse=True)
+    pattern = re.compile(
+        rf"(?P<quoted>{QUOTED})|(?<![\w.])(?P<name>{'|'.join(map(re.escape, titles))}"
+        r"|[^\W\d]\w*(?:\.\w+)*)(?![\w.]|\s*\()",
+        re.DOTALL,
+    )
+    renamed: dict[str, str] = {}
+
+    def settle(found: re.Match[str]) -> str:
+        name = found["name"]
+        if name is None or name in known:
+            return found[0]
+        older = find_new(name, known) if reads_older else None
+        names = headings.get(name) or ([older] if older else [])
+        if len(names) > 1:
+            message = f"{join_words(names, 'and')} have this heading: name one of them"
+            raise QueryError(message, Source(text, option), *found.span())
+        if names and name not in headings:
+            renamed[name] = names[0]
+        return names[0] if names else name
+
+    return SettledNames(pattern.sub(settle, text), renamed)
 
 
 def parse_names(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import Final
 
 from hlotool.commands.diff.cause_text import write_cause
+from hlotool.commands.shared.messages import quote_command
 from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
 from hlotool.compare.causes.cause import Cause, Triage
 from hlotool.compare.changes.figures import (
@@ -401,7 +401,7 @@ def point_to_pair(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
     if changed is None or changed.old_path is None or changed.new_path is None:
         return
     if Path(changed.old_path).is_file() and Path(changed.new_path).is_file():
-        typed = f"hlotool diff {quote(changed.old_path)} {quote(changed.new_path)}"
+        typed = quote_command("diff", changed.old_path, changed.new_path)
         yield Line(f"{quote_braces(typed)}  # why the first differs", is_typed=True)
 
 

@@ -14,12 +14,38 @@ from typing import Any, Final
 import click
 
 from hlotool.commands import COMMANDS, load_command
-from hlotool.commands.shared.options import FORMATS, make_row_options, row_parameters
-from hlotool.commands.shared.output import check_options
+from hlotool.commands.shared.messages import quote_word
+from hlotool.commands.shared.options import (
+    FORMATS,
+    make_pager_option,
+    make_row_options,
+    row_parameters,
+)
+from hlotool.commands.shared.output import settle_options
 from hlotool.errors import UsageError
 from hlotool.table import DocumentSpec
 
 NO_NAMES: Final[Mapping[str, str]] = {}
+# What options are called elsewhere: in other programs, and here.
+MEANT: Final[Mapping[str, str]] = {
+    "--all": "-n 0",
+    "--csv": "--format csv",
+    "--fields": "--columns",
+    "--filter": "--where",
+    "--group-by": "--by",
+    "--head": "-n",
+    "--jsonl": "--format jsonl",
+    "--markdown": "--format markdown",
+    "--md": "--format markdown",
+    "--order-by": "--sort",
+    "--parquet": "--format parquet",
+    "--query": "--where",
+    "--select": "--columns",
+    "--sort-by": "--sort",
+    "--top": "-n",
+    "--tsv": "--format tsv",
+    "--verbose": "--wide",
+}
 
 # The options that many commands share, by purpose and by the names of their parameters.
 PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -29,7 +55,7 @@ PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Model": ("chip", "bandwidth", "node_bandwidth", "devices_per_node", "latency", "chip_file"),
     "Rows": ("where", "sort", "limit", "rows", "by", "keeps_numbers", "columns", "is_wide"),
-    "Output": ("is_json", "format", "units", "output", "color", "budget"),
+    "Output": ("is_json", "format", "units", "output", "color", "no_pager", "budget"),
 }
 _EXPLAINED: Final = "hlotool explain OPTION tells of one"
 _MOST_WORDS: Final = 40  # characters of a choice; more are told by `hlotool explain`
@@ -50,16 +76,22 @@ class HelpfulCommand(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = examples
         self.renamed = renamed
+        self.params.append(make_pager_option())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options; of one that has another name now, say which."""
+        """Read the options; of one that has another name here, or now, say which."""
+        typed = tuple(args)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            new = self.renamed.get(error.option_name)
-            if new is None:
+            old = error.option_name
+            new = self.renamed.get(old)
+            if new is not None:
+                raise UsageError(f"{old} is called {new} now.") from None
+            new = MEANT.get(old, "").partition(" ")[0]
+            if not any(new in each.opts for each in self.params):
                 raise
-            raise UsageError(f"{error.option_name} is called {new} now.") from None
+            raise UsageError(f"There is no option {old}: type {_retype(old, typed)}.") from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the command's own options, then those that many share."""
@@ -79,6 +111,16 @@ class HelpfulCommand(click.Command):
                 for line in self.examples:
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
         super().format_epilog(ctx, formatter)
+
+
+def _retype(old: str, typed: Sequence[str]) -> str:
+    """Return an option that is called otherwise elsewhere as it is typed here, with its value."""
+    new, spelled = MEANT[old], f"{old}="
+    at = next(at for at, word in enumerate(typed) if word == old or word.startswith(spelled))
+    if " " in new or new == "--wide":
+        return new
+    value = typed[at].removeprefix(spelled) if typed[at] != old else "".join(typed[at + 1 : at + 2])
+    return f"{new} {quote_word(value)}" if value else new
 
 
 def _write_purpose(formatter: click.HelpFormatter, purpose: str, names: Sequence[str]) -> None:
@@ -155,7 +197,8 @@ def document_command(
         @wraps(function)
         def call(**values: Any) -> int | None:
             options = make_row_options({key: values.pop(key) for key in shared if key in values})
-            check_options(choose_specs(values) if choose_specs else (*documents, *others), options)
+            specs = choose_specs(values) if choose_specs else (*documents, *others)
+            options = settle_options(specs, options)
             return function(**values, options=options)
 
         return click.command(

@@ -20,6 +20,9 @@ from hlotool.text import cut_secrets, disarm_lines, encode_json, escape
 _MOST_TOLD: Final = 3  # lines; of fewer errors each is told as it stands
 # What stands before the reason: a path, mostly with a line and a column.
 _ERROR: Final = re.compile(r"(?P<place>.+?(?::\d+){0,2}): (?P<reason>.+)")
+_PLAIN: Final = re.compile(r"[\w@+:,./-]+", re.ASCII)  # a shell takes it as it stands
+_BARE: Final = frozenset("\\'")
+_AWKWARD: Final = re.compile(r"([\\'])")
 _DETAIL: Final = re.compile(r"'[^']*'|\d+")  # names and numbers, in which alike reasons differ
 
 
@@ -49,6 +52,25 @@ def write_error(error: ErrorAnswer) -> None:
         with suppress(OSError):  # whoever read it has gone away
             sys.stdout.write(f"{encode_json(to_builtins(shown), indent=2)}\n")
             sys.stdout.flush()
+
+
+def quote_command(*words: str) -> str:
+    r"""Return a command line of hlotool that sh, bash, zsh and fish read alike.
+
+    Backslashes and single quotes stand outside of quotes: fish reads them there as one character.
+
+    >>> print(quote_command("show", "a b", "it's"))
+    hlotool show 'a b' 'it'\''s'
+    """
+    return " ".join(["hlotool", *map(quote_word, words)])
+
+
+def quote_word(word: str) -> str:
+    """Return one word of it."""
+    if _PLAIN.fullmatch(word):
+        return word
+    parts = _AWKWARD.split(word)
+    return "".join(f"\\{one}" if one in _BARE else f"'{one}'" for one in parts if one) or "''"
 
 
 def fold_alike(errors: Sequence[str], rest: str) -> list[str]:

@@ -275,6 +275,19 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
     ]
 
 
+NO_PAGER: Final = "hlotool.no_pager"  # where click keeps that no pager is wanted
+
+
+def make_pager_option() -> click.Option:
+    """Return the option that every command has."""
+
+    def keep(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        ctx.meta[NO_PAGER] = value
+
+    names, attributes = _declare("--no-pager", "Print long answers without a pager.", "", {})
+    return click.Option(names, callback=keep, expose_value=False, **attributes)
+
+
 # --stack.
 
 stack_option: Final = option(

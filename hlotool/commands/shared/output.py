@@ -16,17 +16,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+import click
+from msgspec.structs import replace
+
 from hlotool import __version__
-from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import RowOptions
+from hlotool.commands.shared.messages import say, say_all
+from hlotool.commands.shared.options import NO_PAGER, RowOptions
 from hlotool.dump.read import display_name
 from hlotool.errors import HlotoolError, PlacedError, UsageError
 from hlotool.table import Document, DocumentSpec, Field, RowList, Selection
 from hlotool.table.cells import Look
 from hlotool.table.curve import fit_encoding
 from hlotool.table.expression.compile import compile_where, expect_row_words, find_fields
-from hlotool.table.select import Query, select_rows, sort_keys
-from hlotool.table.words import suggest
+from hlotool.table.renamed import say_renamed
+from hlotool.table.select import COUNT, SHARE, Query, select_rows, sort_keys
+from hlotool.table.words import settle_names, suggest
 from hlotool.text import disarm_lines
 
 if TYPE_CHECKING:
@@ -106,11 +110,12 @@ def _select_alone(document: Document, options: RowOptions) -> Selection:
     return _select(document, target, target, options)
 
 
-def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
-    """Refuse wrong row options before any dump is read.
+def settle_options(specs: Sequence[DocumentSpec], options: RowOptions) -> RowOptions:
+    """Return row options with the names of fields, where they have headings or older names.
 
-    A command that can print several documents takes options that fit one of them. What is told is
-    the mistake that stands furthest behind in them: that answer understands most.
+    Wrong ones are refused, before any dump is read. A command that can print several documents
+    takes options that fit one of them. What is told is the mistake that stands furthest behind in
+    them: that answer understands most.
     """
     if options.format in _NO_TEXT:
         _expect_form(options)
@@ -121,14 +126,29 @@ def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
         for target in spec.row_lists if is_open else (None,):
             try:
                 rows = target or find_target(spec, options)
+                settled, notes = options, list[str]()
                 if rows is not None:
-                    select_rows(rows, (), options.query(rows.limit))
+                    settled, notes = _settle_names(rows, options)
+                    select_rows(rows, (), settled.query(rows.limit))
             except HlotoolError as error:
                 errors.append(error)
             else:
-                return
+                say_all(notes)
+                return settled
     if errors:
         raise max(errors, key=lambda one: one.start if isinstance(one, PlacedError) else -1)
+    return options
+
+
+def _settle_names(rows: RowList, options: RowOptions) -> tuple[RowOptions, list[str]]:
+    """Return the options with the names of fields, and a note of each older name they have."""
+    fields = [*rows.fields, *((COUNT, SHARE) if options.by else ())]
+    typed = {name: getattr(options, name) for name in ("where", "sort", "by", "columns")}
+    settled = {
+        name: settle_names(text, f"--{name}", fields) for name, text in typed.items() if text
+    }
+    notes = [say_renamed(*pair) for each in settled.values() for pair in each.renamed.items()]
+    return replace(options, **{name: each.text for name, each in settled.items()}), notes
 
 
 def _expect_form(options: RowOptions) -> None:
@@ -281,9 +301,33 @@ def write_text(text: Iterable[str], output: str = "", *, has_commands: bool = Fa
         return
     if sys.stdout is None:  # started with stdout closed
         return
+    pager = "" if has_commands else _find_pager()
+    if pager:
+        os.environ["PAGER"] = pager  # which click reads
+        click.echo_via_pager(_drop_newline(text), color=True)
+        return
     with _told_stdout():
         sys.stdout.writelines(fit_encoding(piece, sys.stdout.encoding) for piece in text)
         sys.stdout.flush()
+
+
+def _drop_newline(text: Iterable[str]) -> Iterator[str]:
+    """Yield the pieces of a text without the end of its last line, which click adds."""
+    held = ""
+    for piece in text:
+        yield held
+        held = piece
+    yield held.removesuffix("\n")
+
+
+def _find_pager() -> str:
+    """Return the command line of the pager; '' where the answer goes to stdout as it is."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.meta.get(NO_PAGER) or not _is_terminal():
+        return ""
+    environment = os.environ
+    pager = environment.get("HLOTOOL_PAGER", environment.get("PAGER", "less -FRX")).strip()
+    return "" if pager == "cat" else pager
 
 
 def write_bytes(data: bytes, output: str = "") -> None:

@@ -4,8 +4,9 @@ r"""From the text of an expression to its tree, and what is wrong with a text th
     conjunction = negation { "and" negation }
     negation = { "not" } comparison
     comparison = sum [ ( "==" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "!~" ) sum
-                     | [ "not" ] "in" ( listing | sum ) ]
-    listing = "[" [ ["-"] literal { "," ["-"] literal } ] "]"
+                     | [ "not" ] "contains" text | [ "not" ] "in" ( listing | sum ) ]
+    listing = "[" [ items ] "]" | "(" items ")"
+    items = ["-"] literal { "," ["-"] literal }
     sum = product { ( "+" | "-" ) product }
     product = factor { ( "*" | "/" ) factor }
     factor = { "-" } ( literal | name [ "(" [ expression { "," expression } ] ")" ]
@@ -32,7 +33,7 @@ from hlotool.errors import QueryError
 from hlotool.table.expression import nodes
 from hlotool.table.expression.nodes import Expression, Literal, Name
 from hlotool.table.units import LARGEST_FIGURE, SIZES, TIMES, to_base_unit
-from hlotool.table.words import suggest
+from hlotool.table.words import QUOTED, suggest
 from hlotool.text import Source
 
 # Brackets, `not`s and signs inside each other. The grammar takes 33 of the 1,000 frames of Python's
@@ -45,11 +46,13 @@ _NUMBER: Final = (
     r"(?P<number>(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     rf"(?:\s*(?P<suffix>%|(?:{'|'.join((*SIZES, *TIMES))})(?!\w)))?"
 )
-_TEXT: Final = r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'"
+_BEFORE_ITEM: Final = (  # what begins no sum in brackets
+    rf"\((?=\s*-?\s*(?:{_NUMBER}|{QUOTED}|(?:true|false|null)\b)\s*[,)])"
+)
 _WORDS: Final = {"true": True, "false": False, "null": None}
 
 _TOKEN: Final = re.compile(
-    rf"""(?P<text>{_TEXT})
+    rf"""(?P<text>{QUOTED})
       | (?P<quote>["'])
       | (?P<open>[(\[])
       | (?P<close>[)\]])
@@ -71,7 +74,8 @@ _HINTS: Final = (
 )
 _CHAIN: Final = re.compile(r"==|!=|<=?|>=?|!?~")
 _OPERATOR: Final = "an operator, 'and' or 'or'"
-_WANTS_VALUE: Final = re.compile(r"(?:^|[=<>~+\-*/(,\[]|\b(?:and|or|not|in))$")
+_WANTS_VALUE: Final = re.compile(r"(?:^|[=<>~+\-*/(,\[]|\b(?:and|or|not|in|contains))$")
+_CONTAINS: Final = re.compile(r"\bcontains\s*$")
 _NUMBER_AHEAD: Final = re.compile(r"[0-9]\s*$")
 
 
@@ -132,7 +136,7 @@ def _factor(expression: pp.Forward) -> pp.ParserElement:
 def _literal() -> pp.ParserElement:
     """Return the rule `literal`."""
     number = pp.Regex(_NUMBER).add_parse_action(_number)
-    text = pp.Regex(_TEXT, re.DOTALL).add_parse_action(_text)
+    text = pp.Regex(QUOTED, re.DOTALL).add_parse_action(_text)
     word = pp.Regex(rf"(?:{'|'.join(_WORDS)})\b").add_parse_action(_word)
     return number | text | word
 
@@ -140,12 +144,13 @@ def _literal() -> pp.ParserElement:
 def _comparison(total: pp.ParserElement) -> pp.ParserElement:
     """Return the rules `comparison` and `listing`."""
     item = (pp.Optional("-") + _literal()).add_parse_action(_item)
-    closing = pp.Suppress("]").set_name("']'")
-    listing = pp.Suppress("[") - pp.Optional(pp.DelimitedList(item)) - closing
-    listing.add_parse_action(_listing)
+    square = pp.Suppress("[") - pp.Optional(pp.DelimitedList(item)) - _mark("]")
+    round_ = pp.Suppress(pp.Regex(_BEFORE_ITEM)) - pp.DelimitedList(item) - _mark(")")
+    listing = (square | round_).add_parse_action(_listing)
     compare = pp.one_of("== != <= >= < > ~ !~") - total
-    member = pp.Optional(_keyword("not")) + _keyword("in") - (listing | total)
-    rule = total + pp.Optional(compare | member)
+    member = _keyword("in") - (listing | total)
+    holds = _keyword("contains") - pp.Regex(QUOTED, re.DOTALL).add_parse_action(_text)
+    rule = total + pp.Optional(compare | pp.Optional(_keyword("not")) + (member | holds))
     return rule.add_parse_action(_compare)
 
 
@@ -256,10 +261,10 @@ def _item(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
     return Literal(-literal.written, literal.suffix, start=loc, end=literal.end)
 
 
-def _listing(text: str, loc: int, tokens: pp.ParseResults) -> nodes.Listing:
-    """Make a listing; it ends at the bracket after its last item."""
-    after = tokens[-1].end if tokens else loc
-    return nodes.Listing(tuple(tokens), start=loc, end=text.index("]", after) + 1)
+def _listing(_text: str, loc: int, tokens: pp.ParseResults) -> nodes.Listing:
+    """Make a listing; the last token is the place of its closing bracket."""
+    *items, closing = tokens
+    return nodes.Listing(tuple(items), start=loc, end=closing + 1)
 
 
 def _bracketed(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
@@ -278,6 +283,9 @@ def _compare(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
     place = {"start": left.start, "end": right.end}
     if operator in {"~", "!~"}:
         return nodes.Match(left, right, operator == "!~", **place)
+    if operator == "contains":
+        pattern = replace(right, written=re.escape(str(right.written)))
+        return nodes.Match(left, pattern, tokens[1] == "not", **place)
     if operator == "in":
         return nodes.Membership(left, right, tokens[1] == "not", **place)
     return nodes.Relation(operator, left, right, **place)
@@ -351,7 +359,7 @@ def _hint(text: str, pos: int, *, is_value: bool) -> str:
         if pattern.match(text, pos):
             return hint
     if is_value:
-        return ""
+        return 'text needs quotes: contains "…"' if _CONTAINS.search(text[:pos]) else ""
     if _CHAIN.match(text, pos):
         return "comparisons do not chain: write a < b and b < c"
     if _NUMBER_AHEAD.search(text[:pos]) and text[pos : pos + 1].isalpha():

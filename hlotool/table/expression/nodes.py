@@ -24,7 +24,7 @@ from hlotool.table.document import RowList
 from hlotool.table.field import Field, Unit
 from hlotool.table.units import to_base_unit
 
-KEYWORDS: Final = ("and", "or", "not", "in", "true", "false", "null")
+KEYWORDS: Final = ("and", "or", "not", "in", "contains", "true", "false", "null")
 FUNCTIONS: Final = ("count", "sum", "max", "min")
 
 
