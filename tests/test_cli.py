@@ -291,6 +291,7 @@ def in_process(
         command,
         cwd=ROOT,
         env=environment(**extra),
+        stdin=terminal,
         stdout=subprocess.PIPE if terminal is None else terminal,
         stderr=subprocess.PIPE,
         timeout=60,

@@ -323,7 +323,8 @@ def _drop_newline(text: Iterable[str]) -> Iterator[str]:
 def _find_pager() -> str:
     """Return the command line of the pager; '' where the answer goes to stdout as it is."""
     context = click.get_current_context(silent=True)
-    if context is None or context.meta.get(NO_PAGER) or not _is_terminal():
+    is_watched = _is_terminal() and sys.stdin is not None and sys.stdin.isatty()
+    if context is None or context.meta.get(NO_PAGER) or not is_watched:
         return ""
     environment = os.environ
     pager = environment.get("HLOTOOL_PAGER", environment.get("PAGER", "less -FRX")).strip()
