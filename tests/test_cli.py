@@ -486,6 +486,6 @@ def test_completion(shell: str) -> None:
     ],
 )
 def test_a_terminal_has_a_pager(extra: dict[str, str], args: tuple[str, ...], shown: str) -> None:
-    told = on_terminal("planets", "x", *args, "--color", "never", **extra)
+    told = on_terminal("planets", "x", *args, "--color", "never", columns=40, **extra)
     assert told.startswith(shown)
     assert ("\n" not in told.removeprefix(shown)) is (extra["HLOTOOL_PAGER"] == "head -n 1")
