@@ -57,6 +57,9 @@ _ESTIMATES: Final = {
     _ALLOCATED: "buffers.estimated.allocated_bytes",
     _PEAK: "buffers.estimated.peak_bytes",
 }
+_VMEM: Final = 1
+_VMEM_BYTES: Final = 112 << 20  # what XLA filled at most for v5e; of other chips it is assumed
+_OVERFLOW: Final = "(no room in vmem)"
 _LEAST_MATCHED: Final = 0.9
 _EXACT: Final = 1e-3  # a law misses a size by more: sizes are padded, or a loop runs otherwise
 _MOST_STEPS: Final = 60  # of a search for the size that fits
@@ -290,6 +293,36 @@ def measure(program: Program) -> Measured:
     return Measured(figures, _measure_parts(program), memory and memory.figures.peak.instruction)
 
 
+def _measure_scaled(program: Program) -> Measured:
+    """Return the figures of a program as it would be, where the TPU's vector memory is no larger.
+
+    XLA places there what finds room, and scaling what is there makes it more than there is: the
+    rest is main memory's. What is used most stays, so the rest has half its share of the traffic.
+    """
+    found = measure(program)
+    memory = program.memory
+    if memory is None or find_backend(program.expect_module()) != "tpu":
+        return found
+    estimate = memory.estimated_of(_VMEM)
+    used = (estimate.peak_bytes if estimate else memory.peak_of(_VMEM).bytes) or 0
+    over = used - _VMEM_BYTES
+    if over <= 0:
+        return found
+    moved = 0
+    for computation in program.executions.executed:
+        runs = program.executions.lower_bound(computation)
+        for one in computation.instructions:
+            if one.opcode not in CONTROL_FLOW:
+                moved += dict(program.costs.memory_by_space(one)).get(_VMEM, 0) * runs
+    added = {_ALLOCATED: over, _PEAK: over, _TRAFFIC: moved * over // (2 * used)}
+    figures = {metric: value + added.get(metric, 0) for metric, value in found.figures.items()}
+    parts = {
+        metric: {**values, _OVERFLOW: added[metric]} if metric in added else values
+        for metric, values in found.parts.items()
+    }
+    return Measured(figures, parts, found.peak_at)
+
+
 def _measure_parts(program: Program) -> dict[str, Counter[str]]:
     """Return what a program's figures are made of: memory at the peak by argument or scope."""
     parts: dict[str, Counter[str]] = {one: Counter() for one in (_PEAK, _FLOPS, _TRAFFIC, _SENT)}
@@ -380,7 +413,7 @@ class _Scaled(_Fit):
                 f"{template.matched_share:.0%} of the bytes have a counterpart in each program; "
                 "a law needs 90 %."
             )
-        self._scaled = {point: measure(template.at(point)) for point in self.given}
+        self._scaled = {point: _measure_scaled(template.at(point)) for point in self.given}
         self._ratios = {
             point: {
                 metric: real / self._scaled[point].figures[metric]
@@ -404,7 +437,7 @@ class _Scaled(_Fit):
 
     def predict(self, point: Sizes) -> Measured:
         """Return the figures of the base written for that size, as far as real ones differ."""
-        found = self._scaled.get(point) or measure(self.template.at(point))
+        found = self._scaled.get(point) or _measure_scaled(self.template.at(point))
         figures = {
             metric: _round(metric, value * self._find_ratio(point, metric))
             for metric, value in found.figures.items()

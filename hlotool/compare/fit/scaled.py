@@ -40,6 +40,9 @@ _NOTES: Final = re.compile(r", (?:metadata|backend_config|frontend_attributes|sh
 _TRIPS: Final = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 
 
+_LEAST_SHARE: Final = 0.25
+
+
 class Line(Struct, frozen=True):
     """The numbers of an instruction's line, by their places in the text."""
 
@@ -88,30 +91,62 @@ def make_template(programs: Sequence[Program], variables: Sequence[Variable]) ->
     counterparts = [each.counterparts() for each in structures]
     lines, *other_lines = (_read_lines(one) for one in (base, *others))
     texts = [one.expect_module().source.text for one in (base, *others)]
+    reached = {one.old for one in structures[0].computations}
+    found: dict[Instruction, dict[Span, Law] | None] = {}
+    for one in (one for each in reached for one in each.instructions):
+        other_ones = [pairs.get(one) for pairs in counterparts]
+        same = [lines.get(_key(one))]
+        same += [
+            those.get(_key(other)) if other else None
+            for other, those in zip(other_ones, other_lines, strict=True)
+        ]
+        found[one] = _find_laws(same, texts, points)
+    words = _count_laws([laws for laws in found.values() if laws], texts[0])
     known: dict[Span, Law] = {}
     lost, matched_bytes, all_bytes = [], 0, 0
-    reached = {one.old for one in structures[0].computations}
-    instructions = [one for each in reached for one in each.instructions]
-    for one in instructions:
+    for one, laws in found.items():
         size = base.costs.find_size_bytes(one.shape) or 0
         all_bytes += size
-        found: list[Line | None] = [lines.get(_key(one))]
-        for pairs, those in zip(counterparts, other_lines, strict=True):
-            other = pairs.get(one)
-            found.append(those.get(_key(other)) if other else None)
-        laws = _find_laws(found, texts, points)
-        if laws is None:
+        if laws is None or not _are_likely(laws, words, texts[0]):
             lost.append(one)
             continue
         known.update(laws)
         matched_bytes += size
     headers = [Line(tuple(_list_numbers(text, *_find_header(text)))) for text in texts]
     known.update(_find_laws(headers, texts, points) or {})
-    rest = [line for key, line in lines.items() if line.numbers and line.numbers[0] not in known]
-    known.update(_guess(rest, known, texts[0]))
+    # What has no law is as large as most of the sizes that are written alike.
+    for line in lines.values():
+        for span in line.numbers:
+            if span not in known and (counts := words.get(texts[0][slice(*span)])):
+                known[span] = counts.most_common(1)[0][0]
     pieces = sorted((span, law) for span, law in known.items() if any(law.powers))
     share = matched_bytes / all_bytes if all_bytes else 0.0
     return Template(base, points[0], tuple(pieces), share, tuple(lost), structures)
+
+
+def _count_laws(found: Sequence[dict[Span, Law]], text: str) -> dict[str, Counter[Law]]:
+    """Return which laws the numbers have that are written alike, and how often."""
+    counts: defaultdict[str, Counter[Law]] = defaultdict(Counter)
+    for laws in found:
+        for span, law in laws.items():
+            counts[text[slice(*span)]][law] += 1
+    return counts
+
+
+def _are_likely(laws: dict[Span, Law], words: dict[str, Counter[Law]], text: str) -> bool:
+    """Say whether laws are those of sizes, not of two instructions that do not belong together.
+
+    `batch - 1` is one, and so is the square of a size where more than a few have it; one that
+    falls only beside one that grows, as where a product is split into fewer and larger parts.
+    """
+    if sum(sum(law.powers) for law in laws.values()) < 0:
+        return False
+    for span, law in laws.items():
+        counts = words[text[slice(*span)]]
+        is_plain = all(-1 <= power <= 1 for power in law.powers) and abs(law.offset) <= 1
+        if not is_plain and counts[law] < _LEAST_SHARE * counts.total():
+            return False
+    return True
 
 
 def _key(one: Instruction) -> tuple[str, str]:
@@ -167,13 +202,3 @@ def _find_laws(
             return None
         found[same[0]] = law
     return found
-
-
-def _guess(rest: Sequence[Line], known: dict[Span, Law], text: str) -> dict[Span, Law]:
-    """Return the most frequent law of equal sizes for lines that have no counterpart."""
-    counts: defaultdict[str, Counter[Law]] = defaultdict(Counter)
-    for span, law in known.items():
-        counts[text[slice(*span)]][law] += 1
-    spans = [span for line in rest for span in line.numbers]
-    words = [(span, text[slice(*span)]) for span in spans]
-    return {span: counts[word].most_common(1)[0][0] for span, word in words if word in counts}
