@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from dump_files import ROOT
 
+from hlotool.compare.changes.instructions import compare_order
 from hlotool.compare.fit.report import FitReport, fit_programs, measure
 from hlotool.compare.match.structure import compare_structure
 from hlotool.dump.find import resolve_inputs
@@ -31,7 +32,10 @@ from hlotool.program.program import Program
 
 FIT: Final = ROOT / "testdata" / "fit"
 TABLE: Final = ROOT / "docs" / "fit.csv"
-HEADING: Final = ("family", "role", "size", "distance", "alike", "kept", "metric", "told", "real")
+HEADING: Final = (
+    *("family", "role", "size", "distance", "alike", "kept", "metric"),
+    *("told", "low", "high", "real"),
+)
 NINE_TENTHS: Final = 0.9
 
 
@@ -47,6 +51,8 @@ class Row:
     kept: bool | None
     metric: str
     told: int
+    low: int | None
+    high: int | None
     real: int | None
 
     @property
@@ -97,6 +103,8 @@ def list_rows(name: str, family: Mapping[str, Any], folder: Path) -> Iterator[Ro
             kept,
             row.metric,
             int(row.value),
+            None if row.low is None else int(row.low),
+            None if row.high is None else int(row.high),
             int(figures[row.metric]) if row.metric in figures else None,
         )
 
@@ -106,6 +114,8 @@ def has_structure(one: Program, other: Program) -> bool:
     structure = compare_structure(one, other)
     pairs = structure.counterparts()
     if structure.old_only or structure.new_only or structure.moved:
+        return False
+    if compare_order(structure.computations) is not None:
         return False
     return all(
         len(pair.pairs) == len(pair.old.instructions) == len(pair.new.instructions)
@@ -144,7 +154,7 @@ def main() -> None:
         for row in rows:
             values = [getattr(row, name) for name in HEADING]
             ratio = "" if row.ratio is None else f"{row.ratio:.4f}"
-            writer.writerow(("" if one is None else one for one in (*values, ratio)))
+            writer.writerow("" if one is None else one for one in (*values, ratio))
 
 
 if __name__ == "__main__":

@@ -54,12 +54,15 @@ class Variable(Struct, frozen=True):
     @property
     def step(self) -> int:
         """The least step at which every dimension that follows it is whole."""
-        return lcm(1, *(
-            Fraction(one.sizes[place], value).denominator
-            for one in self.dimensions
-            for place, value in enumerate(self.values)
-            if not self.is_counted and _ratios(one.sizes, self.values) == 1
-        ))
+        return lcm(
+            1,
+            *(
+                Fraction(one.sizes[place], value).denominator
+                for one in self.dimensions
+                for place, value in enumerate(self.values)
+                if not self.is_counted and _ratios(one.sizes, self.values) == 1
+            ),
+        )
 
 
 class Law(Struct, frozen=True):
@@ -84,7 +87,8 @@ def find_law(numbers: Sizes, points: tuple[Sizes, ...]) -> Law | None:
     if 0 not in numbers:
         for powers in _list_powers(rank):
             law = Law(Fraction(1), powers)
-            ratios = {Fraction(one) / law.at(point) for one, point in zip(numbers, points, strict=True)}
+            pairs = zip(numbers, points, strict=True)
+            ratios = {Fraction(one) / law.at(point) for one, point in pairs}
             if len(ratios) == 1:
                 return Law(ratios.pop(), powers)
     for place in range(rank):
@@ -108,8 +112,8 @@ def _find_affine(numbers: Sizes, values: Sequence[int], place: int, rank: int) -
     first, last = numbers[values.index(low)], numbers[values.index(high)]
     slope = Fraction(last - first, high - low)
     offset = first - slope * low
-    is_law = all(slope * one + offset == number for one, number in zip(values, numbers, strict=True))
-    if not is_law or offset.denominator != 1:
+    pairs = zip(values, numbers, strict=True)
+    if any(slope * one + offset != number for one, number in pairs) or offset.denominator != 1:
         return None
     return Law(slope, tuple(int(one == place) for one in range(rank)), int(offset))
 
@@ -120,9 +124,7 @@ _NUMBERED: Final = re.compile(r"\[\d+\]")
 _NEEDS: Final = "hlotool fit needs programs that differ in one size"
 
 
-def find_variables(
-    programs: Sequence[Program], named: Mapping[str, Sizes]
-) -> tuple[Variable, ...]:
+def find_variables(programs: Sequence[Program], named: Mapping[str, Sizes]) -> tuple[Variable, ...]:
     """Return what varies between programs; `named` are the variables that the user names.
 
     Raises UsageError where nothing varies, where dimensions follow none of the named variables,
@@ -159,7 +161,7 @@ def _list_dimensions(arguments: Sequence[Mapping[str, Sizes]]) -> Iterator[Dimen
     for name, first in arguments[0].items():
         shapes = [one[name] for one in arguments]
         if len({len(shape) for shape in shapes}) > 1:
-            raise UsageError(f"{name} has {len(first)} dimensions in one program, and others in another.")
+            raise UsageError(f"{name} has {len(first)} dimensions in one program, more in another.")
         for place, sizes in enumerate(zip(*shapes, strict=True)):
             if len(set(sizes)) > 1:
                 yield Dimension(f"{name}[{place}]", sizes)
@@ -198,9 +200,7 @@ def _name_variables(
                 f"no dimension follows --vary {name}={','.join(map(str, values))}.",
                 f"These dimensions change: {_join_names([str(each) for each in dimensions])}.",
             )
-    return tuple(
-        Variable(name, values, tuple(followers[name])) for name, values in named.items()
-    )
+    return tuple(Variable(name, values, tuple(followers[name])) for name, values in named.items())
 
 
 def _follows(sizes: Sizes, values: Sizes) -> bool:
@@ -217,7 +217,9 @@ def _count_arguments(
     arguments: Sequence[Mapping[str, Sizes]], named: Mapping[str, Sizes]
 ) -> Variable:
     """Return the variable that numbers arguments: layers that are written one after the other."""
-    families = [{_NUMBERED.sub("[*]", name): shape for name, shape in one.items()} for one in arguments]
+    families = [
+        {_NUMBERED.sub("[*]", name): shape for name, shape in one.items()} for one in arguments
+    ]
     if any(family != families[0] for family in families):
         only = sorted(set(families[0]) ^ set(families[-1]))[:3]
         what = f": {_join_names(only)} in one alone" if only else " and shapes"
@@ -247,8 +249,9 @@ def _check_rank(variables: Sequence[Variable], count: int) -> None:
         if not is_told:
             others = [one for one in variables if one is not variable]
             keep = _join_names([f"{one.name} = {one.values[0]}" for one in others])
+            names = _join_names([one.name for one in variables])
             raise UsageError(
-                f"{len(variables)} sizes vary in {count} programs: {_join_names([one.name for one in variables])}.",
+                f"{len(variables)} sizes vary in {count} programs: {names}.",
                 f"Compile one more, with {variable.name} = {variable.values[-1]} and {keep}.",
             )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -61,6 +61,7 @@ _VMEM: Final = 1
 _VMEM_BYTES: Final = 112 << 20  # what XLA filled at most for v5e; of other chips it is assumed
 _OVERFLOW: Final = "(no room in vmem)"
 _LEAST_MATCHED: Final = 0.9
+_NEAR: Final = 0.01  # programs of one structure predict each other so well
 _EXACT: Final = 1e-3  # a law misses a size by more: sizes are padded, or a loop runs otherwise
 _MOST_STEPS: Final = 60  # of a search for the size that fits
 
@@ -173,14 +174,14 @@ class FitFacts(Struct, frozen=True):
 
 
 VARIABLES: Final = RowList("variables", VariableRow, "what varies", has_total=False)
-SIZES: Final = RowList("sizes", SizeRow, "the given programs, then others", has_total=False, limit=0)
+SIZES: Final = RowList(
+    "sizes", SizeRow, "the given programs, then others", has_total=False, limit=0
+)
 PREDICTIONS: Final = RowList(
     "predicted", BandRow, "every figure that is predicted", has_total=False, limit=0
 )
 LAWS: Final = RowList("laws", LawRow, "the law of each figure", has_total=False, limit=0)
-TERMS: Final = RowList(
-    "terms", TermRow, "what each figure is made of", has_total=False, limit=12
-)
+TERMS: Final = RowList("terms", TermRow, "what each figure is made of", has_total=False, limit=12)
 LIMITS: Final = RowList("limits", FitRow, "what fits", has_total=False, option="--hbm")
 LOST: Final = RowList("lost", LostRow, "what follows no law", sort="-size_bytes", has_total=False)
 FIT_FACTS: Final = Block("facts", FitFacts, "how far the given programs follow laws")
@@ -212,9 +213,6 @@ class Measured(Struct, frozen=True):
     figures: Mapping[str, Number]
     parts: Mapping[str, Mapping[str, Number]]
     peak_at: str | None
-
-
-_Measure: TypeAlias = Callable[[Sizes], Measured]
 
 
 def check_programs(programs: Sequence[Program], builds: Collection[int | None]) -> None:
@@ -250,9 +248,7 @@ def fit_programs(
     curves = [_Curve(fit, place) for place in range(len(variables))]
     found = {point: fit.predict(point).figures for point in dict.fromkeys(points)}
     return FitReport(
-        FitFacts(
-            programs[0].name, len(programs), fit.matched_share, fit.is_alike, fit.worst_ratio
-        ),
+        FitFacts(programs[0].name, len(programs), fit.matched_share, fit.is_alike, fit.worst_ratio),
         tuple(
             VariableRow(one.name, one.values, one.step, tuple(map(str, one.dimensions)))
             for one in variables
@@ -432,7 +428,7 @@ class _Scaled(_Fit):
         self.worst_ratio = max(misses, key=lambda one: abs(one - 1), default=None)
         numbers = {program: place for place, program in enumerate(programs, 1)}
         self.lost = tuple(_list_lost(template, numbers))
-        is_near = self.worst_ratio is None or abs(self.worst_ratio - 1) < _EXACT
+        is_near = self.worst_ratio is None or abs(self.worst_ratio - 1) < _NEAR
         self.is_alike = is_near and not self.lost
 
     def predict(self, point: Sizes) -> Measured:
@@ -559,6 +555,7 @@ class _Curve:
     def find_limit(self, limit_bytes: int) -> FitRow:
         """Return the most that fits: the largest value below which every tried one fits too."""
         step = self.variable.step
+
         def fits(value: int) -> bool:
             return self.at(value).figures.get(_ALLOCATED, 0) <= limit_bytes
 
@@ -612,9 +609,9 @@ class _Curve:
         for power, one in enumerate(law):
             if abs(one) * base**power <= scale * Fraction(1, 2000):
                 continue
-            size = format_value(round(abs(float(one)), 12) if unit is Unit.SECONDS else round(abs(one)), unit)
-            name = self.variable.name
-            factor = "" if not power else f" · {name}" + ("²" if power > 1 else "")
+            amount = float(abs(one)) if unit is Unit.SECONDS else round(abs(one))
+            size = format_value(amount, unit)
+            factor = "" if not power else f" · {self.variable.name}" + ("²" if power > 1 else "")
             sign = ("−" if one < 0 else "") if not text else (" − " if one < 0 else " + ")
             text += f"{sign}{size}{factor}"
         return text or format_value(0, unit)
@@ -640,13 +637,29 @@ def _add_one(law: Sequence[Fraction], value: int) -> Fraction:
 _DISTANCES: Final[tuple[tuple[float, Distance], ...]] = (
     (1, "between"), (2, "to 2×"), (4, "to 4×"), (float("inf"), "beyond"),
 )  # fmt: skip
-_BANDS: Final[Mapping[tuple[bool, Distance], Mapping[str, tuple[float, float]]]] = {}
+_MEMORY_BANDS: Final[Mapping[tuple[bool, Distance], tuple[float, float]]] = {
+    (True, "between"): (0.98, 1.02),
+    (True, "to 2×"): (0.97, 1.03),
+    (True, "to 4×"): (0.93, 1.07),
+    (False, "between"): (0.85, 1.1),
+    (False, "to 2×"): (0.8, 1.2),
+    (False, "to 4×"): (0.75, 1.3),
+}
+_WORK_BANDS: Final[Mapping[tuple[bool, Distance], tuple[float, float]]] = {
+    (True, "between"): (0.98, 1.02),
+    (True, "to 2×"): (0.97, 1.03),
+    (True, "to 4×"): (0.93, 1.07),
+    (False, "between"): (0.92, 1.06),
+    (False, "to 2×"): (0.85, 1.1),
+    (False, "to 4×"): (0.8, 1.15),
+}
 
 
 def _band(fit: _Fit, point: Sizes, metric: str, value: Number) -> BandRow:
     """Return a figure with its band, which has no ends beyond what was tried."""
     distance = fit.distance(point)
-    low, high = _BANDS.get((fit.is_alike, distance), {}).get(metric, (None, None))
+    bands = _MEMORY_BANDS if metric in _ESTIMATES else _WORK_BANDS
+    low, high = bands.get((fit.is_alike, distance), (None, None))
     return BandRow(
         _name_point(fit.variables, point),
         metric,

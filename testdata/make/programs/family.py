@@ -106,7 +106,9 @@ def transformer(kind: str, sizes: dict[str, int]) -> tuple[Callable[..., Any], l
         return jax.tree.map(lambda s, m: s - 0.01 * m, state, momentum), momentum
 
     is_shape = lambda one: isinstance(one, tuple)  # noqa: E731
-    state = jax.tree.map(lambda one: jax.ShapeDtypeStruct(one, jnp.float32), shapes, is_leaf=is_shape)
+    state = jax.tree.map(
+        lambda one: jax.ShapeDtypeStruct(one, jnp.float32), shapes, is_leaf=is_shape
+    )
     tokens = jax.ShapeDtypeStruct((sizes["batch"], sizes["sequence"]), jnp.int32)
     return train_step, [state, state, tokens], 2
 
@@ -118,9 +120,11 @@ def convolve(sizes: dict[str, int]) -> tuple[Callable[..., Any], list[Any], int]
     def loss(state: Arrays, images: jax.Array) -> jax.Array:
         x = images @ state["stem"]
         for layer in state["layers"]:
-            x += jax.nn.relu(jax.lax.conv_general_dilated(
-                x, layer, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-            ))
+            x += jax.nn.relu(
+                jax.lax.conv_general_dilated(
+                    x, layer, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+                )
+            )
         return jnp.mean((x.mean((1, 2)) @ state["head"]) ** 2)
 
     def train_step(state: Arrays, images: jax.Array) -> Arrays:
@@ -182,6 +186,8 @@ def lower(devices: Sequence[jax.Device], variant: str) -> jax.stages.Lowered:
             spec = P()
         return jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=NamedSharding(mesh, spec))
 
-    placed = [jax.tree.map(lambda one, n=n: place(one, n), part) for n, part in enumerate(arguments)]
+    placed = [
+        jax.tree.map(lambda one, n=n: place(one, n), part) for n, part in enumerate(arguments)
+    ]
     donated = tuple(range(data_place)) if kind != "decode" else (0,)
     return jax.jit(function, donate_argnums=donated).lower(*placed)
