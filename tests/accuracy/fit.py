@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -21,12 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from dump_files import ROOT
 
 from hlotool.compare.changes.instructions import compare_order
 from hlotool.compare.fit.report import FitReport, fit_programs, measure
 from hlotool.compare.match.structure import compare_structure
 from hlotool.dump.find import resolve_inputs
+from hlotool.errors import UsageError
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
 
@@ -141,10 +144,16 @@ def main() -> None:
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     rows: list[Row] = []
+    refused: dict[str, str] = {}
     for name, family in read_families().items():
         if arguments.only in name:
             folder = arguments.tuning if family["role"] == "tuning" else FIT
-            rows += list_rows(name, family, folder)
+            try:
+                rows += list_rows(name, family, folder)
+            except UsageError as error:
+                refused[name] = str(error)
+    for name, sentence in refused.items():
+        print(f"{name}: {sentence}", file=sys.stderr)
     if arguments.bands:
         print_bands(rows)
         return
