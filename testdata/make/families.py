@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import zstandard
 
@@ -23,15 +24,13 @@ FIT = HERE.parent / "fit"
 KEPT = ("after_optimizations.txt", "after_optimizations-buffer-assignment.txt")
 
 
-def make_member(name: str, family: dict[str, object], value: int, python: str, out: Path) -> None:
+def make_member(name: str, family: dict[str, Any], value: int, python: str, out: Path) -> None:
     """Compile one member; nothing is kept of one that does not compile."""
     target = out / name / f"{value}.tar.zst"
     if target.exists():
         return
-    fixed = family.get("fixed", {})
-    assert isinstance(fixed, dict)
-    sizes = {**fixed, str(family["vary"]): value}
-    variant = ",".join((str(family["kind"]), *(f"{key}={size}" for key, size in sizes.items())))
+    sizes = {**family.get("fixed", {}), family["vary"]: value}
+    variant = ",".join((family["kind"], *(f"{key}={size}" for key, size in sizes.items())))
     backend = next(one for one in BACKENDS if one.folder == family["backend"])
     scratch = Path(tempfile.mkdtemp())
     try:

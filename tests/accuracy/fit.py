@@ -4,10 +4,10 @@ Each family of testdata/fit has two given members and three that were held out: 
 at twice and four times the larger. `alike` says whether the given ones have one structure and
 predict each other, `kept` whether the held-out one has it too. docs/fit.csv is written by
 
-    python tests/accuracy/fit.py [--tuning FOLDER] [--bands]
+    python tests/accuracy/fit.py HELD_OUT [--bands]
 
-`--bands` prints what holds nine in ten of the tuning families, which need the held-out members
-below FOLDER: only those of the judging families are kept in testdata.
+HELD_OUT is a folder with the held-out members, as `make.families --held-out --out HELD_OUT` makes
+them: testdata has those given. `--bands` prints where the ratios of the tuning families lie.
 """
 
 from __future__ import annotations
@@ -133,13 +133,14 @@ def print_bands(rows: list[Row]) -> None:
         if row.ratio is not None and row.role == "tuning":
             groups[row.alike, row.distance, row.metric].append(row.ratio)
     for (alike, distance, metric), ratios in sorted(groups.items()):
-        print(alike, distance, metric, len(ratios), *(f"{one:.3f}" for one in sorted(ratios)))
+        shown = " ".join(f"{one:.3f}" for one in sorted(ratios))
+        sys.stdout.write(f"{alike} {distance} {metric} {len(ratios)}: {shown}\n")
 
 
 def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tuning", type=Path, default=FIT)
+    parser.add_argument("held_out", type=Path)
     parser.add_argument("--bands", action="store_true")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
@@ -147,13 +148,12 @@ def main() -> None:
     refused: dict[str, str] = {}
     for name, family in read_families().items():
         if arguments.only in name:
-            folder = arguments.tuning if family["role"] == "tuning" else FIT
             try:
-                rows += list_rows(name, family, folder)
+                rows += list_rows(name, family, arguments.held_out)
             except UsageError as error:
                 refused[name] = str(error)
     for name, sentence in refused.items():
-        print(f"{name}: {sentence}", file=sys.stderr)
+        sys.stderr.write(f"{name}: {sentence}\n")
     if arguments.bands:
         print_bands(rows)
         return

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from math import lcm, prod
+from math import prod
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -51,19 +51,6 @@ class Variable(Struct, frozen=True):
     dimensions: tuple[Dimension, ...]
     is_counted: bool = False
 
-    @property
-    def step(self) -> int:
-        """The least step at which every dimension that follows it is whole."""
-        return lcm(
-            1,
-            *(
-                Fraction(one.sizes[place], value).denominator
-                for one in self.dimensions
-                for place, value in enumerate(self.values)
-                if not self.is_counted and _ratios(one.sizes, self.values) == 1
-            ),
-        )
-
 
 class Law(Struct, frozen=True):
     """A number as a function of the variables: coefficient · Π value ** power + offset."""
@@ -86,9 +73,9 @@ def find_law(numbers: Sizes, points: tuple[Sizes, ...]) -> Law | None:
         return Law(Fraction(numbers[0]), (0,) * rank)
     if 0 not in numbers:
         for powers in _list_powers(rank):
-            law = Law(Fraction(1), powers)
+            unit = Law(Fraction(1), powers)
             pairs = zip(numbers, points, strict=True)
-            ratios = {Fraction(one) / law.at(point) for one, point in pairs}
+            ratios = {Fraction(one) / unit.at(point) for one, point in pairs}
             if len(ratios) == 1:
                 return Law(ratios.pop(), powers)
     for place in range(rank):
@@ -121,6 +108,7 @@ def _find_affine(numbers: Sizes, values: Sequence[int], place: int, rank: int) -
 # What varies.
 
 _NUMBERED: Final = re.compile(r"\[\d+\]")
+_HOLDER: Final = re.compile(r"(\w+)'?\]?\[\*\]")  # of what is numbered: `layers`
 _NEEDS: Final = "hlotool fit needs programs that differ in one size"
 
 
@@ -152,7 +140,8 @@ def _read_arguments(program: Program) -> dict[str, Sizes]:
     for row in rows:
         text = (row.global_shape if is_global else row.local_shape) or ""
         _, _, dims = text.partition("[")
-        name = row.name if row.name not in found else f"{row.name} #{len(found)}"
+        name = row.name or str(len(found))
+        name = name if name not in found else f"{name} #{len(found)}"
         found[name] = tuple(int(one) for one in re.findall(r"\d+", dims.partition("]")[0]))
     return found
 
@@ -232,9 +221,9 @@ def _count_arguments(
             count[_NUMBERED.sub("[*]", name)] += 1
     pattern = next(name for name in counts[0] if len({count[name] for count in counts}) > 1)
     sizes = tuple(count[pattern] for count in counts)
-    for name, values in named.items():
-        return Variable(name, values, (Dimension(f"number of {pattern}", sizes),), is_counted=True)
-    return Variable(pattern, sizes, (Dimension(f"number of {pattern}", sizes),), is_counted=True)
+    holder = _HOLDER.search(pattern)
+    name, values = next(iter(named.items()), (holder[1] if holder else pattern, sizes))
+    return Variable(name, values, (Dimension(pattern, sizes),), is_counted=True)
 
 
 def _check_rank(variables: Sequence[Variable], count: int) -> None:

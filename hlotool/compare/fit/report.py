@@ -72,6 +72,14 @@ class SizeRow(Struct, frozen=True):
     size: Annotated[str, column("the values of what varies")]
     is_given: Annotated[bool, column("whether it was compiled; else its figures are predicted")]
     allocated_bytes: Annotated[int | None, column("what the runtime reserves in space 0", BYTES)]
+    low_bytes: Annotated[
+        int | None,
+        column("low end of the band of a predicted size", BYTES, heading="low", null_text="–"),
+    ]
+    high_bytes: Annotated[
+        int | None,
+        column("its high end; null where none is known", BYTES, heading="high", null_text="–"),
+    ]
     peak_bytes: Annotated[int | None, column("most that is in use at once in space 0", BYTES)]
     total_flops_per_step: Annotated[int | None, column("operations a step", FLOPS)]
     traffic_bytes_per_step: Annotated[
@@ -101,11 +109,9 @@ class LawRow(Struct, frozen=True):
 
     metric: Annotated[str, column("the figure, as budgets name it")]
     variable: Annotated[str, figure("what varies; the others are as in the largest program")]
-    law: Annotated[str | None, column("its terms; null where it follows none", is_path=True)]
-    peak_at: Annotated[str | None, figure("of the peak: where memory is fullest")]
-    moves_at: Annotated[
-        int | None, figure("of the peak: the size from which it is elsewhere", NUMBER)
-    ]
+    law: Annotated[str | None, column("its terms; null where it follows none")]
+    from_value: Annotated[int, column("the size from which on it holds", NUMBER, heading="from")]
+    peak_at: Annotated[str | None, figure("of the peak: where memory is fullest then")]
     adds: Annotated[
         Number | None,
         column("what one more adds to the largest program", MEASURE, heading="one more adds"),
@@ -183,6 +189,7 @@ PREDICTIONS: Final = RowList(
 LAWS: Final = RowList("laws", LawRow, "the law of each figure", has_total=False, limit=0)
 TERMS: Final = RowList("terms", TermRow, "what each figure is made of", has_total=False, limit=12)
 LIMITS: Final = RowList("limits", FitRow, "what fits", has_total=False, option="--hbm")
+LIMIT: Final = Block("limit", FitRow, "what fits")
 LOST: Final = RowList("lost", LostRow, "what follows no law", sort="-size_bytes", has_total=False)
 FIT_FACTS: Final = Block("facts", FitFacts, "how far the given programs follow laws")
 FIT: Final = DocumentSpec(
@@ -213,6 +220,10 @@ class Measured(Struct, frozen=True):
     figures: Mapping[str, Number]
     parts: Mapping[str, Mapping[str, Number]]
     peak_at: str | None
+
+    def figure(self, metric: str) -> int | None:
+        """Return a figure that is counted in whole units."""
+        return _whole(self.figures.get(metric))
 
 
 def check_programs(programs: Sequence[Program], builds: Collection[int | None]) -> None:
@@ -246,24 +257,30 @@ def fit_programs(
         fit.scale(place, times) for place in range(len(variables)) for times in (2, 4)
     ]
     curves = [_Curve(fit, place) for place in range(len(variables))]
-    found = {point: fit.predict(point).figures for point in dict.fromkeys(points)}
+    found = {
+        point: next(
+            (curve.at(point[curve.place]) for curve in curves if curve.is_along(point)), None
+        )
+        or fit.predict(point)
+        for point in dict.fromkeys(points)
+    }
     return FitReport(
         FitFacts(programs[0].name, len(programs), fit.matched_share, fit.is_alike, fit.worst_ratio),
         tuple(
-            VariableRow(one.name, one.values, one.step, tuple(map(str, one.dimensions)))
-            for one in variables
+            VariableRow(one.name, one.values, step, tuple(map(str, one.dimensions)))
+            for one, step in zip(variables, fit.steps, strict=True)
         ),
-        tuple(
-            SizeRow(_name_point(variables, point), is_given, *map(figures.get, PREDICTED))
-            for point, is_given, figures in (
-                *((point, True, each.figures) for point, each in sorted(fit.given.items())),
-                *((point, False, each) for point, each in sorted(found.items())),
-            )
+        (
+            *(
+                _size_row(fit, point, one, is_given=True)
+                for point, one in sorted(fit.given.items())
+            ),
+            *(_size_row(fit, point, one, is_given=False) for point, one in sorted(found.items())),
         ),
         tuple(
             _band(fit, point, metric, value)
-            for point, figures in sorted(found.items())
-            for metric, value in figures.items()
+            for point, each in sorted(found.items())
+            for metric, value in each.figures.items()
         ),
         tuple(row for curve in curves for row in curve.laws()),
         tuple(row for curve in curves for row in curve.terms()),
@@ -272,30 +289,54 @@ def fit_programs(
     )
 
 
+def _size_row(fit: _Fit, point: Sizes, found: Measured, *, is_given: bool) -> SizeRow:
+    band = None if is_given else _band(fit, point, _ALLOCATED, found.figure(_ALLOCATED) or 0)
+    return SizeRow(
+        _name_point(fit.variables, point),
+        is_given,
+        found.figure(_ALLOCATED),
+        _whole(band.low) if band else None,
+        _whole(band.high) if band else None,
+        found.figure(_PEAK),
+        found.figure(_FLOPS),
+        found.figure(_TRAFFIC),
+        found.figure(_SENT),
+        found.figures.get(ESTIMATED_TIME),
+    )
+
+
+def _whole(value: Number | None) -> int | None:
+    return None if value is None else int(value)
+
+
 def _name_point(variables: Sequence[Variable], point: Sizes) -> str:
     return ", ".join(f"{one.name}={value}" for one, value in zip(variables, point, strict=True))
 
 
-def measure(program: Program) -> Measured:
-    """Return the figures of a program; memory is estimated where it has no buffer assignment."""
+def measure(program: Program, *, in_full: bool = True) -> Measured:
+    """Return the figures of a program, if not in full those of memory alone.
+
+    Memory is estimated where there is no buffer assignment.
+    """
     figures: dict[str, Number] = {}
-    for metric in PREDICTED:
+    for metric in PREDICTED if in_full else _ESTIMATES:
         value = program.metric(metric)
         if value is None and metric in _ESTIMATES:
             value = program.metric(_ESTIMATES[metric])
         if isinstance(value, int | float):
             figures[metric] = value
     memory = program.memory
-    return Measured(figures, _measure_parts(program), memory and memory.figures.peak.instruction)
+    parts = _measure_parts(program) if in_full else {}
+    return Measured(figures, parts, memory.figures.peak.instruction if memory else None)
 
 
-def _measure_scaled(program: Program) -> Measured:
+def _measure_scaled(program: Program, *, in_full: bool = True) -> Measured:
     """Return the figures of a program as it would be, where the TPU's vector memory is no larger.
 
     XLA places there what finds room, and scaling what is there makes it more than there is: the
     rest is main memory's. What is used most stays, so the rest has half its share of the traffic.
     """
-    found = measure(program)
+    found = measure(program, in_full=in_full)
     memory = program.memory
     if memory is None or find_backend(program.expect_module()) != "tpu":
         return found
@@ -305,7 +346,7 @@ def _measure_scaled(program: Program) -> Measured:
     if over <= 0:
         return found
     moved = 0
-    for computation in program.executions.executed:
+    for computation in program.executions.executed if in_full else ():
         runs = program.executions.lower_bound(computation)
         for one in computation.instructions:
             if one.opcode not in CONTROL_FLOW:
@@ -337,8 +378,8 @@ def _measure_parts(program: Program) -> dict[str, Counter[str]]:
                 name = _name_part(scope, one.opcode)
                 parts[_FLOPS][name] += cost.total_flops * runs
                 parts[_TRAFFIC][name] += cost.traffic_bytes * runs
-    for row in program.collectives.rows:
-        parts[_SENT][_name_part(row.scope, row.kind)] += row.known_sent_bytes_per_step or 0
+    for each in program.collectives.rows:
+        parts[_SENT][_name_part(each.scope, each.kind)] += each.known_sent_bytes_per_step or 0
     return parts
 
 
@@ -361,9 +402,10 @@ class _Fit:
             point: measure(program) for point, program in zip(points, programs, strict=True)
         }
         self.base = max(self.given)
+        self.steps: tuple[int, ...] = (1,) * len(variables)
 
-    def predict(self, point: Sizes) -> Measured:
-        """Return the figures at a size."""
+    def predict(self, point: Sizes, *, in_full: bool = True) -> Measured:
+        """Return the figures at a size, if not in full those of memory alone."""
         raise NotImplementedError
 
     def scale(self, place: int, times: int) -> Sizes:
@@ -379,11 +421,11 @@ class _Fit:
         point = tuple(
             given.get(one.name, value) for one, value in zip(self.variables, self.base, strict=True)
         )
-        for one, value in zip(self.variables, point, strict=True):
-            if value < 1 or value % one.step:
+        for one, value, step in zip(self.variables, point, self.steps, strict=True):
+            if value < 1 or value % step:
                 raise UsageError(
-                    f"--at {one.name}={value}: {one.name} goes in steps of {one.step}, as its "
-                    "dimensions are divided."
+                    f"--at {one.name}={value}: {one.name} grows in steps of {step}, or the parts "
+                    "on the devices differ."
                 )
         return point
 
@@ -403,7 +445,7 @@ class _Scaled(_Fit):
     def __init__(self, programs: Sequence[Program], variables: Sequence[Variable]) -> None:
         super().__init__(programs, variables)
         self.template = template = make_template(programs, variables)
-        self.matched_share = template.matched_share
+        self.matched_share, self.steps = template.matched_share, template.steps
         if template.matched_share < _LEAST_MATCHED:
             raise UsageError(
                 f"{template.matched_share:.0%} of the bytes have a counterpart in each program; "
@@ -431,9 +473,10 @@ class _Scaled(_Fit):
         is_near = self.worst_ratio is None or abs(self.worst_ratio - 1) < _NEAR
         self.is_alike = is_near and not self.lost
 
-    def predict(self, point: Sizes) -> Measured:
+    def predict(self, point: Sizes, *, in_full: bool = True) -> Measured:
         """Return the figures of the base written for that size, as far as real ones differ."""
-        found = self._scaled.get(point) or _measure_scaled(self.template.at(point))
+        found = self._scaled.get(point)
+        found = found or _measure_scaled(self.template.at(point), in_full=in_full)
         figures = {
             metric: _round(metric, value * self._find_ratio(point, metric))
             for metric, value in found.figures.items()
@@ -442,7 +485,9 @@ class _Scaled(_Fit):
 
     def _find_ratio(self, point: Sizes, metric: str) -> float:
         """Return real by predicted of the given programs: between two of them on their line."""
-        known = sorted((one, ratios.get(metric, 1.0)) for one, ratios in self._ratios.items())
+        known: list[tuple[Sizes, float]] = sorted(
+            (one, ratios.get(metric, 1.0)) for one, ratios in self._ratios.items()
+        )
         if len(self.variables) > 1:
             return dict(known)[self.base]
         after = bisect_left(known, (point, 0.0))
@@ -469,7 +514,7 @@ def _list_lost(template: Template, numbers: Mapping[Program, int]) -> Iterator[L
 class _Counted(_Fit):
     """Figures on the line through two given programs, for layers written one after the other."""
 
-    def predict(self, point: Sizes) -> Measured:
+    def predict(self, point: Sizes, *, in_full: bool = True) -> Measured:  # noqa: ARG002  costs nothing
         """Return the figures on the line through the two nearest programs, the larger at last."""
         points = sorted(self.given)
         after = min(max(bisect_left(points, point), 1), len(points) - 1)
@@ -503,63 +548,106 @@ def _round(metric: str, value: float) -> Number:
 
 
 class _Curve:
-    """The figures along one variable, the others being as in the base."""
+    """The figures along one variable, the others being as in the base.
+
+    Laws are told from the base on: below it figures lie between those of given programs.
+    """
 
     def __init__(self, fit: _Fit, place: int) -> None:
         self.fit, self.place = fit, place
         self.variable = fit.variables[place]
-        base = fit.base[place]
-        lowest = min(self.variable.values)
-        self.values = (lowest, base, 2 * base, 4 * base)
+        self.base, self.step = fit.base[place], fit.steps[place]
         self._known: dict[int, Measured] = {}
-        self.measured = [self.at(value) for value in self.values]
 
-    def at(self, value: int) -> Measured:
+    def at(self, value: int, *, in_full: bool = True) -> Measured:
         """Return what is predicted where the variable has this value."""
-        if value not in self._known:
+        known = self._known.get(value)
+        if known is None or (in_full and not known.parts):
             base = self.fit.base
             point = (*base[: self.place], value, *base[self.place + 1 :])
-            self._known[value] = self.fit.predict(point)
-        return self._known[value]
+            known = self._known[value] = self.fit.predict(point, in_full=in_full)
+        return known
+
+    def is_along(self, point: Sizes) -> bool:
+        """Whether the other variables are as in the base."""
+        base = self.fit.base
+        return all(
+            one == other or place == self.place
+            for place, (one, other) in enumerate(zip(point, base, strict=True))
+        )
+
+    def memory_at(self, value: int) -> Measured:
+        """Return the same for memory alone."""
+        return self.at(value, in_full=False)
+
+    def pieces(self) -> list[tuple[int, ...]]:
+        """Return four sizes of each stretch in which memory is fullest at one instruction."""
+        step, last = self.step, 4 * self.base
+        start = self.base
+        found: list[tuple[int, ...]] = []
+        while start < last:
+            end = self._find_end(start, last)
+            third = (end - start) // (3 * step) * step
+            if third:
+                found.append((start, start + third, start + 2 * third, end))
+            start = end + step
+        return found
+
+    def _find_end(self, start: int, last: int) -> int:
+        """Return the size up to which memory is fullest where it is at the first."""
+        place, step = self.memory_at(start).peak_at, self.step
+        if self.memory_at(last).peak_at == place:
+            return last
+        low, high = start // step, last // step
+        while high - low > 1:
+            middle = (low + high) // 2
+            is_same = self.memory_at(middle * step).peak_at == place
+            low, high = (middle, high) if is_same else (low, middle)
+        return low * step
 
     def laws(self) -> Iterator[LawRow]:
-        """Return the laws of all figures; of the peak from each size on where it moves."""
-        for metric in self.measured[1].figures:
+        """Return the laws of all figures; of memory one for each stretch."""
+        pieces = self.pieces()
+        for metric in self.at(self.base).figures:
             unit = METRICS[metric].unit
-            known = [one.figures.get(metric, 0) for one in self.measured]
-            law = self._fit(known)
-            yield LawRow(
-                metric,
-                self.variable.name,
-                law and self._write(law, unit),
-                self.measured[1].peak_at if metric == _PEAK else None,
-                self._find_moved() if metric == _PEAK else None,
-                law and float(_add_one(law, self.values[1])),
-                tuple(map(float, law or ())),
-                unit,
-            )
+            is_memory = metric in _ESTIMATES
+            for sizes in pieces if is_memory else [tuple(self.base * part for part in range(1, 5))]:
+                known = [self.at(value, in_full=not is_memory) for value in sizes]
+                law = _fit(sizes, [one.figures.get(metric, 0) for one in known])
+                yield LawRow(
+                    metric,
+                    self.variable.name,
+                    self._write(law, unit),
+                    sizes[0],
+                    known[0].peak_at if metric == _PEAK else None,
+                    _add_one(law, sizes[0], unit),
+                    tuple(map(float, law or ())),
+                    unit,
+                )
 
     def terms(self) -> Iterator[TermRow]:
-        """Return what figures are made of: of each the parts that one more adds most to."""
-        for metric, parts in self.measured[1].parts.items():
+        """Return what the base's figures are made of, what one more adds most to first."""
+        sizes = self.pieces()[:1] or [tuple(self.base * part for part in range(1, 5))]
+        for metric, parts in self.at(self.base).parts.items():
             unit, rows = METRICS[metric].unit, []
+            chosen = sizes[0] if metric == _PEAK else tuple(self.base * n for n in range(1, 5))
             for part, value in parts.items():
-                if not value:
-                    continue
-                law = self._fit([one.parts[metric].get(part, 0) for one in self.measured])
-                adds = float(_add_one(law, self.values[1])) if law else None
-                text = law and self._write(law, unit)
-                rows.append(TermRow(metric, self.variable.name, part, value, adds, text, unit))
+                law = _fit(chosen, [self.at(one).parts[metric].get(part, 0) for one in chosen])
+                adds = _add_one(law, self.base, unit)
+                if value or adds:
+                    text = self._write(law, unit)
+                    name = self.variable.name
+                    rows.append(TermRow(metric, name, part, round(value), adds, text, unit))
             yield from sorted(rows, key=lambda row: (-(row.adds or 0), -row.value))
 
     def find_limit(self, limit_bytes: int) -> FitRow:
         """Return the most that fits: the largest value below which every tried one fits too."""
-        step = self.variable.step
+        step = self.step
 
         def fits(value: int) -> bool:
-            return self.at(value).figures.get(_ALLOCATED, 0) <= limit_bytes
+            return self.memory_at(value).figures.get(_ALLOCATED, 0) <= limit_bytes
 
-        low, high = 0, self.values[1] // step
+        low, high = 0, self.base // step
         for _ in range(_MOST_STEPS):
             if not fits(high * step):
                 break
@@ -575,35 +663,17 @@ class _Curve:
             self.variable.name,
             limit_bytes,
             low * step or None,
-            self.at(low * step).figures.get(_ALLOCATED) if low else None,
+            self.memory_at(low * step).figure(_ALLOCATED) if low else None,
             high * step,
-            there.figures.get(_ALLOCATED),
+            there.figure(_ALLOCATED),
             most,
         )
 
-    def _find_moved(self) -> int | None:
-        """Return the least value tried from which memory is fullest elsewhere than in the base."""
-        step, place = self.variable.step, self.measured[1].peak_at
-        for here, there in ((1, 2), (2, 3)):
-            if self.measured[there].peak_at != place:
-                low, high = self.values[here] // step, self.values[there] // step
-                while high - low > 1:
-                    middle = (low + high) // 2
-                    is_same = self.at(middle * step).peak_at == place
-                    low, high = (middle, high) if is_same else (low, middle)
-                return high * step
-        return None
-
-    def _fit(self, known: Sequence[Number]) -> tuple[Fraction, ...] | None:
-        """Return the coefficients of the polynomial, None where the fourth size is off it."""
-        first, *_ = law = _interpolate(self.values[:3], known[:3])
-        last = sum(one * self.values[3] ** power for power, one in enumerate(law))
-        scale = max(abs(known[3]), abs(first), 1)
-        return law if abs(last - Fraction(known[3])) <= _EXACT * scale else None
-
-    def _write(self, law: Sequence[Fraction], unit: Unit) -> str:
+    def _write(self, law: Sequence[Fraction] | None, unit: Unit) -> str | None:
         """Write `210 MiB + 37.2 MiB · batch`, without what is too small to count."""
-        base = self.values[1]
+        if law is None:
+            return None
+        base = self.base
         scale = sum(abs(one) * base**power for power, one in enumerate(law))
         text = ""
         for power, one in enumerate(law):
@@ -617,6 +687,15 @@ class _Curve:
         return text or format_value(0, unit)
 
 
+def _fit(sizes: Sequence[int], known: Sequence[Number]) -> tuple[Fraction, ...] | None:
+    """Return the parabola through the first, second and last of four, None if the third is off."""
+    chosen = 0, 1, 3
+    law = _interpolate([sizes[one] for one in chosen], [known[one] for one in chosen])
+    third = sum(one * sizes[2] ** power for power, one in enumerate(law))
+    scale = max(abs(known[2]), 1)
+    return law if abs(third - Fraction(known[2])) <= Fraction(_EXACT) * Fraction(scale) else None
+
+
 def _interpolate(values: Sequence[int], known: Sequence[Number]) -> tuple[Fraction, ...]:
     """Return the coefficients of the parabola through three points, exactly."""
     (a, b, c), (x, y, z) = values, map(Fraction, known)
@@ -626,10 +705,11 @@ def _interpolate(values: Sequence[int], known: Sequence[Number]) -> tuple[Fracti
     return x - slope * a - bend * a * a, slope, bend
 
 
-def _add_one(law: Sequence[Fraction], value: int) -> Fraction:
-    return sum(
-        (one * ((value + 1) ** power - value**power) for power, one in enumerate(law)), Fraction(0)
-    )
+def _add_one(law: Sequence[Fraction] | None, value: int, unit: Unit) -> Number | None:
+    if law is None:
+        return None
+    found = sum(one * ((value + 1) ** power - value**power) for power, one in enumerate(law))
+    return float(found) if unit is Unit.SECONDS else round(found)
 
 
 # Bands: what came out on the tuning families of docs/fit.csv, real by predicted.

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from math import lcm
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -53,7 +54,8 @@ class Template(Struct, frozen=True, eq=False):
     """The base with the laws of its numbers.
 
     `matched_share` is the share of all results' bytes in instructions whose every number has a law
-    through a counterpart in each other program. `lost` are the instructions that have none.
+    through a counterpart in each other program. `lost` are the instructions that have none. `steps`
+    are the least by which each variable may grow, if every array that is given is to be whole.
     """
 
     base: Program
@@ -62,6 +64,7 @@ class Template(Struct, frozen=True, eq=False):
     matched_share: float
     lost: tuple[Instruction, ...]
     structures: tuple[Structure, ...]
+    steps: tuple[int, ...]
 
     def at(self, values: Sizes) -> Program:
         """Return the program as it would be; raises ParseError where the text is none then.
@@ -69,9 +72,11 @@ class Template(Struct, frozen=True, eq=False):
         A number that would be no whole one, as of a tile that XLA chose, is rounded.
         """
         text = self.base.expect_module().source.text
-        parts, last = [], 0
+        numbers = {law: str(max(round(law.at(values)), 1)) for _, law in self.pieces}
+        parts: list[str] = []
+        last = 0
         for (start, end), law in self.pieces:
-            parts += (text[last:start], str(max(round(law.at(values)), 1)))
+            parts += (text[last:start], numbers[law])
             last = end
         source = Source("".join((*parts, text[last:])), self.base.paths.path)
         assumptions = self.base.assumptions
@@ -121,7 +126,15 @@ def make_template(programs: Sequence[Program], variables: Sequence[Variable]) ->
                 known[span] = counts.most_common(1)[0][0]
     pieces = sorted((span, law) for span, law in known.items() if any(law.powers))
     share = matched_bytes / all_bytes if all_bytes else 0.0
-    return Template(base, points[0], tuple(pieces), share, tuple(lost), structures)
+    given = [
+        lines[_key(one)] for one in base.expect_module().entry.parameters if _key(one) in lines
+    ]
+    of_given = [known[span] for line in given for span in line.numbers if span in known]
+    steps = tuple(
+        lcm(1, *(law.coefficient.denominator for law in of_given if law.powers[place] == 1))
+        for place in range(len(variables))
+    )
+    return Template(base, points[0], tuple(pieces), share, tuple(lost), structures, steps)
 
 
 def _count_laws(found: Sequence[dict[Span, Law]], text: str) -> dict[str, Counter[Law]]:

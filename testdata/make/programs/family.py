@@ -62,7 +62,7 @@ def layer_shapes(kind: str, sizes: dict[str, int]) -> dict[str, tuple[int, ...]]
 
 
 def transformer(kind: str, sizes: dict[str, int]) -> tuple[Callable[..., Any], list[Any], int]:
-    """A training step with momentum: `scan`, `unrolled`, `remat`, `moe` or `micro`."""
+    """Return a training step with momentum: `scan`, `unrolled`, `remat`, `moe` or `micro`."""
     one = layer_shapes(kind, sizes)
     count, heads = sizes["layers"], sizes["heads"]
     if kind == "unrolled":
@@ -113,8 +113,13 @@ def transformer(kind: str, sizes: dict[str, int]) -> tuple[Callable[..., Any], l
     return train_step, [state, state, tokens], 2
 
 
+def array(*shape: int) -> jax.ShapeDtypeStruct:
+    """Return the shape of an argument."""
+    return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+
 def convolve(sizes: dict[str, int]) -> tuple[Callable[..., Any], list[Any], int]:
-    """A training step of a residual convolutional net on pictures of `sequence`/8 points."""
+    """Return a training step of a residual convolutional net on pictures of `sequence`/8 points."""
     width, count, edge = sizes["width"] // 4, sizes["layers"], sizes["sequence"] // 8
 
     def loss(state: Arrays, images: jax.Array) -> jax.Array:
@@ -128,16 +133,17 @@ def convolve(sizes: dict[str, int]) -> tuple[Callable[..., Any], list[Any], int]
         return jnp.mean((x.mean((1, 2)) @ state["head"]) ** 2)
 
     def train_step(state: Arrays, images: jax.Array) -> Arrays:
-        return jax.tree.map(lambda s, g: s - 0.01 * g, state, jax.grad(loss)(state, images))
+        gradient = jax.grad(loss)(state, images)
+        stepped: Arrays = jax.tree.map(lambda s, g: s - 0.01 * g, state, gradient)
+        return stepped
 
-    array = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)  # noqa: E731
     layers = [array(3, 3, width, width) for _ in range(count)]
     state = {"stem": array(3, width), "layers": layers, "head": array(width, 16)}
     return train_step, [state, array(sizes["batch"], edge, edge, 3)], 1
 
 
 def decode(sizes: dict[str, int]) -> tuple[Callable[..., Any], list[Any], int]:
-    """One token a sequence, with a cache that is updated in place."""
+    """Return a step of one token a sequence, with a cache that is updated in place."""
     one = layer_shapes("scan", sizes)
     count, heads, width = sizes["layers"], sizes["heads"], sizes["width"]
 
@@ -145,11 +151,11 @@ def decode(sizes: dict[str, int]) -> tuple[Callable[..., Any], list[Any], int]:
         def body(x: jax.Array, part: tuple[Arrays, Arrays]) -> tuple[jax.Array, Arrays]:
             layer, kept = part
             q, k, v = jnp.split(x @ layer["qkv"], 3, axis=-1)
-            split = lambda one: one.reshape(-1, 1, heads, width // heads)  # noqa: E731
+            q, k, v = (one.reshape(-1, 1, heads, width // heads) for one in (q, k, v))
             begin = (0, place, 0, 0)
-            k = jax.lax.dynamic_update_slice(kept["k"], split(k), begin)
-            v = jax.lax.dynamic_update_slice(kept["v"], split(v), begin)
-            scores = jax.nn.softmax(jnp.einsum("bqhd,bshd->bhqs", split(q), k))
+            k = jax.lax.dynamic_update_slice(kept["k"], k, begin)
+            v = jax.lax.dynamic_update_slice(kept["v"], v, begin)
+            scores = jax.nn.softmax(jnp.einsum("bqhd,bshd->bhqs", q, k))
             mixed = jnp.einsum("bhqs,bshd->bqhd", scores, v).reshape(-1, width)
             x = x + mixed @ layer["out"]
             return x + feed(x, layer), {"k": k, "v": v}
@@ -157,7 +163,6 @@ def decode(sizes: dict[str, int]) -> tuple[Callable[..., Any], list[Any], int]:
         x, cache = jax.lax.scan(body, x, (state, cache))
         return cache, x
 
-    array = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)  # noqa: E731
     kept = array(count, sizes["batch"], sizes["sequence"], heads, width // heads)
     state = {name: array(count, *shape) for name, shape in one.items()}
     place = jax.ShapeDtypeStruct((), jnp.int32)
