@@ -116,6 +116,10 @@ class LawRow(Struct, frozen=True):
         Number | None,
         column("what one more adds to the largest program", MEASURE, heading="one more adds"),
     ]
+    values: Annotated[
+        tuple[int | float, ...],
+        column("at four sizes, from that one on", heading="curve", is_curve=True, hide_order=3),
+    ]
     coefficients: Annotated[
         tuple[float, ...], figure("of the powers of the variable, from the zeroth on")
     ]
@@ -613,7 +617,8 @@ class _Curve:
             is_memory = metric in _ESTIMATES
             for sizes in pieces if is_memory else [tuple(self.base * part for part in range(1, 5))]:
                 known = [self.at(value, in_full=not is_memory) for value in sizes]
-                law = _fit(sizes, [one.figures.get(metric, 0) for one in known])
+                values = [one.figures.get(metric, 0) for one in known]
+                law = _fit(sizes, values)
                 yield LawRow(
                     metric,
                     self.variable.name,
@@ -621,6 +626,7 @@ class _Curve:
                     sizes[0],
                     known[0].peak_at if metric == _PEAK else None,
                     _add_one(law, sizes[0], unit),
+                    tuple(values),
                     tuple(map(float, law or ())),
                     unit,
                 )
