@@ -235,7 +235,7 @@ def check_programs(programs: Sequence[Program], builds: Collection[int | None]) 
     backends = {find_backend(one.expect_module()) for one in programs}
     counts = {one.expect_module().header.device_count for one in programs}
     if len(backends) > 1:
-        names = join_words(sorted(str(one) for one in backends), "and")
+        names = join_words(sorted(one or "unknown" for one in backends), "and")
         raise UsageError(f"these programs were compiled for different backends: {names}.")
     if len(counts) > 1:
         raise UsageError("these programs run on different numbers of devices.")
