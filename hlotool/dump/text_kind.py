@@ -308,6 +308,11 @@ _LEADS_BY_ITSELF: Final = (
 )
 
 
+def is_refused(kind: TextKind) -> bool:
+    """Whether a kind is none that hlotool reads, alone or with other files."""
+    return kind in _REFUSALS and kind not in _LEADS_BY_ITSELF
+
+
 def refuse_kind(kind: TextKind, lead: str, tail: str = "") -> InputError:
     """Return the error that says what a text is, behind the name of its file, and what to do."""
     sentence = _REFUSALS.get(kind, f"this is {kind.value}, which is not expected here.")

@@ -223,14 +223,14 @@ _OTHER: Final = "a part of the text is missing, or it is made of two"
 def _check_entry(module: Module) -> None:
     """Raise ParseError where the header promises an entry, and the text has none that fits.
 
-    Layouts are not compared. A text without header, or with one that promises nothing, may leave
-    out `ENTRY`, as hand-written ones do.
+    Layouts are not compared. A text may leave out `ENTRY`, as hand-written ones do: the last
+    computation is the entry then, unless the header promises another.
     """
     header = module.header
     promised = _describe_promise(header)
     if not promised:
         return
-    if not module.entry.is_entry:
+    if not module.entry.is_entry and not _fits(module.entry, header):
         source = module.source
         end = len(source.text.rstrip())
         message = f"the text ends before ENTRY: the header promises {promised}"
@@ -238,6 +238,17 @@ def _check_entry(module: Module) -> None:
     if header.entry_parameters is not None and header.entry_result is not None:
         _check_layout(module, header.entry_parameters, header.entry_result)
     _check_aliases(module)
+
+
+def _fits(entry: Computation, header: Header) -> bool:
+    """Whether a computation has the parameters and the result that the header promises."""
+    if header.entry_parameters is None or header.entry_result is None:
+        return False
+    own = [one.shape.without_layout() for one in entry.parameters]
+    promised = [one.without_layout() for one in header.entry_parameters]
+    return own == promised and entry.root.shape.without_layout() == (
+        header.entry_result.without_layout()
+    )
 
 
 def _describe_promise(header: Header) -> str:

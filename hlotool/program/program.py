@@ -494,7 +494,9 @@ class Program:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What is worth a look."""
+        """What is worth a look; nothing of a part of a program, as the rest may be the reason."""
+        if self.expect_module().source.is_fragment:
+            return ()
         from hlotool.analysis.findings.find import collect_findings
         from hlotool.analysis.findings.finding import Evidence
 

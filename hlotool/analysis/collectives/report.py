@@ -119,14 +119,20 @@ def analyze_collectives(
     return CollectiveReport(
         tuple(rows),
         tuple(operands),
-        sum_transfers(measured, options.machine, pricing if measured else None),
+        sum_transfers(
+            measured,
+            options.machine,
+            pricing if measured else None,
+            is_part=module.source.is_fragment,
+        ),
         list_host_transfers(executions),
     )
 
 
 def sum_collectives(module: Module, executions: Executions, graph: CallGraph) -> CollectiveTotals:
     """Return the totals of `analyze_collectives` alone, in a fraction of its time."""
-    return sum_transfers([(one, None) for one in measure_transfers(module, executions, graph)])
+    found = [(one, None) for one in measure_transfers(module, executions, graph)]
+    return sum_transfers(found, is_part=module.source.is_fragment)
 
 
 def _make_row(

@@ -22,7 +22,7 @@ from hlotool.analysis.graph.calls import CallGraph, reach
 from hlotool.analysis.graph.executions import Executions, Loop, TripCountSource
 from hlotool.analysis.measured import JoinedTime, join_times
 from hlotool.hlo import Instruction, Module, Shape
-from hlotool.hlo.opcodes import OPCODES, PASSES_ON
+from hlotool.hlo.opcodes import OPCODES, OUTSIDE, PASSES_ON
 from hlotool.hlo.shape import DTYPES, find_part, sum_known
 from hlotool.hlo.values import Measurement
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Shown, column, figure
@@ -65,6 +65,14 @@ class ModuleFacts(Struct, frozen=True):
         ),
     ]
     donated_bytes: Annotated[int | None, figure("the size of the donated memory", BYTES)]
+    is_lower_bound: Annotated[
+        bool, figure("whether the text is a part of a program, and counts are at least")
+    ] = False
+
+
+def is_outside(instruction: Instruction) -> bool:
+    """Whether an instruction stands for what the text of a fragment has not."""
+    return instruction.opcode == "custom-call" and instruction.custom_call_target == OUTSIDE
 
 
 def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
@@ -76,6 +84,10 @@ def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
     donated |= {(one.parameter, one.index) for one in header.donors}
     shapes = {one.parameter_number: one.shape for one in parameters}
     parts = [find_part(shapes[one], index) if one in shapes else None for one, index in donated]
+    is_part = module.source.is_fragment
+    outside = [one for one in module.instructions() if is_outside(one)] if is_part else []
+    computations = module.computations.values() if is_part else ()
+    outside_run = [one for one in outside if one.computation in executions.counts]
     return ModuleFacts(
         name=module.name,
         backend=find_backend(module),
@@ -83,14 +95,17 @@ def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
         num_partitions=header.num_partitions,
         replica_count=header.replica_count,
         entry=module.entry.name,
-        computation_count=len(module.computations),
-        instruction_count=module.instruction_count(),
-        executed_instruction_count=sum(len(one.instructions) for one in executions.executed),
+        computation_count=len(module.computations)
+        - sum(is_outside(one.root) and len(one.instructions) == 1 for one in computations),
+        instruction_count=module.instruction_count() - len(outside),
+        executed_instruction_count=sum(len(one.instructions) for one in executions.executed)
+        - len(outside_run),
         parameter_count=len(parameters),
         parameter_bytes=sum_known(one.shape.size_bytes for one in parameters),
         result_bytes=module.entry.root.shape.size_bytes,
         donated_parameter_count=len({number for number, _ in donated}),
         donated_bytes=sum_known(part.size_bytes if part else None for part in parts),
+        is_lower_bound=is_part,
     )
 
 

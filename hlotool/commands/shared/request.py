@@ -24,6 +24,7 @@ from hlotool.commands.shared.messages import say, say_all
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import resolve_inputs
+from hlotool.dump.fragment import find_fragment
 from hlotool.dump.names import short_path
 from hlotool.dump.siblings import NamedFiles, list_twins
 from hlotool.dump.text_kind import TextKind
@@ -127,6 +128,8 @@ def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
     with spinner("reading"):
         try:
             program = read(chosen)
+            if program.module and chosen.buffers is None:
+                _ = program.graph  # a computation that is not there is missed now
         except ParseError as error:
             is_module = module is not None and error.source.name == module.path
             for twin in list_twins(module) if module and is_module else ():
@@ -135,7 +138,15 @@ def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
                     request.tell((f"{error.sentence()}. This is about {twin.path}, beside it.",))
                     break
             else:
-                raise
+                fragment = find_fragment(error.source) if is_module and module else None
+                if fragment is None or chosen.buffers:
+                    raise
+                request.tell(fragment.notes)
+                mended = replace(module, source=fragment.source, is_settled=True)
+                try:
+                    program = read(replace(chosen, module=mended))
+                except ParseError:
+                    raise error from None
     request.tell(note_files(program))
     return program
 
