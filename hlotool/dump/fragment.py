@@ -103,7 +103,7 @@ class _Part(Struct):
     is_entry: bool
     number: int  # of the line that it begins in
     lines: list[_Line] = field(default_factory=list)
-    is_closed: bool = False
+    is_bare: bool = False  # instructions that stand in no computation
 
 
 class _Mended(Struct):
@@ -114,6 +114,13 @@ class _Mended(Struct):
     dropped: list[int] = field(default_factory=list)  # lines that are cut in their middle
     others: list[int] = field(default_factory=list)  # lines inside computations that are no HLO
     open_line: int | None = None  # where the text ends inside a computation
+    has_no_entry: bool = False
+
+    @property
+    def is_part(self) -> bool:
+        """Whether anything is missing."""
+        is_cut = bool(self.dropped) or self.open_line is not None or self.has_no_entry
+        return is_cut or bool(self.outside or self.computations)
 
 
 def find_fragment(source: Source, *, is_dump: bool = True) -> Fragment | None:
@@ -133,10 +140,14 @@ def find_fragment(source: Source, *, is_dump: bool = True) -> Fragment | None:
     parts = [one for one in parts if one.lines]
     if not parts:
         return None
-    if not any(one.is_entry for one in parts):
-        parts[-1].is_entry = True
-    out = [""] * (len(lines) + 1)
     name = _HEADER.match(lines[header]) if header is not None else None
+    if not any(one.is_entry for one in parts):
+        if name and not parts[-1].is_bare:  # the entry comes last, and is cut off
+            parts.append(_Part("fragment", is_entry=True, number=len(lines) - 1))
+            mended.has_no_entry = True
+        else:
+            parts[-1].is_entry = True
+    out = [""] * (len(lines) + 1)
     out[0] = f"HloModule {name['name']}{''.join(_KEPT.findall(name['more']))}" if name else ""
     known = {one.name for one in parts}
     for part in parts:
@@ -148,11 +159,10 @@ def find_fragment(source: Source, *, is_dump: bool = True) -> Fragment | None:
         _write_part(part, out, mended)
     for callee in mended.computations:
         out[-1] += f"%{callee} {{ ROOT %outside = {_UNKNOWN_TYPE} {_call_outside()} }} "
-    is_part = bool(mended.outside or mended.computations or mended.dropped) or (
-        mended.open_line is not None
-    )
     counts = source.counts if name else DeviceCounts(None, None)
-    found = Source("\n".join(out), source.name, source.first_line - 1, counts, is_fragment=is_part)
+    found = Source(
+        "\n".join(out), source.name, source.first_line - 1, counts, is_fragment=mended.is_part
+    )
     return Fragment(found, tuple(_note(source.name, mended, parts)))
 
 
@@ -194,7 +204,8 @@ def _read_parts(lines: list[str], mended: _Mended) -> tuple[int | None, list[_Pa
     for number, line in enumerate(lines):
         if found := _is_instruction(line):
             if part is None:
-                part = _Part(f"fragment_{len(parts)}" if parts else "fragment", False, number)
+                name = f"fragment_{len(parts)}" if parts else "fragment"
+                part = _Part(name, is_entry=False, number=number, is_bare=True)
                 parts.append(part)
             if _is_whole(line, found.end() - 1):
                 name = found["name"].removeprefix("%")
@@ -203,18 +214,15 @@ def _read_parts(lines: list[str], mended: _Mended) -> tuple[int | None, list[_Pa
                 mended.dropped.append(number + 1)
         elif "{" in line and (head := _COMPUTATION.match(line)):
             name = head["name"].removeprefix("%")
-            part = _Part(name, head["entry"] is not None, number)
+            part = _Part(name, is_entry=head["entry"] is not None, number=number)
             parts.append(part)
-        elif part is not None and _CLOSE.match(line):
-            part.is_closed, part = True, None
-        elif header is None and _HEADER.match(line):
-            header = number
-        elif part is not None and line.strip() not in _LEFT_OUT:
-            if number == last:
-                mended.dropped.append(number + 1)
-            else:
-                mended.others.append(number + 1)
-    if part is not None and not part.name.startswith("fragment"):
+        elif part is None:
+            header = number if header is None and _HEADER.match(line) else header
+        elif _CLOSE.match(line):
+            part = None
+        elif line.strip() not in _LEFT_OUT:
+            (mended.dropped if number == last else mended.others).append(number + 1)
+    if part is not None and not part.is_bare:
         mended.open_line = len(lines)
     return header, parts
 
@@ -235,8 +243,10 @@ def _is_whole(line: str, opening: int) -> bool:
         elif char in ")}]":
             depth -= 1
         at += 1
+    if depth or "..." in line[opening:]:
+        return False
     last = line.rstrip().rpartition(", ")[2]  # `metadat` is no attribute, `index=1}` ends one
-    return (depth == 0 and "..." not in line[opening:] and last[-1:] in ")}]") or "=" in last[:-1]
+    return last[-1:] in ")}]" or "=" in last[:-1]
 
 
 def _find_operands(line: str) -> tuple[int, int]:
@@ -278,8 +288,11 @@ def _write_part(part: _Part, out: list[str], mended: _Mended) -> None:
     written = [f"%{name} = {type_} {_call_outside()}" for name, type_ in holes.items()]
     written += [f"%outside.{one} = {_UNKNOWN_TYPE} parameter({one})" for one in sorted(missing)]
     mended.outside += [f"{name}" for name in holes]
-    if part.is_entry and (mended.dropped or mended.open_line is not None):
+    if part.is_entry and (mended.dropped or mended.open_line is not None or not part.lines):
         written.append(f"%outside = {_UNKNOWN_TYPE} {_call_outside()}")
+    if not part.lines:
+        out[-1] += f"ENTRY %{part.name} {{ {written[0]} }} "
+        return
     first = part.lines[0].number
     head = f"{'ENTRY ' if part.is_entry else ''}%{part.name} {{ {' '.join(written)}"
     out[first] = f"{out[first]}\n{head}" if first == 0 else f"{out[first]} {head}"
@@ -324,7 +337,9 @@ def _note(name: str, mended: _Mended, parts: list[_Part]) -> Iterator[str]:
         places = list_some([str(one) for one in mended.dropped])
         missing.append(f"line {places} is cut and left out")
     elif mended.open_line is not None:
-        missing.append(f"the text ends inside {parts[-1].name}, in line {mended.open_line}")
+        missing.append(f"the text ends in line {mended.open_line}, inside a computation")
+    if mended.has_no_entry:
+        missing.append("the text ends before ENTRY")
     if missing:
         told = "; ".join(missing)
         yield f"{name}: this is a part of a program: {told}. Figures marked ≥ count what is there."

@@ -118,6 +118,9 @@ def read_module(source: Source, *, is_slow: bool) -> Module:
     if has_header:
         name, header = parse_header(scanner)
         debug_info = parse_tables(scanner)
+    elif source.counts is not None:
+        counts = source.counts
+        header = Header(replica_count=counts.replica_count, num_partitions=counts.num_partitions)
     elif not _COMPUTATION_AHEAD.match(source.text, scanner.pos):
         scanner.fail_expected("'HloModule', as every HLO text dump begins")
     module = Module(name, source, header, debug_info)

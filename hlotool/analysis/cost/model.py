@@ -437,20 +437,23 @@ def analyze_cost(module: Module, costs: CostModel) -> CostReport:
     `total_flops` add what is known of the arithmetic of custom calls, else the call is counted
     in `unknown_custom_call_count`. `traffic_bytes` is the traffic of `measure_memory`.
     `*_per_step` multiplies every loop body and condition by the loop's trip count; an unknown
-    one counts once and makes the report a lower bound.
+    one counts once and makes the report a lower bound, as does a text that is a part of one.
     """
     once = costs.of_computation(module.entry)
     run = costs.of_computation_all_rounds(module.entry)
-    is_bound = run.is_total_lower_bound or run.is_traffic_lower_bound or run.is_upper_bound
+    is_part = module.source.is_fragment
+    is_bound = (
+        is_part or run.is_total_lower_bound or run.is_traffic_lower_bound or run.is_upper_bound
+    )
     intensity = run.total_flops / run.traffic_bytes if run.traffic_bytes and not is_bound else None
     return CostReport(
         counted_for=_choose_scope(module),
         product_types=list_types(run.products),
         product_flops_per_step=list_flops(run.products),
         arithmetic_intensity=intensity,
-        is_lower_bound=run.is_lower_bound,
-        is_total_lower_bound=run.is_total_lower_bound,
-        is_traffic_lower_bound=run.is_traffic_lower_bound,
+        is_lower_bound=is_part or run.is_lower_bound,
+        is_total_lower_bound=is_part or run.is_total_lower_bound,
+        is_traffic_lower_bound=is_part or run.is_traffic_lower_bound,
         is_upper_bound=run.is_upper_bound,
         **{name: getattr(once, name) for name in _FIGURES},
         **{f"{name}_per_step": getattr(run, name) for name in _FIGURES},
