@@ -29,6 +29,7 @@ from hlotool.dump.directory import (
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.fragment import find_fragment
 from hlotool.dump.groups import read_header_line
+from hlotool.dump.mlir import convert_mlir
 from hlotool.dump.modules import read_module_head, split_modules
 from hlotool.dump.read import (
     STDIN,
@@ -171,7 +172,12 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
         wanted.refuse_named(path)
         return wanted.choose(path, list_in_stream(source))
     notes: tuple[str, ...] = ()
-    if is_refused(detection.kind) and (fragment := find_fragment(source, is_dump=False)):
+    if detection.kind is TextKind.MLIR:
+        source = convert_mlir(source.text.encode(), source.name)
+        told = "this is MLIR; this is about the HLO that XLA makes of it, before any optimization"
+        notes = (f"{source.name}: {told}.",)
+        detection = detect_kind(source.text)
+    elif is_refused(detection.kind) and (fragment := find_fragment(source, is_dump=False)):
         source, notes = fragment.source, fragment.notes
         detection = detect_kind(source.text)
     elif detection.kind is TextKind.MODULE:
