@@ -115,6 +115,7 @@ class _Mended(Struct):
     others: list[int] = field(default_factory=list)  # lines inside computations that are no HLO
     open_line: int | None = None  # where the text ends inside a computation
     has_no_entry: bool = False
+    has_spaces: bool = False
 
     @property
     def is_part(self) -> bool:
@@ -133,7 +134,7 @@ def find_fragment(source: Source, *, is_dump: bool = True) -> Fragment | None:
     if not any(_is_instruction(line) for line in text[:_MOST_TRIED].splitlines()):
         return None
     lines = text.split("\n")
-    mended = _Mended()
+    mended = _Mended(has_spaces="T(" in text or "S(" in text)
     header, parts = _read_parts(lines, mended)
     if is_dump and mended.others:
         return None
@@ -149,14 +150,7 @@ def find_fragment(source: Source, *, is_dump: bool = True) -> Fragment | None:
             parts[-1].is_entry = True
     out = [""] * (len(lines) + 1)
     out[0] = f"HloModule {name['name']}{''.join(_KEPT.findall(name['more']))}" if name else ""
-    known = {one.name for one in parts}
-    for part in parts:
-        for line in part.lines:
-            missing = [one for one in _list_called(line.text) if one not in known]
-            if missing and line.opcode not in _REDUCING:
-                line.text = _write_outside(line)
-            mended.computations += [one for one in missing if one not in mended.computations]
-        _write_part(part, out, mended)
+    _write_parts(parts, out, mended)
     for callee in mended.computations:
         out[-1] += f"%{callee} {{ ROOT %outside = {_UNKNOWN_TYPE} {_call_outside()} }} "
     counts = source.counts if name else DeviceCounts(None, None)
@@ -264,8 +258,27 @@ def _call_outside() -> str:
     return f'custom-call(), custom_call_target="{OUTSIDE}"'
 
 
-def _write_part(part: _Part, out: list[str], mended: _Mended) -> None:
-    """Write a computation: its own lines, and what they lack on the line before the first."""
+def _write_parts(parts: list[_Part], out: list[str], mended: _Mended) -> None:
+    """Write all computations, callees first as XLA prints them."""
+    known = {one.name for one in parts}
+    broken: set[str] = set()  # what a fusion of these moves, they do not tell
+    for part in parts:
+        for line in part.lines:
+            called = list(_list_called(line.text))
+            missing = [one for one in called if one not in known]
+            is_unknown = line.opcode == "fusion" and not broken.isdisjoint(called)
+            if is_unknown or (missing and line.opcode not in _REDUCING):
+                line.text = _write_outside(line)
+            mended.computations += [one for one in missing if one not in mended.computations]
+        if _write_part(part, out, mended):
+            broken.add(part.name)
+
+
+def _write_part(part: _Part, out: list[str], mended: _Mended) -> bool:
+    """Write a computation: its own lines, and what they lack on the line before the first.
+
+    Return whether they lack anything.
+    """
     defined: set[str] = set()
     holes: dict[str, str] = {}
     numbers: set[int] = set()
@@ -278,7 +291,9 @@ def _write_part(part: _Part, out: list[str], mended: _Mended) -> None:
             if name in defined or name in holes:
                 is_lost = is_lost or holes.get(name) == _UNKNOWN_TYPE
                 continue
-            known = type_ or (line.type if line.opcode in _OF_ONE_TYPE else None)
+            # Where values have memory spaces, an operand may lie in another than the result.
+            is_same = line.opcode in _OF_ONE_TYPE and not mended.has_spaces
+            known = type_ or (line.type if is_same else None)
             holes[name] = known or _UNKNOWN_TYPE
             is_lost = is_lost or known is None
         if is_lost:  # of an operand without type nothing follows but the result's
@@ -292,13 +307,14 @@ def _write_part(part: _Part, out: list[str], mended: _Mended) -> None:
         written.append(f"%outside = {_UNKNOWN_TYPE} {_call_outside()}")
     if not part.lines:
         out[-1] += f"ENTRY %{part.name} {{ {written[0]} }} "
-        return
+        return True
     first = part.lines[0].number
     head = f"{'ENTRY ' if part.is_entry else ''}%{part.name} {{ {' '.join(written)}"
     out[first] = f"{out[first]}\n{head}" if first == 0 else f"{out[first]} {head}"
     for line in part.lines:
         out[line.number + 1] = line.text
     out[part.lines[-1].number + 1] += " }"
+    return bool(written)
 
 
 def _list_operands(line: _Line, start: int, end: int) -> Iterator[tuple[str, str | None]]:
