@@ -23,7 +23,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Final, TypeAlias
+from math import isqrt
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -294,9 +295,6 @@ class Usage(_SegmentTree):
 ByteRange: TypeAlias = tuple[int, int]
 
 
-MOST_STRETCHES: Final = 128
-
-
 class ByteUsage(_SegmentTree):
     """Which bytes of a heap, in any unit, are in use during spans of time.
 
@@ -308,7 +306,7 @@ class ByteUsage(_SegmentTree):
 
     def __init__(self, moments: Iterable[int]) -> None:
         self.place_of = {moment: place for place, moment in enumerate(sorted(set(moments)))}
-        self.width = len(self.place_of) // MOST_STRETCHES + 1
+        self.width = isqrt(len(self.place_of)) or 1  # as many stretches as moments in each
         count = len(self.place_of) // self.width + 1
         super().__init__(count)
         self.whole: list[list[ByteRange]] = [[] for _ in range(count)]
