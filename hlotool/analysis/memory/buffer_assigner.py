@@ -460,7 +460,7 @@ def _pack(blocks: Sequence[HeapBlock], alignment: int, at_most: int | None = Non
 
     Places are multiples of the alignment, and counted in it: small numbers are sorted faster.
     """
-    usage = ByteUsage(moment for block in blocks for span in block.spans for moment in span)
+    usage = ByteUsage(max((block.end for block in blocks), default=0))
     heap_bytes = 0
     for block in blocks:
         size = -(-block.size_bytes // alignment)

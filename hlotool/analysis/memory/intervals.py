@@ -296,18 +296,17 @@ ByteRange: TypeAlias = tuple[int, int]
 
 
 class ByteUsage(_SegmentTree):
-    """Which bytes of a heap, in any unit, are in use during spans of time.
+    """Which bytes of a heap, in any unit, are in use during spans of time, `[0, end)`.
 
-    The moments when anything begins or ends are cut into stretches. Bytes in use throughout a
-    stretch are in its `whole`, what is in use in a part of it in its `parts`, with its span. Each
-    node of the tree over stretches has the bytes that come into use in its time. All but the parts
-    are ranges `[low, high)` in order that do not touch, so that those of a full heap are few.
+    Time is cut into as many stretches as a stretch has moments. Bytes in use throughout a stretch
+    are in its `whole`, what is in use in a part of it in its `parts`, with its span. Each node of
+    the tree over stretches has the bytes that come into use in its time. All but the parts are
+    ranges `[low, high)` in order that do not touch, so that those of a full heap are few.
     """
 
-    def __init__(self, moments: Iterable[int]) -> None:
-        self.place_of = {moment: place for place, moment in enumerate(sorted(set(moments)))}
-        self.width = isqrt(len(self.place_of)) or 1  # as many stretches as moments in each
-        count = len(self.place_of) // self.width + 1
+    def __init__(self, end: int) -> None:
+        self.width = isqrt(end) or 1
+        count = end // self.width + 1
         super().__init__(count)
         self.whole: list[list[ByteRange]] = [[] for _ in range(count)]
         self.parts: list[list[tuple[int, int, ByteRange]]] = [[] for _ in range(count)]
@@ -315,10 +314,12 @@ class ByteUsage(_SegmentTree):
 
     def add(self, low: int, high: int, spans: Iterable[tuple[int, int]]) -> None:
         """Say that the bytes [low, high) are in use in some spans of time."""
-        for span in spans:
-            begin, end, first, last = self._stretches(span)
-            for stretch in {first, last}:
-                self.parts[stretch].append((begin, end, (low, high)))
+        for begin, end in spans:
+            first, last = begin // self.width, (end - 1) // self.width
+            part = begin, end, (low, high)
+            self.parts[first].append(part)
+            if first < last:
+                self.parts[last].append(part)
             for stretch in range(first + 1, last):
                 join_range(self.whole[stretch], low, high)
             node = first + self.leaves
@@ -328,24 +329,16 @@ class ByteUsage(_SegmentTree):
     def find(self, spans: Iterable[tuple[int, int]]) -> list[ByteRange]:
         """Return all bytes in use at any time of some spans, in order; some several times."""
         found: list[ByteRange] = []
-        for span in spans:
-            begin, end, first, last = self._stretches(span)
+        for begin, end in spans:
+            first, last = begin // self.width, (end - 1) // self.width
             found += self.whole[first]
-            for stretch in {first, last}:
-                found += [
-                    used
-                    for start, until, used in self.parts[stretch]
-                    if start < end and begin < until
-                ]
+            for stretch in (first, last) if first < last else (first,):
+                parts = self.parts[stretch]
+                found += [used for since, until, used in parts if since < end and begin < until]
             for node in self.cover(first + 1, last):
                 found += self.begun[node]
         found.sort()
         return found
-
-    def _stretches(self, span: tuple[int, int]) -> tuple[int, int, int, int]:
-        """Return the places of a span's ends, and the stretches of its first and last moment."""
-        begin, end = self.place_of[span[0]], self.place_of[span[1]]
-        return begin, end, begin // self.width, (end - 1) // self.width
 
 
 def join_range(ranges: list[ByteRange], low: int, high: int) -> bool:
