@@ -15,6 +15,7 @@ from hlotool.proto.nodes import Node
 from hlotool.proto.sharding import render_groups, render_pairs, render_sharding
 from hlotool.proto.values import (
     ShapeTexts,
+    decode_shape,
     escape_text,
     join_numbers,
     primitive_name,
@@ -186,7 +187,7 @@ def _list_comparison(node: Node, _: ShapeTexts) -> list[str]:
     kind = node.proto.comparison_type
     if not kind or not node.operands:
         return []
-    name = primitive_name(node.operands[0].proto.shape.element_type)
+    name = primitive_name(decode_shape(node.operands[0].proto.shape).element_type)
     usual = {"s": "SIGNED", "u": "UNSIGNED", "p": "UNSIGNED"}.get(name[0], "FLOAT")
     return [f"type={escape_text(kind)}"] * (kind != usual)
 
@@ -363,7 +364,9 @@ ATTRIBUTES: Final[dict[str, tuple[Attribute, ...]]] = {
     "iota": (_first_dimension("iota_dimension"),),
     # XLA numbers the dimensions of a map anew when it reads a proto, whatever stands there.
     "map": (
-        lambda node, _: [f"dimensions={join_numbers(range(len(node.proto.shape.dimensions)))}"],
+        lambda node, _: [
+            f"dimensions={join_numbers(range(len(decode_shape(node.proto.shape).dimensions)))}"
+        ],
     ),
     "outfeed": (
         lambda node, shapes: [f"outfeed_shape={shapes.long(node.proto.outfeed_shape)}"],
