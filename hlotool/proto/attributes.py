@@ -32,7 +32,9 @@ _LAST_INDEX: Final = "index_vector_dim"  # the one field that is no list
 
 def list_own_attributes(node: Node, shapes: ShapeTexts) -> list[str]:
     """Return the attributes that belong to the opcode of an instruction, but what it calls."""
-    writers = ATTRIBUTES.get(node.opcode, ())
+    writers = ATTRIBUTES.get(node.opcode)
+    if not writers:
+        return []
     return [text for list_attribute in writers for text in list_attribute(node, shapes)]
 
 
@@ -230,6 +232,8 @@ def _list_associative(node: Node, _: ShapeTexts) -> list[str]:
 
 
 def _list_replication(node: Node, _: ShapeTexts) -> list[str]:
+    if not node.proto.HasField("parameter_replication"):
+        return []
     leaves = node.proto.parameter_replication.replicated_at_leaf_buffers
     words = ",".join(_FLAGS[each] for each in leaves)
     return [f"parameter_replication={{{words}}}"] if leaves else []
