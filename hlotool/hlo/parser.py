@@ -143,14 +143,15 @@ def _check_style(module: Module) -> None:
     """
     for instruction in module.instructions():
         key = REQUIRED.get(instruction.opcode)
+        if key is None:
+            continue
         if key in instruction.attributes:
             return
-        if key:
-            message = (
-                f"{instruction.opcode} needs {key}=, which is missing; a text printed with "
-                "print_extra_attributes off lacks it too: then dump it again with extra attributes"
-            )
-            raise ParseError(message, module.source, instruction.start - 1, instruction.start)
+        message = (
+            f"{instruction.opcode} needs {key}=, which is missing; a text printed with "
+            "print_extra_attributes off lacks it too: then dump it again with extra attributes"
+        )
+        raise ParseError(message, module.source, instruction.start - 1, instruction.start)
 
 
 _INSIDE = r"[^()\n\"/]++|/\*index=[0-9]++\*/"  # of parentheses
