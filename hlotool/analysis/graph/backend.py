@@ -111,7 +111,7 @@ def find_backend(module: Module) -> Backend | None:
     return found
 
 
-def _find_mark(instruction: Instruction, has_configs: bool) -> Backend | None:  # noqa: FBT001
+def _find_mark(instruction: Instruction, has_configs: bool) -> Backend | None:
     if any(leaf.layout and leaf.layout.tiles for leaf in instruction.shape.leaves()):
         return "tpu"
     if instruction.opcode == "parameter":
