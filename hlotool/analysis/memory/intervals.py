@@ -275,7 +275,7 @@ class Usage(_SegmentTree):
             for node in self.cover(start, end):
                 self.throughout[node] |= bit
             node = start + self.leaves
-            while node:
+            while node and not self.begun[node] & bit:  # else those above have it
                 self.begun[node] |= bit
                 node >>= 1
 
