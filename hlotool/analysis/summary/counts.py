@@ -161,7 +161,7 @@ def _count_results(graph: CallGraph, executions: Executions) -> list[_Results]:
     for ones in graph.same_steps:
         steps = ones[0].instructions
         shapes.update((id(each.shape), each.shape) for each in steps)
-        found = Counter((each.opcode, id(each.shape)) for each in steps)
+        pairs = [(each.opcode, id(each.shape)) for each in steps]
         keys = Counter(
             (True, executions.of(one), executions.lower_bound(one))
             if one in executed
@@ -169,9 +169,11 @@ def _count_results(graph: CallGraph, executions: Executions) -> list[_Results]:
             for one in ones
         )
         for key, times in keys.items():
-            of_key = counts[key]
-            for each, count in found.items():
-                of_key[each] += count * times
+            if times == 1:
+                counts[key].update(pairs)
+            else:
+                found = {pair: count * times for pair, count in Counter(pairs).items()}
+                counts[key].update(found)
     sizes = {key: shape.size_bytes for key, shape in shapes.items()}
     return [
         _Results(*runs, opcode, shapes[key], count, _times(sizes[key], count))
