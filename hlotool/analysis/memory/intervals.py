@@ -350,8 +350,10 @@ def join_range(ranges: list[ByteRange], low: int, high: int) -> bool:
     start, end = ranges[last - 1]
     if start <= low and end >= high:
         return False
+    high = max(high, end)
     first = last - 1
     while first and ranges[first - 1][1] >= low:
         first -= 1
-    ranges[first:last] = [(min(low, ranges[first][0]), max(high, end))]
+        start = ranges[first][0]
+    ranges[first:last] = [(min(low, start), high)]
     return True
