@@ -275,7 +275,7 @@ class Program:
         """What the module is, and what is in it."""
         from hlotool.analysis.summary.counts import count_module
 
-        return count_module(self.expect_module(), self.executions, self.measured)
+        return count_module(self.expect_module(), self.graph, self.executions, self.measured)
 
     @cached_property
     def loops(self) -> tuple[LoopRow, ...]:

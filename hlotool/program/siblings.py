@@ -161,6 +161,7 @@ def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witn
     from hlotool.hlo.header_parser import parse_header  # noqa: PLC0415
     from hlotool.hlo.parser import parse_module  # noqa: PLC0415
     from hlotool.hlo.scanner import Scanner  # noqa: PLC0415
+    from hlotool.hlo.shape_parser import ShapeCache  # noqa: PLC0415
     from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
 
     text, before = chosen.module, chosen.before
@@ -171,7 +172,8 @@ def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witn
         with suppress(HlotoolError):
             found.append(witness.ask_module(module, text.path if text else ""))
             if before and (line := _read_head(module, before)):
-                _, header = parse_header(Scanner(Source(line, before.path)))
+                source = Source(line, before.path)
+                _, header = parse_header(Scanner(source), ShapeCache(source))
                 found.append(witness.ask_header(header, before.path))
         return tuple(found)
     found.append(witness.ask_module(module, text.path if text else ""))

@@ -275,8 +275,10 @@ class CostModel:
         self, computation: Computation, totals: Mapping[Computation, Cost], trips: TripCounts | None
     ) -> Cost:
         """Add the control flow of a computation, whose callees `totals` has, to the rest of it."""
-        flow = (self._flow_cost(one, totals, trips) for one in self._flow.get(computation, ()))
-        return add_costs([self._plain[computation], *flow])
+        plain, flow = self._plain[computation], self._flow.get(computation)
+        if flow is None:
+            return plain
+        return add_costs([plain, *(self._flow_cost(one, totals, trips) for one in flow)])
 
     def _flow_cost(
         self, instruction: Instruction, totals: Mapping[Computation, Cost], trips: TripCounts | None

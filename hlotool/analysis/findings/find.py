@@ -111,7 +111,7 @@ def _list_copy_fusions(evidence: Evidence) -> Iterator[_Copies]:
         runs = evidence.executions.lower_bound(computation)
         for fusion in computation.instructions:
             body = fusion.callee() if fusion.opcode == "fusion" else None
-            if body is None or fusion.full_name in evidence.copied_first or not is_copy_only(body):
+            if body is None or not is_copy_only(body) or fusion.full_name in evidence.copied_first:
                 continue
             origin = read_origin(fusion, reversed(body.instructions))
             source = write_source(origin.source_file, origin.source_line)

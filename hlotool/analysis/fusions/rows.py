@@ -195,8 +195,13 @@ def flag_body(body: Computation) -> tuple[Flag, ...]:
 
 def is_copy_only(body: Computation) -> bool:
     """Whether all real operations of a fused computation move data, and there is one."""
-    real = {one.opcode for one in body.instructions} - FREE
-    return bool(real) and real <= MOVES
+    found = False
+    for one in body.instructions:
+        if one.opcode not in FREE:
+            if one.opcode not in MOVES:
+                return False
+            found = True
+    return found
 
 
 Bound: TypeAlias = Literal["compute", "memory", "vmem"]

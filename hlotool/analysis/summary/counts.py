@@ -118,10 +118,10 @@ class ModuleCounts(Struct, frozen=True):
 
 
 def count_module(
-    module: Module, executions: Executions, measured: Measurement | None = None
+    module: Module, graph: CallGraph, executions: Executions, measured: Measurement | None = None
 ) -> ModuleCounts:
     """Count instructions and result bytes of a module; each part says what it counts."""
-    results = _count_results(module, executions)
+    results = _count_results(graph, executions)
     names: defaultdict[str, list[str]] = defaultdict(list)
     for computation in executions.executed if measured else ():
         for one in computation.instructions:
@@ -150,19 +150,30 @@ class _Results(Struct, frozen=True):
     size_bytes: int | None  # of all of them
 
 
-def _count_results(module: Module, executions: Executions) -> list[_Results]:
-    """Count the results of a module that are alike.
+def _count_results(graph: CallGraph, executions: Executions) -> list[_Results]:
+    """Count the results of a module that are alike; of computations with the same steps once.
 
     The parser makes one object a spelling, so that shapes are known by their id.
     """
     shapes: dict[int, Shape] = {}
     counts: defaultdict[_HowOften, Counter[tuple[str, int]]] = defaultdict(Counter)
     executed = set(executions.executed)
-    for one in module.computations.values():
-        runs = executions.of(one), executions.lower_bound(one)
-        key = (True, *runs) if one in executed else (False, 0, 0)
-        shapes.update((id(each.shape), each.shape) for each in one.instructions)
-        counts[key].update((each.opcode, id(each.shape)) for each in one.instructions)
+    for ones in graph.same_steps:
+        steps = ones[0].instructions
+        shapes.update((id(each.shape), each.shape) for each in steps)
+        pairs = [(each.opcode, id(each.shape)) for each in steps]
+        keys = Counter(
+            (True, executions.of(one), executions.lower_bound(one))
+            if one in executed
+            else (False, 0, 0)
+            for one in ones
+        )
+        for key, times in keys.items():
+            if times == 1:
+                counts[key].update(pairs)
+            else:
+                found = {pair: count * times for pair, count in Counter(pairs).items()}
+                counts[key].update(found)
     sizes = {key: shape.size_bytes for key, shape in shapes.items()}
     return [
         _Results(*runs, opcode, shapes[key], count, _times(sizes[key], count))
