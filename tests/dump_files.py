@@ -91,4 +91,14 @@ def list_styles(folders: Iterable[Path]) -> list[Path]:
     return [path for folder in folders for path in sorted(folder.glob("*.*.*.txt"))]
 
 
+def as_parameters(paths: Iterable[Path]) -> list[Any]:
+    """Make tests of dumps: those of `../shared`, which show the same at length, are hard."""
+    return [
+        pytest.param(
+            path, id=path.stem, marks=pytest.mark.hard if path.is_relative_to(SHARED) else ()
+        )
+        for path in paths
+    ]
+
+
 PRINTED = list_styles((TESTDATA / "printed", SHARED / "dumps" / "printed"))

@@ -18,7 +18,7 @@ from diff_cases import (
     reordered,
     without_metadata,
 )
-from dump_files import PRINTED, TESTDATA, find_folders, find_texts, read_text
+from dump_files import PRINTED, TESTDATA, as_parameters, find_folders, find_texts, read_text
 
 from hlotool.compare.changes.instructions import compare_instructions
 from hlotool.compare.changes.reasons import Reasoner
@@ -88,7 +88,7 @@ def test_large_dumps_are_identical_under_other_names(path: Path) -> None:
     assert [line for line in found if not line.startswith("moved")] == ["identical"]
 
 
-@pytest.mark.parametrize("path", STYLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", as_parameters(STYLES))
 def test_print_styles_are_identical(path: Path) -> None:
     program, style = path.stem.rsplit(".", 1)
     default = path.with_name(f"{program}.default.txt")
