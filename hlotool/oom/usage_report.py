@@ -46,6 +46,7 @@ class ReportedAllocation(Struct, frozen=True):
     slots: tuple[ReportedSlot, ...] = ()
     left_out_count: int = 0  # values that the report does not list
     sum: RunningSum | None = None
+    has_table: bool = False
 
 
 class ReportedSpace(Struct, frozen=True):
@@ -143,6 +144,7 @@ class _Reader:
         elif _TABLE.match(line):
             if not self._is_described:
                 self._begin(ReportedAllocation(self._color))
+            self._allocations[-1] = replace(self._allocations[-1], has_table=True)
             self._is_described = False
         elif space := _SPACE.match(line):
             self._color, self._name = int(space["color"]), space["name"] or None
@@ -154,9 +156,7 @@ class _Reader:
             color = int(allocation["color"]) if allocation["color"] else self._color
             number, size = int(allocation["number"]), parse_size(allocation["size"])
             told = _read_sum(allocation) if allocation["sum"] else None
-            self._begin(
-                ReportedAllocation(color, number, size, allocation["rest"], sum=told)
-            )
+            self._begin(ReportedAllocation(color, number, size, allocation["rest"], sum=told))
             self._is_described = True
         elif rest := _REST.match(line):
             if rest["what"] == "values" and self._allocations:
