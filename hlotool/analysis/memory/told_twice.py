@@ -104,18 +104,21 @@ def _check_totals(report: UsageReport) -> Iterator[str]:
     for color, count in counts.items():
         if count > 1:
             yield f"{_name_space(color)} has {count} totals"
-    for space in report.spaces:
+    by_color: dict[int | None, list[ReportedAllocation]] = {None: list(report.allocations)}
+    for one in report.allocations:
+        by_color.setdefault(one.color, []).append(one)
+    for space in {one.color: one for one in report.spaces}.values():
         total = _exactly(space.total_bytes)
         if space.rounded and not total.meets(_read(space.rounded)):
             yield f"a total of {space.total_bytes:,} bytes stands beside {space.rounded.bytes:,}"
-        parts = [one for one in report.allocations if space.color in {None, one.color}]
+        parts = by_color.get(space.color, [])
         found = _add_up(map(_measure, parts))
         if not found.meets(total) and (found.least > space.total_bytes or _is_whole(parts)):
             yield (
                 f"the allocations of {_name_space(space.color)} come to {found.least:,.0f} bytes, "
                 f"and its total is {space.total_bytes:,}"
             )
-    for color in {one.color for one in report.allocations}:
+    for color in sorted(one for one in by_color if one is not None):
         if counts.keys().isdisjoint({None, color}):
             yield f"{_name_space(color)} has allocations, and no total"
 
