@@ -25,7 +25,7 @@ from hlotool.text import Source
 
 _ALL_LISTED: Final = 50  # a report of no more allocations has all of them
 _VMEM: Final = 1  # of which each core of some TPUs has a part
-_CUT_OFF: Final = 1 + 200 / 1024  # of the slack of two decimals, a two-hundredth of the unit
+_CUT_OFF: Final = 5  # 1024 / 200: the slack of two decimals is a two-hundredth of their unit
 _SHAPE: Final = re.compile(r"(?:(?P<count>\d{1,18})×)?(?P<shape>.+)", re.DOTALL)
 _DESCRIBED: Final = re.compile(r"shape \|(?P<shape>[^|]*)\|")
 _COMMENT: Final = re.compile(r"/\*.*?\*/")
@@ -62,8 +62,8 @@ def _describe(found: Iterable[str]) -> str:
 class _Range(Struct, frozen=True):
     """Between what a size may lie that was rounded, or is a sum of such."""
 
-    least: float = 0
-    most: float = float("inf")
+    least: int = 0
+    most: float = float("inf")  # else a whole number too
 
     def __add__(self, other: _Range) -> _Range:
         return _Range(self.least + other.least, self.most + other.most)
@@ -84,7 +84,7 @@ def _read(size: Size) -> _Range:
     may be as much as a thousandth of their unit too small.
     """
     slack = size.slack_bytes + 1 if size.slack_bytes else 0
-    return _Range(size.bytes - slack, size.bytes + slack * _CUT_OFF)
+    return _Range(size.bytes - slack, size.bytes + slack + slack // _CUT_OFF)
 
 
 def _exactly(size_bytes: int) -> _Range:
@@ -115,7 +115,7 @@ def _check_totals(report: UsageReport) -> Iterator[str]:
         found = _add_up(map(_measure, parts))
         if not found.meets(total) and (found.least > space.total_bytes or _is_whole(parts)):
             yield (
-                f"the allocations of {_name_space(space.color)} come to {found.least:,.0f} bytes, "
+                f"the allocations of {_name_space(space.color)} come to {found.least:,} bytes, "
                 f"and its total is {space.total_bytes:,}"
             )
     for color in sorted(one for one in by_color if one is not None):
@@ -177,8 +177,8 @@ def _find_whole(told: RunningSum) -> _Range:
     size, percent = _read(told.size), told.percent
     whole = _Range()
     if percent is not None:
-        most = size.most * 200 / (2 * percent - 1) if percent else float("inf")
-        whole = _Range(size.least * 200 / (2 * percent + 1), most)
+        most = -(-200 * size.most // (2 * percent - 1)) if percent else float("inf")
+        whole = _Range(200 * size.least // (2 * percent + 1), most)
     return whole.within(size + _read(told.rest)) if told.rest else whole
 
 
@@ -248,7 +248,7 @@ def _check_allocations(report: UsageReport, shapes: ShapeCache) -> Iterator[str]
             yield f"{name} is listed otherwise than it is described"
         end = _find_end(one)
         if one.slots and not (end.meets(size) or (one.left_out_count and end.most <= size.most)):
-            yield f"{name} has {one.size.bytes:,} bytes, its values use {end.least:,.0f}"
+            yield f"{name} has {one.size.bytes:,} bytes, its values use {end.least:,}"
         match = _DESCRIBED.search(one.description or "")
         shape = shapes.find(match["shape"]) if match else None
         if match and shape is None:
@@ -302,11 +302,11 @@ def _check_parts(group: str, total: MemoryPart, parts: list[MemoryPart]) -> Iter
     if _STATS.fullmatch(group):
         for one in parts:
             if _read_part(one).least > whole.most:
-                yield f"{one.name!r} is {one.size_bytes:,} bytes, and all of it {whole.least:,.0f}"
+                yield f"{one.name!r} is {one.size_bytes:,} bytes, and all of it {whole.least:,}"
     elif parts and (
         found.least > whole.most or (not _NEED.fullmatch(group) and found.most < whole.least)
     ):
-        yield f"{group!r} is {total.size_bytes:,} bytes, and its parts {found.least:,.0f}"
+        yield f"{group!r} is {total.size_bytes:,} bytes, and its parts {found.least:,}"
 
 
 def _read_part(part: MemoryPart) -> _Range:
