@@ -18,6 +18,7 @@ import pytest
 
 from hlotool.analysis.memory.rows import all_rows
 from hlotool.cli import run
+from hlotool.compare import passes as pass_reader
 from hlotool.hlo import Module
 from hlotool.hlo.module import Computation
 from hlotool.hlo.parser import parse_module
@@ -204,8 +205,8 @@ def count_work(text: str, answer: Callable[[Program], object]) -> int:
 
 EDITS = (1, 10, 100)  # percent of the instructions that do something else on the new side
 CHIP = "--chip h100"
-# Each with how often it may pass over all instructions of what it reads, those of both sides counted
-# for one: a fifth more than when this was written.
+# Each with how often it may pass over all instructions of one side, all that is read counted; that
+# is a fifth more than when this was written.
 COMMANDS = {
     f"summary DUMP --json --hbm 1GiB {CHIP}": 28,
     "buffers DUMP -n 0": 13,
@@ -218,6 +219,8 @@ COMMANDS = {
     "report DUMP -o page.html": 55,
     "check DUMP --budget cost.flops_per_step<=1e18 --budget fusions.count()>=0": 22,
     **{f"diff DUMP DUMP.{share}": 120 for share in EDITS},
+    "diff --passes DUMP.passes": 72,
+    "diff --passes DUMP.passes --trace opcode=='exponential'": 74,
 }
 
 
@@ -232,21 +235,34 @@ def edit(text: str, share: int) -> str:
     return "\n".join(lines)
 
 
+def write_dumps(text: str, name: str) -> None:
+    """Write a text, what edits make of it, and a folder of passes that make one edit each."""
+    Path(name).write_text(text, encoding="utf-8")
+    folder = Path(f"{name}.passes")
+    folder.mkdir()
+    start = "0000.p.after_pipeline-start.before_pass1"
+    (folder / f"module_0000.m.{start}.txt").write_text(text, encoding="utf-8")
+    for number, share in enumerate(EDITS, 1):
+        edited = edit(text, share)
+        Path(f"{name}.{share}").write_text(edited, encoding="utf-8")
+        ran = f"000{number}.p.after_pass{number}.before_pass{number + 1}"
+        (folder / f"module_0000.m.{ran}.txt").write_text(edited, encoding="utf-8")
+
+
 @pytest.mark.hard
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_about_twice_the_input(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(load, "parse_module", parse_counted)
+    for reader in (load, pass_reader):
+        monkeypatch.setattr(reader, "parse_module", parse_counted)
     passes = {}
     for write in SHAPES:
         work = []
         for size in (SIZE, 2 * SIZE):
             text, name = write(size), f"{write.__name__}{size}"
-            Path(name).write_text(text, encoding="utf-8")
-            for share in EDITS:
-                Path(f"{name}.{share}").write_text(edit(text, share), encoding="utf-8")
+            write_dumps(text, name)
             before = dict(handed_out)
             with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                 assert run(command.replace("DUMP", name).split()) in {0, 1, 4}
