@@ -7,6 +7,7 @@ Unlike time, that is the same per step, and so the inputs may be small. `make te
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cached_property
@@ -219,6 +220,7 @@ COMMANDS = {
     "report DUMP -o page.html": 55,
     "check DUMP --budget cost.flops_per_step<=1e18 --budget fusions.count()>=0": 22,
     **{f"diff DUMP DUMP.{share}": 120 for share in EDITS},
+    "fit DUMP DUMP.larger": 94,
     "diff --passes DUMP.passes": 72,
     "diff --passes DUMP.passes --trace opcode=='exponential'": 74,
 }
@@ -235,9 +237,14 @@ def edit(text: str, share: int) -> str:
     return "\n".join(lines)
 
 
+def _double(number: re.Match[str]) -> str:
+    return str(2 * int(number.group()))
+
+
 def write_dumps(text: str, name: str) -> None:
-    """Write a text, what edits make of it, and a folder of passes that make one edit each."""
+    """Write a text, itself at twice the size, edits, and a folder of passes that make one each."""
     Path(name).write_text(text, encoding="utf-8")
+    Path(f"{name}.larger").write_text(re.sub(r"(?<=\[)\d+(?=])", _double, text), encoding="utf-8")
     folder = Path(f"{name}.passes")
     folder.mkdir()
     start = "0000.p.after_pipeline-start.before_pass1"
