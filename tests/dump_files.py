@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +91,13 @@ def list_styles(folders: Iterable[Path]) -> list[Path]:
     return [path for folder in folders for path in sorted(folder.glob("*.*.*.txt"))]
 
 
-def as_parameters(paths: Iterable[Path]) -> list[Any]:
+def as_parameters(
+    paths: Iterable[Path], name: Callable[[Path], str] = lambda path: path.stem
+) -> list[Any]:
     """Make tests of dumps: those of `../shared`, which show the same at length, are hard."""
     return [
         pytest.param(
-            path, id=path.stem, marks=pytest.mark.hard if path.is_relative_to(SHARED) else ()
+            path, id=name(path), marks=pytest.mark.hard if path.is_relative_to(SHARED) else ()
         )
         for path in paths
     ]

@@ -81,7 +81,7 @@ def test_rewritten_dumps_are_identical(path: Path, rewrite: Callable[[str], str]
     assert [line for line in found if not line.startswith("moved")] == ["identical"]
 
 
-@pytest.mark.parametrize("path", LARGE, ids=lambda path: "/".join(path.parts[-3:-1]))
+@pytest.mark.parametrize("path", as_parameters(LARGE, lambda path: "/".join(path.parts[-3:-1])))
 def test_large_dumps_are_identical_under_other_names(path: Path) -> None:
     text = read_text(path)
     found = found_changes(text, reordered(without_metadata(renamed(text))))
