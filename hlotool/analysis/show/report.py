@@ -249,14 +249,15 @@ def _list_neighbours(
             met.update(ring)
             for one in ring:
                 origin = read_origin(one)
+                shape, size_bytes = evidence.tell_shape(one)
                 yield NeighbourRow(
                     of=subject.full_name,
                     relation=relation,
                     hops=hop,
                     name=one.full_name,
                     opcode=one.opcode,
-                    shape=str(one.shape),
-                    size_bytes=evidence.costs.find_size_bytes(one.shape),
+                    shape=shape,
+                    size_bytes=size_bytes,
                     computation=one.computation.name,
                     scope=origin.scope,
                     source=write_short_source(origin.source_file, origin.source_line),

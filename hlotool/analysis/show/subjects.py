@@ -102,6 +102,16 @@ class ShowEvidence(Struct, frozen=True, dict=True):
         return found
 
     @cached_property
+    def _shapes(self) -> dict[Instruction, tuple[str, int | None]]:
+        return {}
+
+    def tell_shape(self, one: Instruction) -> tuple[str, int | None]:
+        """Return the shape of a result as text, and its bytes: a tuple may have thousands."""
+        if one not in self._shapes:
+            self._shapes[one] = str(one.shape), self.costs.find_size_bytes(one.shape)
+        return self._shapes[one]
+
+    @cached_property
     def callers(self) -> dict[Computation, list[Instruction]]:
         """The instructions that name each computation."""
         return self.graph.list_callers()
