@@ -60,7 +60,7 @@ FAULTS: Final = (
         "(groups.count_devices(reshape),), reshape, perm)",
         "(groups.count_devices(reshape),), reshape)",
     ),
-    Fault("groups", "AxisRef(name, pre_size, size)", "AxisRef(name, size, pre_size)"),
+    Fault("shardings", "AxisRef(name, pre_size, size)", "AxisRef(name, size, pre_size)"),
     Fault("parse inference", "pad.interior * max(size - 1, 0)", "pad.interior * size"),
     Fault("parse inference", "known = before + size", "known = max(before, size)"),
     Fault(
