@@ -340,6 +340,18 @@ def test_no_message_contradicts_itself(case: TableCase) -> None:
         ),
         (
             "tpu_compile",
+            "global            1.14M",
+            "scoped            1.14M",
+            "'scoped' of 'Program",
+        ),
+        (
+            "tpu_compile",
+            "1. Size: 2.00G",
+            "1. Size: 3.00G",
+            "is not 2,147,483,648 and 0 of padding",
+        ),
+        (
+            "tpu_compile",
             "capacity by 33.05G",
             "capacity by 33.15G",
             "bytes are not 35,594,541,465 more",
@@ -372,6 +384,13 @@ def test_sums_of_a_message_are_held_together(
     assert written in text
     found = contradict_message(parse(text.replace(written, instead)))
     assert any(phrase in each for each in found), found
+
+
+def test_a_part_without_a_size_is_unknown() -> None:
+    text = (MESSAGES / "tpu_compile.txt").read_text(encoding="utf-8")
+    parts = parse(text.replace("scoped            4.56M", "scoped            4.56odd")).parts
+    assert [one.size_bytes for one in parts if one.name == "scoped"] == [None]
+    assert "HLO temp" in {one.name for one in parts}
 
 
 @pytest.mark.parametrize("name", ["tpu_compile", "gpu_bfc"])

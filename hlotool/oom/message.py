@@ -322,6 +322,7 @@ _PART: Final = re.compile(
     rf"[ \t]*+(?P<name>[A-Za-z][^:\n]*?)(?::[ \t]*+|[ \t]++)(?P<size>{SIZE}|unknown size)(?!\w)"
     rf"(?:[ \t]++\([ \t]*+(?P<exact>-?[\d,]++) bytes\))?+"
 )
+_UNREAD: Final = re.compile(r"[ \t]++(?P<name>[A-Za-z][\w \-]*?)(?::|[ \t]{2,})[^:=]*\d[^:=]*$")
 _RULE: Final = re.compile(r"[ \t]*-{3,}")
 _STATS: Final = "Stats"  # of the BFC allocator: plain numbers of bytes, and counts
 _COUNTS: Final = ("Num", "num")
@@ -359,6 +360,10 @@ class PartReader:
             return bool(self._group)
         part = _PART.match(line)
         if part is None:
+            unread = _UNREAD.match(line)
+            if unread is not None:  # of the sum, and no size: it is unknown
+                self._add(unread["name"], None)
+                return True
             self._group = ""
             return False
         name = part["name"].strip()

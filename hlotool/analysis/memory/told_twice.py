@@ -274,9 +274,10 @@ def _check_sums(message: OutOfMemory) -> Iterator[str]:
     for part in message.parts:
         groups.setdefault(part.group, []).append(part)
     for group, parts in groups.items():
+        for name, count in Counter(one.name for one in parts).items():
+            if count > 1:
+                yield f"{name!r} of {group!r} stands {count} times"
         totals = [one for one in parts if one.name in _TOTALS and one.size_bytes is not None]
-        if len(totals) > 1:
-            yield f"{group!r} has {len(totals)} totals"
         if totals:
             yield from _check_parts(group, totals[0], [one for one in parts if one not in totals])
     needed = {
@@ -326,8 +327,9 @@ def _check_buffers(buffers: Sequence[ListedBuffer]) -> Iterator[str]:
             plain = _read(Size(one.unpadded_bytes, one.slack_bytes))
         if plain.least > size.most:
             yield f"{name} takes {one.unpadded_bytes:,} without padding"
-        elif one.padding and not (plain + _read(one.padding)).meets(size):
-            yield f"{name} is not {one.unpadded_bytes:,} and {one.padding.bytes:,} of padding"
+        elif not (plain + _read(one.padding or Size(0))).meets(size):
+            padding = one.padding.bytes if one.padding else 0
+            yield f"{name} is not {one.unpadded_bytes:,} and {padding:,} of padding"
         shape = shapes.find(_COMMENT.sub("", one.shape)) if one.shape else None
         least = _find_least(shape) if shape is not None else 0
         if least > plain.most:
