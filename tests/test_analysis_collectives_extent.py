@@ -180,6 +180,7 @@ def test_sends_count_as_permutes_do() -> None:
     assert found[6].sent_bytes_per_step == found[6].sent_bytes * 7
 
 
+@pytest.mark.hard
 @needs_shared
 def test_a_mesh_beside_names_every_axis() -> None:
     """In dumps with a text before optimization, all groups lie along axes of its mesh."""
