@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from hlotool.analysis.memory.rows import BufferRow
     from hlotool.analysis.outline.clock import OutlineEvidence, StepKind, StepTime
     from hlotool.analysis.outline.report import OutlineRow
+    from hlotool.analysis.shardings.causes import ReshardRow
+    from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
     from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
     from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.show.report import ShowReport
@@ -102,7 +104,8 @@ class Program:
     What is about the module raises InputError where there is none; memory is None where nothing
     tells of it. Everything raises what its analysis raises. `find_compilation` is asked for what
     the files beside it tell, `sibling_mesh` for the mesh that the text before optimization names,
-    `ask_witnesses` for what all of them say of its arrays.
+    `ask_witnesses` for what all of them say of its arrays, `read_pass_texts` for the texts around
+    the partitioner.
     """
 
     def __init__(
@@ -117,6 +120,7 @@ class Program:
         measured: Measurement | None = None,
         find_compilation: Callable[[], Compilation] | None = None,
         ask_witnesses: Callable[..., Sequence[Witness]] | None = None,
+        read_pass_texts: Callable[[], PassTexts] | None = None,
     ) -> None:
         self.name = name
         self.module = module
@@ -126,6 +130,7 @@ class Program:
         self._sibling_mesh = sibling_mesh
         self._find_compilation = find_compilation
         self._ask_witnesses = ask_witnesses
+        self._read_pass_texts = read_pass_texts
         self._paths = paths
 
     # What it was made of.
@@ -148,6 +153,7 @@ class Program:
             measured=self.measured,
             find_compilation=self._find_compilation,
             ask_witnesses=self._ask_witnesses,
+            read_pass_texts=self._read_pass_texts,
         )
 
     @cached_property
@@ -489,6 +495,37 @@ class Program:
         witnesses = ask(module, in_full=in_full) if ask else (ask_module(module, path),)
         mesh = mesh or find_header_mesh(module) or self._find_mesh()
         return report_shardings(module, witnesses, mesh)
+
+    @cached_property
+    def partitioned(self) -> Partitioned:
+        """What the texts of passes around the partitioner say, where they lie beside the text."""
+        from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
+
+        return Partitioned(self._read_pass_texts() if self._read_pass_texts else PassTexts())
+
+    @cached_property
+    def reshards(self) -> tuple[ReshardRow, ...]:
+        """Why each collective is there."""
+        return self.explain_collectives(self.collectives)
+
+    def explain_collectives(
+        self, report: CollectiveReport, mesh: Mesh | None = None
+    ) -> tuple[ReshardRow, ...]:
+        """Return the same for collectives as the user's options have them."""
+        from hlotool.analysis.collectives.mesh import find_header_mesh
+        from hlotool.analysis.shardings.causes import CauseEvidence, explain_collectives
+
+        module = self.expect_module()
+        evidence = CauseEvidence(
+            report.transfers,
+            report.rows,
+            self.graph,
+            module.header.device_count,
+            lambda: self.partitioned,
+            lambda: mesh or find_header_mesh(module) or self._find_mesh(),
+            lambda: self.find_shardings(mesh).parameters,
+        )
+        return explain_collectives(evidence)
 
     # What is drawn from all of these.
 

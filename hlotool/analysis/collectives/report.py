@@ -58,6 +58,7 @@ class CollectiveReport(Struct, frozen=True):
     operands: tuple[OperandRow, ...]
     totals: CollectiveTotals
     host: HostTransfers
+    transfers: tuple[Transfer, ...] = ()  # what the rows are made of
 
 
 class CollectiveOptions(Struct, frozen=True):
@@ -126,6 +127,7 @@ def analyze_collectives(
             is_part=module.source.is_fragment,
         ),
         list_host_transfers(executions),
+        tuple(transfers),
     )
 
 

@@ -21,12 +21,31 @@ the final text; null where no file says them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import prod
 from typing import Annotated, Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.rows import Cause, KnownSentPerStep, SentPerStep
-from hlotool.hlo.opcodes import COLLECTIVES
+from hlotool.analysis.collectives.mesh import MeshSource
+from hlotool.analysis.collectives.rows import (
+    Cause,
+    CollectiveRow,
+    KnownSentPerStep,
+    SentPerStep,
+)
+from hlotool.analysis.collectives.transfers import Transfer
+from hlotool.analysis.graph.calls import CallGraph
+from hlotool.analysis.origin import write_short_source
+from hlotool.analysis.shardings.cuts import CutFinder, find_placed
+from hlotool.analysis.shardings.detour import find_detour
+from hlotool.analysis.shardings.partitioned import Partitioned, Passage
+from hlotool.analysis.shardings.report import ArrayRow, list_axes
+from hlotool.hlo import ArrayShape, Instruction, Mesh
+from hlotool.hlo.groups import Sharding
+from hlotool.hlo.opcodes import COLLECTIVES, MATRIX_PRODUCTS, MOVES
+from hlotool.hlo.sharding import Spec, find_spec, name_axes, name_steps
 from hlotool.table import BYTES, RowList, column, figure
 
 
@@ -76,6 +95,242 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[bool, figure("whether the data decides how much is sent")]
     is_conditional: Annotated[bool, figure("whether a conditional decides if it runs")]
     spec_from: Annotated[str | None, figure("the file that says the specs")]
+
+
+class CauseEvidence(Struct, frozen=True):
+    """What tells why collectives are there.
+
+    `find_partitioned` reads the texts of passes, `find_mesh` names axes, `find_parameters` says how
+    the arrays lie that the program is given; each is asked only where it is needed.
+    """
+
+    transfers: Sequence[Transfer]
+    rows: Sequence[CollectiveRow]
+    graph: CallGraph
+    device_count: int | None
+    find_partitioned: Callable[[], Partitioned]
+    find_mesh: MeshSource
+    find_parameters: Callable[[], Sequence[ArrayRow]]
+
+
+def explain_collectives(evidence: CauseEvidence) -> tuple[ReshardRow, ...]:
+    """Return why each collective is there, in the order of the rows."""
+    explainer = _Explainer(evidence)
+    pairs = zip(evidence.transfers, evidence.rows, strict=True)
+    return tuple(explainer.explain(transfer, row) for transfer, row in pairs)
+
+
+_SUMS: Final = frozenset(("all-reduce", "reduce-scatter"))
+_PERMUTES: Final = frozenset(("collective-permute", "send"))
+_BACKWARD: Final = "transpose("
+_PRODUCTS: Final = ("dot_general", "conv_general_dilated", "ragged_dot_general")
+_VIEWS: Final = MOVES | {"bitcast", "convert", "get-tuple-element"}
+_MOST_STEPS: Final = 64
+
+
+class _Explainer:
+    """Works out the causes of one module's collectives."""
+
+    def __init__(self, evidence: CauseEvidence) -> None:
+        self._evidence = evidence
+        self._cuts = CutFinder()
+
+    @cached_property
+    def _partitioned(self) -> Partitioned:
+        return self._evidence.find_partitioned()
+
+    @cached_property
+    def _mesh(self) -> Mesh | None:
+        return self._evidence.find_mesh()
+
+    @cached_property
+    def _parameters(self) -> Sequence[ArrayRow]:
+        return self._evidence.find_parameters()
+
+    @cached_property
+    def _loop_bodies(self) -> frozenset[object]:
+        callers = self._evidence.graph.list_callers()
+        return frozenset(
+            body for body, ones in callers.items() if any(one.opcode == "while" for one in ones)
+        )
+
+    def explain(self, transfer: Transfer, row: CollectiveRow) -> ReshardRow:
+        """Return why one collective is there."""
+        passage = None
+        if row.inserted_by != "user":
+            passage = self._partitioned.find(row.channel_id)
+        cause = self._find_cause(transfer, row, passage)
+        begin, end = (passage.begin, passage.end) if passage else (None, None)
+        value = passage.value if passage else _find_value(transfer)
+        is_sum = cause in {"partial-sum", "replicated-gradient"}
+        before = None if is_sum else self._read(begin, value)
+        after = self._read(end, value)
+        needed_by = passage.needed_by if passage else None
+        name = row.op_name if is_sum else None
+        location = needed_by.source_location() if needed_by else None
+        constraint = None
+        if passage and needed_by and end and needed_by.computation.module is self._before:
+            constraint = self._partitioned.find_constraint(needed_by, end)
+        place = constraint.source_location() if constraint else None
+        via, via_bytes = self._find_detour(passage, before, after)
+        return ReshardRow(
+            collective=row.name,
+            kind=row.kind,
+            cause=cause,
+            axes=row.axes,
+            value=name or (value.metadata().op_name if value else "") or None,
+            from_spec=list_axes(before),
+            from_text=self._write(before),
+            to_spec=list_axes(after),
+            to_text=self._write(after),
+            via_text=via,
+            via_sent_bytes_per_step=(
+                None if via_bytes is None or row.executions is None else via_bytes * row.executions
+            ),
+            needed_by=(needed_by.metadata().op_name if needed_by else None) or row.op_name,
+            sent_bytes_per_step=row.sent_bytes_per_step,
+            known_sent_bytes_per_step=row.known_sent_bytes_per_step,
+            source=write_short_source(location.file, location.line) if location else row.source,
+            constraint=write_short_source(place.file, place.line) if place else None,
+            is_upper_bound=row.is_upper_bound,
+            is_conditional=row.is_conditional,
+            spec_from=self._partitioned.texts.path if begin or end else None,
+        )
+
+    @property
+    def _before(self) -> object:
+        return self._partitioned.texts.before
+
+    def _find_cause(self, transfer: Transfer, row: CollectiveRow, passage: Passage | None) -> Cause:
+        operation = transfer.collective.operation
+        opcode = operation.opcode.removesuffix("-start")
+        if row.inserted_by == "user":
+            return "pipeline" if self._is_pipeline(operation) else "user"
+        if passage and passage.is_involuntary:
+            return "involuntary"
+        is_placed = opcode == "all-reduce" and (
+            passage.summed is None if passage else find_placed(operation)
+        )
+        if opcode == "all-gather" or is_placed:
+            results = [transfer.collective.done or transfer.collective.begin]
+            if all(self._cuts.is_only_cut(one) for one in results):
+                return "gathered-then-cut"
+        is_known = passage is not None or row.inserted_by == "partitioner"
+        if not is_known:
+            return "unknown"
+        if opcode in _SUMS and not is_placed:
+            return "replicated-gradient" if self._is_gradient(transfer, row) else "partial-sum"
+        if opcode in _PERMUTES and _is_shift(transfer):
+            return "pipeline" if self._is_pipeline(operation) else "halo"
+        return "reshard"
+
+    def _is_pipeline(self, operation: Instruction) -> bool:
+        """Whether a permute in a loop hands on what a product of the same round made."""
+        if operation.opcode.removesuffix("-start") not in _PERMUTES:
+            return False
+        if operation.computation not in self._loop_bodies:
+            return False
+        pending, seen = list(operation.operands), set(operation.operands)
+        for one in pending:
+            if _is_product(one):
+                return True
+            pending += [each for each in one.operands if each not in seen]
+            seen.update(one.operands)
+        return False
+
+    def _is_gradient(self, transfer: Transfer, row: CollectiveRow) -> bool:
+        """Whether it adds up gradients of parameters that are replicated over its axes."""
+        if _BACKWARD not in (row.op_name or ""):
+            return False
+        steps = transfer.groups.find_steps()
+        names = name_steps(steps, self._mesh) if steps and self._mesh else None
+        over = set(names or row.axes or ())
+        shapes = {part.shape.dims for part in transfer.parts}
+        return bool(over) and any(
+            _cut_shape(one) in shapes and over <= set(one.replicated_over or ())
+            for one in self._parameters
+        )
+
+    def _read(self, sharding: Sharding | None, value: Instruction | None) -> Spec | None:
+        """Return what a sharding of a value means; within groups of devices, for one group."""
+        if sharding is None or value is None or not isinstance(value.shape, ArrayShape):
+            return None
+        count = self._evidence.device_count
+        if sharding.kind == "tiled":
+            count = prod(sharding.tile_dims)
+        try:
+            spec = find_spec(sharding, len(value.shape.dims), count) if count else None
+        except ValueError:
+            return None
+        return name_axes(spec, self._mesh) if spec and self._mesh else spec
+
+    def _write(self, spec: Spec | None) -> str | None:
+        if spec is None:
+            return None
+        is_part = spec.device_count != self._evidence.device_count
+        return f"{spec} in groups of {spec.device_count}" if is_part else str(spec)
+
+    def _find_detour(
+        self, passage: Passage | None, begin: Spec | None, end: Spec | None
+    ) -> tuple[str, int] | tuple[None, None]:
+        """Return the specs between two by which a value need not be gathered, and their bytes."""
+        mesh = self._mesh
+        if passage is None or not passage.is_involuntary:
+            return None, None
+        if not (begin and end and begin.axes and end.axes and mesh):
+            return None, None
+        shape = passage.value.shape
+        count = prod(shape.dims) if isinstance(shape, ArrayShape) else 0
+        if not isinstance(shape, ArrayShape) or not count or not shape.unpadded_bytes:
+            return None, None
+        dims = begin.global_dims(shape.dims)
+        sizes = {axis.name: axis.size for axis in mesh.axes}
+        if any(name not in sizes for axes in (*begin.axes, *end.axes) for name in axes):
+            return None, None  # a part of an axis
+        found = find_detour(begin.axes, end.axes, sizes, dims, shape.unpadded_bytes // count)
+        if found is None:
+            return None, None
+        way, sent = found
+        return " → ".join(str(Spec(1, (), 1, axes=axes)) for axes in way), sent
+
+
+def _cut_shape(row: ArrayRow) -> tuple[int, ...] | None:
+    """Return the sizes of the part of an array that a device holds."""
+    if row.local_shape is None:
+        return None
+    inside = row.local_shape.partition("[")[2].partition("]")[0]
+    return tuple(int(size) for size in inside.split(",") if size)
+
+
+def _find_value(transfer: Transfer) -> Instruction | None:
+    """Return what a collective moves, before it was copied or converted."""
+    one = transfer.parts[0].operand if transfer.parts else None
+    for _ in range(_MOST_STEPS):
+        if one is None or one.opcode not in _VIEWS or not one.operands:
+            break
+        one = one.operands[0]
+    return one
+
+
+def _is_product(one: Instruction) -> bool:
+    if one.opcode in MATRIX_PRODUCTS or one.metadata().op_name.rpartition("/")[2] in _PRODUCTS:
+        return True
+    body = one.callee() if one.opcode == "fusion" else None
+    return body is not None and any(each.opcode in MATRIX_PRODUCTS for each in body.instructions)
+
+
+def _is_shift(transfer: Transfer) -> bool:
+    """Whether a permute hands edges to neighbours, instead of laying devices out anew.
+
+    Another order of the devices leaves some in their place, and what each sends another takes.
+    """
+    pairs = transfer.groups.expand_pairs()
+    if not pairs:
+        return False
+    sources, targets = ({pair[at] for pair in pairs} for at in (0, 1))
+    stays = any(source == target for source, target in pairs)
+    universe = transfer.groups.num_partitions * transfer.groups.replica_count
+    return sources != targets or (not stays and len(sources) == universe)
 
 
 RESHARDS: Final = RowList(

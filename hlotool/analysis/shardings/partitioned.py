@@ -23,6 +23,7 @@ from msgspec import Struct
 from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.groups import Sharding
 from hlotool.hlo.opcodes import COLLECTIVES, ELEMENTWISE
+from hlotool.hlo.values import SourceLocation
 
 # What the partitioner makes to move a value, and which operand the value is.
 _CARRIERS: Final = dict.fromkeys(
@@ -32,7 +33,7 @@ _GATHERS: Final = frozenset(("all-gather", "all-reduce"))
 _CUTS: Final = frozenset(("pad", "slice"))
 _MOST_STEPS: Final = 64  # between two values; the partitioner makes a dozen
 _CONSTRAINTS: Final = ("sharding_constraint", "reshard")
-_Place: TypeAlias = tuple[str, str | None, int]  # op_name, file, line
+_Place: TypeAlias = tuple[str, tuple[SourceLocation, ...]]
 
 
 class PassTexts(Struct, frozen=True):
@@ -76,10 +77,16 @@ class Partitioned:
 
     @cached_property
     def _operations(self) -> Mapping[_Place, Instruction]:
-        """The operations that have a sharding before partitioning, the last of a place."""
+        """The operations that have a sharding before partitioning, where one has a place."""
         module = self.texts.before
-        instructions = module.instructions() if module else ()
-        return {_place(one): one for one in instructions if "sharding" in one.attributes}
+        found: dict[_Place, Instruction] = {}
+        unclear: set[_Place] = set()
+        for one in module.instructions() if module else ():
+            if (sharding := one.sharding()) and (place := _place(one))[0]:
+                other = found.setdefault(place, one).sharding()
+                if other is None or other.text != sharding.text:
+                    unclear.add(place)
+        return {place: one for place, one in found.items() if place not in unclear}
 
     @cached_property
     def _involuntary(self) -> Mapping[Instruction, Passage]:
@@ -91,8 +98,9 @@ class Partitioned:
                 if whole is not None:
                     value, chain = _trace_back(whole, is_strict=True)
                     for cut in _list_cuts(whole, value):
+                        needed_by = self.find_operation(cut) or cut
                         passage = Passage(
-                            value, value.sharding(), cut.sharding(), cut, is_involuntary=True
+                            value, value.sharding(), cut.sharding(), needed_by, is_involuntary=True
                         )
                         found |= dict.fromkeys(chain, passage)
         return found
@@ -148,13 +156,11 @@ def is_constraint(one: Instruction) -> bool:
 
 
 def _place(one: Instruction) -> _Place:
+    """Return the op_name and the lines of an operation, by which two texts call it alike."""
     metadata = one.metadata()
-    location = one.source_location(metadata)
-    return (
-        (metadata.op_name, location.file, location.line)
-        if location
-        else (metadata.op_name, None, 0)
-    )
+    stack = one.module.debug_info.find_stack(metadata.stack_frame_id)
+    own = one.source_location(metadata)
+    return metadata.op_name, stack or ((own,) if own else ())
 
 
 def _trace_back(

@@ -219,7 +219,7 @@ class _Cutter:
             name=name,
             global_shape=str(global_shape) if global_shape else None,
             local_shape=str(local_shape) if local_shape else None,
-            spec=_list_axes(found),
+            spec=list_axes(found),
             spec_text=str(found) if found else None,
             copies=copies,
             replicated_over=_list_replicated_axes(found),
@@ -281,7 +281,7 @@ def _resize(shape: ArrayShape, dims: Dims | None) -> ArrayShape | None:
     return None if dims is None else replace(shape.without_layout(), dims=dims)
 
 
-def _list_axes(spec: Spec | None) -> tuple[Names, ...] | None:
+def list_axes(spec: Spec | None) -> tuple[Names, ...] | None:
     """Return the axes of each dimension, or strides; None where they are neither."""
     if spec is None or spec.device is not None or spec.manual > 1:
         return None
