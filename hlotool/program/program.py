@@ -43,9 +43,10 @@ if TYPE_CHECKING:
     from hlotool.analysis.memory.rows import BufferRow
     from hlotool.analysis.outline.clock import OutlineEvidence, StepKind, StepTime
     from hlotool.analysis.outline.report import OutlineRow
-    from hlotool.analysis.shardings.causes import ReshardRow
+    from hlotool.analysis.shardings.causes import SpecReader
     from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
     from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
+    from hlotool.analysis.shardings.rows import ChainRow, ReshardRow
     from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
@@ -506,26 +507,52 @@ class Program:
     @cached_property
     def reshards(self) -> tuple[ReshardRow, ...]:
         """Why each collective is there."""
-        return self.explain_collectives(self.collectives)
+        return self.find_reshards(self.collectives)
 
-    def explain_collectives(
+    def find_reshards(
         self, report: CollectiveReport, mesh: Mesh | None = None
     ) -> tuple[ReshardRow, ...]:
         """Return the same for collectives as the user's options have them."""
-        from hlotool.analysis.collectives.mesh import find_header_mesh
         from hlotool.analysis.shardings.causes import CauseEvidence, explain_collectives
 
-        module = self.expect_module()
         evidence = CauseEvidence(
             report.transfers,
             report.rows,
             self.graph,
-            module.header.device_count,
             lambda: self.partitioned,
-            lambda: mesh or find_header_mesh(module) or self._find_mesh(),
+            self.read_specs(mesh),
             lambda: self.find_shardings(mesh).parameters,
         )
         return explain_collectives(evidence)
+
+    def read_specs(self, mesh: Mesh | None = None) -> SpecReader:
+        """Return what reads the specs of its values; a mesh that the user gave names the axes."""
+        from hlotool.analysis.collectives.mesh import find_header_mesh
+        from hlotool.analysis.shardings.causes import SpecReader
+
+        module = self.expect_module()
+        return SpecReader(
+            module.header.device_count,
+            lambda: mesh or find_header_mesh(module) or self._find_mesh(),
+        )
+
+    @cached_property
+    def explained_collectives(self) -> CollectiveReport:
+        """What crosses the interconnect, with the causes."""
+        return self.add_causes(self.collectives)
+
+    def add_causes(self, report: CollectiveReport, mesh: Mesh | None = None) -> CollectiveReport:
+        """Return a report with the causes of its collectives."""
+        found = self.find_reshards(report, mesh)
+        rows = zip(report.rows, found, strict=True)
+        return replace(report, rows=tuple(replace(row, cause=one.cause) for row, one in rows))
+
+    def explain_chain(self, name: str, mesh: Mesh | None = None) -> tuple[ChainRow, ...]:
+        """Return the chain that leads to a collective, or to those that move a value."""
+        from hlotool.analysis.shardings.chain import explain_chain
+
+        reshards = self.find_reshards(self.collectives, mesh)
+        return explain_chain(name, reshards, self.partitioned, self.read_specs(mesh))
 
     # What is drawn from all of these.
 
@@ -572,7 +599,7 @@ class Program:
             self.costs,
             self.cost,
             self.memory,
-            self.collectives.rows,
+            self.explained_collectives.rows,
             self.findings,
             self.measured,
         )
@@ -673,11 +700,12 @@ _LISTS: Final[Mapping[str, Callable[[Program], Sequence[object]]]] = {
     "buffers": lambda one: one.peak_rows,
     "buffers.donation": lambda one: one.donation_savings,
     "buffers.spaces": lambda one: one.memory.figures.spaces if one.memory else (),
-    "collectives": lambda one: one.collectives.rows,
+    "collectives": lambda one: one.explained_collectives.rows,
     "collectives.host": lambda one: one.collectives.host.rows,
     "fusions": lambda one: one.fusions.rows,
     "fusions.custom_calls": lambda one: one.custom_calls,
     "shardings": lambda one: one.shardings.parameters,
+    "shardings.reshards": lambda one: one.reshards,
     "shardings.results": lambda one: one.shardings.results,
     "summary.dtypes": lambda one: one.counts.dtypes,
     "summary.findings": lambda one: one.findings,

@@ -402,6 +402,7 @@ _SUMS_BESIDE_TIMES: Final = {"overlapped_seconds": 1, "exposed_bytes_per_step": 
 # Columns that a table has only where some row has a value for them.
 _WHERE_KNOWN: Final = (
     "axes",
+    "cause",
     "span",
     "overlapped_flops",
     "overlapped_bytes",

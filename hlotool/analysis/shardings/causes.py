@@ -24,92 +24,69 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import prod
-from typing import Annotated, Final
+from typing import Final
 
 from msgspec import Struct
 
 from hlotool.analysis.collectives.mesh import MeshSource
-from hlotool.analysis.collectives.rows import (
-    Cause,
-    CollectiveRow,
-    KnownSentPerStep,
-    SentPerStep,
-)
+from hlotool.analysis.collectives.rows import Cause, CollectiveRow
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.origin import write_short_source
 from hlotool.analysis.shardings.cuts import CutFinder, find_placed
 from hlotool.analysis.shardings.detour import find_detour
-from hlotool.analysis.shardings.partitioned import Partitioned, Passage
+from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_constraint
 from hlotool.analysis.shardings.report import ArrayRow, list_axes
+from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo import ArrayShape, Instruction, Mesh
 from hlotool.hlo.groups import Sharding
-from hlotool.hlo.opcodes import COLLECTIVES, MATRIX_PRODUCTS, MOVES
+from hlotool.hlo.opcodes import MATRIX_PRODUCTS, MOVES
 from hlotool.hlo.sharding import Spec, find_spec, name_axes, name_steps
-from hlotool.table import BYTES, RowList, column, figure
 
 
-class ReshardRow(Struct, frozen=True, kw_only=True):
-    """Why one collective is there."""
+class SpecReader:
+    """Reads the specs of values, and writes them; `find_mesh` is asked for names of axes once."""
 
-    collective: Annotated[str, column("the collective", min_width=20)]
-    kind: Annotated[str, column("what it amounts to", words=COLLECTIVES, hide_order=4)]
-    cause: Annotated[Cause, column("what it pays for")]
-    axes: Annotated[
-        tuple[str, ...] | None, column("axes of the mesh along which it runs", hide_order=3)
-    ]
-    value: Annotated[
-        str | None,
-        column("what is moved: a parameter's name, else its op_name; a partial sum's product"),
-    ]
-    from_spec: Annotated[
-        tuple[tuple[str, ...], ...] | None,
-        figure("of each dimension the axes over which it is sharded before, as in parameters"),
-    ]
-    from_text: Annotated[
-        str | None, column("the same as users of JAX write it", heading="from", is_whole=True)
-    ]
-    to_spec: Annotated[tuple[tuple[str, ...], ...] | None, figure("the same afterwards")]
-    to_text: Annotated[
-        str | None, column("the same as users of JAX write it", heading="to", is_whole=True)
-    ]
-    via_text: Annotated[
-        str | None,
-        figure(
-            "of an involuntary one: a spec between the two; constrained to it first, the value "
-            "is not gathered whole"
-        ),
-    ]
-    via_sent_bytes_per_step: Annotated[
-        int | None, figure("bytes that a device sends by that way, per step", BYTES)
-    ]
-    needed_by: Annotated[str | None, figure("op_name of the operation that needs it so")]
-    sent_bytes_per_step: SentPerStep
-    known_sent_bytes_per_step: KnownSentPerStep
-    source: Annotated[
-        str | None, column("line of the operation that needs it, without directories")
-    ]
-    constraint: Annotated[
-        str | None, figure("line of the sharding constraint that asks for it, if one does")
-    ]
-    is_upper_bound: Annotated[bool, figure("whether the data decides how much is sent")]
-    is_conditional: Annotated[bool, figure("whether a conditional decides if it runs")]
-    spec_from: Annotated[str | None, figure("the file that says the specs")]
+    def __init__(self, device_count: int | None, find_mesh: MeshSource) -> None:
+        self._device_count = device_count
+        self._find_mesh = find_mesh
+
+    @cached_property
+    def mesh(self) -> Mesh | None:
+        """The mesh that names axes."""
+        return self._find_mesh()
+
+    def read(self, sharding: Sharding | None, value: Instruction | None) -> Spec | None:
+        """Return what a sharding of a value means; within groups of devices, for one group."""
+        if sharding is None or value is None or not isinstance(value.shape, ArrayShape):
+            return None
+        count = prod(sharding.tile_dims) if sharding.kind == "tiled" else self._device_count
+        try:
+            spec = find_spec(sharding, len(value.shape.dims), count) if count else None
+        except ValueError:
+            return None
+        return name_axes(spec, self.mesh) if spec and self.mesh else spec
+
+    def write(self, spec: Spec | None) -> str | None:
+        """Write a spec as users do, with the size of the groups if it is that of a group."""
+        if spec is None:
+            return None
+        is_part = spec.device_count != self._device_count
+        return f"{spec} in groups of {spec.device_count}" if is_part else str(spec)
 
 
 class CauseEvidence(Struct, frozen=True):
     """What tells why collectives are there.
 
-    `find_partitioned` reads the texts of passes, `find_mesh` names axes, `find_parameters` says how
-    the arrays lie that the program is given; each is asked only where it is needed.
+    `find_partitioned` reads the texts of passes, `find_parameters` says how the arrays lie that the
+    program is given; both are asked only where they are needed.
     """
 
     transfers: Sequence[Transfer]
     rows: Sequence[CollectiveRow]
     graph: CallGraph
-    device_count: int | None
     find_partitioned: Callable[[], Partitioned]
-    find_mesh: MeshSource
+    reader: SpecReader
     find_parameters: Callable[[], Sequence[ArrayRow]]
 
 
@@ -134,14 +111,11 @@ class _Explainer:
     def __init__(self, evidence: CauseEvidence) -> None:
         self._evidence = evidence
         self._cuts = CutFinder()
+        self._reader = evidence.reader
 
     @cached_property
     def _partitioned(self) -> Partitioned:
         return self._evidence.find_partitioned()
-
-    @cached_property
-    def _mesh(self) -> Mesh | None:
-        return self._evidence.find_mesh()
 
     @cached_property
     def _parameters(self) -> Sequence[ArrayRow]:
@@ -163,14 +137,15 @@ class _Explainer:
         begin, end = (passage.begin, passage.end) if passage else (None, None)
         value = passage.value if passage else _find_value(transfer)
         is_sum = cause in {"partial-sum", "replicated-gradient"}
-        before = None if is_sum else self._read(begin, value)
-        after = self._read(end, value)
+        before = None if is_sum else self._reader.read(begin, value)
+        after = self._reader.read(end, value)
         needed_by = passage.needed_by if passage else None
         name = row.op_name if is_sum else None
         location = needed_by.source_location() if needed_by else None
         constraint = None
-        if passage and needed_by and end and needed_by.computation.module is self._before:
-            constraint = self._partitioned.find_constraint(needed_by, end)
+        if needed_by and end and needed_by.module is self._partitioned.texts.before:
+            way = self._partitioned.find_annotation(needed_by, end)
+            constraint = way[-1] if way and is_constraint(way[-1]) else None
         place = constraint.source_location() if constraint else None
         via, via_bytes = self._find_detour(passage, before, after)
         return ReshardRow(
@@ -180,9 +155,9 @@ class _Explainer:
             axes=row.axes,
             value=name or (value.metadata().op_name if value else "") or None,
             from_spec=list_axes(before),
-            from_text=self._write(before),
+            from_text=self._reader.write(before),
             to_spec=list_axes(after),
-            to_text=self._write(after),
+            to_text=self._reader.write(after),
             via_text=via,
             via_sent_bytes_per_step=(
                 None if via_bytes is None or row.executions is None else via_bytes * row.executions
@@ -192,14 +167,11 @@ class _Explainer:
             known_sent_bytes_per_step=row.known_sent_bytes_per_step,
             source=write_short_source(location.file, location.line) if location else row.source,
             constraint=write_short_source(place.file, place.line) if place else None,
+            channel_id=row.channel_id,
             is_upper_bound=row.is_upper_bound,
             is_conditional=row.is_conditional,
             spec_from=self._partitioned.texts.path if begin or end else None,
         )
-
-    @property
-    def _before(self) -> object:
-        return self._partitioned.texts.before
 
     def _find_cause(self, transfer: Transfer, row: CollectiveRow, passage: Passage | None) -> Cause:
         operation = transfer.collective.operation
@@ -243,7 +215,7 @@ class _Explainer:
         if _BACKWARD not in (row.op_name or ""):
             return False
         steps = transfer.groups.find_steps()
-        names = name_steps(steps, self._mesh) if steps and self._mesh else None
+        names = name_steps(steps, self._reader.mesh) if steps and self._reader.mesh else None
         over = set(names or row.axes or ())
         shapes = {part.shape.dims for part in transfer.parts}
         return bool(over) and any(
@@ -251,30 +223,11 @@ class _Explainer:
             for one in self._parameters
         )
 
-    def _read(self, sharding: Sharding | None, value: Instruction | None) -> Spec | None:
-        """Return what a sharding of a value means; within groups of devices, for one group."""
-        if sharding is None or value is None or not isinstance(value.shape, ArrayShape):
-            return None
-        count = self._evidence.device_count
-        if sharding.kind == "tiled":
-            count = prod(sharding.tile_dims)
-        try:
-            spec = find_spec(sharding, len(value.shape.dims), count) if count else None
-        except ValueError:
-            return None
-        return name_axes(spec, self._mesh) if spec and self._mesh else spec
-
-    def _write(self, spec: Spec | None) -> str | None:
-        if spec is None:
-            return None
-        is_part = spec.device_count != self._evidence.device_count
-        return f"{spec} in groups of {spec.device_count}" if is_part else str(spec)
-
     def _find_detour(
         self, passage: Passage | None, begin: Spec | None, end: Spec | None
     ) -> tuple[str, int] | tuple[None, None]:
         """Return the specs between two by which a value need not be gathered, and their bytes."""
-        mesh = self._mesh
+        mesh = self._reader.mesh
         if passage is None or not passage.is_involuntary:
             return None, None
         if not (begin and end and begin.axes and end.axes and mesh):
@@ -331,14 +284,3 @@ def _is_shift(transfer: Transfer) -> bool:
     stays = any(source == target for source, target in pairs)
     universe = transfer.groups.num_partitions * transfer.groups.replica_count
     return sources != targets or (not stays and len(sources) == universe)
-
-
-RESHARDS: Final = RowList(
-    "reshards",
-    ReshardRow,
-    "why each collective is there, most bytes sent per step first",
-    sort="-sent_bytes_per_step",
-    size="sent_bytes_per_step",
-    upper_if=("is_upper_bound", "is_conditional"),
-    title="reshards",
-)

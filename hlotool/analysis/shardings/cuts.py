@@ -117,7 +117,7 @@ def find_placed(operation: Instruction) -> bool:
 
 def _is_constant(one: Instruction) -> bool:
     """Whether all elements of a value are one constant."""
-    while one.opcode == "broadcast" and one.operands:
+    while one.opcode in MOVES | {"bitcast", "broadcast"} and one.operands:
         one = one.operands[0]
     if one.opcode == "fusion" and (body := one.callee()):
         return _is_constant(body.root)

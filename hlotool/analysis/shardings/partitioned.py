@@ -32,6 +32,7 @@ _CARRIERS: Final = dict.fromkeys(
 _GATHERS: Final = frozenset(("all-gather", "all-reduce"))
 _CUTS: Final = frozenset(("pad", "slice"))
 _MOST_STEPS: Final = 64  # between two values; the partitioner makes a dozen
+_MOST_VALUES: Final = 1000  # that a sharding spread over, looked at for its origin
 _CONSTRAINTS: Final = ("sharding_constraint", "reshard")
 _Place: TypeAlias = tuple[str, tuple[SourceLocation, ...]]
 
@@ -129,25 +130,39 @@ class Partitioned:
         """Return the operation of the text before partitioning that an instruction is made for."""
         return self._operations.get(_place(one))
 
-    def find_constraint(self, operation: Instruction, wanted: Sharding) -> Instruction | None:
-        """Return the constraint that asks for a sharding: the nearest of those it spread from.
+    def find_annotation(self, operation: Instruction, wanted: Sharding) -> list[Instruction]:
+        """Return the way from an operation to the nearest annotation that asks for its sharding.
 
-        It is at the operation itself, or at a value that has the same sharding and is made of it,
-        or that it is made of, with nothing of another sharding between.
+        That is a constraint, or a parameter. All on the way have the same sharding, and each is
+        made of the one before it or the other way round; no way is [].
         """
-        seen = {operation}
+        ways: dict[Instruction, Instruction | None] = {operation: None}
         pending = [operation]
         for one in pending:
-            if is_constraint(one):
-                return one
+            if is_annotation(one):
+                return _list_way(one, ways)
             for other in (*one.users, *one.operands):
                 sharding = other.sharding()
-                if other not in seen and sharding and sharding.text == wanted.text:
-                    seen.add(other)
+                if other not in ways and sharding and sharding.text == wanted.text:
+                    ways[other] = one
                     pending.append(other)
-            if len(pending) > _MOST_STEPS:
+            if len(pending) > _MOST_VALUES:
                 break
-        return None
+        return []
+
+
+def _list_way(
+    last: Instruction, ways: Mapping[Instruction, Instruction | None]
+) -> list[Instruction]:
+    way = [last]
+    while (before := ways[way[-1]]) is not None:
+        way.append(before)
+    return way[::-1]
+
+
+def is_annotation(one: Instruction) -> bool:
+    """Whether the user says how a value is sharded: by a constraint, or as an argument."""
+    return one.opcode == "parameter" or is_constraint(one)
 
 
 def is_constraint(one: Instruction) -> bool:

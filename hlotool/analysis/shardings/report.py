@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.rows import find_parameter_tree
+from hlotool.analysis.shardings.rows import RESHARDS, WHY
 from hlotool.analysis.shardings.witness import Dims, Told, Witness, is_partitioned
 from hlotool.hlo import ArrayShape, Mesh, Module
 from hlotool.hlo.buffers import format_position
@@ -344,7 +345,7 @@ RESULTS: Final = RowList(
 TOTALS: Final = Block("totals", ShardingTotals, "all parameters together")
 SHARDINGS: Final = DocumentSpec(
     "shardings",
-    "where the arrays lie that a program is given and returns",
+    "where the arrays lie that a program is given and returns, and why it communicates",
     blocks=(TOTALS,),
-    row_lists=(PARAMETERS, RESULTS),
+    row_lists=(PARAMETERS, RESULTS, RESHARDS, WHY),
 )
