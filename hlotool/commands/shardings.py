@@ -28,7 +28,7 @@ _NOT_TOLD: Final = (
     "XLA_FLAGS=--xla_dump_hlo_as_proto adds to a dump"
 )
 _PROBLEMS_SHOWN: Final = 3
-_SENT: Final = "{count:collective} send {sent_bytes_per_step} per step from each device"
+_SENT: Final = "{count:collective}: a device sends {sent_bytes_per_step} per step"
 _NO_PASSES: Final = (
     "no texts of passes lie here, which prove more: what is resharded from which spec to which, "
     "and where the partitioner knew no other way; XLA_FLAGS=--xla_dump_hlo_pass_re=.* adds them"

@@ -27,6 +27,7 @@ from math import prod
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.collectives.mesh import MeshSource
 from hlotool.analysis.collectives.rows import Cause, CollectiveRow
@@ -41,7 +42,7 @@ from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo import ArrayShape, Instruction, Mesh
 from hlotool.hlo.groups import Sharding
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS, MOVES
-from hlotool.hlo.sharding import Spec, find_spec, name_axes, name_steps
+from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, name_steps
 
 
 class SpecReader:
@@ -97,7 +98,8 @@ def explain_collectives(evidence: CauseEvidence) -> tuple[ReshardRow, ...]:
     return tuple(explainer.explain(transfer, row) for transfer, row in pairs)
 
 
-_SUMS: Final = frozenset(("all-reduce", "reduce-scatter"))
+SUMS: Final = frozenset(("partial-sum", "replicated-gradient"))  # causes that add parts up
+_SUMMING: Final = frozenset(("all-reduce", "reduce-scatter"))
 _PERMUTES: Final = frozenset(("collective-permute", "send"))
 _BACKWARD: Final = "transpose("
 _PRODUCTS: Final = ("dot_general", "conv_general_dilated", "ragged_dot_general")
@@ -136,14 +138,16 @@ class _Explainer:
         cause = self._find_cause(transfer, row, passage)
         begin, end = (passage.begin, passage.end) if passage else (None, None)
         value = passage.value if passage else _find_value(transfer)
-        is_sum = cause in {"partial-sum", "replicated-gradient"}
+        is_sum = cause in SUMS
         before = None if is_sum else self._reader.read(begin, value)
         after = self._reader.read(end, value)
+        if before is not None and row.kind == "all-gather" and cause == "reshard":
+            after = _gather(before, row.axes or ()) or after
         needed_by = passage.needed_by if passage else None
         name = row.op_name if is_sum else None
-        location = needed_by.source_location() if needed_by else None
+        location = needed_by.source_location() if needed_by and not is_sum else None
         constraint = None
-        if needed_by and end and needed_by.module is self._partitioned.texts.before:
+        if needed_by and end and self._partitioned.is_before(needed_by):
             way = self._partitioned.find_annotation(needed_by, end)
             constraint = way[-1] if way and is_constraint(way[-1]) else None
         place = constraint.source_location() if constraint else None
@@ -190,7 +194,7 @@ class _Explainer:
         is_known = passage is not None or row.inserted_by == "partitioner"
         if not is_known:
             return "unknown"
-        if opcode in _SUMS and not is_placed:
+        if opcode in _SUMMING and not is_placed:
             return "replicated-gradient" if self._is_gradient(transfer, row) else "partial-sum"
         if opcode in _PERMUTES and _is_shift(transfer):
             return "pipeline" if self._is_pipeline(operation) else "halo"
@@ -245,6 +249,17 @@ class _Explainer:
             return None, None
         way, sent = found
         return " → ".join(str(Spec(1, (), 1, axes=axes)) for axes in way), sent
+
+
+def _gather(spec: Spec, axes: Names) -> Spec | None:
+    """Return a spec without some axes; None where these are no axes of it.
+
+    What the partitioner writes at a gathered value may hold for a group of devices alone.
+    """
+    if spec.axes is None or not set(axes) <= {name for names in spec.axes for name in names}:
+        return None
+    kept = tuple(tuple(name for name in names if name not in axes) for names in spec.axes)
+    return replace(spec, axes=kept, dims=None)
 
 
 def _cut_shape(row: ArrayRow) -> tuple[int, ...] | None:

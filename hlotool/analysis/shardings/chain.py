@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hlotool.analysis.origin import write_short_source
-from hlotool.analysis.shardings.causes import SpecReader
-from hlotool.analysis.shardings.partitioned import Partitioned, is_annotation
+from hlotool.analysis.shardings.causes import SUMS, SpecReader
+from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_annotation
 from hlotool.analysis.shardings.report import list_axes
 from hlotool.analysis.shardings.rows import ChainRow, Link, ReshardRow
 from hlotool.errors import UsageError
@@ -66,18 +66,11 @@ class _Chain:
         """Yield the links, the collectives last."""
         row = self._row
         passage = self._partitioned.find(row.channel_id)
-        value = passage and self._partitioned.find_operation(passage.value)
-        needed_by = passage and passage.needed_by
-        is_known = needed_by is not None and needed_by.module is self._partitioned.texts.before
-        if passage and value and (sharding := value.sharding()):
-            yield from self._walk(value, sharding, "value")
-        elif row.value:
-            yield self._make("value", row.value, None, row.from_text, row.from_spec)
-        if passage and needed_by and is_known and passage.end:
-            way = self._walk(needed_by, passage.end, "needed")
-            yield from reversed(list(way))
-        elif row.needed_by:
-            yield self._make("needed", row.needed_by, row.source, row.to_text, row.to_spec)
+        value = self._partitioned.find_operation(passage.value) if passage else None
+        if row.cause in SUMS and value is not None:
+            yield from self._list_parts(value)
+        else:
+            yield from self._list_ends(passage, value)
         for one in paying:
             yield ChainRow(
                 link="collective",
@@ -89,6 +82,27 @@ class _Chain:
                 source=one.source,
                 collective=row.collective,
             )
+
+    def _list_parts(self, summed: Instruction) -> Iterator[ChainRow]:
+        """Yield what a sum is made of: values that are sharded, and what adds up their parts."""
+        row = self._row
+        for operand in dict.fromkeys(summed.operands):
+            if (sharding := operand.sharding()) and sharding.kind != "replicated":
+                yield from self._walk(operand, sharding, "value")
+        yield self._make("needed", row.value or "", row.source, row.to_text, row.to_spec)
+
+    def _list_ends(self, passage: Passage | None, value: Instruction | None) -> Iterator[ChainRow]:
+        """Yield where a value comes from, and what needs it otherwise."""
+        row = self._row
+        if value is not None and (sharding := value.sharding()):
+            yield from self._walk(value, sharding, "value")
+        elif row.value:
+            yield self._make("value", row.value, None, row.from_text, row.from_spec)
+        end, needed_by = (passage.end, passage.needed_by) if passage else (None, None)
+        if end and needed_by and self._partitioned.is_before(needed_by):
+            yield from reversed(list(self._walk(needed_by, end, "needed")))
+        elif row.needed_by:
+            yield self._make("needed", row.needed_by, row.source, row.to_text, row.to_spec)
 
     def _walk(self, last: Instruction, sharding: Sharding, link: Link) -> Iterator[ChainRow]:
         """Yield the way from an annotation to an operation, which is the last."""

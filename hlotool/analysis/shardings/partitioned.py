@@ -126,6 +126,10 @@ class Partitioned:
         is_gather = one.opcode == "all-reduce" and _is_placed(one)
         return Passage(value, begin, end, known or needed_by, None if is_gather else summed)
 
+    def is_before(self, one: Instruction) -> bool:
+        """Whether an instruction is of the text before partitioning."""
+        return one.module is self.texts.before
+
     def find_operation(self, one: Instruction) -> Instruction | None:
         """Return the operation of the text before partitioning that an instruction is made for."""
         return self._operations.get(_place(one))
