@@ -230,22 +230,24 @@ class _Explainer:
     def _find_detour(
         self, passage: Passage | None, begin: Spec | None, end: Spec | None
     ) -> tuple[str, int] | tuple[None, None]:
-        """Return the specs between two by which a value need not be gathered, and their bytes."""
+        """Return the specs between two by which a value need not be gathered, and their bytes.
+
+        Only what was seen to hold: parts are even, and at most half of the bytes are left.
+        """
         mesh = self._reader.mesh
         if passage is None or not passage.is_involuntary:
             return None, None
-        if not (begin and end and begin.axes and end.axes and mesh):
+        whole = self._partitioned.find_operation(passage.value)
+        if whole is None or not isinstance(whole.shape, ArrayShape) or 0 in whole.shape.dims:
             return None, None
-        shape = passage.value.shape
-        count = prod(shape.dims) if isinstance(shape, ArrayShape) else 0
-        if not isinstance(shape, ArrayShape) or not count or not shape.unpadded_bytes:
+        if not (begin and end and begin.axes and end.axes and mesh and whole.shape.unpadded_bytes):
             return None, None
-        dims = begin.global_dims(shape.dims)
+        dims, size = whole.shape.dims, whole.shape.unpadded_bytes
         sizes = {axis.name: axis.size for axis in mesh.axes}
         if any(name not in sizes for axes in (*begin.axes, *end.axes) for name in axes):
             return None, None  # a part of an axis
-        found = find_detour(begin.axes, end.axes, sizes, dims, shape.unpadded_bytes // count)
-        if found is None:
+        found = find_detour(begin.axes, end.axes, sizes, dims, size // prod(dims))
+        if found is None or found[1] * 2 > size - size // prod(begin.parts):
             return None, None
         way, sent = found
         return " → ".join(str(Spec(1, (), 1, axes=axes)) for axes in way), sent

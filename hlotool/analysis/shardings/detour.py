@@ -35,6 +35,8 @@ def find_detour(
             for size, names in zip(dims, axes, strict=True)
         )
 
+    if not (_is_even(begin, sizes, dims) and _is_even(end, sizes, dims)):
+        return None
     pending: list[tuple[int, int, Axes, tuple[Axes, ...]]] = [(0, 0, begin, ())]
     known: set[tuple[int, Axes]] = set()
     while pending and len(known) < _MOST_STATES:

@@ -43,7 +43,12 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     via_sent_bytes_per_step: Annotated[
-        int | None, figure("bytes that a device sends by that way, per step", BYTES)
+        int | None,
+        figure(
+            "bytes that a device sends by that way per step, instead of those of all collectives "
+            "that gather the value",
+            BYTES,
+        ),
     ]
     needed_by: Annotated[str | None, figure("op_name of the operation that needs it so")]
     sent_bytes_per_step: SentPerStep
