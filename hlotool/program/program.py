@@ -521,7 +521,7 @@ class Program:
             self.graph,
             lambda: self.partitioned,
             self.read_specs(mesh),
-            lambda: self.find_shardings(mesh).parameters,
+            lambda: self.find_shardings(mesh),
         )
         return explain_collectives(evidence)
 
@@ -552,7 +552,8 @@ class Program:
         from hlotool.analysis.shardings.chain import explain_chain
 
         reshards = self.find_reshards(self.collectives, mesh)
-        return explain_chain(name, reshards, self.partitioned, self.read_specs(mesh))
+        module = self.expect_module()
+        return explain_chain(name, reshards, module, self.partitioned, self.read_specs(mesh))
 
     # What is drawn from all of these.
 

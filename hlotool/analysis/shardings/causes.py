@@ -37,7 +37,7 @@ from hlotool.analysis.origin import write_short_source
 from hlotool.analysis.shardings.cuts import CutFinder, find_placed
 from hlotool.analysis.shardings.detour import find_detour
 from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_constraint
-from hlotool.analysis.shardings.report import ArrayRow, list_axes
+from hlotool.analysis.shardings.report import ArrayRow, ShardingReport, list_axes
 from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo import ArrayShape, Instruction, Mesh
 from hlotool.hlo.groups import Sharding
@@ -79,8 +79,8 @@ class SpecReader:
 class CauseEvidence(Struct, frozen=True):
     """What tells why collectives are there.
 
-    `find_partitioned` reads the texts of passes, `find_parameters` says how the arrays lie that the
-    program is given; both are asked only where they are needed.
+    `find_partitioned` reads the texts of passes, `find_arrays` says how the arrays lie that the
+    program is given and returns; both are asked only where they are needed.
     """
 
     transfers: Sequence[Transfer]
@@ -88,7 +88,7 @@ class CauseEvidence(Struct, frozen=True):
     graph: CallGraph
     find_partitioned: Callable[[], Partitioned]
     reader: SpecReader
-    find_parameters: Callable[[], Sequence[ArrayRow]]
+    find_arrays: Callable[[], ShardingReport]
 
 
 def explain_collectives(evidence: CauseEvidence) -> tuple[ReshardRow, ...]:
@@ -103,6 +103,11 @@ _SUMMING: Final = frozenset(("all-reduce", "reduce-scatter"))
 _PERMUTES: Final = frozenset(("collective-permute", "send"))
 _BACKWARD: Final = "transpose("
 _PRODUCTS: Final = ("dot_general", "conv_general_dilated", "ragged_dot_general")
+# Operations of JAX that need the edges of their neighbours' parts.
+_WINDOWED: Final = (
+    "concatenate", "conv", "cum", "dynamic_slice", "dynamic_update_slice", "pad", "reduce_window",
+    "rev", "select_and", "slice", "split",
+)  # fmt: skip
 _VIEWS: Final = MOVES | {"bitcast", "convert", "get-tuple-element"}
 _MOST_STEPS: Final = 64
 
@@ -120,8 +125,8 @@ class _Explainer:
         return self._evidence.find_partitioned()
 
     @cached_property
-    def _parameters(self) -> Sequence[ArrayRow]:
-        return self._evidence.find_parameters()
+    def _arrays(self) -> ShardingReport:
+        return self._evidence.find_arrays()
 
     @cached_property
     def _loop_bodies(self) -> frozenset[object]:
@@ -134,7 +139,7 @@ class _Explainer:
         """Return why one collective is there."""
         passage = None
         if row.inserted_by != "user":
-            passage = self._partitioned.find(row.channel_id)
+            passage = self._partitioned.find(transfer.collective.operation)
         cause = self._find_cause(transfer, row, passage)
         begin, end = (passage.begin, passage.end) if passage else (None, None)
         value = passage.value if passage else _find_value(transfer)
@@ -171,7 +176,7 @@ class _Explainer:
             known_sent_bytes_per_step=row.known_sent_bytes_per_step,
             source=write_short_source(location.file, location.line) if location else row.source,
             constraint=write_short_source(place.file, place.line) if place else None,
-            channel_id=row.channel_id,
+            operation=row.operation,
             is_upper_bound=row.is_upper_bound,
             is_conditional=row.is_conditional,
             spec_from=self._partitioned.texts.path if begin or end else None,
@@ -196,7 +201,11 @@ class _Explainer:
             return "unknown"
         if opcode in _SUMMING and not is_placed:
             return "replicated-gradient" if self._is_gradient(transfer, row) else "partial-sum"
-        if opcode in _PERMUTES and _is_shift(transfer):
+        primitive = (row.op_name or "").rpartition("/")[2]
+        is_shift = opcode in _PERMUTES and _is_shift(transfer)
+        if is_shift and primitive in _PRODUCTS and _is_made_by_product(operation):
+            return "partial-sum"  # handed round, each device adding its part
+        if is_shift and primitive.startswith(_WINDOWED):
             return "pipeline" if self._is_pipeline(operation) else "halo"
         return "reshard"
 
@@ -204,27 +213,25 @@ class _Explainer:
         """Whether a permute in a loop hands on what a product of the same round made."""
         if operation.opcode.removesuffix("-start") not in _PERMUTES:
             return False
-        if operation.computation not in self._loop_bodies:
-            return False
-        pending, seen = list(operation.operands), set(operation.operands)
-        for one in pending:
-            if _is_product(one):
-                return True
-            pending += [each for each in one.operands if each not in seen]
-            seen.update(one.operands)
-        return False
+        return operation.computation in self._loop_bodies and _is_made_by_product(operation)
 
     def _is_gradient(self, transfer: Transfer, row: CollectiveRow) -> bool:
-        """Whether it adds up gradients of parameters that are replicated over its axes."""
+        """Whether it adds up gradients of parameters that are replicated over its axes.
+
+        Such a parameter has the shape of the sum, and so has something that the program returns:
+        the parameter's new value, or the gradient.
+        """
         if _BACKWARD not in (row.op_name or ""):
             return False
         steps = transfer.groups.find_steps()
         names = name_steps(steps, self._reader.mesh) if steps and self._reader.mesh else None
         over = set(names or row.axes or ())
         shapes = {part.shape.dims for part in transfer.parts}
+        arrays = self._arrays
+        returned = {_cut_shape(one) for one in arrays.results}
         return bool(over) and any(
-            _cut_shape(one) in shapes and over <= set(one.replicated_over or ())
-            for one in self._parameters
+            _cut_shape(one) in shapes & returned and over <= set(one.replicated_over or ())
+            for one in arrays.parameters
         )
 
     def _find_detour(
@@ -280,6 +287,17 @@ def _find_value(transfer: Transfer) -> Instruction | None:
             break
         one = one.operands[0]
     return one
+
+
+def _is_made_by_product(operation: Instruction) -> bool:
+    """Whether what a collective sends was made by a product of the same computation."""
+    pending, seen = list(operation.operands), set(operation.operands)
+    for one in pending:
+        if _is_product(one):
+            return True
+        pending += [each for each in one.operands if each not in seen]
+        seen.update(one.operands)
+    return False
 
 
 def _is_product(one: Instruction) -> bool:

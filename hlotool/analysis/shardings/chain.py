@@ -17,7 +17,7 @@ from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_anno
 from hlotool.analysis.shardings.report import list_axes
 from hlotool.analysis.shardings.rows import ChainRow, Link, ReshardRow
 from hlotool.errors import UsageError
-from hlotool.hlo import Instruction
+from hlotool.hlo import Instruction, Module
 from hlotool.hlo.groups import Sharding
 from hlotool.table.words import list_some
 
@@ -25,7 +25,11 @@ _SUGGESTED: Final = 3
 
 
 def explain_chain(
-    name: str, reshards: Sequence[ReshardRow], partitioned: Partitioned, reader: SpecReader
+    name: str,
+    reshards: Sequence[ReshardRow],
+    module: Module,
+    partitioned: Partitioned,
+    reader: SpecReader,
 ) -> tuple[ChainRow, ...]:
     """Return the chain of a collective, or of all that move a value of that name.
 
@@ -46,7 +50,7 @@ def explain_chain(
         if key not in seen:
             seen.add(key)
             paying = [one for one in reshards if one is row or (row.from_text and key == _key(one))]
-            found += _Chain(row, partitioned, reader).list_links(paying)
+            found += _Chain(row, module, partitioned, reader).list_links(paying)
     return tuple(found)
 
 
@@ -57,15 +61,19 @@ def _key(row: ReshardRow) -> tuple[str | None, ...]:
 class _Chain:
     """Makes the links of one chain."""
 
-    def __init__(self, row: ReshardRow, partitioned: Partitioned, reader: SpecReader) -> None:
+    def __init__(
+        self, row: ReshardRow, module: Module, partitioned: Partitioned, reader: SpecReader
+    ) -> None:
         self._row = row
+        self._module = module
         self._partitioned = partitioned
         self._reader = reader
 
     def list_links(self, paying: Sequence[ReshardRow]) -> Iterator[ChainRow]:
         """Yield the links, the collectives last."""
         row = self._row
-        passage = self._partitioned.find(row.channel_id)
+        operation = self._module.find_instruction(row.operation)
+        passage = self._partitioned.find(operation) if operation else None
         value = self._partitioned.find_operation(passage.value) if passage else None
         if row.cause in SUMS and value is not None:
             yield from self._list_parts(value)

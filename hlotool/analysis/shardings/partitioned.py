@@ -66,15 +66,27 @@ class Partitioned:
         self.texts = texts
 
     @cached_property
-    def collectives(self) -> Mapping[int, Instruction]:
+    def _collectives(self) -> list[Instruction]:
         """Those of the partitioner's text."""
         module = self.texts.after
         instructions = module.instructions() if module else ()
-        return {
-            one.channel_id: one
-            for one in instructions
-            if one.opcode in COLLECTIVES and one.channel_id is not None
-        }
+        return [one for one in instructions if one.opcode in COLLECTIVES]
+
+    @cached_property
+    def _by_channel(self) -> Mapping[int | None, Instruction]:
+        return {one.channel_id: one for one in self._collectives}
+
+    @cached_property
+    def _by_place(self) -> Mapping[object, Instruction]:
+        """By what they are called, what they do, and how much they make."""
+        return {_describe(one): one for one in reversed(self._collectives)}
+
+    def _find_original(self, operation: Instruction) -> Instruction | None:
+        """Return what a collective of the final text was: channels are kept, but for copies."""
+        one = self._by_channel.get(operation.channel_id) if operation.channel_id else None
+        if one is not None and _find_family(one) == _find_family(operation):
+            return one
+        return self._by_place.get(_describe(operation)) if self._collectives else None
 
     @cached_property
     def _operations(self) -> Mapping[_Place, Instruction]:
@@ -93,7 +105,7 @@ class Partitioned:
     def _involuntary(self) -> Mapping[Instruction, Passage]:
         """The collectives that gather what is cut otherwise at once."""
         found: dict[Instruction, Passage] = {}
-        for one in self.collectives.values():
+        for one in self._collectives:
             if one.opcode in _GATHERS and one not in found:
                 whole = _find_whole(one)
                 if whole is not None:
@@ -106,9 +118,9 @@ class Partitioned:
                         found |= dict.fromkeys(chain, passage)
         return found
 
-    def find(self, channel_id: int | None) -> Passage | None:
-        """Return what a collective of a channel does; None where the text has none such."""
-        one = None if channel_id is None else self.collectives.get(channel_id)
+    def find(self, operation: Instruction) -> Passage | None:
+        """Return what a collective of the final text does; None where the other has none such."""
+        one = self._find_original(operation)
         if one is None:
             return None
         if passage := self._involuntary.get(one):
@@ -172,6 +184,17 @@ def is_annotation(one: Instruction) -> bool:
 def is_constraint(one: Instruction) -> bool:
     """Whether an operation is a sharding constraint of the user's."""
     return one.metadata().op_name.rpartition("/")[2] in _CONSTRAINTS
+
+
+def _find_family(one: Instruction) -> str:
+    """Return what a collective is, without what passes make of it."""
+    opcode = one.opcode.removesuffix("-start")
+    return "all-reduce" if opcode == "reduce-scatter" else opcode
+
+
+def _describe(one: Instruction) -> object:
+    count = sum(prod(leaf.dims) for leaf in one.shape.leaves())
+    return _find_family(one), count, _place(one)
 
 
 def _place(one: Instruction) -> _Place:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.rows import Cause, KnownSentPerStep, SentPerStep
 from hlotool.hlo.opcodes import COLLECTIVES
-from hlotool.table import BYTES, NUMBER, RowList, column, figure
+from hlotool.table import BYTES, RowList, column, figure
 
 
 class ReshardRow(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     constraint: Annotated[
         str | None, figure("line of the sharding constraint that asks for it, if one does")
     ]
-    channel_id: Annotated[int | None, figure("its channel", NUMBER, null_text="")]
+    operation: Annotated[str, figure("the collective itself, where that is inside another")]
     is_upper_bound: Annotated[bool, figure("whether the data decides how much is sent")]
     is_conditional: Annotated[bool, figure("whether a conditional decides if it runs")]
     spec_from: Annotated[str | None, figure("the file that says the specs")]
