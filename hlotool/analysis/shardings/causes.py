@@ -41,6 +41,7 @@ from hlotool.analysis.shardings.report import ArrayRow, ShardingReport, list_axe
 from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo import ArrayShape, Instruction, Mesh
 from hlotool.hlo.groups import Sharding
+from hlotool.hlo.module import all_operands
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS, MOVES
 from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, name_steps
 
@@ -110,6 +111,7 @@ _WINDOWED: Final = (
 )  # fmt: skip
 _VIEWS: Final = MOVES | {"bitcast", "convert", "get-tuple-element"}
 _MOST_STEPS: Final = 64
+_BY_USERS: Final = ("shard_map", "pmap(", "xmap")
 
 
 class _Explainer:
@@ -137,19 +139,19 @@ class _Explainer:
 
     def explain(self, transfer: Transfer, row: CollectiveRow) -> ReshardRow:
         """Return why one collective is there."""
-        passage = None
-        if row.inserted_by != "user":
-            passage = self._partitioned.find(transfer.collective.operation)
+        source = _find_source(transfer)
+        is_user = row.inserted_by == "user"
+        passage = None if is_user else self._partitioned.find(transfer.collective.operation)
         cause = self._find_cause(transfer, row, passage)
         begin, end = (passage.begin, passage.end) if passage else (None, None)
-        value = passage.value if passage else _find_value(transfer)
+        value = passage.value if passage else source
         is_sum = cause in SUMS
         before = None if is_sum else self._reader.read(begin, value)
         after = self._reader.read(end, value)
         if before is not None and row.kind == "all-gather" and cause == "reshard":
             after = _gather(before, row.axes or ()) or after
         needed_by = passage.needed_by if passage else None
-        name = row.op_name if is_sum else None
+        name = (row.op_name or _name_product(source)) if is_sum else None
         location = needed_by.source_location() if needed_by and not is_sum else None
         constraint = None
         if needed_by and end and self._partitioned.is_before(needed_by):
@@ -196,8 +198,7 @@ class _Explainer:
             results = [transfer.collective.done or transfer.collective.begin]
             if all(self._cuts.is_only_cut(one) for one in results):
                 return "gathered-then-cut"
-        is_known = passage is not None or row.inserted_by == "partitioner"
-        if not is_known:
+        if passage is None and row.inserted_by is None and not _is_under_jit(transfer):
             return "unknown"
         if opcode in _SUMMING and not is_placed:
             return "replicated-gradient" if self._is_gradient(transfer, row) else "partial-sum"
@@ -279,14 +280,45 @@ def _cut_shape(row: ArrayRow) -> tuple[int, ...] | None:
     return tuple(int(size) for size in inside.split(",") if size)
 
 
-def _find_value(transfer: Transfer) -> Instruction | None:
+def _find_source(transfer: Transfer) -> Instruction | None:
     """Return what a collective moves, before it was copied or converted."""
     one = transfer.parts[0].operand if transfer.parts else None
+    begin = transfer.collective.begin
+    if one is not None and one.opcode == "parameter" and one.computation is begin.callee():
+        given = all_operands(begin)
+        one = given[one.parameter_number] if one.parameter_number < len(given) else one
     for _ in range(_MOST_STEPS):
         if one is None or one.opcode not in _VIEWS or not one.operands:
             break
         one = one.operands[0]
     return one
+
+
+def _is_under_jit(transfer: Transfer) -> bool:
+    """Whether a collective of no op_name works for a line of jit, outside of shard_map and pmap.
+
+    There the user has no collectives, so it can only be the partitioner's.
+    """
+    source = _find_source(transfer)
+    around = [*transfer.collective.members, *transfer.collective.begin.users]
+    around += [each for one in (transfer.collective.done,) if one for each in one.users]
+    if source is not None:
+        around += [source, *source.operands]
+    names = [name for one in around if (name := one.metadata().op_name)]
+    is_jit = any(name.startswith("jit(") for name in names)
+    return is_jit and not any(mark in name for name in names for mark in _BY_USERS)
+
+
+def _name_product(made: Instruction | None) -> str | None:
+    """Return the op_name of the product that makes a value."""
+    pending = [made] if made is not None else []
+    for one in pending:
+        if _is_product(one):
+            return one.metadata().op_name or None
+        pending += [each for each in one.operands if each not in pending]
+        if len(pending) > _MOST_STEPS:
+            break
+    return None
 
 
 def _is_made_by_product(operation: Instruction) -> bool:
