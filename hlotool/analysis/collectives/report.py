@@ -367,6 +367,7 @@ COLLECTIVE_ROWS: Final = RowList(
             "is_sync",
             "operand_count",
             "problem",
+            "cause",
             "scope",
             "source",
             "stack",

@@ -3,7 +3,7 @@
 The causes, and what proves each:
 
 * `user`: JAX's own collectives (psum, ppermute), as in `shard_map`.
-* `pipeline`: a permute inside a loop that hands on what a product made in the same round.
+* `pipeline`: a permute inside a loop that hands on what a product of the loop made.
 * `partial-sum`: it adds up what devices made of parts of a contracted or summed dimension.
 * `replicated-gradient`: the same in the backward pass, of the gradient of a parameter, over an
   axis over which the parameter is replicated.
@@ -211,7 +211,7 @@ class _Explainer:
         return "reshard"
 
     def _is_pipeline(self, operation: Instruction) -> bool:
-        """Whether a permute in a loop hands on what a product of the same round made."""
+        """Whether a permute in a loop hands on what a product of the loop made."""
         if operation.opcode.removesuffix("-start") not in _PERMUTES:
             return False
         return operation.computation in self._loop_bodies and _is_made_by_product(operation)
@@ -322,13 +322,18 @@ def _name_product(made: Instruction | None) -> str | None:
 
 
 def _is_made_by_product(operation: Instruction) -> bool:
-    """Whether what a collective sends was made by a product of the same computation."""
+    """Whether a product of the same computation makes what is sent, in this round or the last."""
+    body = operation.computation
     pending, seen = list(operation.operands), set(operation.operands)
     for one in pending:
         if _is_product(one):
             return True
-        pending += [each for each in one.operands if each not in seen]
-        seen.update(one.operands)
+        before = one.operands
+        if one.opcode == "get-tuple-element" and before[0].opcode == "parameter":
+            last = body.root.operands
+            before = (last[one.tuple_index],) if one.tuple_index < len(last) else ()
+        pending += [each for each in before if each not in seen]
+        seen.update(before)
     return False
 
 
