@@ -21,7 +21,7 @@ the final text; null where no file says them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Final
@@ -127,8 +127,20 @@ class _Explainer:
         return self._evidence.find_partitioned()
 
     @cached_property
-    def _arrays(self) -> ShardingReport:
-        return self._evidence.find_arrays()
+    def _replicated(self) -> Mapping[tuple[int, ...], set[frozenset[str]]]:
+        """Over which axes parameters are replicated, by the shapes of those that have a new value.
+
+        That is what the program returns in the shape of a parameter: its next value, or its
+        gradient.
+        """
+        arrays = self._evidence.find_arrays()
+        returned = {_cut_shape(one) for one in arrays.results}
+        found: dict[tuple[int, ...], set[frozenset[str]]] = {}
+        for one in arrays.parameters:
+            shape = _cut_shape(one)
+            if shape is not None and shape in returned and one.replicated_over:
+                found.setdefault(shape, set()).add(frozenset(one.replicated_over))
+        return found
 
     @cached_property
     def _loop_bodies(self) -> frozenset[object]:
@@ -217,23 +229,14 @@ class _Explainer:
         return operation.computation in self._loop_bodies and _is_made_by_product(operation)
 
     def _is_gradient(self, transfer: Transfer, row: CollectiveRow) -> bool:
-        """Whether it adds up gradients of parameters that are replicated over its axes.
-
-        Such a parameter has the shape of the sum, and so has something that the program returns:
-        the parameter's new value, or the gradient.
-        """
+        """Whether it adds up gradients of parameters that are replicated over its axes."""
         if _BACKWARD not in (row.op_name or ""):
             return False
         steps = transfer.groups.find_steps()
         names = name_steps(steps, self._reader.mesh) if steps and self._reader.mesh else None
         over = set(names or row.axes or ())
-        shapes = {part.shape.dims for part in transfer.parts}
-        arrays = self._arrays
-        returned = {_cut_shape(one) for one in arrays.results}
-        return bool(over) and any(
-            _cut_shape(one) in shapes & returned and over <= set(one.replicated_over or ())
-            for one in arrays.parameters
-        )
+        sets = (self._replicated.get(part.shape.dims, ()) for part in transfer.parts)
+        return bool(over) and any(over <= axes for each in sets for axes in each)
 
     def _find_detour(
         self, passage: Passage | None, begin: Spec | None, end: Spec | None
