@@ -62,9 +62,13 @@ class SpecReader:
         """Return what a sharding of a value means; within groups of devices, for one group."""
         if sharding is None or value is None or not isinstance(value.shape, ArrayShape):
             return None
+        return self.read_rank(sharding, len(value.shape.dims))
+
+    def read_rank(self, sharding: Sharding, rank: int) -> Spec | None:
+        """Return the same for an array of so many dimensions."""
         count = prod(sharding.tile_dims) if sharding.kind == "tiled" else self._device_count
         try:
-            spec = find_spec(sharding, len(value.shape.dims), count) if count else None
+            spec = find_spec(sharding, rank, count) if count else None
         except ValueError:
             return None
         return name_axes(spec, self.mesh) if spec and self.mesh else spec
