@@ -1,12 +1,13 @@
 """Compile small programs of random reshards, and note where XLA warns of them.
 
-    XLA_FLAGS=… PYTHONPATH=testdata python -m make.involuntary SEED COUNT > programs.json
-    XLA_FLAGS=… PYTHONPATH=testdata python -m make.involuntary < programs.json
+    PYTHONPATH=testdata python -m make.involuntary SEED COUNT > programs.json
+    PYTHONPATH=testdata python -m make.involuntary < programs.json
 
 A program is data: a mesh, an array and its spec, and steps. The second form compiles programs as
 they stand. Both print them with the warnings of "Involuntary full rematerialization", each as the
 op_name of the value, and the shardings from which and to which it had to go. Run it in an empty
-folder on 8 CPU devices, with `--xla_dump_hlo_pass_re=spmd|shardy|pipeline-start` to have the texts of passes.
+folder on 8 CPU devices, with `--xla_dump_hlo_pass_re=spmd|shardy|pipeline-start` for the texts of
+passes.
 """
 
 import json
@@ -15,7 +16,8 @@ import random
 import re
 import sys
 import tempfile
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -24,24 +26,29 @@ from jax._src import source_info_util
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+Spec: TypeAlias = list[list[str]]  # of each dimension the axes
+Place: TypeAlias = Callable[[Spec], NamedSharding]
 MESHES = ([["a", 2], ["b", 2], ["c", 2]], [["x", 4], ["y", 2]], [["x", 2], ["y", 4]], [["d", 8]])
 SHAPES = ([32, 16, 64], [64, 32], [16, 8, 8, 16], [24, 40], [8, 48, 16], [128, 64], [12, 20, 8])
 WARNING = re.compile(
     r"Involuntary full rematerialization\. The compiler cannot go from sharding (\{.*?\}) to "
     r"(\{.*?\}) efficiently for HLO operation %(\S+) = (\S+) .*?(?:op_name=\"([^\"]*)\".*?)?\. As"
 )
-MOST_SIZE = 1 << 18
+MOST_SIZE = 1 << 18  # elements
+LEAST_RANK, MOST_RANK = 2, 4
+# How often each is drawn: an axis, a constraint behind a step, two dimensions as one, a gradient.
+AXIS, CONSTRAINT, JOIN, GRADIENT = 0.95, 0.85, 0.6, 0.3
 
 
 def draw_spec(
     rng: random.Random, mesh: list[Any], dims: list[int], *, is_even: bool = False
-) -> list[list[str]]:
+) -> Spec:
     """Draw which axes of a mesh shard each dimension; evenly, as JAX demands of arguments."""
-    spec: list[list[str]] = [[] for _ in dims]
+    spec: Spec = [[] for _ in dims]
     left = list(dims)
     for name, size in rng.sample(mesh, len(mesh)):
         places = [at for at in range(len(dims)) if not is_even or left[at] % size == 0]
-        if places and rng.random() < 0.95:
+        if places and rng.random() < AXIS:
             at = rng.choice(places)
             spec[at].append(name)
             left[at] //= size
@@ -55,11 +62,11 @@ def draw_step(rng: random.Random, mesh: list[Any], dims: list[int]) -> tuple[lis
     if kind == "transpose":
         perm = rng.sample(range(rank), rank)
         return [kind, perm], [dims[at] for at in perm]
-    if kind == "reshape" and rank > 2 and rng.random() < 0.6:
+    if kind == "reshape" and rank > LEAST_RANK and rng.random() < JOIN:
         at = rng.randrange(rank - 1)
         dims = [*dims[:at], dims[at] * dims[at + 1], *dims[at + 2 :]]
         return [kind, dims], dims
-    if kind == "reshape" and rank < 4:
+    if kind == "reshape" and rank < MOST_RANK:
         at = rng.randrange(rank)
         part = rng.choice([each for each in (2, 4, 8) if dims[at] % each == 0] or [1])
         dims = [*dims[:at], part, dims[at] // part, *dims[at + 1 :]]
@@ -68,7 +75,7 @@ def draw_step(rng: random.Random, mesh: list[Any], dims: list[int]) -> tuple[lis
         width = rng.choice((16, 32, 64))
         sizes = [dims[-1], width]
         return [kind, sizes, draw_spec(rng, mesh, sizes, is_even=True)], [*dims[:-1], width]
-    if kind == "sum" and rank > 2:
+    if kind == "sum" and rank > LEAST_RANK:
         at = rng.randrange(rank)
         return [kind, at], [*dims[:at], *dims[at + 1 :]]
     if kind == "slice":
@@ -81,7 +88,7 @@ def draw_step(rng: random.Random, mesh: list[Any], dims: list[int]) -> tuple[lis
 
 def draw(seed: int) -> dict[str, Any]:
     """Draw a program."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311  (nothing secret)
     mesh, shape = rng.choice(MESHES), rng.choice(SHAPES)
     steps: list[Any] = []
     dims = shape
@@ -90,7 +97,7 @@ def draw(seed: int) -> dict[str, Any]:
         if np.prod(made) <= MOST_SIZE:
             dims = made
             steps.append(step)
-        if rng.random() < 0.85:
+        if rng.random() < CONSTRAINT:
             steps.append(["constrain", draw_spec(rng, mesh, dims)])
     return {
         "name": f"p{seed}",
@@ -98,17 +105,35 @@ def draw(seed: int) -> dict[str, Any]:
         "shape": shape,
         "spec": draw_spec(rng, mesh, shape, is_even=True),
         "steps": steps,
-        "is_gradient": rng.random() < 0.3,
+        "is_gradient": rng.random() < GRADIENT,
     }
 
 
-def compile_program(program: dict[str, Any]) -> Any:
+def apply_step(step: list[Any], x: Any, others: list[Any], place: Place) -> Any:
+    """Apply one step to an array; products and sums take the next of the other arrays."""
+    kind, *how = step
+    if kind == "slice":
+        return jax.lax.slice_in_dim(x, 0, max(x.shape[how[0]] // 2, 1), axis=how[0])
+    simple: dict[str, Callable[[], Any]] = {
+        "constrain": lambda: jax.lax.with_sharding_constraint(x, place(how[0])),
+        "transpose": lambda: x.transpose(how[0]),
+        "reshape": lambda: x.reshape(how[0]),
+        "matmul": lambda: x @ others.pop(0),
+        "sum": lambda: x.sum(axis=how[0]),
+        "add": lambda: x + others.pop(0),
+        "roll": lambda: jnp.roll(x, 1, axis=how[0]),
+        "sin": lambda: jnp.sin(x),
+    }
+    return simple[kind]()
+
+
+def compile_program(program: dict[str, Any]) -> None:
     """Lower a program, and compile it; each step has a scope of its own."""
     names = [name for name, _ in program["mesh"]]
     sizes = [size for _, size in program["mesh"]]
     mesh = Mesh(np.array(jax.devices()[: int(np.prod(sizes))]).reshape(sizes), names)
 
-    def place(spec: list[list[str]]) -> NamedSharding:
+    def place(spec: Spec) -> NamedSharding:
         return NamedSharding(mesh, P(*(tuple(axes) or None for axes in spec)))
 
     steps = program["steps"]
@@ -117,26 +142,9 @@ def compile_program(program: dict[str, Any]) -> Any:
 
     def run(x: Any, *others: Any) -> Any:
         rest = list(others)
-        for at, (kind, *how) in enumerate(steps):
+        for at, step in enumerate(steps):
             with jax.named_scope(f"s{at}"):
-                if kind == "constrain":
-                    x = jax.lax.with_sharding_constraint(x, place(how[0]))
-                elif kind == "transpose":
-                    x = x.transpose(how[0])
-                elif kind == "reshape":
-                    x = x.reshape(how[0])
-                elif kind == "matmul":
-                    x = x @ rest.pop(0)
-                elif kind == "sum":
-                    x = x.sum(axis=how[0])
-                elif kind == "slice":
-                    x = jax.lax.slice_in_dim(x, 0, max(x.shape[how[0]] // 2, 1), axis=how[0])
-                elif kind == "add":
-                    x = x + rest.pop(0)
-                elif kind == "roll":
-                    x = jnp.roll(x, 1, axis=how[0])
-                else:
-                    x = jnp.sin(x)
+                x = apply_step(step, x, rest, place)
         return x
 
     def loss(*arrays: Any) -> Any:
@@ -145,7 +153,7 @@ def compile_program(program: dict[str, Any]) -> Any:
     chosen = jax.grad(loss, argnums=tuple(range(len(given)))) if program["is_gradient"] else run
     chosen.__name__ = chosen.__qualname__ = program["name"]
     arrays = [jax.ShapeDtypeStruct(shape, jnp.float32, sharding=place(s)) for shape, s in given]
-    return jax.jit(chosen).lower(*arrays).compile()
+    jax.jit(chosen).lower(*arrays).compile()
 
 
 def note_warnings(program: dict[str, Any]) -> None:

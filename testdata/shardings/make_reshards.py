@@ -2,8 +2,8 @@
 
     PYTHONPATH=. python testdata/shardings/make_reshards.py JAX_PYTHON
 
-JAX_PYTHON is an interpreter that has jax; this one needs what hlotool does. Kept in `reshards.tar.xz`
-are the texts of programs that XLA warns of, and of others, each with `.json`: the program and the
+JAX_PYTHON is an interpreter that has jax; this one needs what hlotool does. `reshards.tar.xz` then
+holds the texts of programs that XLA warns of, and of others, each with `.json`: the program and the
 warnings. Of those that hlotool knows a detour for, the program is compiled once more with the
 detour, and its final text is kept under the name of the program and `.detour`.
 """
@@ -68,7 +68,7 @@ def find_texts(folder: Path, program: Any) -> list[Path]:
 def find_detours(folder: Path, program: Any) -> list[Any]:
     """Return a program with the constraints that hlotool offers, one copy for each value."""
     final = next(path for path in find_texts(folder, program) if path.name.endswith(FINAL))
-    found = {}
+    found: dict[tuple[int, str | None, str | None, str | None], Any] = {}
     for row in hlotool.load(final).program.reshards:
         match = _OF_STEP.fullmatch(row.value or "")
         if row.via_text and match:
@@ -96,17 +96,20 @@ def read_spec(text: str, rank: int) -> list[list[str]]:
     return spec + [[]] * (rank - len(spec))
 
 
+def add(packed: tarfile.TarFile, name: str, data: bytes) -> None:
+    """Add a file, the same every time."""
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    packed.addfile(info, io.BytesIO(data))
+
+
 def main() -> None:
     """Compile, choose, and pack."""
     python = sys.argv[1]
-    packed = tarfile.open(HERE / "reshards.tar.xz", "w:xz", preset=9)
-
-    def add(name: str, data: bytes) -> None:
-        info = tarfile.TarInfo(name)
-        info.size = len(data)
-        packed.addfile(info, io.BytesIO(data))
-
-    with tempfile.TemporaryDirectory() as scratch, packed:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        tarfile.open(HERE / "reshards.tar.xz", "w:xz", preset=9) as packed,
+    ):
         for kind, seed in SEEDS.items():
             folder = Path(scratch, kind)
             folder.mkdir()
@@ -120,15 +123,15 @@ def main() -> None:
                 programs = [each for each in programs if each["name"] in chosen]
                 for copy in copies:
                     (final,) = (p for p in find_texts(others, copy) if p.name.endswith(FINAL))
-                    add(f"detours/{copy['name']}.txt", final.read_bytes())
-                    add(f"detours/{copy['name']}.json", json.dumps(copy).encode())
+                    add(packed, f"detours/{copy['name']}.txt", final.read_bytes())
+                    add(packed, f"detours/{copy['name']}.json", json.dumps(copy).encode())
             else:
                 plain = [each for each in programs if not each["warnings"]][::EVERY]
                 programs = [each for each in programs if each["warnings"] or each in plain]
             for program in programs:
-                add(f"{kind}/{program['name']}.json", json.dumps(program).encode())
+                add(packed, f"{kind}/{program['name']}.json", json.dumps(program).encode())
                 for path in find_texts(folder, program):
-                    add(f"{kind}/{path.name}", path.read_bytes())
+                    add(packed, f"{kind}/{path.name}", path.read_bytes())
 
 
 if __name__ == "__main__":

@@ -403,7 +403,6 @@ _SUMS_BESIDE_TIMES: Final = {"overlapped_seconds": 1, "exposed_bytes_per_step": 
 # Columns that a table has only where some row has a value for them.
 _WHERE_KNOWN: Final = (
     "axes",
-    "cause",
     "span",
     "overlapped_flops",
     "overlapped_bytes",
@@ -435,6 +434,8 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
     empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
     if not any(row.is_async for row in rows):
         empty |= {"exposed_share", "exposed_bytes_per_step", *_TIMES[1:]}
+    if all(row.cause in {None, "unknown"} for row in rows):
+        empty.add("cause")
     if len({row.interconnect for row in rows}) < 2:  # noqa: PLR2004
         empty.add("interconnect")
     chosen = COLLECTIVE_ROWS.showing((COLLECTIVE_ROWS.shown() | {*_MEASURED}) - empty)
