@@ -5,11 +5,12 @@
 JAX_PYTHON is an interpreter that has jax; this one needs what hlotool does. `reshards.tar.xz` then
 holds the texts of programs that XLA warns of, and of others, each with `.json`: the program and the
 warnings. Of those that hlotool knows a detour for, the program is compiled once more with the
-detour, and its final text is kept under the name of the program and `.detour`.
+detour, and its final text is kept in the folder `detours`. The example of the docs goes to `passes`.
 """
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -39,6 +40,22 @@ KEPT = (
     "cpu_after_optimizations.txt",
 )
 FINAL = KEPT[-1]
+# What docs/shardings.md shows.
+EXAMPLE = {
+    "name": "blocks",
+    "mesh": [["data", 4], ["model", 2]],
+    "shape": [64, 128],
+    "spec": [["data"], []],
+    "steps": [
+        ["matmul", [128, 256], [[], ["model"]]],
+        ["sin", 0],
+        ["matmul", [256, 64], [["model"], []]],
+        ["constrain", [["data", "model"], []]],
+        ["sin", 0],
+        ["constrain", [[], ["data"]]],
+    ],
+    "is_gradient": False,
+}
 _OF_STEP = re.compile(r"jit\(\w+\)/(?:jvp\()?s(\d+)\)?/[^(]*|x")
 
 
@@ -110,6 +127,11 @@ def main() -> None:
         tempfile.TemporaryDirectory() as scratch,
         tarfile.open(HERE / "reshards.tar.xz", "w:xz", preset=9) as packed,
     ):
+        compile_programs(python, Path(scratch), programs=[EXAMPLE])
+        for path in find_texts(Path(scratch), EXAMPLE):
+            target = HERE / "passes" / f"{path.name}.gz"
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(gzip.compress(path.read_bytes(), compresslevel=9, mtime=0))
         for kind, seed in SEEDS.items():
             folder = Path(scratch, kind)
             folder.mkdir()

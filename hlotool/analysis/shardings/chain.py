@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.origin import write_short_source
 from hlotool.analysis.shardings.causes import SUMS, SpecReader
 from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_annotation
@@ -90,6 +92,9 @@ class _Chain:
                 source=one.source,
                 collective=row.collective,
             )
+        if row.via_text:
+            detour = self._make("detour", row.value or "", None, row.via_text, None)
+            yield replace(detour, sent_bytes_per_step=row.via_sent_bytes_per_step)
 
     def _list_parts(self, summed: Instruction) -> Iterator[ChainRow]:
         """Yield what a sum is made of: values that are sharded, and what adds up their parts."""

@@ -65,7 +65,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     spec_from: Annotated[str | None, figure("the file that says the specs")]
 
 
-Link: TypeAlias = Literal["annotation", "propagated", "value", "needed", "collective"]
+Link: TypeAlias = Literal["annotation", "propagated", "value", "needed", "collective", "detour"]
 
 
 class ChainRow(Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class ChainRow(Struct, frozen=True, kw_only=True):
         column(
             "annotation: a spec that the user gave; propagated: an operation that took it over; "
             "value: what is moved; needed: the operation that needs it otherwise; collective: "
-            "what pays for it"
+            "what pays for it; detour: specs between the two that need no gathering"
         ),
     ]
     name: Annotated[
