@@ -48,6 +48,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
             "bytes that a device sends by that way per step, instead of those of all collectives "
             "that gather the value",
             BYTES,
+            is_summed=False,
         ),
     ]
     needed_by: Annotated[str | None, figure("op_name of the operation that needs it so")]
