@@ -1,6 +1,6 @@
 """Causes of collectives are those that XLA warns of, and detours gain what they are told to.
 
-`testdata/shardings/reshards.tar.xz` holds small programs of random constraints: the texts around
+`testdata/reshards/programs.tar.xz` holds small programs of random constraints: the texts around
 the partitioner, the final text, and each "Involuntary full rematerialization" that XLA warned of.
 The held-out ones were compiled once, after all rules were made.
 """
@@ -43,7 +43,7 @@ class Key(NamedTuple):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reshards")
-    with tarfile.open(TESTDATA / "shardings" / "reshards.tar.xz") as packed:
+    with tarfile.open(TESTDATA / "reshards" / "programs.tar.xz") as packed:
         packed.extractall(path, filter="data")
     return path
 

@@ -18,11 +18,9 @@ from hlotool.table import Document, Line
 from hlotool.table.document import quote_braces
 
 _EXAMPLE: Final = """\
-hlotool shardings dump/ --by origin
 hlotool shardings dump/ --where 'copies > 1 and local_bytes > 64MiB'
 hlotool shardings dump/ --rows reshards --by cause
-hlotool shardings dump/ --why all-gather.3
-hlotool shardings step.txt --mesh data=4,model=2"""
+hlotool shardings dump/ --why all-gather.3"""
 _NOT_TOLD: Final = (
     "of some results no file here says the sharding; a protobuf does, which "
     "XLA_FLAGS=--xla_dump_hlo_as_proto adds to a dump"

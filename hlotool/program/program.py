@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.collectives.machine import Machine, Pricing
     from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
     from hlotool.analysis.collectives.totals import CollectiveTotals
+    from hlotool.analysis.collectives.transfers import Transfer
     from hlotool.analysis.cost.chips import Chip
     from hlotool.analysis.cost.custom_calls import CallRule
     from hlotool.analysis.cost.model import CostModel, CostReport
@@ -434,6 +435,13 @@ class Program:
     # What crosses the interconnect.
 
     @cached_property
+    def transfers(self) -> Sequence[Transfer]:
+        """What each of its collectives sends."""
+        from hlotool.analysis.collectives.transfers import measure_transfers
+
+        return measure_transfers(self.expect_module(), self.executions, self.graph)
+
+    @cached_property
     def collectives(self) -> CollectiveReport:
         """What crosses the interconnect."""
         return self.analyze_collectives()
@@ -451,9 +459,9 @@ class Program:
             options = replace(options, machine=self.machine)
         found = analyze_collectives(
             self.expect_module(),
+            self.transfers,
             self.executions,
             self.costs,
-            self.graph,
             options,
             sibling_mesh=self._find_mesh,
         )
@@ -464,7 +472,7 @@ class Program:
         """What crosses the interconnect, in sums alone: a fraction of the work."""
         from hlotool.analysis.collectives.report import sum_collectives
 
-        return sum_collectives(self.expect_module(), self.executions, self.graph)
+        return sum_collectives(self.expect_module(), self.transfers)
 
     @cached_property
     def pricing(self) -> Pricing:
@@ -516,7 +524,7 @@ class Program:
         from hlotool.analysis.shardings.causes import CauseEvidence, explain_collectives
 
         evidence = CauseEvidence(
-            report.transfers,
+            self.transfers,
             report.rows,
             self.graph,
             lambda: self.partitioned,

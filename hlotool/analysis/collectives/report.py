@@ -32,12 +32,10 @@ from hlotool.analysis.collectives.transfers import (
     WHOLE,
     Transfer,
     measure_share,
-    measure_transfers,
     name_dtypes,
 )
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvous
-from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
@@ -58,7 +56,6 @@ class CollectiveReport(Struct, frozen=True):
     operands: tuple[OperandRow, ...]
     totals: CollectiveTotals
     host: HostTransfers
-    transfers: tuple[Transfer, ...] = ()  # what the rows are made of
 
 
 class CollectiveOptions(Struct, frozen=True):
@@ -76,9 +73,9 @@ NO_OPTIONS: Final = CollectiveOptions()
 
 def analyze_collectives(
     module: Module,
+    transfers: Sequence[Transfer],
     executions: Executions,
     costs: CostModel,
-    graph: CallGraph,
     options: CollectiveOptions,
     *,
     sibling_mesh: MeshSource,
@@ -95,7 +92,6 @@ def analyze_collectives(
     Raises UsageError where the user's mesh does not fit the module, ParseError where an
     attribute is malformed or a computation calls itself.
     """
-    transfers = measure_transfers(module, executions, graph)
     pricing = price(module, options.machine)
     extents = ExtentFinder(
         module,
@@ -127,13 +123,12 @@ def analyze_collectives(
             is_part=module.source.is_fragment,
         ),
         list_host_transfers(executions),
-        tuple(transfers),
     )
 
 
-def sum_collectives(module: Module, executions: Executions, graph: CallGraph) -> CollectiveTotals:
+def sum_collectives(module: Module, transfers: Sequence[Transfer]) -> CollectiveTotals:
     """Return the totals of `analyze_collectives` alone, in a fraction of its time."""
-    found = [(one, None) for one in measure_transfers(module, executions, graph)]
+    found = [(one, None) for one in transfers]
     return sum_transfers(found, is_part=module.source.is_fragment)
 
 

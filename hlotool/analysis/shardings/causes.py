@@ -131,18 +131,22 @@ class _Explainer:
         return self._evidence.find_partitioned()
 
     @cached_property
-    def _replicated(self) -> Mapping[tuple[int, ...], set[frozenset[str]]]:
-        """Over which axes parameters are replicated, by the shapes of those that have a new value.
+    def _kept_shapes(self) -> frozenset[tuple[int, ...]]:
+        """The shapes of parameters that have a new value: the next one, or the gradient.
 
-        That is what the program returns in the shape of a parameter: its next value, or its
-        gradient.
+        That is something of this shape that the program returns.
         """
-        arrays = self._evidence.find_arrays()
-        returned = {_cut_shape(one) for one in arrays.results}
+        entry = self._evidence.transfers[0].collective.begin.module.entry
+        given = {leaf.dims for one in entry.parameters for leaf in one.shape.leaves()}
+        return frozenset(given & {leaf.dims for leaf in entry.root.shape.leaves()})
+
+    @cached_property
+    def _replicated(self) -> Mapping[tuple[int, ...], set[frozenset[str]]]:
+        """Over which axes parameters are replicated, by the shapes of their parts."""
         found: dict[tuple[int, ...], set[frozenset[str]]] = {}
-        for one in arrays.parameters:
+        for one in self._evidence.find_arrays().parameters:
             shape = _cut_shape(one)
-            if shape is not None and shape in returned and one.replicated_over:
+            if shape is not None and one.replicated_over:
                 found.setdefault(shape, set()).add(frozenset(one.replicated_over))
         return found
 
@@ -236,11 +240,13 @@ class _Explainer:
         """Whether it adds up gradients of parameters that are replicated over its axes."""
         if _BACKWARD not in (row.op_name or ""):
             return False
-        steps = transfer.groups.find_steps()
+        shapes = [one.shape.dims for one in transfer.parts if one.shape.dims in self._kept_shapes]
+        steps = transfer.groups.find_steps() if shapes else None
         names = name_steps(steps, self._reader.mesh) if steps and self._reader.mesh else None
         over = set(names or row.axes or ())
-        sets = (self._replicated.get(part.shape.dims, ()) for part in transfer.parts)
-        return bool(over) and any(over <= axes for each in sets for axes in each)
+        return bool(over) and any(
+            over <= axes for shape in shapes for axes in self._replicated.get(shape, ())
+        )
 
     def _find_detour(
         self, passage: Passage | None, begin: Spec | None, end: Spec | None

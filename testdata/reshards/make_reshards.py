@@ -1,11 +1,11 @@
 """Compile the programs of make/involuntary.py, for tests/test_reshards.py.
 
-    PYTHONPATH=. python testdata/shardings/make_reshards.py JAX_PYTHON
+    PYTHONPATH=. python testdata/reshards/make_reshards.py JAX_PYTHON
 
-JAX_PYTHON is an interpreter that has jax; this one needs what hlotool does. `reshards.tar.xz` then
+JAX_PYTHON is an interpreter that has jax; this one needs what hlotool does. `programs.tar.xz` then
 holds the texts of programs that XLA warns of, and of others, each with `.json`: the program and the
 warnings. Of those that hlotool knows a detour for, the program is compiled once more with the
-detour, and its final text is kept in the folder `detours`. The example of the docs goes to `passes`.
+detour, and its final text is kept in the folder `detours`. What docs show goes to `passes`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def main() -> None:
     python = sys.argv[1]
     with (
         tempfile.TemporaryDirectory() as scratch,
-        tarfile.open(HERE / "reshards.tar.xz", "w:xz", preset=9) as packed,
+        tarfile.open(HERE / "programs.tar.xz", "w:xz", preset=9) as packed,
     ):
         compile_programs(python, Path(scratch), programs=[EXAMPLE])
         for path in find_texts(Path(scratch), EXAMPLE):
