@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.collectives.machine import Machine, Pricing
     from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
     from hlotool.analysis.collectives.totals import CollectiveTotals
+    from hlotool.analysis.collectives.transfers import Transfer
     from hlotool.analysis.cost.chips import Chip
     from hlotool.analysis.cost.custom_calls import CallRule
     from hlotool.analysis.cost.model import CostModel, CostReport
@@ -43,7 +44,10 @@ if TYPE_CHECKING:
     from hlotool.analysis.memory.rows import BufferRow
     from hlotool.analysis.outline.clock import OutlineEvidence, StepKind, StepTime
     from hlotool.analysis.outline.report import OutlineRow
+    from hlotool.analysis.shardings.causes import SpecReader
+    from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
     from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
+    from hlotool.analysis.shardings.rows import ChainRow, ReshardRow
     from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
@@ -102,7 +106,8 @@ class Program:
     What is about the module raises InputError where there is none; memory is None where nothing
     tells of it. Everything raises what its analysis raises. `find_compilation` is asked for what
     the files beside it tell, `sibling_mesh` for the mesh that the text before optimization names,
-    `ask_witnesses` for what all of them say of its arrays.
+    `ask_witnesses` for what all of them say of its arrays, `read_pass_texts` for the texts around
+    the partitioner.
     """
 
     def __init__(
@@ -117,6 +122,7 @@ class Program:
         measured: Measurement | None = None,
         find_compilation: Callable[[], Compilation] | None = None,
         ask_witnesses: Callable[..., Sequence[Witness]] | None = None,
+        read_pass_texts: Callable[[], PassTexts] | None = None,
     ) -> None:
         self.name = name
         self.module = module
@@ -126,6 +132,7 @@ class Program:
         self._sibling_mesh = sibling_mesh
         self._find_compilation = find_compilation
         self._ask_witnesses = ask_witnesses
+        self._read_pass_texts = read_pass_texts
         self._paths = paths
 
     # What it was made of.
@@ -148,6 +155,7 @@ class Program:
             measured=self.measured,
             find_compilation=self._find_compilation,
             ask_witnesses=self._ask_witnesses,
+            read_pass_texts=self._read_pass_texts,
         )
 
     @cached_property
@@ -427,6 +435,13 @@ class Program:
     # What crosses the interconnect.
 
     @cached_property
+    def transfers(self) -> Sequence[Transfer]:
+        """What each of its collectives sends."""
+        from hlotool.analysis.collectives.transfers import measure_transfers
+
+        return measure_transfers(self.expect_module(), self.executions, self.graph)
+
+    @cached_property
     def collectives(self) -> CollectiveReport:
         """What crosses the interconnect."""
         return self.analyze_collectives()
@@ -444,9 +459,9 @@ class Program:
             options = replace(options, machine=self.machine)
         found = analyze_collectives(
             self.expect_module(),
+            self.transfers,
             self.executions,
             self.costs,
-            self.graph,
             options,
             sibling_mesh=self._find_mesh,
         )
@@ -457,7 +472,7 @@ class Program:
         """What crosses the interconnect, in sums alone: a fraction of the work."""
         from hlotool.analysis.collectives.report import sum_collectives
 
-        return sum_collectives(self.expect_module(), self.executions, self.graph)
+        return sum_collectives(self.expect_module(), self.transfers)
 
     @cached_property
     def pricing(self) -> Pricing:
@@ -489,6 +504,64 @@ class Program:
         witnesses = ask(module, in_full=in_full) if ask else (ask_module(module, path),)
         mesh = mesh or find_header_mesh(module) or self._find_mesh()
         return report_shardings(module, witnesses, mesh)
+
+    @cached_property
+    def partitioned(self) -> Partitioned:
+        """What the texts of passes around the partitioner say, where they lie beside the text."""
+        from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
+
+        return Partitioned(self._read_pass_texts() if self._read_pass_texts else PassTexts())
+
+    @cached_property
+    def reshards(self) -> tuple[ReshardRow, ...]:
+        """Why each collective is there."""
+        return self.find_reshards(self.collectives)
+
+    def find_reshards(
+        self, report: CollectiveReport, mesh: Mesh | None = None
+    ) -> tuple[ReshardRow, ...]:
+        """Return the same for collectives as the user's options have them."""
+        from hlotool.analysis.shardings.causes import CauseEvidence, explain_collectives
+
+        evidence = CauseEvidence(
+            self.transfers,
+            report.rows,
+            self.graph,
+            lambda: self.partitioned,
+            self.read_specs(mesh),
+            lambda: self.find_shardings(mesh),
+        )
+        return explain_collectives(evidence)
+
+    def read_specs(self, mesh: Mesh | None = None) -> SpecReader:
+        """Return what reads the specs of its values; a mesh that the user gave names the axes."""
+        from hlotool.analysis.collectives.mesh import find_header_mesh
+        from hlotool.analysis.shardings.causes import SpecReader
+
+        module = self.expect_module()
+        return SpecReader(
+            module.header.device_count,
+            lambda: mesh or find_header_mesh(module) or self._find_mesh(),
+        )
+
+    @cached_property
+    def explained_collectives(self) -> CollectiveReport:
+        """What crosses the interconnect, with the causes."""
+        return self.add_causes(self.collectives)
+
+    def add_causes(self, report: CollectiveReport, mesh: Mesh | None = None) -> CollectiveReport:
+        """Return a report with the causes of its collectives."""
+        found = self.find_reshards(report, mesh)
+        rows = zip(report.rows, found, strict=True)
+        return replace(report, rows=tuple(replace(row, cause=one.cause) for row, one in rows))
+
+    def explain_chain(self, name: str, mesh: Mesh | None = None) -> tuple[ChainRow, ...]:
+        """Return the chain that leads to a collective, or to those that move a value."""
+        from hlotool.analysis.shardings.chain import explain_chain
+
+        reshards = self.find_reshards(self.collectives, mesh)
+        module = self.expect_module()
+        return explain_chain(name, reshards, module, self.partitioned, self.read_specs(mesh))
 
     # What is drawn from all of these.
 
@@ -535,7 +608,7 @@ class Program:
             self.costs,
             self.cost,
             self.memory,
-            self.collectives.rows,
+            self.explained_collectives.rows,
             self.findings,
             self.measured,
         )
@@ -636,11 +709,12 @@ _LISTS: Final[Mapping[str, Callable[[Program], Sequence[object]]]] = {
     "buffers": lambda one: one.peak_rows,
     "buffers.donation": lambda one: one.donation_savings,
     "buffers.spaces": lambda one: one.memory.figures.spaces if one.memory else (),
-    "collectives": lambda one: one.collectives.rows,
+    "collectives": lambda one: one.explained_collectives.rows,
     "collectives.host": lambda one: one.collectives.host.rows,
     "fusions": lambda one: one.fusions.rows,
     "fusions.custom_calls": lambda one: one.custom_calls,
     "shardings": lambda one: one.shardings.parameters,
+    "shardings.reshards": lambda one: one.reshards,
     "shardings.results": lambda one: one.shardings.results,
     "summary.dtypes": lambda one: one.counts.dtypes,
     "summary.findings": lambda one: one.findings,

@@ -32,12 +32,10 @@ from hlotool.analysis.collectives.transfers import (
     WHOLE,
     Transfer,
     measure_share,
-    measure_transfers,
     name_dtypes,
 )
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvous
-from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
@@ -75,9 +73,9 @@ NO_OPTIONS: Final = CollectiveOptions()
 
 def analyze_collectives(
     module: Module,
+    transfers: Sequence[Transfer],
     executions: Executions,
     costs: CostModel,
-    graph: CallGraph,
     options: CollectiveOptions,
     *,
     sibling_mesh: MeshSource,
@@ -94,7 +92,6 @@ def analyze_collectives(
     Raises UsageError where the user's mesh does not fit the module, ParseError where an
     attribute is malformed or a computation calls itself.
     """
-    transfers = measure_transfers(module, executions, graph)
     pricing = price(module, options.machine)
     extents = ExtentFinder(
         module,
@@ -129,9 +126,9 @@ def analyze_collectives(
     )
 
 
-def sum_collectives(module: Module, executions: Executions, graph: CallGraph) -> CollectiveTotals:
+def sum_collectives(module: Module, transfers: Sequence[Transfer]) -> CollectiveTotals:
     """Return the totals of `analyze_collectives` alone, in a fraction of its time."""
-    found = [(one, None) for one in measure_transfers(module, executions, graph)]
+    found = [(one, None) for one in transfers]
     return sum_transfers(found, is_part=module.source.is_fragment)
 
 
@@ -365,6 +362,7 @@ COLLECTIVE_ROWS: Final = RowList(
             "is_sync",
             "operand_count",
             "problem",
+            "cause",
             "scope",
             "source",
             "stack",
@@ -431,6 +429,8 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
     empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
     if not any(row.is_async for row in rows):
         empty |= {"exposed_share", "exposed_bytes_per_step", *_TIMES[1:]}
+    if all(row.cause in {None, "unknown"} for row in rows):
+        empty.add("cause")
     if len({row.interconnect for row in rows}) < 2:  # noqa: PLR2004
         empty.add("interconnect")
     chosen = COLLECTIVE_ROWS.showing((COLLECTIVE_ROWS.shown() | {*_MEASURED}) - empty)

@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.rows import find_parameter_tree
+from hlotool.analysis.shardings.rows import RESHARDS, WHY
 from hlotool.analysis.shardings.witness import Dims, Told, Witness, is_partitioned
 from hlotool.hlo import ArrayShape, Mesh, Module
 from hlotool.hlo.buffers import format_position
@@ -219,7 +220,7 @@ class _Cutter:
             name=name,
             global_shape=str(global_shape) if global_shape else None,
             local_shape=str(local_shape) if local_shape else None,
-            spec=_list_axes(found),
+            spec=list_axes(found),
             spec_text=str(found) if found else None,
             copies=copies,
             replicated_over=_list_replicated_axes(found),
@@ -281,7 +282,7 @@ def _resize(shape: ArrayShape, dims: Dims | None) -> ArrayShape | None:
     return None if dims is None else replace(shape.without_layout(), dims=dims)
 
 
-def _list_axes(spec: Spec | None) -> tuple[Names, ...] | None:
+def list_axes(spec: Spec | None) -> tuple[Names, ...] | None:
     """Return the axes of each dimension, or strides; None where they are neither."""
     if spec is None or spec.device is not None or spec.manual > 1:
         return None
@@ -344,7 +345,7 @@ RESULTS: Final = RowList(
 TOTALS: Final = Block("totals", ShardingTotals, "all parameters together")
 SHARDINGS: Final = DocumentSpec(
     "shardings",
-    "where the arrays lie that a program is given and returns",
+    "where the arrays lie that a program is given and returns, and why it communicates",
     blocks=(TOTALS,),
-    row_lists=(PARAMETERS, RESULTS),
+    row_lists=(PARAMETERS, RESULTS, RESHARDS, WHY),
 )
