@@ -511,6 +511,7 @@ class Program:
             self.measured_runs,
             self.fusions.rows if self.measured and self.machine else (),
             self._replicated,
+            self.graph,
         )
         return collect_findings(evidence)
 

@@ -17,8 +17,10 @@ from hlotool.analysis.collectives.machine import Machine, Pricing, price
 from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel, CostReport
+from hlotool.analysis.findings.flow import Flow
 from hlotool.analysis.fusions.missed import find_missed
 from hlotool.analysis.fusions.rows import FusionRow, MissedRow
+from hlotool.analysis.graph.calls import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, list_donations
@@ -36,15 +38,20 @@ FindingCode: TypeAlias = Literal[
     "exposed-collective",
     "f32-collective",
     "fragmentation",
+    "gather-then-slice",
+    "gathered-twice",
     "large-copy",
+    "loop-invariant-collective",
     "missed-fusion",
     "padding",
+    "reduce-in-loop",
     "replicated-large-parameter",
     "slow-collective",
     "slow-fusion",
     "unknown-cost",
     "unknown-custom-call",
     "unknown-trip-count",
+    "wide-collective",
 ]
 Severity: TypeAlias = Literal["info", "warning"]
 # Their bytes are traffic, which takes time.
@@ -75,12 +82,23 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "fewer; not on CPU; `info` for reductions",
     "fragmentation": "above 1 MiB and 5 % of a space is temporary memory that is never in use all "
     "at once; `info`",
+    "gather-then-slice": "all that is used of gathered arrays is a slice; the bytes, 1 MiB and 1 % "
+    "of all bytes sent per step, are those that need not be sent: where the slice is the same on "
+    "all devices, of what is outside of it; where each device takes its own, all but an all-to-all",
+    "gathered-twice": "an array is gathered again over the same devices; the bytes, 1 MiB and 1 % "
+    "of all bytes sent per step, are those of all gathers but the largest. `info` where the first "
+    "result is dropped before the second is made, as checkpointing does to save memory",
     "large-copy": "1 MiB and 1 % of all memory traffic of a step is moved by copies, transposes or "
     "reshapes, fused or not, that only move data, and that no `donation-copied` names",
+    "loop-invariant-collective": "a collective in a loop gets the same operands in every round; "
+    "the bytes, 1 MiB and 1 % of all bytes sent per step, are those of all rounds but one",
     "missed-fusion": "elementwise operations outside any fusion move 1 MiB and 1 % of all memory "
     "traffic of a step",
     "padding": "above 1 MiB and 10 % of what a memory space holds at its peak is tile padding; "
     "`info` for other spaces than 0",
+    "reduce-in-loop": "a sum over devices in a loop is only added to a sum over rounds; the bytes, "
+    "1 MiB and 1 % of all bytes sent per step, are those of all rounds but one, as if devices were "
+    "added up behind the loop",
     "replicated-large-parameter": "every device holds all of parameters that take 1 MiB each or "
     "more; the bytes, a tenth at least of what a device holds at its peak, are what its "
     "parameters would take less if these were sharded over all devices",
@@ -93,6 +111,9 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "unknown-custom-call": "custom calls may compute anything, and no rule says what; one finding "
     "for all",
     "unknown-trip-count": "loops that count once in every total; one finding for all",
+    "wide-collective": "what is received is only used converted to a narrower type; the bytes, "
+    "1 MiB and 1 % of all bytes sent per step, are those that this type takes less. Not on CPU, "
+    "which sends all floats as f32 or wider; `info` for reductions, whose sum it makes coarser",
 }
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
@@ -102,9 +123,16 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "exposed-collective": "give the scheduler work that does not need the result",
     "f32-collective": "convert to 16 bits before sending",
     "fragmentation": "order allocations otherwise: smaller temporaries leave smaller gaps",
+    "gather-then-slice": "slice before gathering, or use all_to_all where each device takes its "
+    "own part",
+    "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside of "
+    "it, or keep the result with a policy such as save_only_these_names",
     "large-copy": "keep one layout, or write in place what is copied",
+    "loop-invariant-collective": "do it once, before the loop",
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
     "padding": "make the last two dimensions multiples of the tile",
+    "reduce-in-loop": "add up each device's own values in the loop, as under shard_map, and reduce "
+    "them once behind it",
     "replicated-large-parameter": "shard it, as with NamedSharding(mesh, P('axis')): each use "
     "then gathers it",
     "slow-collective": "look for devices that come late, and for links that others use",
@@ -112,6 +140,7 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "unknown-cost": "read totals as lower bounds",
     "unknown-custom-call": "state the cost in the kernel, or in [[custom_call]] of hlotool.toml",
     "unknown-trip-count": "loops of known length, such as scan or fori_loop, are counted",
+    "wide-collective": "convert before sending",
 }
 
 
@@ -237,11 +266,17 @@ class Evidence(Struct, frozen=True, dict=True):
     measured: MeasuredFacts | None = None
     fusions: tuple[FusionRow, ...] = ()  # where their times were measured, and are estimated
     replicated: Sequence[ArrayRow] = ()  # parameters that every device holds whole
+    graph: CallGraph | None = None
 
     @cached_property
     def pricing(self) -> Pricing:
         """At which speeds work and transfers go: those of the user's machine, or ratios."""
         return price(self.module, self.machine)
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The ways of values."""
+        return Flow(self.graph or read_call_graph(self.module))
 
     @property
     def chip(self) -> Chip | None:

@@ -37,7 +37,10 @@ def array(mesh: Mesh, spec: P, *shape: int, dtype: Any = F32) -> jax.ShapeDtypeS
 
 def mapped(mesh: Mesh, function: Callable[..., Any], into: Any, out: Any) -> Callable[..., Any]:
     """Run a function on each device."""
-    return jax.shard_map(function, mesh=mesh, in_specs=into, out_specs=out, check_vma=False)
+    run: Callable[..., Any] = jax.shard_map(
+        function, mesh=mesh, in_specs=into, out_specs=out, check_vma=False
+    )
+    return run
 
 
 def gather(x: Any, axis: str, dimension: int = 0) -> Any:
@@ -100,7 +103,10 @@ def fsdp_layers(devices: Devices, *, mended: bool) -> Case:
         x, _ = lax.scan(kept, x, layers)
         return (x**2).sum()
 
-    arguments = array(mesh, P(None, "fsdp"), 6, 1024, 1024), array(mesh, P("fsdp"), 512, 1024)
+    arguments = (
+        array(mesh, P(None, "fsdp"), 6, 1024, 1024, dtype=BF16),
+        array(mesh, P("fsdp"), 512, 1024, dtype=BF16),
+    )
     return jax.grad(loss, 1), arguments, {}
 
 
@@ -122,7 +128,11 @@ def gather_in_batches(devices: Devices, *, mended: bool) -> Case:
         return lax.psum(total, "data")
 
     function = mapped(mesh, accumulate, (P("data"), P(None, "data")), P())
-    return function, (array(mesh, P("data"), 2048, 1024), array(mesh, P(None, "data"), 8, 256, 2048)), {}
+    return (
+        function,
+        (array(mesh, P("data"), 2048, 1024), array(mesh, P(None, "data"), 8, 256, 2048)),
+        {},
+    )
 
 
 def sum_in_steps(devices: Devices, *, mended: bool) -> Case:
@@ -138,7 +148,11 @@ def sum_in_steps(devices: Devices, *, mended: bool) -> Case:
         return lax.fori_loop(0, 20, step, x)
 
     function = mapped(mesh, run, (P("data", "model"), P("data")), P("data"))
-    return function, (array(mesh, P("data", "model"), 2048, 2048), array(mesh, P("data"), 2048, 1024)), {}
+    return (
+        function,
+        (array(mesh, P("data", "model"), 2048, 2048), array(mesh, P("data"), 2048, 1024)),
+        {},
+    )
 
 
 # reduce-in-loop
@@ -184,9 +198,14 @@ def partitioned_batches(devices: Devices, *, mended: bool) -> Case:
 
             return w - lax.psum(lax.scan(add, jnp.zeros_like(w), batches)[0], "data")
 
-        return mapped(mesh, inside, (P(None, "model"), P(None, "data")), P(None, "model"))(w, batches)
+        return mapped(mesh, inside, (P(None, "model"), P(None, "data")), P(None, "model"))(
+            w, batches
+        )
 
-    arguments = array(mesh, P(None, "model"), 1024, 2048), array(mesh, P(None, "data"), 16, 256, 1024)
+    arguments = (
+        array(mesh, P(None, "model"), 1024, 2048),
+        array(mesh, P(None, "data"), 16, 256, 1024),
+    )
     return step, arguments, {}
 
 
@@ -202,7 +221,11 @@ def part_of_width(devices: Devices, *, mended: bool) -> Case:
         return jnp.tanh(part) @ w
 
     function = mapped(mesh, use, (P("data"), P(None, "data")), P(None, "data"))
-    return function, (array(mesh, P("data"), 4096, 2048), array(mesh, P(None, "data"), 512, 1024)), {}
+    return (
+        function,
+        (array(mesh, P("data"), 4096, 2048), array(mesh, P(None, "data"), 512, 1024)),
+        {},
+    )
 
 
 def own_columns(devices: Devices, *, mended: bool) -> Case:
@@ -247,7 +270,9 @@ def constrained_cast(devices: Devices, *, mended: bool) -> Case:
         w = w * 2.0
         if mended:
             w = lax.with_sharding_constraint(
-                lax.with_sharding_constraint(w.astype(BF16), NamedSharding(mesh, P("data", "model"))),
+                lax.with_sharding_constraint(
+                    w.astype(BF16), NamedSharding(mesh, P("data", "model"))
+                ),
                 place,
             )
         else:
@@ -349,7 +374,11 @@ def other_axis(devices: Devices) -> Case:
         return (x @ over_model.T).sum() + (over_data**2).sum()
 
     function = mapped(mesh, use, (P("data"), P("data", "model")), P())
-    return function, (array(mesh, P("data"), 512, 2048), array(mesh, P("data", "model"), 1024, 2048)), {}
+    return (
+        function,
+        (array(mesh, P("data"), 512, 2048), array(mesh, P("data", "model"), 1024, 2048)),
+        {},
+    )
 
 
 def updated_between(devices: Devices) -> Case:
@@ -437,7 +466,11 @@ def whole_and_part(devices: Devices) -> Case:
         return jnp.tanh(whole[:, :512]) @ w, jnp.cumsum(whole, axis=0).sum(axis=0)
 
     function = mapped(mesh, use, (P("data"), P(None, "data")), (P(None, "data"), P()))
-    return function, (array(mesh, P("data"), 4096, 2048), array(mesh, P(None, "data"), 512, 1024)), {}
+    return (
+        function,
+        (array(mesh, P("data"), 4096, 2048), array(mesh, P(None, "data"), 512, 1024)),
+        {},
+    )
 
 
 def wide_and_narrow(devices: Devices) -> Case:

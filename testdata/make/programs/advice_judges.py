@@ -58,9 +58,7 @@ def convolution_twice(devices: Devices, *, mended: bool) -> Case:
     def run(kernel: Any, images: Any) -> Any:
         def convolve(images: Any, kernel: Any) -> Any:
             names = ("NHWC", "HWIO", "NHWC")
-            return lax.conv_general_dilated(
-                images, kernel, (1, 1), "SAME", dimension_numbers=names
-            )
+            return lax.conv_general_dilated(images, kernel, (1, 1), "SAME", dimension_numbers=names)
 
         first = gather(kernel, "x", 3)
         y = jax.nn.relu(convolve(images, first))
@@ -184,8 +182,13 @@ def last_token(devices: Devices, *, mended: bool) -> Case:
             last = gather(x, "data")[:, -1]
         return jnp.tanh(last) @ head
 
-    function = mapped(mesh, use, (P("data"), P(None, ("data", "model"))), P(None, ("data", "model")))
-    arguments = array(mesh, P("data"), 32, 64, 1024), array(mesh, P(None, ("data", "model")), 1024, 2048)
+    function = mapped(
+        mesh, use, (P("data"), P(None, ("data", "model"))), P(None, ("data", "model"))
+    )
+    arguments = (
+        array(mesh, P("data"), 32, 64, 1024),
+        array(mesh, P(None, ("data", "model")), 1024, 2048),
+    )
     return function, arguments, {}
 
 
@@ -221,7 +224,11 @@ def wide_activations(devices: Devices, *, mended: bool) -> Case:
 
     specs = P("data", "seq"), P("data", None, "seq")
     function = mapped(mesh, turn, (specs[0], P()), specs[1])
-    return function, (array(mesh, specs[0], 8, 512, 16, 128), array(mesh, P(), 128, 128, dtype=BF16)), {}
+    return (
+        function,
+        (array(mesh, specs[0], 8, 512, 16, 128), array(mesh, P(), 128, 128, dtype=BF16)),
+        {},
+    )
 
 
 def wide_table(devices: Devices, *, mended: bool) -> Case:
@@ -299,7 +306,10 @@ def whole_experts(devices: Devices, *, mended: bool) -> Case:
     def run(experts: Any, x: Any) -> Any:
         return jax.nn.relu(jnp.einsum("end,edf->enf", x, experts))
 
-    arguments = array(mesh, spec, 16, 512, 1024, dtype=BF16), array(mesh, P(("data", "expert")), 16, 128, 512, dtype=BF16)
+    arguments = (
+        array(mesh, spec, 16, 512, 1024, dtype=BF16),
+        array(mesh, P(("data", "expert")), 16, 128, 512, dtype=BF16),
+    )
     return run, arguments, {}
 
 
