@@ -117,13 +117,13 @@ def find_waste(
 def list_results(transfer: Transfer) -> Iterator[tuple[MessagePart, Position]]:
     """Yield each array of a collective, and where what arrives of it is first seen.
 
-    Nothing where one of TPU's fusions brings it in steps.
+    Nothing where the last of TPU's fusions that bring it makes something else, too.
     """
     one = transfer.collective
-    if one.is_fused and one.done is not None:
-        return
-    seen = one.operation if one.is_fused or one.done is None else one.done
+    seen = one.done or one.operation
     is_one = isinstance(seen.shape, ArrayShape)
+    if one.is_fused and one.done and not is_one:
+        return
     for number, part in enumerate(transfer.parts):
         yield part, (seen, () if is_one else (number,))
 

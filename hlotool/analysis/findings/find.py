@@ -36,6 +36,7 @@ from hlotool.analysis.findings.loops import (
     find_loop_invariant_collectives,
     find_reductions_in_loops,
 )
+from hlotool.analysis.findings.replicated import find_replicated_compute
 from hlotool.analysis.findings.widths import find_wide_collectives
 from hlotool.analysis.fusions.rows import FusionRow, is_copy_only
 from hlotool.analysis.graph.calls import reach
@@ -249,7 +250,9 @@ def find_replicated_parameters(evidence: Evidence) -> Iterator[Finding]:
 
     Its bytes are those of parameters alone: the peak falls less where gathered copies hold it.
     """
-    rows = [row for row in evidence.replicated if (row.local_bytes or 0) >= LEAST_BYTES]
+    count = evidence.module.header.num_partitions
+    whole = [row for row in evidence.parameters if row.copies == count]
+    rows = [row for row in whole if (row.local_bytes or 0) >= LEAST_BYTES]
     rows.sort(key=lambda row: -(row.local_bytes or 0))
     saved = sum(row.saves_bytes or 0 for row in rows)
     peak = evidence.memory.figures.totals.peak_bytes if evidence.memory else None
@@ -390,6 +393,7 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
     find_large_copies,
     find_missed_donations,
     find_replicated_parameters,
+    find_replicated_compute,
     find_gathered_twice,
     find_sliced_gathers,
     find_loop_invariant_collectives,

@@ -27,8 +27,9 @@ from hlotool.analysis.memory.donation import DonationRow, list_donations
 from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.shardings.report import ArrayRow
-from hlotool.hlo import Module
-from hlotool.table import BYTES, COUNT, SECONDS, RowList, column, figure
+from hlotool.hlo import Mesh, Module, ShapeIndex
+from hlotool.hlo.sharding import Spec
+from hlotool.table import BYTES, COUNT, FLOPS, SECONDS, RowList, column, figure
 from hlotool.table.words import list_some
 
 FindingCode: TypeAlias = Literal[
@@ -45,6 +46,7 @@ FindingCode: TypeAlias = Literal[
     "missed-fusion",
     "padding",
     "reduce-in-loop",
+    "replicated-compute",
     "replicated-large-parameter",
     "slow-collective",
     "slow-fusion",
@@ -99,6 +101,9 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "reduce-in-loop": "a sum over devices in a loop is only added to a sum over rounds; the bytes, "
     "1 MiB and 1 % of all bytes sent per step, are those of all rounds but one, as if devices were "
     "added up behind the loop",
+    "replicated-compute": "matrix products of which several devices compute the same, as their "
+    "operands are the same there; `flops`, 1 % of a step's at least, are those of all copies but "
+    "one. Where files say how parameters are sharded",
     "replicated-large-parameter": "every device holds all of parameters that take 1 MiB each or "
     "more; the bytes, a tenth at least of what a device holds at its peak, are what its "
     "parameters would take less if these were sharded over all devices",
@@ -133,6 +138,8 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "padding": "make the last two dimensions multiples of the tile",
     "reduce-in-loop": "add up each device's own values in the loop, as under shard_map, and reduce "
     "them once behind it",
+    "replicated-compute": "shard an operand over these devices too, as with "
+    "with_sharding_constraint(x, P(('data', 'model')))",
     "replicated-large-parameter": "shard it, as with NamedSharding(mesh, P('axis')): each use "
     "then gathers it",
     "slow-collective": "look for devices that come late, and for links that others use",
@@ -208,6 +215,14 @@ class Finding(Struct, frozen=True):
         str | None,
         figure("the largest parameter it is about, where that is no instruction", null_text=""),
     ] = None
+    flops: Annotated[
+        int | None,
+        figure(
+            "floating-point operations of one step that it is about; null if none",
+            FLOPS,
+            null_text="",
+        ),
+    ] = None
 
 
 FINDING_ORDER: Final = "most time first"  # among warnings, where any takes time
@@ -265,8 +280,11 @@ class Evidence(Struct, frozen=True, dict=True):
     machine: Machine | None = None
     measured: MeasuredFacts | None = None
     fusions: tuple[FusionRow, ...] = ()  # where their times were measured, and are estimated
-    replicated: Sequence[ArrayRow] = ()  # parameters that every device holds whole
+    parameters: Sequence[ArrayRow] = ()  # where they lie, of a program of several devices
     graph: CallGraph | None = None
+    # How parameters are sharded, by number and index, where any file says so; and the mesh.
+    specs: Mapping[tuple[int, ShapeIndex], Spec] = {}
+    mesh: Mesh | None = None
 
     @cached_property
     def pricing(self) -> Pricing:

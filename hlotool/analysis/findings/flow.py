@@ -107,6 +107,8 @@ class Flow:
         if opcode == "fusion" and (body := one.callee()):
             fused.append((one, index))
             return body.root, index
+        if opcode == "custom-call" and (whole := _find_whole(one)):
+            return whole, index
         is_looped = opcode == "while" and index and self.is_unchanged(one, index[0])
         return (operands[0], index) if operands and (is_looped or opcode in through) else None
 
@@ -174,6 +176,15 @@ class Flow:
                 if each not in met:
                     met[each] = None
                     pending.append(each)
+
+
+def _find_whole(call: Instruction) -> Instruction | None:
+    """Return what TPU's `ConcatBitcast` puts together again, fetched in slices; None of others."""
+    if call.custom_call_target != "ConcatBitcast":
+        return None
+    starts = [one.operands[0] for one in call.operands if one.opcode == "async-done"]
+    wholes = {one.operands[0] for one in starts if one.opcode == "async-start"}
+    return wholes.pop() if len(wholes) == 1 and len(starts) == len(call.operands) else None
 
 
 def _step_on(user: Instruction, place: int, index: ShapeIndex) -> tuple[Position, ...] | None:

@@ -171,7 +171,7 @@ def is_added_up(
             return False
         others = [one for one in user.operands if one is not uses[0].value]
         if user.opcode == "add" and len(others) == 1:
-            total = flow.source(others[0], (), _TURNED | {"copy"}, loop.body)
+            total = flow.source(_find_total(others[0]), (), _TURNED, loop.body)
             state = loop.body.parameters[0]
             if total.inner is not state or len(total.index) != 1:
                 return False
@@ -194,6 +194,14 @@ def is_added_up(
             return False
         result, index = user, ()
     return False
+
+
+def _find_total(value: Instruction) -> Instruction:
+    """Return what is chosen unless it is the first round, whose total is a constant, on TPU."""
+    if value.opcode != "select":
+        return value
+    chosen = [one for one in value.operands[1:] if one.opcode not in {"constant", "broadcast"}]
+    return chosen[0] if len(chosen) == 1 else value
 
 
 def _is_steady(rounds: Rounds, value: Instruction) -> bool:
