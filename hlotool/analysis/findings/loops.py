@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Final, TypeAlias
 
 from hlotool.analysis.collectives.rows import CollectiveRow
@@ -57,23 +56,26 @@ class Rounds:
         self._known: dict[Instruction, bool] = {}
 
     def count_alike(self, values: list[Instruction], loop: Loop) -> int:
-        """Return in how many rounds values are the same, those of loops further out multiplied."""
+        """Return in how many rounds values are the same, those of loops further out multiplied.
+
+        What is made of constants alone does not count: it is the compiler's.
+        """
         rounds, inner = 1, loop
         while inner.trips.count is not None and all(map(self.is_same, values)):
-            rounds *= inner.trips.count
-            outer = self._loops.get(inner.instruction.computation)
-            if outer is None:
-                break
-            places = {
+            elements = {
                 one.tuple_index
                 for one in self._flow.ancestors(values, inner.body)
-                if one.opcode == "get-tuple-element" and one.operands[0].opcode == "parameter"
-                if one.computation is inner.body
+                if one.opcode == "get-tuple-element" and one.computation is inner.body
+                if one.operands[0].opcode == "parameter"
             }
-            given = inner.instruction.operands[0]
-            if given.opcode != "tuple":
+            if not elements:
                 break
-            values, inner = [given.operands[place] for place in places], outer
+            rounds *= inner.trips.count
+            outer = self._loops.get(inner.instruction.computation)
+            given = inner.instruction.operands[0]
+            if outer is None or given.opcode != "tuple":
+                break
+            values, inner = [given.operands[one] for one in elements], outer
         return rounds
 
     def is_same(self, value: Instruction) -> bool:
@@ -84,9 +86,10 @@ class Rounds:
         known = self._known
         if value in known:
             return known[value]
+        verdict = self._judge(value)
+        if verdict is not None:
+            return verdict
         path = [(value, iter(self._list_parts(value)))]
-        if self._judge(value) is not None:
-            return bool(self._judge(value))
         while path:
             one, parts = path[-1]
             part = next(parts, None)
@@ -164,7 +167,6 @@ def is_added_up(
     flow: Flow, rounds: Rounds, loop: Loop, result: Instruction, index: ShapeIndex
 ) -> bool:
     """Whether all that becomes of a value is that an element of a loop's state grows by it."""
-    is_same = partial(_is_steady, rounds)
     for _ in range(MOST_STEPS):
         uses = list(flow.uses(result, index))
         if len(uses) != 1 or (user := uses[0].instruction) is None:
@@ -188,7 +190,7 @@ def is_added_up(
             user.opcode in {"multiply", "divide", "dynamic-slice"}
             and uses[0].place in ((0,) if user.opcode != "multiply" else (0, 1))
             and len(others) == len(user.operands) - 1
-            and all(map(is_same, others))
+            and all(map(rounds.is_same, others))
         )
         if not is_linear:
             return False
@@ -202,7 +204,3 @@ def _find_total(value: Instruction) -> Instruction:
         return value
     chosen = [one for one in value.operands[1:] if one.opcode not in {"constant", "broadcast"}]
     return chosen[0] if len(chosen) == 1 else value
-
-
-def _is_steady(rounds: Rounds, value: Instruction) -> bool:
-    return rounds.is_same(value)

@@ -176,7 +176,7 @@ def gradient_in_batches(devices: Devices, *, mended: bool) -> Case:
 
 
 def partitioned_batches(devices: Devices, *, mended: bool) -> Case:
-    """The same by the partitioner, over one axis of two; mended, each device has a sum of its own."""
+    """The same by the partitioner, over one axis of two; mended, each device has its own sum."""
     mesh = make_mesh(devices, data=4, model=2)
 
     def gradient(w: Any, x: Any) -> Any:

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
-
 from make.programs.advice import (
     BF16,
     I32,
@@ -22,6 +21,8 @@ from make.programs.advice import (
     make_mesh,
     mapped,
 )
+
+STEPS = 32  # of decoding
 
 # gathered-twice
 
@@ -90,7 +91,7 @@ def decode_with_sharded_head(devices: Devices, *, mended: bool) -> Case:
             logits = embed[tokens] @ w
             return number + 1, jnp.argmax(logits, axis=-1).astype(I32)
 
-        return lax.while_loop(lambda state: state[0] < 32, step, (jnp.int32(0), tokens))[1]
+        return lax.while_loop(lambda state: state[0] < STEPS, step, (jnp.int32(0), tokens))[1]
 
     function = mapped(mesh, decode, (P(None, "t"), P(), P(("d", "t"))), P(("d", "t")))
     arguments = (
@@ -176,10 +177,7 @@ def last_token(devices: Devices, *, mended: bool) -> Case:
     mesh = make_mesh(devices, data=4, model=2)
 
     def use(x: Any, head: Any) -> Any:
-        if mended:
-            last = gather(x[:, -1], "data")
-        else:
-            last = gather(x, "data")[:, -1]
+        last = gather(x[:, -1], "data") if mended else gather(x, "data")[:, -1]
         return jnp.tanh(last) @ head
 
     function = mapped(
