@@ -256,8 +256,9 @@ def _measure(name: str, change: str, program: Program, after: tuple[int, int]) -
     backend, _, program_name = name.partition(".")
     told = Reserved(report, parts).saving(changed), SpacePeak(curve).saving(tenures)
     real = allocated - after[0], peak - after[1]
-    for measure, *figures in zip(("allocated_bytes", "peak_bytes"), told, real, strict=True):
-        yield Trial(NAMES[change], program_name, backend, BOTH, measure, *figures, reason)
+    measures = ("allocated_bytes", "peak_bytes")
+    for measure, one, other in zip(measures, told, real, strict=True):
+        yield Trial(NAMES[change], program_name, backend, BOTH, measure, one, other, reason)
 
 
 def _load(folder: Path) -> Program:

@@ -15,7 +15,7 @@ back from them ends at `_MOST_STEPS`: then nothing is found.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -34,6 +34,7 @@ from hlotool.table.words import plural
 
 LEAST_FLOPS_SHARE: Final = 0.01  # of all flops of a step
 _MOST_STEPS: Final = 20_000
+_MOST_NEAR: Final = 300
 _MOST_DEVICES: Final = 1_024
 _OWN: Final = DEVICE_NUMBERS | {"conditional", "infeed", "recv", "rng", "rng-get-and-update-state"}
 _HIDDEN: Final = _OWN | COLLECTIVES  # in a fusion
@@ -55,6 +56,7 @@ class Sameness:
         self.alone: Labels = tuple(range(device_count))
         self.equal: Labels = (0,) * device_count
         self._known: dict[Position, Labels] = {}
+        self._open: dict[Instruction, dict[ShapeIndex, Labels]] = {}  # loops that are looked at
         self._joined: dict[tuple[Labels, Labels], Labels] = {}
         self._steps = 0
 
@@ -63,12 +65,40 @@ class Sameness:
 
         Raises _TooFarError.
         """
+        if self._is_apart(instruction):
+            return self.alone
         found = self.equal
         for operand in instruction.operands:
             found = self._join(found, self._label((operand, ())))
             if found == self.alone:
                 break
         return found
+
+    def _is_apart(self, instruction: Instruction) -> bool:
+        """Whether it is plain from what is near that no two devices are given the same.
+
+        What is behind a collective does not count, and of a loop's state only how it begins.
+        """
+        found = self.equal
+        pending = deque[Position]((operand, ()) for operand in instruction.operands)
+        met = set(pending)
+        for _ in range(_MOST_NEAR):
+            if not pending or found == self.alone:
+                break
+            one, index = position = pending.popleft()
+            if position in self._known:
+                found = self._join(found, self._known[position])
+                continue
+            if one.opcode.removesuffix("-start") in COLLECTIVES:
+                continue
+            loop = self._find_loop(one, index)
+            parts = [(loop.operands[0], index)] if loop else self._list_parts(position)
+            if parts:
+                pending += (part for part in parts if part not in met)
+                met.update(parts)
+            else:
+                found = self._join(found, self._combine(position, []))
+        return found == self.alone
 
     def _join(self, one: Labels, other: Labels) -> Labels:
         if other in {one, self.equal}:
@@ -93,8 +123,7 @@ class Sameness:
                 raise _TooFarError
             loop = self._find_loop(*position)
             if loop is not None:
-                self._solve(loop)
-                self._known.setdefault(position, self.alone)  # what is no element of the state
+                self._solve(loop, position[1])
                 continue
             parts = self._list_parts(position)
             missing = [part for part in parts if part not in self._known]
@@ -112,30 +141,39 @@ class Sameness:
             loop = self._flow.caller(one.computation)
         if loop is None or loop.opcode != "while":
             return None
-        is_same = bool(index) and self._flow.is_unchanged(loop, index[0])
-        return None if is_same else loop
+        return None if index and self._flow.is_unchanged(loop, index[0]) else loop
 
-    def _solve(self, loop: Instruction) -> None:
-        """Label the state of a loop: what is equal at first is taken to stay so until it does not.
+    def _solve(self, loop: Instruction, index: ShapeIndex) -> None:
+        """Label an element of a loop's state, with those that rounds make it from.
 
-        It stays so if the body, given such a state, hands one back whose labels are the same.
+        What is equal at first is taken to stay so, and does if the body, given such a state, hands
+        one back whose labels are the same.
         """
         body, given = loop.expect_callee("body"), loop.operands[0]
         (state,) = body.parameters
-        indices = [index for index, _ in given.shape.leaves_with_index()]
-        changed = [one for one in indices if not self._flow.is_unchanged(loop, one[0])]
-        labels = [self._label((given, index)) for index in changed]
+        taken = self._open.get(loop)
+        if taken is not None:  # the body itself asks
+            taken[index] = label = self._label((given, index))
+            self._known[state, index] = self._known[loop, index] = label
+            return
+        taken = self._open[loop] = {index: self._label((given, index))}
         while True:
             before = self._known
-            taken = zip(changed, labels, strict=True)
             self._known = before | {
-                (one, index): label for index, label in taken for one in (state, loop)
+                (one, each): label for each, label in taken.items() for one in (state, loop)
             }
-            behind = [self._label((body.root, index)) for index in changed]
-            joined = list(map(self._join, labels, behind))
-            if joined == labels:
-                return
-            self._known, labels = before, joined
+            joined: dict[ShapeIndex, Labels] = {}
+            while missing := [each for each in taken if each not in joined]:
+                for each in missing:
+                    label = taken[each]
+                    is_lost = label == self.alone
+                    behind = label if is_lost else self._label((body.root, each))
+                    joined[each] = self._join(label, behind)
+            if joined == taken:
+                break
+            self._known = before
+            taken |= joined
+        del self._open[loop]
 
     def _list_parts(self, position: Position) -> Sequence[Position]:
         """Return the values that one is made from."""
