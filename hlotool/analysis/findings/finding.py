@@ -100,10 +100,10 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "`info` for other spaces than 0",
     "reduce-in-loop": "a sum over devices in a loop is only added to a sum over rounds; the bytes, "
     "1 MiB and 1 % of all bytes sent per step, are those of all rounds but one, as if devices were "
-    "added up behind the loop",
+    "added up behind the loop. `info` for a reduce-scatter, without which the sum is larger",
     "replicated-compute": "matrix products of which several devices compute the same, as their "
-    "operands are the same there; `flops`, 1 % of a step's at least, are those of all copies but "
-    "one. Where files say how parameters are sharded",
+    "operands are the same there; `flops`, 1 % of a step's and as long as 1 MiB of traffic at "
+    "least, are those of all copies but one. Where the text says how parameters are sharded",
     "replicated-large-parameter": "every device holds all of parameters that take 1 MiB each or "
     "more; the bytes, a tenth at least of what a device holds at its peak, are what its "
     "parameters would take less if these were sharded over all devices",

@@ -128,7 +128,8 @@ def find_reductions_in_loops(evidence: Evidence) -> Iterator[Finding]:
     """Find sums over devices of which a loop only adds up the results of its rounds.
 
     Their sum could be made of what each device adds up alone. What is added may be turned,
-    converted, or multiplied by what is the same in every round.
+    converted, or multiplied by what is the same in every round. A note of a reduce-scatter, without
+    which the sum takes as much memory as on one device.
     """
     rounds = Rounds(evidence.flow, {loop.body: loop for loop in evidence.executions.loops})
     wastes = []
@@ -152,7 +153,10 @@ def find_reductions_in_loops(evidence: Evidence) -> Iterator[Finding]:
             "adds up what comes of it."
         )
 
-    yield from find_waste(evidence, "reduce-in-loop", wastes, say)
+    whole = [one for one in wastes if one.row.kind == "all-reduce"]
+    parts = [one for one in wastes if one.row.kind != "all-reduce"]
+    yield from find_waste(evidence, "reduce-in-loop", whole, say)
+    yield from find_waste(evidence, "reduce-in-loop", parts, say, "info")
 
 
 def _is_sum(operation: Instruction) -> bool:
@@ -173,19 +177,7 @@ def is_added_up(
             return False
         others = [one for one in user.operands if one is not uses[0].value]
         if user.opcode == "add" and len(others) == 1:
-            total = flow.source(_find_total(others[0]), (), _TURNED, loop.body)
-            state = loop.body.parameters[0]
-            if total.inner is not state or len(total.index) != 1:
-                return False
-            (place,) = total.index
-            seen = list(flow.uses(state, total.index))
-            made = flow.source(loop.body.root, (place,), _TURNED, loop.body)
-            return (
-                len(seen) == 1
-                and seen[0].instruction is user
-                and made.inner is user
-                and [use.instruction for use in flow.uses(user)] == [None]
-            )
+            return _is_total(flow, loop, user, others[0])
         is_linear = user.opcode in _TURNED or (
             user.opcode in {"multiply", "divide", "dynamic-slice"}
             and uses[0].place in ((0,) if user.opcode != "multiply" else (0, 1))
@@ -198,9 +190,22 @@ def is_added_up(
     return False
 
 
-def _find_total(value: Instruction) -> Instruction:
-    """Return what is chosen unless it is the first round, whose total is a constant, on TPU."""
-    if value.opcode != "select":
-        return value
-    chosen = [one for one in value.operands[1:] if one.opcode not in {"constant", "broadcast"}]
-    return chosen[0] if len(chosen) == 1 else value
+def _is_total(flow: Flow, loop: Loop, added: Instruction, before: Instruction) -> bool:
+    """Whether a sum is an element of a loop's state, of which it was made, and nothing else is.
+
+    TPU may choose a constant for it in the first round.
+    """
+    reader, total = added, before
+    if before.opcode == "select":
+        chosen = [one for one in before.operands[1:] if one.opcode not in {"broadcast", "constant"}]
+        reader, total = before, chosen[0] if len(chosen) == 1 else before
+    state = loop.body.parameters[0]
+    made = flow.source(total, (), _TURNED, loop.body)
+    if made.inner is not state or len(made.index) != 1:
+        return False
+    behind = flow.source(loop.body.root, made.index, _TURNED, loop.body)
+    return (
+        behind.inner is added
+        and [use.instruction for use in flow.uses(state, made.index)] == [reader]
+        and [use.instruction for use in flow.uses(added)] == [None]
+    )

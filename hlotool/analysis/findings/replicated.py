@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 from hlotool.analysis.collectives.groups import GroupReader
 from hlotool.analysis.cost.chips import weigh_flops
 from hlotool.analysis.dataflow.values import Position
-from hlotool.analysis.findings.finding import Evidence, Finding, name_all, percent
+from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all, percent
 from hlotool.analysis.findings.flow import Flow
 from hlotool.analysis.origin import read_origin, write_source
 from hlotool.hlo import Instruction, Mesh, ShapeIndex
@@ -249,7 +249,8 @@ def _label_spec(spec: Spec | None, alone: Labels) -> Labels:
 def find_replicated_compute(evidence: Evidence) -> Iterator[Finding]:
     """Find matrix products of which several devices compute the same, 1 % of all flops at least.
 
-    One finding for all over the same axes. Not where the shardings of parameters are unknown.
+    One finding for all over the same axes, of as much time as 1 MiB of traffic. Not where the
+    shardings of parameters are unknown.
     """
     header = evidence.module.header
     count = header.num_partitions
@@ -272,12 +273,14 @@ def find_replicated_compute(evidence: Evidence) -> Iterator[Finding]:
         if len(set(Counter(labels).values())) == 1 and len(set(labels)) < count:
             found[labels].append((flops, product))
     for labels, products in found.items():
-        yield _describe(evidence, labels, products)
+        one = _describe(evidence, labels, products)
+        if one is not None:
+            yield one
 
 
 def _describe(
     evidence: Evidence, labels: Labels, products: list[tuple[int, Instruction]]
-) -> Finding:
+) -> Finding | None:
     products.sort(key=lambda one: (-one[0], one[1].full_name))
     first = products[0][1]
     alike = [device for device, label in enumerate(labels) if label == labels[0]]
@@ -289,6 +292,9 @@ def _describe(
         / chip.flops_per_second
         * (1 - 1 / len(alike))
     )
+    moved = round(seconds * chip.hbm_bytes_per_second)
+    if moved < LEAST_BYTES:
+        return None
     body = first.callee() if first.opcode == "fusion" else None
     origin = read_origin(first, reversed(body.instructions) if body else ())
     over = _name_axes(alike, evidence.mesh)
@@ -304,7 +310,7 @@ def _describe(
         first.full_name,
         write_source(origin.source_file, origin.source_line),
         estimated_seconds=seconds if evidence.chip else None,
-        weighted_bytes=round(seconds * chip.hbm_bytes_per_second) if is_rated else None,
+        weighted_bytes=moved if is_rated else None,
         count=len(products),
         flops=wasted,
     )
