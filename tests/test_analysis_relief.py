@@ -74,7 +74,7 @@ def test_parts_are_what_one_would_do_something_about() -> None:
         "optimizer state state['mu']",
     ]
     # Six layers of 8 × 256 rows: six arrays of 1,024 columns and one of 256.
-    assert gains["saved activations of mlp"] == 6 * 6 * 8 * MIB + 6 * 2 * MIB
+    assert savings["saved activations of mlp"] == 6 * 6 * 8 * MIB + 6 * 2 * MIB
 
 
 @pytest.mark.parametrize("folder", [SCANNED, TRANSFORMER, ADVICE / "cpu.unrolled"])

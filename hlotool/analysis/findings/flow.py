@@ -27,6 +27,7 @@ from hlotool.hlo.module import all_operands
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, MOVES
 
 MOST_STEPS: Final = 1_000  # on one way; those of real programs have some dozens
+_DEEPEST: Final = 32  # loops in each other
 # The same elements, perhaps in another order.
 _MOVED: Final = (
     MOVES | ASYNC_DONES | {"bitcast", "copy-start", "opt-barrier", "domain", "add-dependency"}
@@ -59,6 +60,8 @@ class Flow:
     def __init__(self, graph: CallGraph) -> None:
         self._graph = graph
         self._unchanged: dict[tuple[Instruction, int], bool] = {}
+        self._positions: dict[Computation, Mapping[Instruction, int]] = {}
+        self._depth = 0
 
     @cached_property
     def _callers(self) -> Mapping[Computation, list[Instruction]]:
@@ -101,8 +104,8 @@ class Flow:
         if opcode == "parameter":
             return None if one.computation is within else self._step_out(one, index, fused)
         if opcode == "tuple" and index:
-            return operands[index[0]], index[1:]
-        if opcode == "get-tuple-element":
+            return (operands[index[0]], index[1:]) if index[0] < len(operands) else None
+        if opcode == "get-tuple-element" and operands:
             return operands[0], (one.tuple_index, *index)
         if opcode == "fusion" and (body := one.callee()):
             fused.append((one, index))
@@ -118,7 +121,8 @@ class Flow:
         """Go from a parameter to what its computation is given for it."""
         number = parameter.parameter_number
         if fused and fused[-1][0].callee() is parameter.computation:
-            return fused.pop()[0].operands[number], index
+            given = fused.pop()[0].operands
+            return (given[number], index) if number < len(given) else None
         caller = self.caller(parameter.computation)
         if caller is None or caller.opcode == "conditional":
             return None
@@ -128,12 +132,20 @@ class Flow:
         return (given[number], index) if number < len(given) else None
 
     def is_unchanged(self, loop: Instruction, element: int) -> bool:
-        """Whether every round of a loop hands an element of its state back as it got it."""
+        """Whether every round of a loop hands an element of its state back as it got it.
+
+        Loops in each other are followed to a depth that no program has.
+        """
         key = loop, element
         if key not in self._unchanged:
             body = loop.expect_callee("body")
-            made = self.source(body.root, (element,), _KEPT, body)
-            self._unchanged[key] = made.inner is body.parameters[0] and made.index == (element,)
+            self._depth += 1
+            is_same = self._depth <= _DEEPEST and len(body.parameters) == 1
+            if is_same:
+                made = self.source(body.root, (element,), _KEPT, body)
+                is_same = made.inner is body.parameters[0] and made.index == (element,)
+            self._depth -= 1
+            self._unchanged[key] = is_same
         return self._unchanged[key]
 
     def uses(self, result: Instruction, index: ShapeIndex = ()) -> Iterator[Use]:
@@ -160,13 +172,15 @@ class Flow:
 
     def ancestors(
         self, starts: Collection[Instruction], within: Computation
-    ) -> Iterator[Instruction]:
-        """Yield what some values of a computation, or of its fusions, are made from; not cut."""
+    ) -> list[Instruction] | None:
+        """List what some values of a computation, or of its fusions, are made from, with them.
+
+        None where that is too much.
+        """
         met = dict.fromkeys(starts)
         pending = list(met)
-        while pending:
+        while pending and len(met) <= MOST_STEPS:
             one = pending.pop()
-            yield one
             below: Collection[Instruction] = one.operands
             if one.opcode == "parameter" and one.computation is not within:
                 caller = self.caller(one.computation)
@@ -176,6 +190,14 @@ class Flow:
                 if each not in met:
                     met[each] = None
                     pending.append(each)
+        return None if pending else list(met)
+
+    def positions(self, computation: Computation) -> Mapping[Instruction, int]:
+        """Return where in its computation each instruction stands."""
+        if computation not in self._positions:
+            numbers = {one: number for number, one in enumerate(computation.instructions)}
+            self._positions[computation] = numbers
+        return self._positions[computation]
 
 
 def _find_whole(call: Instruction) -> Instruction | None:

@@ -106,7 +106,7 @@ def _is_alive(flow: Flow, first: _Gather, later: Transfer) -> bool:
     seen, index = first[3]
     if seen.computation is not begin.computation:
         return False
-    order = {one: number for number, one in enumerate(begin.computation.instructions)}
+    order = flow.positions(begin.computation)
     uses = [_lift(flow, use, seen) for use in flow.uses(seen, index)]
     return any(use is None or order.get(use, -1) > order[begin] for use in uses)
 
@@ -150,7 +150,9 @@ def _find_needed(
         one = use.instruction
         if one is None or one.opcode not in _SLICING or use.place or gathered is None:
             return None
-        offsets = list(flow.ancestors(one.operands[1:], transfer.collective.begin.computation))
+        offsets = flow.ancestors(one.operands[1:], transfer.collective.begin.computation)
+        if offsets is None:
+            return None
         if any(each.opcode in DEVICE_NUMBERS for each in offsets):
             is_own = True
         elif not _is_same_everywhere(offsets) or _cuts_gathered(one, whole, gathered):

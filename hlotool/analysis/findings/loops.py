@@ -64,15 +64,14 @@ class Rounds:
         while inner.trips.count is not None and all(map(self.is_same, values)):
             elements = {
                 one.tuple_index
-                for one in self._flow.ancestors(values, inner.body)
-                if one.opcode == "get-tuple-element" and one.computation is inner.body
-                if one.operands[0].opcode == "parameter"
+                for one in self._flow.ancestors(values, inner.body) or ()
+                if one.computation is inner.body and _is_element(one)
             }
             if not elements:
                 break
             rounds *= inner.trips.count
             outer = self._loops.get(inner.instruction.computation)
-            given = inner.instruction.operands[0]
+            given = self._flow.source(inner.instruction.operands[0], (), ()).instruction
             if outer is None or given.opcode != "tuple":
                 break
             values, inner = [given.operands[one] for one in elements], outer
@@ -107,7 +106,7 @@ class Rounds:
 
     def _judge(self, one: Instruction) -> bool | None:
         """Say it of what is not made of other values of its body; None of the others."""
-        if one.opcode == "get-tuple-element" and one.operands[0].opcode == "parameter":
+        if _is_element(one):
             loop = self._loops.get(one.computation)
             if loop is not None:
                 return self._flow.is_unchanged(loop.instruction, one.tuple_index)
@@ -122,6 +121,11 @@ class Rounds:
         if caller is None or caller.opcode != "fusion":
             return ()
         return caller.operands[one.parameter_number : one.parameter_number + 1]
+
+
+def _is_element(one: Instruction) -> bool:
+    """Whether an instruction is an element of what its computation is given."""
+    return one.opcode == "get-tuple-element" and one.operands[0].opcode == "parameter"
 
 
 def find_reductions_in_loops(evidence: Evidence) -> Iterator[Finding]:

@@ -35,6 +35,7 @@ from hlotool.table.words import plural
 LEAST_FLOPS_SHARE: Final = 0.01  # of all flops of a step
 _MOST_STEPS: Final = 20_000
 _MOST_NEAR: Final = 300
+_DEEPEST: Final = 32  # loops in each other
 _MOST_DEVICES: Final = 1_024
 _OWN: Final = DEVICE_NUMBERS | {"conditional", "infeed", "recv", "rng", "rng-get-and-update-state"}
 _HIDDEN: Final = _OWN | COLLECTIVES  # in a fusion
@@ -150,7 +151,9 @@ class Sameness:
         one back whose labels are the same.
         """
         body, given = loop.expect_callee("body"), loop.operands[0]
-        (state,) = body.parameters
+        state = body.parameters[0]
+        if len(self._open) > _DEEPEST:
+            raise _TooFarError
         taken = self._open.get(loop)
         if taken is not None:  # the body itself asks
             taken[index] = label = self._label((given, index))
@@ -182,7 +185,7 @@ class Sameness:
         if opcode == "parameter":
             return self._list_given(one, index)
         if opcode == "tuple" and index:
-            return [(operands[index[0]], index[1:])]
+            return [(operands[index[0]], index[1:])] if index[0] < len(operands) else ()
         if opcode == "get-tuple-element":
             return [(operands[0], (one.tuple_index, *index))]
         if opcode in {"opt-barrier", "while"}:
@@ -202,7 +205,7 @@ class Sameness:
     def _combine(self, position: Position, parts: list[Labels]) -> Labels:
         """Return the labels of a value that is made from others with these."""
         one, index = position
-        if one.opcode in _OWN:
+        if one.opcode in _OWN or (one.opcode == "tuple" and not parts):
             return self.alone
         if one.opcode == "parameter" and not parts:
             spec = self._specs.get((one.parameter_number, index))

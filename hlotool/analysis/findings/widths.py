@@ -111,7 +111,9 @@ def _is_local(use: Use) -> bool:
         and all(
             one is use.value
             or one.opcode == "constant"
-            or (one.opcode == "broadcast" and one.operands[0].opcode == "constant")
+            or (
+                one.opcode == "broadcast" and {each.opcode for each in one.operands} == {"constant"}
+            )
             for one in user.operands
         )
     )
