@@ -142,29 +142,34 @@ def find_sliced_gathers(evidence: Evidence) -> Iterator[Finding]:
 def _find_needed(
     flow: Flow, transfer: Transfer, part: MessagePart, uses: list[Use]
 ) -> tuple[float, str] | None:
-    """Return the part of a gather that has to be sent, and how it is used; None if all."""
+    """Return the part of a gather that has to be sent, and how it is used; None if all.
+
+    A slice that is cut out several times counts once.
+    """
     whole, operation = part.shape, transfer.collective.operation
     gathered = next(iter(operation.integers("dimensions")), None)
-    total, is_own = 0.0, False
+    sizes: dict[object, int] = {}
+    is_own = False
     for use in uses:
         one = use.instruction
         if one is None or one.opcode not in _SLICING or use.place or gathered is None:
             return None
         offsets = flow.ancestors(one.operands[1:], transfer.collective.begin.computation)
-        if offsets is None:
+        taken = one.shape
+        if offsets is None or not isinstance(taken, ArrayShape) or not taken.element_count:
             return None
         if any(each.opcode in DEVICE_NUMBERS for each in offsets):
             is_own = True
         elif not _is_same_everywhere(offsets) or _cuts_gathered(one, whole, gathered):
             return None
-        taken = one.shape
-        if not isinstance(taken, ArrayShape) or not taken.element_count or not whole.element_count:
-            return None
-        total += taken.element_count / whole.element_count
+        made_of = ((each.opcode, each.literal) for each in offsets if each.opcode != "parameter")
+        key = one.opcode, taken.dims, one.attributes.get("slice"), *made_of
+        sizes[key] = taken.element_count
+    total = sum(sizes.values()) / (whole.element_count or 1)
     if is_own:
         # Of an all-to-all a device sends to each of the others what that one needs.
-        return (total, "each device uses its own part") if len(uses) == 1 else None
-    return (total, "a slice is used") if uses and total < 1 else None
+        return (total, "each device uses its own part") if len(sizes) == 1 else None
+    return (total, "a slice is used") if sizes and total < 1 else None
 
 
 def _is_same_everywhere(made_of: list[Instruction]) -> bool:

@@ -168,29 +168,41 @@ def _is_sum(operation: Instruction) -> bool:
     return reducer is not None and reducer.root.opcode == "add"
 
 
+_LINEAR: Final = frozenset(("divide", "dynamic-slice"))  # in their first operand
 _TURNED: Final = MOVES | {"bitcast", "convert", "negate"}
 
 
 def is_added_up(
     flow: Flow, rounds: Rounds, loop: Loop, result: Instruction, index: ShapeIndex
 ) -> bool:
-    """Whether all that becomes of a value is that an element of a loop's state grows by it."""
+    """Whether all that becomes of a value is that elements of a loop's state grow by it.
+
+    What was joined to be reduced at once is cut apart before.
+    """
+    pending = [(result, index)]
     for _ in range(MOST_STEPS):
-        uses = list(flow.uses(result, index))
-        if len(uses) != 1 or (user := uses[0].instruction) is None:
+        if not pending:
+            return True
+        uses = list(flow.uses(*pending.pop()))
+        users = [use.instruction for use in uses]
+        if len(users) > 1 and all(user and user.opcode == "slice" for user in users):
+            pending += [(user, ()) for user in users if user]
+            continue
+        if len(users) != 1 or (user := users[0]) is None:
             return False
         others = [one for one in user.operands if one is not uses[0].value]
         if user.opcode == "add" and len(others) == 1:
-            return _is_total(flow, loop, user, others[0])
+            if not _is_total(flow, loop, user, others[0]):
+                return False
+            continue
         is_linear = user.opcode in _TURNED or (
-            user.opcode in {"multiply", "divide", "dynamic-slice"}
-            and uses[0].place in ((0,) if user.opcode != "multiply" else (0, 1))
+            (user.opcode == "multiply" or (user.opcode in _LINEAR and uses[0].place == 0))
             and len(others) == len(user.operands) - 1
             and all(map(rounds.is_same, others))
         )
         if not is_linear:
             return False
-        result, index = user, ()
+        pending.append((user, ()))
     return False
 
 

@@ -209,6 +209,33 @@ def partitioned_batches(devices: Devices, *, mended: bool) -> Case:
     return step, arguments, {}
 
 
+def convolution_gradients(devices: Devices, *, mended: bool) -> Case:
+    """The gradients of two kernels are averaged over devices in each micro-batch."""
+    mesh = make_mesh(devices, replica=8)
+
+    def step(kernels: Any, batches: Any) -> Any:
+        def loss(kernels: Any, x: Any) -> Any:
+            for kernel in kernels:
+                names = ("NHWC", "HWIO", "NHWC")
+                x = jax.nn.relu(
+                    lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=names)
+                )
+            return (x**2).mean()
+
+        def add(total: Any, x: Any) -> Any:
+            one = jax.grad(loss)(kernels, x)
+            if not mended:
+                one = jax.tree.map(lambda g: lax.pmean(g, "replica"), one)
+            return jax.tree.map(jnp.add, total, one), None
+
+        total, _ = lax.scan(add, jax.tree.map(jnp.zeros_like, kernels), batches)
+        return jax.tree.map(lambda g: lax.pmean(g, "replica"), total) if mended else total
+
+    function = mapped(mesh, step, (P(), P(None, "replica")), P())
+    kernels = array(mesh, P(), 3, 3, 256, 512), array(mesh, P(), 3, 3, 512, 256)
+    return function, (kernels, array(mesh, P(None, "replica"), 5, 16, 16, 16, 256)), {}
+
+
 # gather-then-slice
 
 
@@ -243,6 +270,22 @@ def own_columns(devices: Devices, *, mended: bool) -> Case:
         return jnp.cumsum(y, axis=0)
 
     return mapped(mesh, turn, P("data"), P(None, "data")), (array(mesh, P("data"), 8192, 1024),), {}
+
+
+def heads_of_device(devices: Devices, *, mended: bool) -> Case:
+    """Sequences are gathered whole, of which each device takes its heads."""
+    mesh = make_mesh(devices, seq=8)
+
+    def turn(q: Any) -> Any:
+        if mended:
+            mine = lax.all_to_all(q, "seq", 2, 1, tiled=True)
+        else:
+            whole = gather(q, "seq", 1)
+            mine = lax.dynamic_slice_in_dim(whole, lax.axis_index("seq") * 2, 2, axis=2)
+        return jax.nn.softmax(mine, axis=1)
+
+    specs = P(None, "seq"), P(None, None, "seq")
+    return mapped(mesh, turn, *specs), (array(mesh, specs[0], 4, 512, 16, 64),), {}
 
 
 # wide-collective
@@ -353,8 +396,8 @@ def whole_state(devices: Devices, *, mended: bool) -> Case:
 TRIALS: Mapping[str, tuple[Make, ...]] = {
     "gathered-twice": (remat_perceptron, tied_embedding, fsdp_layers),
     "loop-invariant-collective": (gather_in_batches, sum_in_steps),
-    "reduce-in-loop": (gradient_in_batches, partitioned_batches),
-    "gather-then-slice": (part_of_width, own_columns),
+    "reduce-in-loop": (gradient_in_batches, partitioned_batches, convolution_gradients),
+    "gather-then-slice": (part_of_width, own_columns, heads_of_device),
     "wide-collective": (cast_after, constrained_cast),
     "replicated-compute": (same_on_model, same_everywhere),
     "replicated-large-parameter": (whole_weights, whole_state),

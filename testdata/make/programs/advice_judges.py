@@ -122,31 +122,32 @@ def norm_of_table(devices: Devices, *, mended: bool) -> Case:
 # reduce-in-loop
 
 
-def convolution_gradients(devices: Devices, *, mended: bool) -> Case:
-    """The gradients of two kernels are averaged over devices in each micro-batch."""
-    mesh = make_mesh(devices, replica=8)
+def three_layers(devices: Devices, *, mended: bool) -> Case:
+    """The gradients of three layers are scaled and added up over devices in each of ten rounds."""
+    mesh = make_mesh(devices, data=8)
 
-    def step(kernels: Any, batches: Any) -> Any:
-        def loss(kernels: Any, x: Any) -> Any:
-            for kernel in kernels:
-                names = ("NHWC", "HWIO", "NHWC")
-                x = jax.nn.relu(
-                    lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=names)
-                )
-            return (x**2).mean()
+    def step(params: Any, batches: Any) -> Any:
+        def loss(params: Any, x: Any) -> Any:
+            for name in ("first", "second", "third"):
+                x = jax.nn.silu(x @ params[name])
+            return jnp.abs(x).sum()
 
-        def add(total: Any, x: Any) -> Any:
-            one = jax.grad(loss)(kernels, x)
+        def add(number: Any, total: Any) -> Any:
+            one = jax.grad(loss)(params, batches[number])
             if not mended:
-                one = jax.tree.map(lambda g: lax.pmean(g, "replica"), one)
-            return jax.tree.map(jnp.add, total, one), None
+                one = lax.psum(one, "data")
+            return jax.tree.map(lambda t, g: t + 0.1 * g, total, one)
 
-        total, _ = lax.scan(add, jax.tree.map(jnp.zeros_like, kernels), batches)
-        return jax.tree.map(lambda g: lax.pmean(g, "replica"), total) if mended else total
+        total = lax.fori_loop(0, 10, add, jax.tree.map(jnp.zeros_like, params))
+        return lax.psum(total, "data") if mended else total
 
-    function = mapped(mesh, step, (P(), P(None, "replica")), P())
-    kernels = array(mesh, P(), 3, 3, 256, 512), array(mesh, P(), 3, 3, 512, 256)
-    return function, (kernels, array(mesh, P(None, "replica"), 5, 16, 16, 16, 256)), {}
+    function = mapped(mesh, step, (P(), P(None, "data")), P())
+    params = {
+        "first": array(mesh, P(), 512, 1536),
+        "second": array(mesh, P(), 1536, 768),
+        "third": array(mesh, P(), 768, 512),
+    }
+    return function, (params, array(mesh, P(None, "data"), 10, 128, 512)), {}
 
 
 def scattered_gradients(devices: Devices, *, mended: bool) -> Case:
@@ -172,6 +173,23 @@ def scattered_gradients(devices: Devices, *, mended: bool) -> Case:
 # gather-then-slice
 
 
+def features_of_expert(devices: Devices, *, mended: bool) -> Case:
+    """Tokens are gathered whole, of which each device uses its features twice."""
+    mesh = make_mesh(devices, data=2, expert=4)
+
+    def use(x: Any, w: Any) -> Any:
+        if mended:
+            mine = lax.all_to_all(x, "expert", 1, 0, tiled=True)
+        else:
+            whole = gather(x, "expert")
+            mine = lax.dynamic_slice_in_dim(whole, lax.axis_index("expert") * 256, 256, axis=1)
+        return jnp.tanh(mine) @ w, jnp.abs(mine).max(axis=0)
+
+    specs = P(("data", "expert")), P()
+    function = mapped(mesh, use, specs, (P("data", "expert"), P(("data", "expert"))))
+    return function, (array(mesh, specs[0], 8192, 1024), array(mesh, P(), 256, 256)), {}
+
+
 def last_token(devices: Devices, *, mended: bool) -> Case:
     """All tokens of a batch are gathered, of which the last is used."""
     mesh = make_mesh(devices, data=4, model=2)
@@ -188,22 +206,6 @@ def last_token(devices: Devices, *, mended: bool) -> Case:
         array(mesh, P(None, ("data", "model")), 1024, 2048),
     )
     return function, arguments, {}
-
-
-def heads_of_device(devices: Devices, *, mended: bool) -> Case:
-    """Sequences are gathered whole, of which each device takes its heads."""
-    mesh = make_mesh(devices, seq=8)
-
-    def turn(q: Any) -> Any:
-        if mended:
-            mine = lax.all_to_all(q, "seq", 2, 1, tiled=True)
-        else:
-            whole = gather(q, "seq", 1)
-            mine = lax.dynamic_slice_in_dim(whole, lax.axis_index("seq") * 2, 2, axis=2)
-        return jax.nn.softmax(mine, axis=1)
-
-    specs = P(None, "seq"), P(None, None, "seq")
-    return mapped(mesh, turn, *specs), (array(mesh, specs[0], 4, 512, 16, 64),), {}
 
 
 # wide-collective
@@ -314,8 +316,8 @@ def whole_experts(devices: Devices, *, mended: bool) -> Case:
 TRIALS: Mapping[str, tuple[Make, ...]] = {
     "gathered-twice": (attention_block, convolution_twice),
     "loop-invariant-collective": (decode_with_sharded_head, norm_of_table),
-    "reduce-in-loop": (convolution_gradients, scattered_gradients),
-    "gather-then-slice": (last_token, heads_of_device),
+    "reduce-in-loop": (three_layers, scattered_gradients),
+    "gather-then-slice": (last_token, features_of_expert),
     "wide-collective": (wide_activations, wide_table),
     "replicated-compute": (same_convolution, same_scores),
     "replicated-large-parameter": (whole_table, whole_experts),
