@@ -248,6 +248,28 @@ def wide_table(devices: Devices, *, mended: bool) -> Case:
     return function, arguments, {}
 
 
+def keys_of_sequence(devices: Devices, *, mended: bool) -> Case:
+    """The partitioner gathers keys in f32 that are scaled and converted to f16 after."""
+    mesh = make_mesh(devices, data=2, seq=4)
+    whole = NamedSharding(mesh, P("data"))
+
+    def scores(q: Any, k: Any) -> Any:
+        if mended:
+            k = (k * 0.125).astype(jnp.float16)
+            k = lax.with_sharding_constraint(k, NamedSharding(mesh, P("data", "seq")))
+            k = lax.with_sharding_constraint(k, whole)
+        else:
+            k = (lax.with_sharding_constraint(k, whole) * 0.125).astype(jnp.float16)
+        return jnp.einsum("bqd,bkd->bqk", q, k)
+
+    spec = P("data", "seq")
+    arguments = (
+        array(mesh, spec, 8, 2048, 256, dtype=jnp.float16),
+        array(mesh, spec, 8, 2048, 256),
+    )
+    return scores, arguments, {}
+
+
 # replicated-compute
 
 
@@ -318,7 +340,7 @@ TRIALS: Mapping[str, tuple[Make, ...]] = {
     "loop-invariant-collective": (decode_with_sharded_head, norm_of_table),
     "reduce-in-loop": (three_layers, scattered_gradients),
     "gather-then-slice": (last_token, features_of_expert),
-    "wide-collective": (wide_activations, wide_table),
+    "wide-collective": (wide_activations, wide_table, keys_of_sequence),
     "replicated-compute": (same_convolution, same_scores),
     "replicated-large-parameter": (whole_table, whole_experts),
 }
