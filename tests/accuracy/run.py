@@ -15,8 +15,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from accuracy.advice import TABLE as ADVICE
-from accuracy.advice import judge_advice, measure_advice, write_advice
 from accuracy.origins import TABLE as ORIGINS
 from accuracy.origins import judge_origins, measure_origins, share_with_line, write_origins
 from accuracy.page import PAGE, write_page
@@ -83,10 +81,6 @@ def main() -> int:
     print(f"{write_origins(origins)}\n{judge_origins(origins)}\n")  # noqa: T201
     if "--write" in sys.argv[1:]:
         ORIGINS.write_text(write_origins(origins), "utf-8")
-    advice = measure_advice()
-    print(f"{write_advice(advice)}\n{judge_advice(advice)}\n")  # noqa: T201
-    if "--write" in sys.argv[1:]:
-        ADVICE.write_text(write_advice(advice), "utf-8")
     pairing = list(measure_edits())
     print(f"{write_pairing(pairing)}\n{judge_pairing(pairing)}\n")  # noqa: T201
     if "--write" in sys.argv[1:]:

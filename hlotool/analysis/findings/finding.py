@@ -117,8 +117,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "for all",
     "unknown-trip-count": "loops that count once in every total; one finding for all",
     "wide-collective": "what is received is only used converted to a narrower type; the bytes, "
-    "1 MiB and 1 % of all bytes sent per step, are those that this type takes less. Not on CPU, "
-    "which sends all floats as f32 or wider; `info` for reductions, whose sum it makes coarser",
+    "1 MiB and 1 % of all bytes sent per step, are those that this type takes less. On CPU, "
+    "which sends bf16 as f32, for f16 alone; `info` for reductions, whose sum it makes coarser",
 }
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
@@ -157,7 +157,7 @@ class Finding(Struct, frozen=True):
     bytes: Annotated[
         int | None,
         column(
-            "what the finding is about: traffic of one step, or memory held; null if none",
+            "what the finding is about: traffic or bytes sent of a step, or memory held; null if none",
             BYTES,
             null_text="",
         ),

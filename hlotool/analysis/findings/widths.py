@@ -31,17 +31,18 @@ _CHOOSING: Final = frozenset(("broadcast", "dynamic-slice", "gather", "reverse",
 def find_wide_collectives(evidence: Evidence) -> Iterator[Finding]:
     """Find collectives whose results are only used in a narrower type, or that look like it.
 
-    Not on CPU, where XLA sends all floats as f32 or wider. What only moves data could be converted
-    before; in a reduction the wider sum may be meant.
+    On CPU, where XLA sends bf16 as f32, only f16 is narrower. What only moves data could be
+    converted before; in a reduction the wider sum may be meant.
     """
     report = evidence.collectives
-    if report is None or find_backend(evidence.module) == "cpu":
+    if report is None:
         return
+    is_cpu = find_backend(evidence.module) == "cpu"
     wastes = [
         Waste(row, waste, dtype)
         for row, transfer in zip(report.rows, report.transfers, strict=True)
         for waste, dtype in [_narrow(transfer, evidence.flow)]
-        if waste
+        if waste and (not is_cpu or dtype == "f16")
     ]
 
     def say(group: list[Waste], names: str) -> str:
