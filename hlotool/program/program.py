@@ -416,7 +416,7 @@ class Program:
 
     @cached_property
     def donation_savings(self) -> Sequence[DonationRow]:
-        """The same, with what each gains where something says when values live."""
+        """The same, with what each saves where something says when values live."""
         report = self.memory
         if report is None:
             return self.donations

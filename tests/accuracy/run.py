@@ -1,4 +1,4 @@
-"""Measure derived live ranges, estimated peaks, known origins, gains and pairs; read every text.
+"""Measure derived live ranges, estimated peaks, known origins and pairs; read every text.
 
     python tests/accuracy/step.py            print the tables
     python tests/accuracy/step.py --write    and put them into docs/*.csv and docs/accuracy.md

@@ -157,7 +157,7 @@ class Finding(Struct, frozen=True):
     bytes: Annotated[
         int | None,
         column(
-            "what the finding is about: traffic or bytes sent of a step, or memory held; null if none",
+            "what it is about: traffic or bytes sent per step, or memory held; null if none",
             BYTES,
             null_text="",
         ),
