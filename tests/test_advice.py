@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from accuracy.advice import (
     BACKENDS,
@@ -14,6 +16,12 @@ from accuracy.advice import (
     list_tried,
     measure_trials,
 )
+from dump_files import TESTDATA
+from tables import TableCase, find_cases
+
+from hlotool.hlo.parser import parse_module
+from hlotool.program.program import Program
+from hlotool.text import Source
 
 TRIALS = list(measure_trials())
 KINDS = sorted({one.advice for one in TRIALS})
@@ -57,3 +65,15 @@ def test_findings_of_the_trials_have_an_instruction_and_advice(backend: str) -> 
             if finding.id in KINDS:
                 assert finding.advice
                 assert finding.instruction or finding.parameter
+
+
+@pytest.mark.parametrize("case", find_cases(TESTDATA / "waste.cases"), ids=lambda case: case.name)
+def test_case(case: TableCase) -> None:
+    """`// finds ID SEVERITY FIGURE` for each finding of these kinds."""
+    module = parse_module(Source(case.text, case.name))
+    spoken = [
+        f"{one.id} {one.severity} {one.flops if one.bytes is None else one.bytes}"
+        for one in Program("", module).findings
+        if one.id in KINDS
+    ]
+    assert spoken == re.findall(r"^// finds (.*)$", case.text, re.MULTILINE)
