@@ -14,7 +14,8 @@ back as they got it:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -61,6 +62,7 @@ class Flow:
         self._graph = graph
         self._unchanged: dict[tuple[Instruction, int], bool] = {}
         self._positions: dict[Computation, Mapping[Instruction, int]] = {}
+        self._elements: dict[Instruction, defaultdict[int | None, list[Instruction]]] = {}
         self._depth = 0
 
     @cached_property
@@ -161,14 +163,25 @@ class Flow:
                     pending.append((caller, index))
                 else:
                     yield Use(None)
-            for user in one.users:
+            for user in self._list_users(one, index):
                 for place in user.places_of(one):
                     following = _step_on(user, place, index)
                     if following is None:
                         yield Use(user, place, one)
-                    elif following:
-                        pending.append(following[0])
+                    else:
+                        pending.append(following)
         yield Use(None)  # too many to tell
+
+    def _list_users(self, one: Instruction, index: ShapeIndex) -> Sequence[Instruction]:
+        """Return what uses an array, or an element of a tuple: who takes others is left out."""
+        if not index:
+            return one.users
+        if one not in self._elements:
+            self._elements[one] = taken = defaultdict[int | None, list[Instruction]](list)
+            for user in one.users:
+                taken[user.tuple_index if user.opcode == "get-tuple-element" else None].append(user)
+        taken = self._elements[one]
+        return [*taken.get(index[0], ()), *taken.get(None, ())]
 
     def ancestors(
         self, starts: Collection[Instruction], within: Computation
@@ -209,15 +222,15 @@ def _find_whole(call: Instruction) -> Instruction | None:
     return wholes.pop() if len(wholes) == 1 and len(starts) == len(call.operands) else None
 
 
-def _step_on(user: Instruction, place: int, index: ShapeIndex) -> tuple[Position, ...] | None:
-    """Return where a value goes on in a user that only hands it on, () if nowhere; else None."""
+def _step_on(user: Instruction, place: int, index: ShapeIndex) -> Position | None:
+    """Return where a value goes on in a user that only hands it on; else None."""
     opcode = user.opcode
     if opcode == "tuple":
-        return ((user, (place, *index)),)
+        return user, (place, *index)
     if opcode == "get-tuple-element" and index:
-        return ((user, index[1:]),) if user.tuple_index == index[0] else ()
+        return user, index[1:]
     if opcode in _MOVED:
-        return ((user, index),)
+        return user, index
     if opcode == "fusion" and (body := user.callee()) and place < len(body.parameters):
-        return ((body.parameters[place], index),)
+        return body.parameters[place], index
     return None
