@@ -71,7 +71,7 @@ CHOSEN: Final = (
     "dumps/gpu_h100/conv_quantized",
     "dumps/gpu_h100/mlp_train.remat",
     "dumps/tpu_v5e/nested_loops",
-    "gains/cpu.scanned/module_0000.jit_train_step.cpu_after_optimizations.txt.gz",
+    "advice/cpu.scanned/module_0000.jit_train_step.cpu_after_optimizations.txt.gz",
     "inputs/company/mentioned.txt",
     "packed/cpu/transformer_train",
     "packed/tpu7x/fsdp_train",

@@ -34,7 +34,7 @@ def read_oracle(folder: Path, kind: str = "") -> Any:
 
 
 def files() -> list[Path]:
-    parts = ("dumps", "packed", "folders", "gains", "hlo", "printed", "make")
+    parts = ("dumps", "packed", "folders", "advice", "hlo", "printed", "make")
     found = [path for part in parts for path in (TESTDATA / part).rglob("*")]
     return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
 
@@ -147,7 +147,7 @@ def test_a_text_alone_is_that_of_a_dump(link: Path) -> None:
 def test_nothing_is_there_twice() -> None:
     """What is shown in two places is a link in one; compilers may write a file twice."""
     made = (
-        *("dumps", "packed", "fit", "folders", "gains", "protos", "printed", "questions"),
+        *("dumps", "packed", "fit", "folders", "advice", "protos", "printed", "questions"),
         "shardings",
     )
     found = [path for path in TESTDATA.rglob("*") if path.is_file() and not path.is_symlink()]

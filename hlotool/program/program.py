@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.outline.report import OutlineRow
     from hlotool.analysis.shardings.causes import SpecReader
     from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
-    from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
+    from hlotool.analysis.shardings.report import ShardingReport
     from hlotool.analysis.shardings.rows import ChainRow, ReshardRow
     from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.show.report import ShowReport
@@ -424,7 +424,7 @@ class Program:
 
     @cached_property
     def donation_savings(self) -> Sequence[DonationRow]:
-        """The same, with what each gains where something says when values live."""
+        """The same, with what each saves where something says when values live."""
         report = self.memory
         if report is None:
             return self.donations
@@ -570,9 +570,11 @@ class Program:
         """What is worth a look; nothing of a part of a program, as the rest may be the reason."""
         if self.expect_module().source.is_fragment:
             return ()
+        from hlotool.analysis.collectives.mesh import find_header_mesh
         from hlotool.analysis.findings.find import collect_findings
         from hlotool.analysis.findings.finding import Evidence
 
+        arrays = self._glance_at_arrays()
         evidence = Evidence(
             self.expect_module(),
             self.executions,
@@ -583,18 +585,17 @@ class Program:
             self.machine,
             self.measured_runs,
             self.fusions.rows if self.measured and self.machine else (),
-            self._replicated,
+            arrays.parameters if arrays else (),
+            self.graph,
+            arrays.specs if arrays else {},
+            (find_header_mesh(self.expect_module()) or self._find_mesh()) if arrays else None,
         )
         return collect_findings(evidence)
 
-    @property
-    def _replicated(self) -> Sequence[ArrayRow]:
-        """The parameters that every device holds whole, as far as a glance tells."""
+    def _glance_at_arrays(self) -> ShardingReport | None:
+        """Return where arrays lie, as far as a glance tells; None where one device has them all."""
         count = self.expect_module().header.num_partitions
-        if count is None or count == 1:
-            return ()
-        rows = self.find_shardings(in_full=False).parameters
-        return tuple(row for row in rows if row.copies == count)
+        return None if count is None or count == 1 else self.find_shardings(in_full=False)
 
     @cached_property
     def show_evidence(self) -> ShowEvidence:

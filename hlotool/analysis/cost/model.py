@@ -68,9 +68,10 @@ class CostModel:
     In exact integers where XLA adds in float32, with 0 where it counts -1 for a custom call.
     Bodies of fusions and reducers access no memory of their own, so `of_computation` has no
     bytes for them. What the text leaves open counts nothing and makes a cost `is_lower_bound`;
-    `unknown` says why, for each instruction but custom calls. Beside XLA's `bytes_accessed` each
-    cost has `traffic_bytes`, see `traffic.measure_memory`. `find_stated` says what the text does
-    not tell of a custom call.
+    `unknown` says why, for each instruction but custom calls. `products` are what runs
+    on its own and holds products of matrices, or custom calls that stand for some. Beside XLA's
+    `bytes_accessed` each cost has `traffic_bytes`, see `traffic.measure_memory`. `find_stated` says
+    what the text does not tell of a custom call.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class CostModel:
         find_stated: FindStated = state_nothing,
     ) -> None:
         self.unknown: dict[Instruction, str] = {}
+        self.products: list[Instruction] = []
         self._graph = graph
         self._find_stated = find_stated
         self._trips = {loop.instruction: loop.trips.count for loop in executions.loops}
@@ -176,6 +178,8 @@ class CostModel:
             elif is_standalone:
                 self._own[instruction] = cost = self._own_cost(instruction)
                 plain.append(cost)
+                if cost.matrix_flops or cost.custom_call_flops:
+                    self.products.append(instruction)
             else:
                 plain.append(self._work_cost(instruction))
         return add_costs(plain)

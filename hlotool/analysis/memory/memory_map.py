@@ -289,7 +289,7 @@ class SpacePeak:
     def saving(self, tenures: Iterable[Tenure]) -> int:
         """Return how far the peak falls if all of these were not there; the next one stays.
 
-        Something that is not alive at every position of the peak gains nothing.
+        Something that is not alive at every position of the peak saves nothing.
         """
         parts = frozenset(tenures)
         found = self._gains.get(parts)
@@ -337,7 +337,7 @@ class Saving(Struct, Generic[T], frozen=True, dict=True):
 
     @classmethod
     def of(cls, measure: Callable[[list[T]], int], part: T | None) -> Self:
-        """Keep a part, None where nothing can be gained, and what measures it."""
+        """Keep a part, None where nothing can be saved, and what measures it."""
         found = cls()
         found.__dict__.update(measure=measure, part=part)
         return found
@@ -348,9 +348,9 @@ class Saving(Struct, Generic[T], frozen=True, dict=True):
         return self.__dict__.get("part")
 
     def together(self, others: Iterable[Saving[T]]) -> int:
-        """Return what is gained without all of these, itself not counted unless named.
+        """Return what is saved without all of these, itself not counted unless named.
 
-        Gains that are measured apart, as those of several spaces, are added up.
+        Savings that are measured apart, as those of several spaces, are added up.
         """
         parts: dict[Callable[[list[T]], int], list[T]] = defaultdict(list)
         for one in others:

@@ -14,7 +14,7 @@ of several replicas no file says what each is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Annotated, Final
 
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from hlotool.analysis.memory.rows import find_parameter_tree
 from hlotool.analysis.shardings.rows import RESHARDS, WHY
 from hlotool.analysis.shardings.witness import Dims, Told, Witness, is_partitioned
-from hlotool.hlo import ArrayShape, Mesh, Module
+from hlotool.hlo import ArrayShape, Mesh, Module, ShapeIndex
 from hlotool.hlo.buffers import format_position
 from hlotool.hlo.groups import Sharding
 from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, write_steps
@@ -133,11 +133,12 @@ class ShardingTotals(Struct, frozen=True):
 
 
 class ShardingReport(Struct, frozen=True):
-    """Where all arrays lie."""
+    """Where all arrays lie; `specs` says it of the parameters' arrays by number and index."""
 
     parameters: tuple[ArrayRow, ...]
     results: tuple[ArrayRow, ...]
     totals: ShardingTotals
+    specs: Mapping[tuple[int, ShapeIndex], Spec]
 
 
 class _Array(Struct, frozen=True):
@@ -158,6 +159,11 @@ def report_shardings(
     header, entry = module.header, module.entry
     devices = header.num_partitions if header.replica_count == 1 else None
     cutter = _Cutter(devices, mesh, is_local=is_partitioned(module))
+    places = [
+        (number, index)
+        for number, one in enumerate(entry.parameters)
+        for index, _ in one.shape.leaves_with_index()
+    ]
     given = [
         _Array(format_position(name, index or None) if name else None, number, shape)
         for number, one in enumerate(entry.parameters)
@@ -168,9 +174,15 @@ def report_shardings(
         _Array(format_position("result", index or None), number, shape)
         for number, (index, shape) in enumerate(entry.root.shape.leaves_with_index())
     ]
-    parameters = cutter.cut(given, [(each.path, each.parameters) for each in witnesses])
+    cuts = cutter.cut(given, [(each.path, each.parameters) for each in witnesses])
+    parameters = tuple(row for row, _ in cuts)
     results = cutter.cut(returned, [(each.path, each.results) for each in witnesses])
-    return ShardingReport(parameters, results, _add_up(parameters, devices, mesh))
+    return ShardingReport(
+        parameters,
+        tuple(row for row, _ in results),
+        _add_up(parameters, devices, mesh),
+        {place: spec for place, (_, spec) in zip(places, cuts, strict=True) if spec},
+    )
 
 
 class _Cutter:
@@ -183,15 +195,17 @@ class _Cutter:
 
     def cut(
         self, arrays: Sequence[_Array], told: Sequence[tuple[str, tuple[Told, ...]]]
-    ) -> tuple[ArrayRow, ...]:
+    ) -> list[tuple[ArrayRow, Spec | None]]:
         """Return the rows of arrays, of each of which every file tells something, or nothing."""
         known = [(path, each) for path, each in told if len(each) == len(arrays)]
-        return tuple(
+        return [
             self._describe(array, [(path, each[at]) for path, each in known])
             for at, array in enumerate(arrays)
-        )
+        ]
 
-    def _describe(self, array: _Array, told: Sequence[tuple[str, Told]]) -> ArrayRow:
+    def _describe(
+        self, array: _Array, told: Sequence[tuple[str, Told]]
+    ) -> tuple[ArrayRow, Spec | None]:
         rank = len(array.shape.dims)
         shapes = [
             (one.dims, path) for path, one in told if one.dims is not None and len(one.dims) == rank
@@ -216,7 +230,7 @@ class _Cutter:
         global_shape = _resize(array.shape, whole)
         local_bytes = local_shape.unpadded_bytes if local_shape else None
         name = next((one.name for _, one in told if one.name), None) or array.name
-        return ArrayRow(
+        row = ArrayRow(
             name=name,
             global_shape=str(global_shape) if global_shape else None,
             local_shape=str(local_shape) if local_shape else None,
@@ -235,6 +249,7 @@ class _Cutter:
             spec_from=spec_from,
             problem=problem,
         )
+        return row, found
 
     def _find_spec(
         self, told: Sequence[tuple[str, Told]], whole: Dims | None, local: Dims | None, rank: int

@@ -1,4 +1,4 @@
-"""Gains: how far a peak falls without some bytes, against a count of every byte."""
+"""Savings: how far a peak falls without some bytes, against a count of every byte."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_tenures_add_up_to_what_is_in_use(blocks: list[LiveBlock]) -> None:
 
 
 @given(BLOCKS, st.sets(st.integers(0, 11)))
-def test_gain_is_the_difference_of_two_peaks(blocks: list[LiveBlock], taken: set[int]) -> None:
+def test_saving_is_the_difference_of_two_peaks(blocks: list[LiveBlock], taken: set[int]) -> None:
     tenures = tenures_of(blocks)
     gone = [one for number, one in enumerate(tenures) if number in taken]
     left = {block for one in tenures if one not in gone for block in one.blocks}
@@ -110,20 +110,20 @@ def test_gain_is_the_difference_of_two_peaks(blocks: list[LiveBlock], taken: set
     assert peak.peak_bytes - peak.saving(gone) == max(counts)
 
 
-def test_gain_stops_at_the_next_peak() -> None:
+def test_saving_stops_at_the_next_peak() -> None:
     large, late = alone(block(100, 0, 4), block(70, 6, 9))
     peak = peak_of([large, late])
     assert (peak.saving([large]), peak.saving([late]), peak.saving([large, late])) == (30, 0, 100)
 
 
-def test_what_is_not_alive_at_every_peak_gains_nothing_alone() -> None:
+def test_what_is_not_alive_at_every_peak_saves_nothing_alone() -> None:
     early, late, long = alone(block(40, 0, 2), block(40, 5, 6), block(60, 0, 9))
     peak = peak_of([early, late, long])
     assert [peak.saving([one]) for one in (early, late, long)] == [0, 0, 60]
     assert peak.saving([early, late]) == 40
 
 
-def test_gains_are_not_added_up() -> None:
+def test_savings_are_not_added_up() -> None:
     one, other, rest = alone(block(50, 0, 4), block(50, 0, 4), block(60, 6, 7))
     peak = peak_of([one, other, rest])
     assert (peak.saving([one]), peak.saving([other]), peak.saving([one, other])) == (40, 40, 40)
@@ -145,5 +145,5 @@ def test_a_long_value_under_a_short_one_keeps_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("tenures", [[], alone(block(0, 0, 5))])
-def test_nothing_gains_nothing(tenures: list[Tenure]) -> None:
+def test_nothing_saves_nothing(tenures: list[Tenure]) -> None:
     assert SpacePeak(Curve()).saving(tenures) == 0
