@@ -39,6 +39,14 @@ from hlotool.table import (
 )
 
 
+class Placement(Struct, frozen=True):
+    """Where an array lies: its sizes, those of a device's part, its spec; None where unknown."""
+
+    global_dims: Dims | None
+    local_dims: Dims | None
+    spec: Spec | None
+
+
 class ArrayRow(Struct, frozen=True):
     """One array that the program is given, or returns."""
 
@@ -103,6 +111,7 @@ class ArrayRow(Struct, frozen=True):
     problem: Annotated[
         str | None, figure("why a sharding that a file has for it says nothing", null_text="")
     ]
+    placement: Placement
 
 
 _LOWER: Final = "is_replicated_lower_bound"
@@ -132,11 +141,12 @@ class ShardingTotals(Struct, frozen=True):
 
 
 class ShardingReport(Struct, frozen=True):
-    """Where all arrays lie."""
+    """Where all arrays lie; `mesh` names the axes."""
 
     parameters: tuple[ArrayRow, ...]
     results: tuple[ArrayRow, ...]
     totals: ShardingTotals
+    mesh: Mesh | None
 
 
 class _Array(Struct, frozen=True):
@@ -169,7 +179,7 @@ def report_shardings(
     ]
     parameters = cutter.cut(given, [(each.path, each.parameters) for each in witnesses])
     results = cutter.cut(returned, [(each.path, each.results) for each in witnesses])
-    return ShardingReport(parameters, results, _add_up(parameters, devices, mesh))
+    return ShardingReport(parameters, results, _add_up(parameters, devices, mesh), mesh)
 
 
 class _Cutter:
@@ -233,6 +243,7 @@ class _Cutter:
             number=array.number,
             spec_from=spec_from,
             problem=problem,
+            placement=Placement(whole, local, found),
         )
 
     def _find_spec(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from hlotool.hlo.attribute_values import parse_sharding
 from hlotool.hlo.groups import Sharding
 from hlotool.hlo.module import Header
 from hlotool.hlo.scanner import Scanner
+from hlotool.hlo.sharding import Spec, find_spec
 from hlotool.hlo.shardy import MlirArray, MlirProgram, find_meshes, find_sdy_shardings
 from hlotool.text import Source
 
@@ -26,6 +28,7 @@ _PARAMETERS_MAY: Final = "allow_spmd_sharding_propagation_to_parameters"
 _RESULTS_MAY: Final = "allow_spmd_sharding_propagation_to_output"
 _MESHES: Final = "xla.sdy.meshes"
 _SHARDING: Final = "xla.sdy.sharding"
+_CONSTRAINT: Final = '"Sharding"'
 _PARTITIONED: Final = "_spmd"  # how the partitioner's entry is called
 
 
@@ -55,7 +58,7 @@ def ask_module(module: Module, path: str) -> Witness:
     """Return what the text of a module says, before or after it was partitioned."""
     is_local = is_partitioned(module)
     header, entry = module.header, module.entry
-    meshes = find_meshes(header.frontend_attributes.get(_MESHES, ""))
+    meshes = find_declared_meshes(module)
     parameters = [
         told
         for parameter in entry.parameters
@@ -67,6 +70,25 @@ def ask_module(module: Module, path: str) -> Witness:
         _forget_wishes(parameters, header.attributes.get(_PARAMETERS_MAY, ""))
         _forget_wishes(results, header.attributes.get(_RESULTS_MAY, ""))
     return Witness(path, tuple(parameters), tuple(results), tuple(meshes.values()))
+
+
+def find_declared_meshes(module: Module) -> dict[str, Mesh]:
+    """Return the meshes that the header of a module declares, by name."""
+    return find_meshes(module.header.frontend_attributes.get(_MESHES, ""))
+
+
+def find_constraints(module: Module) -> Iterator[tuple[Instruction, Spec]]:
+    """Yield the sharding constraints of a text before it was partitioned, as far as they fit."""
+    meshes, devices = find_declared_meshes(module), module.header.num_partitions
+    for one in module.instructions():
+        if one.attributes.get("custom_call_target") != _CONSTRAINT or devices is None:
+            continue
+        rank = len(next(one.shape.leaves()).dims)
+        for told in _ask_instruction(one, meshes, is_local=False):
+            with suppress(ValueError):
+                spec = find_spec(told.shardings[0], rank, devices) if told.shardings else None
+                if spec is not None:
+                    yield one, spec
 
 
 def ask_header(header: Header, path: str) -> Witness:

@@ -46,7 +46,10 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
     "dtype-narrowed": _DTYPE,
     "collectives": "{one.old} → {one.new} {one.subject} ({size} sent/step)",
     "axes": "{count} {one.subject} over {one.new} in place of {one.old} ({size} sent/step)",
-    "sharding": "{count} parameter{plural} sharded otherwise: {one.subject}, {one.old} → {one.new}",
+    "mesh": "the mesh is {one.new} instead of {one.old}: {count} parameter{plural} {be} of another "
+    "size on a device ({size})",
+    "sharding": "{count} array{plural} {be} sharded {one.new} instead of {one.old}: {one.subject} "
+    "({size} on a device)",
     "fusion-structure-changed": "the same work in other fusions, {one.old} → {one.new} "
     "({size} memory traffic/step)",
     "dtype-inside-fusions": "{count} operation{plural} inside fusions {verb} in {one.new} in "
@@ -105,7 +108,25 @@ def _dimension(cause: Cause, units: str) -> str:
     be = plural(cause.count, "is", "are")
     follow = f"{count_noun(str(cause.count), 'result')} {be} ×{factor}"
     change = f"{cause.subject} {cause.old} → {cause.new}"
+    if not cause.count:  # or nobody can tell, as arrays are sharded otherwise as well
+        return change
     return f"{change}: {follow} ({_bytes(cause, units)} of results/step)"
+
+
+def _constraint(cause: Cause, units: str) -> str:
+    del units
+    where = f"in {cause.scope}" if cause.scope else "outside of any scope"
+    if cause.old and cause.new:
+        return f"values {where} are constrained to {cause.new} instead of {cause.old}"
+    verb = "gone" if cause.old else "new"
+    return f"the constraint of values {where} to {cause.old or cause.new} is {verb}"
+
+
+def _constant(cause: Cause, units: str) -> str:
+    del units
+    where = f" in {cause.scope}" if cause.scope else ""
+    what = plural(cause.count, "a constant", "constants")
+    return f"{what}{where} ({cause.subject}): {cause.new} instead of {cause.old}"
 
 
 def _overlap(cause: Cause, units: str) -> str:
@@ -156,6 +177,8 @@ _SENTENCES: Final[Mapping[str, _Write]] = {
     "layers": _layers,
     "loop": _loop,
     "dimension": _dimension,
+    "constraint": _constraint,
+    "constant": _constant,
     "overlap": _overlap,
     "operations": _operations,
     "buffers": _values,
