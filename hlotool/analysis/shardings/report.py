@@ -210,7 +210,8 @@ class _Cutter:
         if self._devices == 1:
             whole = local
         found, spec_from, problem = self._find_spec(told, whole, local, rank)
-        if found is None and whole is not None and whole == local and self._devices is not None:
+        is_open = found is None and problem is None  # what contradicts itself tells nothing
+        if is_open and whole is not None and whole == local and self._devices is not None:
             # Nobody says so, but nothing is cut: every device holds all of it.
             found, spec_from = find_spec(_REPLICATED, rank, self._devices), shape_from
         if found is not None:
@@ -220,7 +221,7 @@ class _Cutter:
                 whole = found.global_dims(local)
             elif local is None and whole is not None:
                 local = found.local_dims(whole)
-        copies = found.copies if found else self._count_copies(whole, local)
+        copies = found.copies if found else self._count_copies(whole, local) if is_open else None
         local_shape = _resize(array.shape, local)
         global_shape = _resize(array.shape, whole)
         local_bytes = local_shape.unpadded_bytes if local_shape else None
@@ -254,7 +255,8 @@ class _Cutter:
         Returned are the file, too, and what contradicts what it says, if anything does.
         """
         found: Spec | None = None
-        found_in = problem = None
+        found_in = None
+        problem = next((one.problem for _, one in told if one.problem), None)
         for path, sharding in ((path, each) for path, one in told for each in one.shardings):
             try:
                 spec = find_spec(sharding, rank, self._devices) if self._devices else None

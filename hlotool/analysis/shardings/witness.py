@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.errors import ParseError
 from hlotool.hlo import Instruction, Mesh, Module, Shape
 from hlotool.hlo.attribute_values import parse_sharding
 from hlotool.hlo.groups import Sharding
@@ -33,11 +34,15 @@ _PARTITIONED: Final = "_spmd"  # how the partitioner's entry is called
 
 
 class Told(Struct, frozen=True):
-    """What a file says of an array: shardings, the best named first; its global sizes; its name."""
+    """What a file says of an array: shardings, the best named first; its global sizes; its name.
+
+    `problem` is why a sharding that stands there is none.
+    """
 
     shardings: tuple[Sharding, ...] = ()
     dims: Dims | None = None
     name: str | None = None
+    problem: str | None = None
 
 
 class Witness(Struct, frozen=True):
@@ -77,11 +82,16 @@ def find_declared_meshes(module: Module) -> dict[str, Mesh]:
     return find_meshes(module.header.frontend_attributes.get(_MESHES, ""))
 
 
+def is_constraint(one: Instruction) -> bool:
+    """Whether an instruction does nothing but say how a value is sharded."""
+    return one.attributes.get("custom_call_target") == _CONSTRAINT
+
+
 def find_constraints(module: Module) -> Iterator[tuple[Instruction, Spec]]:
     """Yield the sharding constraints of a text before it was partitioned, as far as they fit."""
     meshes, devices = find_declared_meshes(module), module.header.num_partitions
     for one in module.instructions():
-        if one.attributes.get("custom_call_target") != _CONSTRAINT or devices is None:
+        if not is_constraint(one) or devices is None:
             continue
         rank = len(next(one.shape.leaves()).dims)
         for told in _ask_instruction(one, meshes, is_local=False):
@@ -107,11 +117,15 @@ def _ask_instruction(
     """Yield what stands at a parameter, or at the result, of each of its arrays."""
     leaves = list(one.shape.leaves())
     named = find_sdy_shardings(one.frontend_attributes().get(_SHARDING, ""), meshes)
-    printed = one.sharding()
+    problem = None
+    try:
+        printed = one.sharding()
+    except ParseError as error:
+        printed, problem = None, error.sentence()
     said = [named, flatten_sharding(printed, len(leaves)) if printed else []]
     for at, leaf in enumerate(leaves):
         shardings = tuple(each[at] for each in said if len(each) == len(leaves))
-        yield Told(shardings, None if is_local else leaf.dims)
+        yield Told(shardings, None if is_local else leaf.dims, problem=problem)
 
 
 def _forget_wishes(arrays: list[Told], may: str) -> None:
@@ -121,7 +135,7 @@ def _forget_wishes(arrays: list[Told], may: str) -> None:
         flags *= len(arrays)
     for at, told in enumerate(arrays):
         if len(flags) != len(arrays) or flags[at] or any(s.open_dims for s in told.shardings):
-            arrays[at] = Told((), told.dims, told.name)
+            arrays[at] = Told((), told.dims, told.name, told.problem)
 
 
 def flatten_sharding(sharding: Sharding, count: int) -> list[Sharding]:

@@ -46,10 +46,6 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
     "dtype-narrowed": _DTYPE,
     "collectives": "{one.old} → {one.new} {one.subject} ({size} sent/step)",
     "axes": "{count} {one.subject} over {one.new} in place of {one.old} ({size} sent/step)",
-    "mesh": "the mesh is {one.new} instead of {one.old}: {count} parameter{plural} {be} of another "
-    "size on a device ({size})",
-    "sharding": "{count} array{plural} {be} sharded {one.new} instead of {one.old}: {one.subject} "
-    "({size} on a device)",
     "fusion-structure-changed": "the same work in other fusions, {one.old} → {one.new} "
     "({size} memory traffic/step)",
     "dtype-inside-fusions": "{count} operation{plural} inside fusions {verb} in {one.new} in "
@@ -111,6 +107,23 @@ def _dimension(cause: Cause, units: str) -> str:
     if not cause.count:  # or nobody can tell, as arrays are sharded otherwise as well
         return change
     return f"{change}: {follow} ({_bytes(cause, units)} of results/step)"
+
+
+def _mesh(cause: Cause, units: str) -> str:
+    arrays = count_noun(str(cause.count), "parameter")
+    parts = f": the parts of {arrays} have other sizes{_say_held(cause, units)}" * bool(cause.count)
+    return f"the mesh is {cause.new} instead of {cause.old}{parts}"
+
+
+def _sharding(cause: Cause, units: str) -> str:
+    be = plural(cause.count, "is", "are")
+    change = f"sharded {cause.new} instead of {cause.old}"
+    return f"{cause.subject} {be} {change}{_say_held(cause, units)}"
+
+
+def _say_held(cause: Cause, units: str) -> str:
+    """Write what a device holds more or less of parameters, '' where it is as much."""
+    return f" ({_bytes(cause, units)} on a device)" if cause.delta_bytes else ""
 
 
 def _constraint(cause: Cause, units: str) -> str:
@@ -177,6 +190,8 @@ _SENTENCES: Final[Mapping[str, _Write]] = {
     "layers": _layers,
     "loop": _loop,
     "dimension": _dimension,
+    "mesh": _mesh,
+    "sharding": _sharding,
     "constraint": _constraint,
     "constant": _constant,
     "overlap": _overlap,

@@ -158,15 +158,25 @@ def _compare_specs(old: Spec | None, new: Spec | None) -> tuple[str, str] | None
 
 
 def _find_constraints(evidence: Evidence) -> Iterator[Cause]:
-    """Yield, of each scope, the constraints in it that are gone, and those that are new."""
+    """Yield, of each scope, the constraints in it that are gone, and those that are new.
+
+    Each is as often there as the backward pass repeats it: where other operations run, only
+    which there are is compared, in scopes that have some on both sides.
+    """
     if not evidence.inputs.is_whole:
         return
     modules = [program.expect_module() for program in evidence.inputs.programs]
     old, new = (_count_constraints(module) for module in modules)
     if len({one.header.device_count for one in modules}) > 1 and not _are_named(old, new):
         return
-    for scope in sorted(old.keys() | new.keys()):
+    is_counted = evidence.inputs.has_same_operations
+    for scope in sorted(old.keys() | new.keys() if is_counted else old.keys() & new.keys()):
         gone, come = old[scope] - new[scope], new[scope] - old[scope]
+        if not is_counted:
+            gone, come = (
+                Counter({spec: count for spec, count in some.items() if spec not in other})
+                for some, other in ((gone, new[scope]), (come, old[scope]))
+            )
         if gone or come:
             yield Cause(
                 id="constraint",

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from hlotool.analysis.origin import find_scope, read_origin
 from hlotool.analysis.shardings.report import ShardingReport
-from hlotool.analysis.shardings.witness import find_declared_meshes
+from hlotool.analysis.shardings.witness import find_declared_meshes, is_constraint
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.compare.changes.figures import MetricRow
 from hlotool.compare.changes.header import HeaderChange, compare_headers
@@ -264,10 +264,13 @@ class InputPair:
 
 
 def _count_operations(program: Program) -> Counter[tuple[str, str]]:
-    """Count the runs of each operation by opcode and shape; calls are what they call."""
+    """Count the runs of each operation by opcode and shape; calls are what they call.
+
+    What only says how a value is sharded is no operation.
+    """
     found: Counter[tuple[str, str]] = Counter()
     for one, runs in list_executed(program):
-        if one.opcode not in _OF_CALLS:
+        if one.opcode not in _OF_CALLS and not is_constraint(one):
             found[one.opcode, str(one.shape)] += runs
     return found
 

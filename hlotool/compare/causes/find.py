@@ -8,7 +8,7 @@ bring, and what fits no kind is told as `other`, where nothing else was found.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hlotool.compare.causes import arrays, communication, memory, structure
@@ -43,7 +43,7 @@ _ON_MEMORY: Final = {
     "parameters": 1,
 }
 # Somebody wrote these: what the compiler made of them comes behind.
-_FIRST: Final[Mapping[str, int]] = {"mesh": 0, "sharding": 1, "constraint": 2, "constant": 3}
+_FIRST: Final = {"mesh": 0, "sharding": 1, "constraint": 2, "dimension": 3, "constant": 4}
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
 # These follow from others; all else somebody changed, or it says who computes it.
 _LAST: Final = frozenset(
@@ -67,8 +67,8 @@ def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
         found += memory.find_values(evidence)
     if _are_of_layers(found):
         found = [one for one in found if one.id != "collectives"]
-    if any(one.id in _CUT for one in found):  # of which other axes are a consequence
-        found = [one for one in found if one.id != "axes"]
+    if any(one.id in _CUT for one in found):  # then a device has other work, over other axes
+        found = [one for one in found if one.id not in {"axes", "fusion-structure-changed"}]
     found.sort(key=_rank)
     return tuple(found or list(_find_dtypes_inside(evidence)) or _find_kinds(evidence))
 
