@@ -17,6 +17,7 @@ from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
 from hlotool.analysis.memory_text import USAGE_REPORT
+from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.report import (
     COLLECTIVES,
     COMPILATION,
@@ -112,6 +113,7 @@ def _describe(
         "opcodes": found.opcodes,
         "dtypes": found.dtypes,
         "loops": found.loops,
+        "replicated": found.replicated,
     }
     if found.measured is not None:
         rows["instructions"] = found.instructions
@@ -267,11 +269,28 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
         text = "memory: {allocated_bytes} allocated, peak {peak_bytes}; arguments "
         text += "{argument_bytes}, temp {temp_bytes}"
         lines = [Line(text, TOTALS, memory.totals)]
+    lines += _say_replicated(found)
     if found.fit is not None:
         lines.append(say_fit(found.fit))
         if found.fit.fits is False:
             lines.append(Line("`buffers` with the same option says what to shrink"))
     return tuple(lines)
+
+
+_REPLICATED_ROW: Final = Block("group", ReplicatedRow, REPLICATED.meaning)
+_LEAST_REPLICATED: Final = 0.01  # of the peak; `hlotool buffers` has all
+
+
+def _say_replicated(found: Summary) -> Iterator[Line]:
+    """Say over which axes most of what is replicated at the peak is, where it is worth a line."""
+    known = found.memory.peak.bytes if found.memory else None
+    for row in found.replicated[:1]:
+        if known and row.peak_bytes >= _LEAST_REPLICATED * known:
+            along = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
+            text = (
+                f"{{peak_bytes}} of the peak is replicated {along} ({{parameter_count:parameter}})"
+            )
+            yield Line(text, _REPLICATED_ROW, row)
 
 
 def say_work(found: Summary) -> tuple[Line, ...]:

@@ -12,6 +12,7 @@ from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, SPACES, TOTALS
 from hlotool.analysis.memory.reduction_plan import RELIEF, WITHOUT
 from hlotool.analysis.memory.rows import AllocationRow, BufferRow
 from hlotool.analysis.memory.timeline import Instant, TimelineRow
+from hlotool.analysis.shardings.held import REPLICATED
 from hlotool.table import Block, DocumentSpec, Fold, RowList
 
 ROWS: Final = RowList(
@@ -82,7 +83,7 @@ BUFFERS: Final = DocumentSpec(
     "buffers",
     "who holds memory",
     blocks=(TOTALS, PEAK, ESTIMATED, INSTANT, WITHOUT, FIT),
-    row_lists=(ROWS, SPACES, ALLOCATIONS, TIMELINE, PEAKS, DONATION, RELIEF),
+    row_lists=(ROWS, SPACES, ALLOCATIONS, TIMELINE, PEAKS, DONATION, RELIEF, REPLICATED),
     scalars=Block("sources", MemoryFigures, "where the figures come from"),
 )
 

@@ -102,6 +102,14 @@ def allocation_rows(
     return rows
 
 
+def _show_origin(row: BufferRow) -> object:
+    """Show of a parameter of several devices how it is sharded."""
+    is_whole = row.copies == 1 and row.global_shape == row.shape
+    if row.origin is None or row.spec_text is None or row.global_shape is None or is_whole:
+        return row.origin
+    return f"{row.origin} {row.global_shape} {row.spec_text}"
+
+
 class BufferRow(Struct, frozen=True):
     """One value. `live_bytes` are its own at the instant shown, None for all values.
 
@@ -168,6 +176,7 @@ class BufferRow(Struct, frozen=True):
             "name of the parameter, else the scope, else the parameter it is a copy of; with "
             "`for`, the scope of what uses the value",
             is_path=True,
+            shown=_show_origin,
         ),
     ]
     instruction: Annotated[str, figure("the defining instruction")]
@@ -221,6 +230,31 @@ class BufferRow(Struct, frozen=True):
     ] = None
     moved_parameter: Annotated[
         str | None, figure("the parameter of which it is a copy, a conversion or a part")
+    ] = None
+    global_shape: Annotated[
+        str | None,
+        figure("of a parameter, its shape as the program has it", null_text="", is_shape=True),
+    ] = None
+    spec: Annotated[
+        tuple[tuple[str, ...], ...] | None,
+        figure(
+            "of a parameter, the mesh axes each dimension is sharded over, as in `hlotool "
+            "shardings`",
+            null_text="",
+        ),
+    ] = None
+    spec_text: Annotated[
+        str | None,
+        figure("the same as users of JAX write it", null_text="", is_whole=True),
+    ] = None
+    copies: Annotated[
+        int | None,
+        figure(
+            "of a parameter, devices that hold the same part",
+            COUNT,
+            null_text="",
+            is_summed=False,
+        ),
     ] = None
     held: Saving[Tenure] | None = None
 

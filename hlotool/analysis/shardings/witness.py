@@ -18,7 +18,6 @@ from hlotool.errors import ParseError
 from hlotool.hlo import Instruction, Mesh, Module, Shape
 from hlotool.hlo.attribute_values import parse_sharding
 from hlotool.hlo.groups import Sharding
-from hlotool.hlo.module import Header
 from hlotool.hlo.scanner import Scanner
 from hlotool.hlo.sharding import Spec, find_spec
 from hlotool.hlo.shardy import MlirArray, MlirProgram, find_meshes, find_sdy_shardings
@@ -101,14 +100,11 @@ def find_constraints(module: Module) -> Iterator[tuple[Instruction, Spec]]:
                     yield one, spec
 
 
-def ask_header(header: Header, path: str) -> Witness:
-    """Return what the header of a text before optimization says alone: the global shapes."""
-
-    def ask(*shapes: Shape) -> tuple[Told, ...]:
-        return tuple(Told(dims=leaf.dims) for shape in shapes for leaf in shape.leaves())
-
-    results = ask(header.entry_result) if header.entry_result else ()
-    return Witness(path, ask(*(header.entry_parameters or ())), results)
+def are_parameters_told(witnesses: Sequence[Witness]) -> bool:
+    """Whether of each parameter any of these says how it is sharded."""
+    counts = {len(one.parameters) for one in witnesses if one.parameters}
+    told = zip(*(one.parameters for one in witnesses if one.parameters), strict=False)
+    return len(counts) == 1 and all(any(each.shardings for each in one) for one in told)
 
 
 def _ask_instruction(

@@ -41,6 +41,7 @@ from hlotool.analysis.memory.figures import (
     Fit,
     MemoryFigures,
 )
+from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.table import (
     BYTES,
@@ -229,6 +230,7 @@ class Summary(Struct, frozen=True):
     worst_collective: CollectiveRow | None = None
     instructions: tuple[MeasuredInstruction, ...] = ()
     step_time: StepEstimate | None = None
+    replicated: tuple[ReplicatedRow, ...] = ()
 
 
 def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
@@ -301,7 +303,7 @@ SUMMARY: Final = DocumentSpec(
     ),
     row_lists=(
         *(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
-        MEASURED_INSTRUCTIONS,
+        *(REPLICATED, MEASURED_INSTRUCTIONS),
     ),
 )
 

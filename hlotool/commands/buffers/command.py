@@ -42,6 +42,7 @@ from hlotool.commands.buffers.text import (
     say_donation,
     say_fit,
     say_relief,
+    say_replicated,
 )
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.memory_text import check_usage, describe_usage, explain_fit
@@ -207,8 +208,9 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         else all_rows(report, module, color)
     )
     rows: dict[str, Any] = {
-        "rows": values,
+        "rows": program.place_rows(values),
         "spaces": report.figures.spaces,
+        "replicated": program.replicated,
         **({} if instant else {"allocations": allocation_rows(report.map, module, color)}),
         **_list_asked(program, report, asked, main),
     }
@@ -252,6 +254,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         scalars=report.figures,
         lines=(
             *describe_program(program, whole, main, instant, without),
+            *(say_replicated(program.replicated) if without is None else ()),
             *(explain_fit(report, fit) if fit else ()),
             *curve,
         ),

@@ -298,12 +298,7 @@ class Evidence(Struct, eq=False, dict=True):
     @cached_property
     def shardings(self) -> tuple[ShardingReport, ShardingReport]:
         """Where the arrays of both sides lie."""
-        old, new = (
-            one.shardings
-            if one.expect_module().header.device_count != 1
-            else one.find_shardings(in_full=False)
-            for one in (self.old, self.new)
-        )
+        old, new = (one.shardings for one in (self.old, self.new))
         return old, new
 
     @cached_property
