@@ -16,6 +16,7 @@ from hlotool.analysis.cost.model import COST, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
+from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory_text import USAGE_REPORT
 from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.report import (
@@ -47,7 +48,7 @@ from hlotool.commands.shared.options import (
     dump_options,
     option,
 )
-from hlotool.commands.shared.output import print_document
+from hlotool.commands.shared.output import make_look, print_document
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.dump.read import STDIN
 from hlotool.dump.text_kind import TextKind
@@ -63,6 +64,7 @@ hlotool summary dump/ --sort -peak_bytes -n 5
 hlotool summary dump/ --module jit_step --chip h100"""
 
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
+_ROOM: Final = 100  # columns that holders take with all that is said of them
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
@@ -119,15 +121,17 @@ def _describe(
         rows["instructions"] = found.instructions
     if has_findings:
         rows["findings"] = found.findings
+    holders: Sequence[BufferRow] = ()
     if options.wants_overview or options.rows == "holders":
-        rows["holders"] = program.list_holders(_MOST_HOLDERS)
+        rows["holders"] = holders = program.list_holders(_MOST_HOLDERS)
+    width = make_look(options).width
     names = ["module", "compilation", "cost", "memory", "collectives", "host", "measured"]
     names += ["fit"] if found.fit is not None else []
     names += ["roofline", "step_time"] if found.roofline is not None else []
     blocks = {name: getattr(found, name) for name in names}
     lines, above, notes = _place_prose(found, rows, options)
     return Document(
-        spec=choose_summary_columns(found),
+        spec=choose_summary_columns(found, holders, is_narrow=width is not None and width < _ROOM),
         input=program.paths,
         blocks=blocks,
         rows=rows,
@@ -278,19 +282,15 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
 
 
 _REPLICATED_ROW: Final = Block("group", ReplicatedRow, REPLICATED.meaning)
-_LEAST_REPLICATED: Final = 0.01  # of the peak; `hlotool buffers` has all
 
 
 def _say_replicated(found: Summary) -> Iterator[Line]:
-    """Say over which axes most of what is replicated at the peak is, where it is worth a line."""
-    known = found.memory.peak.bytes if found.memory else None
-    for row in found.replicated[:1]:
-        if known and row.peak_bytes >= _LEAST_REPLICATED * known:
-            along = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
-            text = (
-                f"{{peak_bytes}} of the peak is replicated {along} ({{parameter_count:parameter}})"
-            )
-            yield Line(text, _REPLICATED_ROW, row)
+    """Say how much of the peak is replicated over the axes over which most is."""
+    row = found.most_replicated
+    if row is not None:
+        along = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
+        text = f"{{peak_bytes}} of the peak is replicated {along} ({{parameter_count:parameter}})"
+        yield Line(text, _REPLICATED_ROW, row)
 
 
 def say_work(found: Summary) -> tuple[Line, ...]:

@@ -104,10 +104,14 @@ def allocation_rows(
 
 def _show_origin(row: BufferRow) -> object:
     """Show of a parameter of several devices how it is sharded."""
-    is_whole = row.copies == 1 and row.global_shape == row.shape
-    if row.origin is None or row.spec_text is None or row.global_shape is None or is_whole:
+    if row.origin is None or not row.is_placed:
         return row.origin
     return f"{row.origin} {row.global_shape} {row.spec_text}"
+
+
+def show_spec(row: BufferRow) -> object:
+    """Show the same where there is no room for its shape."""
+    return f"{row.origin} {row.spec_text}" if row.origin and row.is_placed else row.origin
 
 
 class BufferRow(Struct, frozen=True):
@@ -257,6 +261,12 @@ class BufferRow(Struct, frozen=True):
         ),
     ] = None
     held: Saving[Tenure] | None = None
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is an array that several devices hold, each a part of it or all."""
+        is_whole = self.copies == 1 and self.global_shape == self.shape
+        return self.spec_text is not None and self.global_shape is not None and not is_whole
 
 
 def rows_at(

@@ -41,6 +41,7 @@ from hlotool.analysis.memory.figures import (
     Fit,
     MemoryFigures,
 )
+from hlotool.analysis.memory.rows import BufferRow, show_spec
 from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.table import (
@@ -205,6 +206,9 @@ def describe_step_time(found: StepTime | None, machine: str) -> StepEstimate | N
     )
 
 
+_LEAST_SHARE: Final = 0.01
+
+
 class Summary(Struct, frozen=True):
     """The answer of `hlotool summary`.
 
@@ -231,6 +235,13 @@ class Summary(Struct, frozen=True):
     instructions: tuple[MeasuredInstruction, ...] = ()
     step_time: StepEstimate | None = None
     replicated: tuple[ReplicatedRow, ...] = ()
+
+    @property
+    def most_replicated(self) -> ReplicatedRow | None:
+        """What most of the peak is replicated over, if that is a hundredth of it at least."""
+        peak = self.memory.peak.bytes if self.memory else None
+        first = next(iter(self.replicated), None)
+        return first if first and peak and first.peak_bytes >= _LEAST_SHARE * peak else None
 
 
 def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
@@ -308,11 +319,26 @@ SUMMARY: Final = DocumentSpec(
 )
 
 
-def choose_summary_columns(found: Summary) -> DocumentSpec:
+def choose_summary_columns(
+    found: Summary, holders: Sequence[BufferRow] = (), *, is_narrow: bool = False
+) -> DocumentSpec:
     """Return the answer with columns for contradicted trip counts and measured times if any.
 
-    Findings have the one that they are sorted by.
+    Findings have the one that they are sorted by. How a parameter is sharded takes the place of
+    the allocation type where there is no room for both, and what is replicated that of a holder.
     """
+    shown_holders = HOLDERS
+    if is_narrow and any(row.is_placed for row in holders):
+        chosen = HOLDERS.showing(HOLDERS.shown() - {"allocation_type"})
+        shown_holders = replace(
+            chosen,
+            chosen=tuple(
+                replace(field, shown=show_spec, min_width=32) if field.name == "origin" else field
+                for field in chosen.fields
+            ),
+        )
+    if found.most_replicated:
+        shown_holders = replace(shown_holders, limit=HOLDERS.limit - 1)
     opcodes, shown = OPCODES, LOOPS
     if all(loop.contradicting_trip_count is None for loop in found.loops):
         shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
@@ -320,7 +346,12 @@ def choose_summary_columns(found: Summary) -> DocumentSpec:
         chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
         opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
     findings = replace(choose_finding_columns(found.findings), is_optional=True)
-    chosen_lists = {OPCODES.name: opcodes, LOOPS.name: shown, FINDINGS.name: findings}
+    chosen_lists = {
+        OPCODES.name: opcodes,
+        LOOPS.name: shown,
+        FINDINGS.name: findings,
+        HOLDERS.name: shown_holders,
+    }
     row_lists = tuple(chosen_lists.get(one.name, one) for one in SUMMARY.row_lists)
     return replace(SUMMARY, row_lists=row_lists)
 
