@@ -64,7 +64,6 @@ hlotool summary dump/ --sort -peak_bytes -n 5
 hlotool summary dump/ --module jit_step --chip h100"""
 
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
-_ROOM: Final = 100  # columns that holders take with all that is said of them
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
@@ -124,14 +123,17 @@ def _describe(
     holders: Sequence[BufferRow] = ()
     if options.wants_overview or options.rows == "holders":
         rows["holders"] = holders = program.list_holders(_MOST_HOLDERS)
-    width = make_look(options).width
     names = ["module", "compilation", "cost", "memory", "collectives", "host", "measured"]
     names += ["fit"] if found.fit is not None else []
     names += ["roofline", "step_time"] if found.roofline is not None else []
     blocks = {name: getattr(found, name) for name in names}
     lines, above, notes = _place_prose(found, rows, options)
     return Document(
-        spec=choose_summary_columns(found, holders, is_narrow=width is not None and width < _ROOM),
+        spec=choose_summary_columns(
+            found,
+            is_sharded=any(row.is_placed for row in holders),
+            width=make_look(options).width,
+        ),
         input=program.paths,
         blocks=blocks,
         rows=rows,

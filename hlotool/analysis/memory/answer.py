@@ -89,19 +89,27 @@ BUFFERS: Final = DocumentSpec(
 
 
 def choose_buffer_columns(
-    *, is_tiled: bool, is_all: bool, has_spaces: bool, donations: Sequence[DonationRow]
+    *,
+    is_tiled: bool,
+    is_all: bool,
+    has_spaces: bool,
+    is_placed: bool,
+    donations: Sequence[DonationRow],
 ) -> DocumentSpec:
     """Return the declaration with the columns that suit an answer; JSON is always the same.
 
-    Padding where layouts have tiles; sizes instead of what is held where no instant is
-    shown; the memory space where there are several; who copies a donated parameter where
-    anyone does, and what donation gains where anything is not donated and that is known.
+    Padding where layouts have tiles; sizes instead of what is held where no instant is shown; the
+    memory space where there are several; how parameters are sharded, where they are; who copies a
+    donated parameter where anyone does, and what donation gains where anything is not donated and
+    that is known.
     """
     rows, shown = ROWS, ROWS.shown()
     if is_tiled:
         shown |= {"padding_bytes"}
     if has_spaces:
         shown |= {"space"}
+    if is_placed:
+        shown |= {"global_shape", "spec_text", "copies"}
     if is_all:
         shown = (shown | {"size_bytes"}) - {"live_bytes"}
         rows = replace(ROWS, sort="-size_bytes", size="", has_total=False)

@@ -102,18 +102,6 @@ def allocation_rows(
     return rows
 
 
-def _show_origin(row: BufferRow) -> object:
-    """Show of a parameter of several devices how it is sharded."""
-    if row.origin is None or not row.is_placed:
-        return row.origin
-    return f"{row.origin} {row.global_shape} {row.spec_text}"
-
-
-def show_spec(row: BufferRow) -> object:
-    """Show the same where there is no room for its shape."""
-    return f"{row.origin} {row.spec_text}" if row.origin and row.is_placed else row.origin
-
-
 class BufferRow(Struct, frozen=True):
     """One value. `live_bytes` are its own at the instant shown, None for all values.
 
@@ -180,7 +168,6 @@ class BufferRow(Struct, frozen=True):
             "name of the parameter, else the scope, else the parameter it is a copy of; with "
             "`for`, the scope of what uses the value",
             is_path=True,
-            shown=_show_origin,
         ),
     ]
     instruction: Annotated[str, figure("the defining instruction")]
@@ -237,7 +224,12 @@ class BufferRow(Struct, frozen=True):
     ] = None
     global_shape: Annotated[
         str | None,
-        figure("of a parameter, its shape as the program has it", null_text="", is_shape=True),
+        figure(
+            "of a parameter, its shape as the program has it",
+            null_text="",
+            is_shape=True,
+            hide_order=4,
+        ),
     ] = None
     spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
@@ -249,7 +241,13 @@ class BufferRow(Struct, frozen=True):
     ] = None
     spec_text: Annotated[
         str | None,
-        figure("the same as users of JAX write it", null_text="", is_whole=True),
+        figure(
+            "the same as users of JAX write it",
+            null_text="",
+            heading="spec",
+            is_whole=True,
+            hide_order=2,
+        ),
     ] = None
     copies: Annotated[
         int | None,
@@ -258,6 +256,7 @@ class BufferRow(Struct, frozen=True):
             COUNT,
             null_text="",
             is_summed=False,
+            hide_order=3,
         ),
     ] = None
     held: Saving[Tenure] | None = None

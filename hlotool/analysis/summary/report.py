@@ -41,7 +41,7 @@ from hlotool.analysis.memory.figures import (
     Fit,
     MemoryFigures,
 )
-from hlotool.analysis.memory.rows import BufferRow, show_spec
+from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.table import (
@@ -319,26 +319,41 @@ SUMMARY: Final = DocumentSpec(
 )
 
 
+_LEAST_ROOM: Final = 80  # columns in which there is room for a spec
+_ROOM: Final = 100  # and for the shape
+_SPEC_WIDTH: Final = 32
+
+
+def _show_array(row: BufferRow) -> object:
+    """Show how a parameter of several devices is sharded, behind its name."""
+    return f"{row.origin} {row.global_shape} {row.spec_text}" if row.is_placed else row.origin
+
+
+def _show_spec(row: BufferRow) -> object:
+    return f"{row.origin} {row.spec_text}" if row.is_placed else row.origin
+
+
 def choose_summary_columns(
-    found: Summary, holders: Sequence[BufferRow] = (), *, is_narrow: bool = False
+    found: Summary, *, is_sharded: bool = False, width: int | None = None
 ) -> DocumentSpec:
     """Return the answer with columns for contradicted trip counts and measured times if any.
 
-    Findings have the one that they are sorted by. How a parameter is sharded takes the place of
-    the allocation type where there is no room for both, and what is replicated that of a holder.
+    Findings have the one that they are sorted by. In so many columns of a terminal, how a parameter
+    is sharded takes the place of the allocation type where there is no room for both, and what is
+    replicated that of a holder.
     """
-    shown_holders = HOLDERS
-    if is_narrow and any(row.is_placed for row in holders):
-        chosen = HOLDERS.showing(HOLDERS.shown() - {"allocation_type"})
-        shown_holders = replace(
-            chosen,
-            chosen=tuple(
-                replace(field, shown=show_spec, min_width=32) if field.name == "origin" else field
-                for field in chosen.fields
-            ),
+    holders = HOLDERS
+    if is_sharded and width is not None and width < _ROOM:
+        holders = HOLDERS.showing(HOLDERS.shown() - {"allocation_type"})
+    if is_sharded and (width is None or width >= _LEAST_ROOM):
+        show = _show_spec if width is not None and width < _ROOM else _show_array
+        fields = (
+            replace(each, shown=show, min_width=_SPEC_WIDTH) if each.name == "origin" else each
+            for each in holders.fields
         )
+        holders = replace(holders, chosen=tuple(fields))
     if found.most_replicated:
-        shown_holders = replace(shown_holders, limit=HOLDERS.limit - 1)
+        holders = replace(holders, limit=HOLDERS.limit - 1)
     opcodes, shown = OPCODES, LOOPS
     if all(loop.contradicting_trip_count is None for loop in found.loops):
         shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
@@ -350,7 +365,7 @@ def choose_summary_columns(
         OPCODES.name: opcodes,
         LOOPS.name: shown,
         FINDINGS.name: findings,
-        HOLDERS.name: shown_holders,
+        HOLDERS.name: holders,
     }
     row_lists = tuple(chosen_lists.get(one.name, one) for one in SUMMARY.row_lists)
     return replace(SUMMARY, row_lists=row_lists)

@@ -207,8 +207,9 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         if instant
         else all_rows(report, module, color)
     )
+    placed = program.place_rows(values)
     rows: dict[str, Any] = {
-        "rows": program.place_rows(values),
+        "rows": placed,
         "spaces": report.figures.spaces,
         "replicated": program.replicated,
         **({} if instant else {"allocations": allocation_rows(report.map, module, color)}),
@@ -235,6 +236,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         is_tiled=report.figures.backend == "tpu",
         is_all=instant is None,
         has_spaces=len({row.space for row in rows["rows"]}) > 1,
+        is_placed=any(row.is_placed for row in placed),
         donations=donations,
     )
     shown = {

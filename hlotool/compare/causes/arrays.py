@@ -150,11 +150,13 @@ def _compare_specs(old: Spec | None, new: Spec | None) -> tuple[str, str] | None
     """
     if old is None or new is None or old.is_equivalent_to(new):
         return None
-    if old.axes is not None and new.axes is not None:
-        return None if str(old) == str(new) else (str(old), str(new))
-    if old.device_count != new.device_count:
+    if len(old.parts) != len(new.parts):  # another array of that name
         return None
-    return str(replace(old, axes=None)), str(replace(new, axes=None))
+    if old.axes is None or new.axes is None:
+        if old.device_count != new.device_count:
+            return None
+        old, new = replace(old, axes=None), replace(new, axes=None)
+    return None if str(old) == str(new) else (str(old), str(new))
 
 
 def _find_constraints(evidence: Evidence) -> Iterator[Cause]:
