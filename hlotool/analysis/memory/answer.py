@@ -114,10 +114,13 @@ def choose_buffer_columns(
         shown = (shown | {"size_bytes"}) - {"live_bytes"}
         rows = replace(ROWS, sort="-size_bytes", size="", has_total=False)
     donated = DONATION.shown()
-    if not any(row.saves_bytes is not None and row.status == "not-donated" for row in donations):
+    if not any(row.saves_bytes is not None and row.is_missed for row in donations):
         donated -= {"saves_bytes"}
-    if not any(row.copy_instruction for row in donations):
-        donated -= {"copy_instruction"}
+    donated -= {
+        name
+        for name in ("copy_instruction", "reason")
+        if not any(getattr(row, name) for row in donations)
+    }
     changed = {"rows": rows.showing(shown), "donation": DONATION.showing(donated)}
     lists = tuple(changed.get(one.name, one) for one in BUFFERS.row_lists)
     return replace(BUFFERS, row_lists=lists)
