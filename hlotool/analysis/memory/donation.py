@@ -14,7 +14,7 @@ from msgspec import Struct
 from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
 from hlotool.analysis.dataflow.sharing import follow, trace_sources
 from hlotool.analysis.dataflow.values import Dataflow, trace_values
-from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.estimate import estimate_size
 from hlotool.analysis.memory.memory_map import Saving
 from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
@@ -149,7 +149,9 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
 class _Explainer:
     """Says why no output lies in the memory of a donor, by the outputs of a compiled module."""
 
-    def __init__(self, module: Module, taken: Collection[ShapeIndex], backend: str | None) -> None:
+    def __init__(
+        self, module: Module, taken: Collection[ShapeIndex], backend: Backend | None
+    ) -> None:
         self._root = module.entry.root
         self._places = {one: at for at, one in enumerate(module.entry.instructions)}
         self._outputs = [
