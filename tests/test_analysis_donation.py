@@ -136,24 +136,17 @@ ENTRY main {
         ("s32[16]", "ROOT r = f32[16] negate(q)", "results-taken"),
         (
             "f32[16]",
-            "n = f32[16] negate(q)\n  m = f32[16] negate(p)\n"
-            "  ROOT r = (f32[16], f32[16]) tuple(q, n)",
+            "n = f32[16] negate(q)\n  m = f32[16] negate(p)\n  ROOT r = PAIR",
             "still-read",
         ),
-        (
-            "f32[16]",
-            "n = f32[16] negate(p)\n  ROOT r = (f32[16], f32[16]) tuple(q, n)",
-            None,
-        ),
-        (
-            "f32[8,128]{1,0:T(8,128)}",
-            "n = f32[16,64]{1,0:T(8,128)} reshape(p)\n"
-            "  ROOT r = (f32[16], f32[16,64]{1,0:T(8,128)}) tuple(q, n)",
-            "layout",
-        ),
+        ("f32[16]", "n = f32[16] negate(p)\n  ROOT r = PAIR", None),
+        ("TILED[8,128]TILES", "n = TILED[16,64]TILES reshape(p)\n  ROOT r = PAIR", "layout"),
     ],
 )
 def test_why_a_donor_is_not_used(parameter: str, body: str, reason: str | None) -> None:
+    is_tiled = "TILED" in body
+    tiled = "f32[16,64]{1,0:T(8,128)}" if is_tiled else "f32[16]"
+    body = body.replace("PAIR", f"(f32[16], {tiled}) tuple(q, n)")
     output = "{0}" if "tuple" in body else "{}"
     alias = f"input_output_alias={{ {output}: (1, {{}}, may-alias) }}"
     text = f"""HloModule m, is_scheduled=true, {alias}, buffer_donor={{ (0, {{}}) }}
@@ -164,5 +157,6 @@ ENTRY main {{
   {body}
 }}
 """
+    text = text.replace("TILED", "f32").replace("TILES", "{1,0:T(8,128)}")
     (row,) = [row for row in rows(text) if row.parameter_number == 0]
     assert (row.status, row.reason, row.output_index) == ("donated-unused", reason, None)

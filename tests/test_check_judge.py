@@ -153,7 +153,7 @@ def test_measured_times_are_unknown_without_a_profile(kind: str, text: str, aske
             "require",
             'buffers where opcode == "parameter": allocation_type == "parameter"',
             "pass",
-            4,
+            6,
         ),
         ("require", 'fusions where kind == "kCustom": kind == "kLoop"', "fail", 0),
         ("require", 'fusions where name ~ "a:b": kind == "kLoop"', "fail", 0),
@@ -243,7 +243,7 @@ def test_a_failure_names_the_limits_that_are_broken() -> None:
     found = judge("require", 'fusions where name == "none": kind == "kLoop"', PROGRAM)
     assert (found.reason, found.limit) == ("no row is chosen", 1)
     found = judge("require", 'buffers.donation where size_bytes > 0: status == "copied"', PROGRAM)
-    assert found.reason.startswith("it does not hold of layers[0][0]")
+    assert found.reason == "it does not hold of layers[0][0], images, layers[0][1] and 1 more"
 
 
 def test_a_sentence_says_how_many_rows_are_needed() -> None:
