@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hlotool.analysis.memory.donation import DonationRow, list_donations
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
@@ -41,7 +43,9 @@ def test_statuses() -> None:
         DonationRow(256, None, "donated", 0, "state['w']", "f32[8,8]", (0,), None),
         DonationRow(256, None, "not-donated", 3, None, "f32[8,8]", (1,), None),
         DonationRow(64, None, "not-donated", 2, "batch", "f32[2,8]", (3,), None),
+        DonationRow(16, None, "not-donated", 1, "pair{0}", "f32[4]", None, None),
         DonationRow(16, None, "copied", 1, "pair{1}", "f32[4]", (2,), "saved"),
+        DonationRow(12, None, "not-donated", 4, None, "s32[3]", None, None),
     ]
 
 
@@ -54,7 +58,7 @@ ENTRY main {
   ROOT r = f32[4] add(a, b)
 }
 """
-    assert [(row.parameter_number, row.output_index) for row in rows(text)] == [(0, ())]
+    assert [(row.parameter_number, row.output_index) for row in rows(text)] == [(0, ()), (1, None)]
 
 
 def test_a_copy_to_another_memory_is_a_prefetch() -> None:
@@ -123,3 +127,36 @@ ENTRY main {
 }
 """
     assert [(row.status, row.output_index) for row in rows(text)] == [("donated", None)]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "body", "reason"),
+    [
+        ("f32[8,8]", "ROOT r = f32[8] slice(q), slice={[0:8]}", "no-result"),
+        ("s32[16]", "ROOT r = f32[16] negate(q)", "results-taken"),
+        (
+            "f32[16]",
+            "n = f32[16] negate(q)\n  m = f32[16] negate(p)\n  ROOT r = PAIR",
+            "still-read",
+        ),
+        ("f32[16]", "n = f32[16] negate(p)\n  ROOT r = PAIR", None),
+        ("TILED[8,128]TILES", "n = TILED[16,64]TILES reshape(p)\n  ROOT r = PAIR", "layout"),
+    ],
+)
+def test_why_a_donor_is_not_used(parameter: str, body: str, reason: str | None) -> None:
+    is_tiled = "TILED" in body
+    tiled = "f32[16,64]{1,0:T(8,128)}" if is_tiled else "f32[16]"
+    body = body.replace("PAIR", f"(f32[16], {tiled}) tuple(q, n)")
+    output = "{0}" if "tuple" in body else "{}"
+    alias = f"input_output_alias={{ {output}: (1, {{}}, may-alias) }}"
+    text = f"""HloModule m, is_scheduled=true, {alias}, buffer_donor={{ (0, {{}}) }}
+
+ENTRY main {{
+  p = {parameter} parameter(0)
+  q = f32[16] parameter(1)
+  {body}
+}}
+"""
+    text = text.replace("TILED", "f32").replace("TILES", "{1,0:T(8,128)}")
+    (row,) = [row for row in rows(text) if row.parameter_number == 0]
+    assert (row.status, row.reason, row.output_index) == ("donated-unused", reason, None)

@@ -149,6 +149,14 @@ def test_measured_times_are_unknown_without_a_profile(kind: str, text: str, aske
         ("forbid", "buffers: size_bytes > 100MiB", "pass", 0),
         ("require", 'fusions: kind == "kCustom"', "pass", 7),
         ("require", "collectives", "fail", 0),
+        (
+            "require",
+            'buffers where opcode == "parameter": allocation_type == "parameter"',
+            "pass",
+            6,
+        ),
+        ("require", 'fusions where kind == "kCustom": kind == "kLoop"', "fail", 0),
+        ("require", 'fusions where name ~ "a:b": kind == "kLoop"', "fail", 0),
     ],
 )
 def test_forbid_and_require(kind: str, text: str, status: str, actual: int) -> None:
@@ -232,14 +240,18 @@ def test_a_failure_names_the_limits_that_are_broken() -> None:
     found = judge("metric", "buffers.temp_bytes", PROGRAM, saved, max="1GiB", max_increase="2%")
     assert (found.status, found.reason) == ("fail", "beyond max_increase 2%")
     assert judge("require", 'fusions: name == "none"', PROGRAM).reason == "no row matches"
+    found = judge("require", 'fusions where name == "none": kind == "kLoop"', PROGRAM)
+    assert (found.reason, found.limit) == ("no row is chosen", 1)
+    found = judge("require", 'buffers.donation where size_bytes > 0: status == "copied"', PROGRAM)
+    assert found.reason == "it does not hold of layers[0][0], images, layers[0][1] and 1 more"
 
 
 def test_a_sentence_says_how_many_rows_are_needed() -> None:
     text = 'fusions: name == "none"'
     said = write_sentence(judge("require", text))
-    assert said == f"require {text}: found 0, at least 1 is needed, no row matches."
+    assert said == f"require any {text}: found 0, at least 1 is needed, no row matches."
     said = write_sentence(judge("require", "fusions"))
-    assert re.fullmatch(r"require fusions: found \d+, at least 1 is needed\.", said)
+    assert re.fullmatch(r"require any fusions: found \d+, at least 1 is needed\.", said)
 
 
 def test_rows_have_increases_against_a_dump() -> None:

@@ -529,11 +529,41 @@ def test_remat_widens_nothing() -> None:
     assert kinds == {"rematerialization-lost", "overlap-gained", "collectives"}
 
 
+SHARDED = LOOP.replace("is_scheduled=true", "is_scheduled=true, num_partitions=4")
+
+
 def test_sharding() -> None:
-    report = compare_texts(LOOP, LOOP.replace("[4]<=[4]", "[2]<=[4] last_tile_dim_replicate"))
-    (cause,) = [one for one in report.causes if one.id == "sharding"]
-    assert (cause.subject, cause.count) == ("x", 1)
-    assert cause.old == "{devices=[4]<=[4]}"
+    """Half as many parts, twice as large: the array is the same."""
+    cut = "[2,2]<=[4] last_tile_dim_replicate"
+    new = SHARDED.replace("[64]", "[128]").replace("[4]<=[4]", cut)
+    report = compare_texts(SHARDED, new)
+    cause = report.causes[0]
+    assert (cause.id, cause.subject, cause.count) == ("sharding", "x", 1)
+    assert (cause.old, cause.new, cause.delta_bytes) == ("[4@1]", "[2@2]", 64 * 4)
+    assert write_cause(cause, "auto") == "x is sharded [2@2] instead of [4@1] (+256 B on a device)"
+    assert "dimension" not in {one.id for one in report.causes}
+
+
+def test_devices() -> None:
+    """Twice the devices for an array of twice the size."""
+    new = SHARDED.replace("num_partitions=4", "num_partitions=8").replace("[4]<=[4]", "[8]<=[8]")
+    new = new.replace("constant(12)", "constant(13)")
+    said = [write_cause(one, "auto") for one in compare_texts(SHARDED, new).causes[:2]]
+    assert said == [
+        "the mesh is 8 devices instead of 4 devices",
+        "dimension 0 of x 256 → 512",
+    ]
+
+
+def test_sizes_of_a_part() -> None:
+    """Of several devices, where nobody says how an array is sharded, its part is told."""
+    old = SHARDED.replace(", sharding={devices=[4]<=[4]}", "")
+    cause = find(compare_texts(old, old.replace("[64]", "[128]")), "dimension")
+    assert (cause.subject, cause.old, cause.new) == (
+        "dimension 0 of a device's part of x",
+        "64",
+        "128",
+    )
 
 
 def test_the_rest_is_named() -> None:

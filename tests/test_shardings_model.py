@@ -167,6 +167,7 @@ ENTRY main_spmd {
   p = (f32[4], bf16[2,6]) parameter(0), sharding={{devices=[4]<=[4]}, {devices=[1,2,2]<=[4]
     last_tile_dim_replicate}}
   q = f32[3] parameter(1), sharding={devices=[2]<=[2]}
+  r = f32[3] parameter(2), sharding={devices=[2]<=[4]}
   ROOT t = (f32[3]) tuple(q)
 }
 """
@@ -175,11 +176,13 @@ ENTRY main_spmd {
 def test_tuples_and_what_does_not_fit() -> None:
     module = parse_module(Source(TEXT))
     report = report_shardings(module, (ask_module(module, "f.txt"),), None)
-    first, second, third = report.parameters
+    first, second, third, fourth = report.parameters
     assert (first.global_shape, first.spec_text) == ("f32[16]", "[4@1]")
     assert (second.global_shape, second.spec_text) == ("bf16[2,12]", "[_, 2@2]")
     assert (third.global_shape, third.spec, third.copies) == (None, None, None)
     assert third.problem == (
         "{devices=[2]<=[2]} in f.txt does not fit: it is for 2 devices, and the program runs on 4"
     )
-    assert report.totals.unknown_count == 1
+    assert (fourth.global_shape, fourth.spec, fourth.copies) == (None, None, None)
+    assert fourth.problem == "<string>:7:46: both sides of '<=' must hold the same devices"
+    assert report.totals.unknown_count == 2

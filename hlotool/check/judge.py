@@ -172,6 +172,9 @@ def _judge_figure(
 ) -> RuleResult:
     """Hold a figure against its limits; those that need no baseline hold without it, too."""
     limits = rule.limits or Limits()
+    count = as_number(measure(rule.chosen, program).value) or 0 if rule.chosen else 0
+    if rule.chosen is not None:  # all of these, and of none it cannot be said
+        limits = replace(limits, min=max(count, 1))
     actual = as_number(found.value)
     if actual is None:
         return _result(rule, program, "not-measured", reason=_NOTHING_MEASURED)
@@ -179,6 +182,9 @@ def _judge_figure(
     broken = limits.list_broken(actual, before)
     if rule.counted and rule.budget.kind == "forbid":
         reason = name_rows(rule.counted, program)
+    elif rule.counted and rule.chosen and broken:
+        lacking = name_rows(rule.chosen, program, rule.counted)
+        reason = f"it does not hold of {lacking or 'all'}" if count else "no row is chosen"
     elif rule.counted:
         reason = "no row matches" if broken else ""
     elif broken:
@@ -351,12 +357,14 @@ _WEIGHTS: Final = {
 _NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype", "id")
 
 
-def name_rows(counted: Aggregate, program: Program) -> str:
+def name_rows(counted: Aggregate, program: Program, others: Aggregate | None = None) -> str:
     """Name the first few of the rows that are counted, those of one name once.
 
-    Of findings of one kind the first says what it is about: `large-copy ×2 (copy.3, …)`.
+    Those that `others` counts as well are left out. Of findings of one kind the first says what it
+    is about: `large-copy ×2 (copy.3, …)`.
     """
-    rows = _choose_rows(counted, program)
+    left_out = {id(row) for row in _choose_rows(others, program)} if others else set()
+    rows = [row for row in _choose_rows(counted, program) if id(row) not in left_out]
     groups: dict[str, list[object]] = {}
     for row in rows:
         named = (getattr(row, name, None) for name in _NAMES)

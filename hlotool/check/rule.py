@@ -49,7 +49,9 @@ VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS, reads_older=True)
 _CALL_VOCABULARY: Final = Vocabulary(CALL_FIGURES)
 
 _ROWS: Final = re.compile(
-    r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*(?::(?P<condition>.*))?", re.DOTALL
+    r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*"
+    rf"(?:\bwhere\b(?P<choice>(?:{QUOTED}|[^:\"'])*))?(?::(?P<condition>.*))?",
+    re.DOTALL,
 )
 _AGGREGATE: Final = re.compile(r"(?P<rows>[a-z_.]+)\.(?:count|sum|max|min)\(")
 _BRACKET: Final = re.compile(rf"{QUOTED}|[()]", re.DOTALL)
@@ -101,7 +103,8 @@ class Rule(Struct, frozen=True):
     """A budget that makes sense; read once, however many programs it is about.
 
     `tree` is a condition where there are no limits, else the figure that they bound; of
-    `forbid` and `require` that is the number of rows. `says` is what the budget demands.
+    `forbid` and `require` that is the number of rows. `says` is what the budget demands. `chosen`
+    counts the rows of which all must be among those, None where one is enough.
     """
 
     budget: Budget
@@ -113,6 +116,7 @@ class Rule(Struct, frozen=True):
     module: Pattern | None
     paths: frozenset[str]  # the metrics and row lists that it speaks of
     source: Source  # what places in the tree are places of
+    chosen: Aggregate | None = None
 
     @property
     def needs_baseline(self) -> bool:
@@ -141,6 +145,7 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     where = budget.place(config, "module")
     module = expect_pattern(budget.module, "module", where) if budget.module else None
     limits: Limits | None = None
+    chosen: Aggregate | None = None
     says = budget.text
     if kind == "expression":
         source = _settle_headings(budget.text, place)
@@ -152,15 +157,25 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
         limits = _read_limits(budget, config, tree)
         says = _describe_limits(budget)
     else:
-        rows, condition = _split_rows(budget.text, f"{place}: {kind}")
-        fields = ROW_LISTS[rows].fields
-        condition = settle_names(condition, f"{place}: {kind}", fields, reads_older=False).text
-        source = Source(condition, f"{place}: {kind}")
-        names = Vocabulary.of_row(ROW_LISTS[rows].fields, reads_older=True)
-        chosen = parse_condition(condition, names, source.name) if condition else None
-        tree = make_count(rows, ROW_LISTS[rows], chosen)
+        place = f"{place}: {kind}"
+        rows, choice, condition = _split_rows(budget.text, place, kind)
+        row_list = ROW_LISTS[rows]
+        names = Vocabulary.of_row(row_list.fields, reads_older=True)
+        choice, condition = (
+            settle_names(text, place, row_list.fields, reads_older=False).text
+            for text in (choice, condition)
+        )
+        source = Source(condition, place)
+        wanted = parse_condition(condition, names, place) if condition else None
+        if choice:
+            parse_condition(choice, names, place)
+            source = Source(f"({choice}) and ({condition})", place)
+            wanted = parse_condition(source.text, names, place)
+            chosen = make_count(rows, row_list, parse_condition(choice, names, place))
+        tree = make_count(rows, row_list, wanted)
         limits = Limits(max=0) if kind == "forbid" else Limits(min=1)
-        says = f"{kind} {rows}" + (f": {condition}" if condition else "")
+        says = f"{kind} any {rows}" if kind == "require" and not choice else f"{kind} {rows}"
+        says += (f" where {choice}" * bool(choice)) + (f": {condition}" * bool(condition))
     name, block = find_unestimated(tree, machine)
     if name:
         options = "--chip" if block in _OF_CHIPS else "--chip or --bandwidth"
@@ -172,7 +187,7 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
         one.rows if isinstance(one, Aggregate) else one.path for one in find_reads(tree)
     )
     unit, digits = _choose_unit(budget, tree)
-    return Rule(budget, says, tree, limits, unit, digits, module, paths, source)
+    return Rule(budget, says, tree, limits, unit, digits, module, paths, source, chosen)
 
 
 def _settle_headings(text: str, place: str) -> Source:
@@ -212,15 +227,22 @@ def _choose_unit(budget: Budget, tree: Expression) -> tuple[Unit, int]:
     return Unit.PERCENT, max(len(match["decimals"] or "0") for match in matches) - 1
 
 
-def _split_rows(text: str, place: str) -> tuple[str, str]:
-    """Split `collectives: kind == "all-gather"` into the list and the condition."""
+def _split_rows(text: str, place: str, kind: str) -> tuple[str, str, str]:
+    """Split `collectives where CHOICE: CONDITION` into the list and the two; '' for none.
+
+    rows = name [ "where" choice ] [ ":" condition ]; a choice has no colon but in quotes.
+    """
     match = _ROWS.fullmatch(text)
     rows = match["rows"] if match else ""
     if match is None or rows not in ROW_LISTS:
         start, end = match.span("rows") if match else (0, len(text))
         message = f"there is no row list {rows!r}" if rows else 'expected "rows: condition"'
         raise QueryError(message, Source(text, place), start, end, suggest(rows, ROW_LISTS))
-    return rows, (match["condition"] or "").strip()
+    choice, condition = (match["choice"] or "").strip(), (match["condition"] or "").strip()
+    if choice and (not condition or kind != "require"):
+        message = "`where` chooses rows of `require`, and what must hold of them follows a colon"
+        raise QueryError(message, Source(text, place), *match.span("choice"))
+    return rows, choice, condition
 
 
 def _read_limits(budget: Budget, config: str, metric: Expression) -> Limits:

@@ -16,7 +16,9 @@ from hlotool.analysis.cost.model import COST, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
+from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory_text import USAGE_REPORT
+from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.report import (
     COLLECTIVES,
     COMPILATION,
@@ -46,7 +48,7 @@ from hlotool.commands.shared.options import (
     dump_options,
     option,
 )
-from hlotool.commands.shared.output import print_document
+from hlotool.commands.shared.output import make_look, print_document
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.dump.read import STDIN
 from hlotool.dump.text_kind import TextKind
@@ -112,20 +114,26 @@ def _describe(
         "opcodes": found.opcodes,
         "dtypes": found.dtypes,
         "loops": found.loops,
+        "replicated": found.replicated,
     }
     if found.measured is not None:
         rows["instructions"] = found.instructions
     if has_findings:
         rows["findings"] = found.findings
+    holders: Sequence[BufferRow] = ()
     if options.wants_overview or options.rows == "holders":
-        rows["holders"] = program.list_holders(_MOST_HOLDERS)
+        rows["holders"] = holders = program.list_holders(_MOST_HOLDERS)
     names = ["module", "compilation", "cost", "memory", "collectives", "host", "measured"]
     names += ["fit"] if found.fit is not None else []
     names += ["roofline", "step_time"] if found.roofline is not None else []
     blocks = {name: getattr(found, name) for name in names}
     lines, above, notes = _place_prose(found, rows, options)
     return Document(
-        spec=choose_summary_columns(found),
+        spec=choose_summary_columns(
+            found,
+            is_sharded=any(row.is_placed for row in holders),
+            width=make_look(options).width,
+        ),
         input=program.paths,
         blocks=blocks,
         rows=rows,
@@ -267,11 +275,24 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
         text = "memory: {allocated_bytes} allocated, peak {peak_bytes}; arguments "
         text += "{argument_bytes}, temp {temp_bytes}"
         lines = [Line(text, TOTALS, memory.totals)]
+    lines += _say_replicated(found)
     if found.fit is not None:
         lines.append(say_fit(found.fit))
         if found.fit.fits is False:
             lines.append(Line("`buffers` with the same option says what to shrink"))
     return tuple(lines)
+
+
+_REPLICATED_ROW: Final = Block("group", ReplicatedRow, REPLICATED.meaning)
+
+
+def _say_replicated(found: Summary) -> Iterator[Line]:
+    """Say how much of the peak is replicated over the axes over which most is."""
+    row = found.most_replicated
+    if row is not None:
+        along = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
+        text = f"{{peak_bytes}} of the peak is replicated {along} ({{parameter_count:parameter}})"
+        yield Line(text, _REPLICATED_ROW, row)
 
 
 def say_work(found: Summary) -> tuple[Line, ...]:

@@ -20,6 +20,7 @@ from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTA
 from hlotool.analysis.measured import MEASURED
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
+from hlotool.analysis.shardings.held import REPLICATED
 from hlotool.analysis.shardings.report import PARAMETERS, RESULTS
 from hlotool.analysis.shardings.report import TOTALS as SHARDING_TOTALS
 from hlotool.analysis.shardings.rows import RESHARDS
@@ -42,6 +43,7 @@ ROW_LISTS: Final[Mapping[str, RowList]] = {
     "buffers": ROWS,
     "buffers.spaces": SPACES,
     "buffers.donation": DONATION,
+    "buffers.replicated": REPLICATED,
     "collectives": COLLECTIVE_ROWS,
     "collectives.host": HOST_ROWS,
     "fusions": FUSION_ROWS,

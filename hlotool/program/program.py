@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from hlotool.analysis.outline.clock import OutlineEvidence, StepKind, StepTime
     from hlotool.analysis.outline.report import OutlineRow
     from hlotool.analysis.shardings.causes import SpecReader
+    from hlotool.analysis.shardings.held import ReplicatedRow
     from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
-    from hlotool.analysis.shardings.report import ShardingReport
+    from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
     from hlotool.analysis.shardings.rows import ChainRow, ReshardRow
     from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.show.report import ShowReport
@@ -404,7 +405,25 @@ class Program:
             return ()
         from hlotool.analysis.memory.rows import rows_at
 
-        return tuple(rows_at(report, self.module, report.figures.peak.position, 0, most))
+        found = rows_at(report, self.module, report.figures.peak.position, 0, most)
+        return self.place_rows(found)
+
+    def place_rows(self, rows: Sequence[BufferRow]) -> tuple[BufferRow, ...]:
+        """Return rows with what is known of the arrays that are parameters."""
+        if self.module is None:
+            return tuple(rows)
+        from hlotool.analysis.shardings.held import place_parameters
+
+        return place_parameters(rows, self.module, self.placed_parameters)
+
+    @cached_property
+    def replicated(self) -> tuple[ReplicatedRow, ...]:
+        """What parameters hold at the peak that other devices hold too; none without a module."""
+        if self.module is None or self.module.header.num_partitions == 1:
+            return ()
+        from hlotool.analysis.shardings.held import measure_replicated
+
+        return measure_replicated(self.find_peak_holdings(), self.module, self.placed_parameters)
 
     def find_peak_holdings(self) -> Sequence[Holding]:
         """Return what holds memory in space 0 at its peak, not described; nothing as above."""
@@ -486,11 +505,24 @@ class Program:
         """Where its arrays lie on the devices."""
         return self.find_shardings()
 
-    def find_shardings(self, mesh: Mesh | None = None, *, in_full: bool = True) -> ShardingReport:
-        """Return the same; a mesh that the user gave names the axes.
+    @cached_property
+    def placed_arrays(self) -> ShardingReport:
+        """Where its arrays lie, without a look at files that tell of results alone."""
+        if "shardings" in self.__dict__:
+            return self.shardings
+        return self.find_shardings(with_results=False)
 
-        If not in full, no file but the text is read further than to its header. Raises UsageError
-        where the mesh has not as many devices as the program.
+    @property
+    def placed_parameters(self) -> Sequence[ArrayRow]:
+        """Where its parameters lie; none without a module."""
+        return self.placed_arrays.parameters if self.module else ()
+
+    def find_shardings(
+        self, mesh: Mesh | None = None, *, with_results: bool = True
+    ) -> ShardingReport:
+        """Return where its arrays lie; a mesh that the user gave names the axes.
+
+        Raises UsageError where the mesh has not as many devices as the program.
         """
         from hlotool.analysis.collectives.mesh import check_given_mesh, find_header_mesh
         from hlotool.analysis.shardings.report import report_shardings
@@ -501,7 +533,7 @@ class Program:
             check_given_mesh(mesh, module)
         ask = self._ask_witnesses
         path = self.paths.path
-        witnesses = ask(module, in_full=in_full) if ask else (ask_module(module, path),)
+        witnesses = ask(module, with_results=with_results) if ask else (ask_module(module, path),)
         mesh = mesh or find_header_mesh(module) or self._find_mesh()
         return report_shardings(module, witnesses, mesh)
 
@@ -595,7 +627,7 @@ class Program:
     def _glance_at_arrays(self) -> ShardingReport | None:
         """Return where arrays lie, as far as a glance tells; None where one device has them all."""
         count = self.expect_module().header.num_partitions
-        return None if count is None or count == 1 else self.find_shardings(in_full=False)
+        return None if count is None or count == 1 else self.placed_arrays
 
     @cached_property
     def show_evidence(self) -> ShowEvidence:
@@ -681,6 +713,7 @@ class Program:
             worst_collective=find_worst(report.rows),
             instructions=self.measured_instructions,
             step_time=self.step_estimate,
+            replicated=self.replicated,
         )
 
     def _explain_unknown_memory(self) -> str:
@@ -709,6 +742,7 @@ _BLOCKS: Final[Mapping[str, Callable[[Program], object]]] = {
 _LISTS: Final[Mapping[str, Callable[[Program], Sequence[object]]]] = {
     "buffers": lambda one: one.peak_rows,
     "buffers.donation": lambda one: one.donation_savings,
+    "buffers.replicated": lambda one: one.replicated,
     "buffers.spaces": lambda one: one.memory.figures.spaces if one.memory else (),
     "collectives": lambda one: one.explained_collectives.rows,
     "collectives.host": lambda one: one.collectives.host.rows,

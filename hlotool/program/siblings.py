@@ -158,49 +158,60 @@ def _read_head(module: Module, before: DumpFile) -> str:
     return line if line and may_be_same_program(read_module_head(line), own) else ""
 
 
-def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witness, ...]:
+def ask_witnesses(chosen: Input, module: Module, *, with_results: bool) -> tuple[Witness, ...]:
     """Return what the files of a program say of its arrays, first what was found out last.
 
-    A file that cannot be read, or is of another program, says nothing. Where it need not be in
-    full, of the files beside the text a header line alone is read, which is a thousandth of it.
+    A file that cannot be read, or is of another program, says nothing. Without results, of the text
+    before optimization the parameters alone are parsed; other files are asked where it and the text
+    itself leave any open. Nobody is asked about a program of one device: it has its arrays whole.
     """
     from hlotool.analysis.shardings import witness  # noqa: PLC0415
-    from hlotool.hlo.header_parser import parse_header  # noqa: PLC0415
     from hlotool.hlo.parser import parse_module  # noqa: PLC0415
-    from hlotool.hlo.scanner import Scanner  # noqa: PLC0415
-    from hlotool.hlo.shape_parser import ShapeCache  # noqa: PLC0415
     from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
 
     text, before = chosen.module, chosen.before
     path = text.raw_path if text and not text.part else ""
     budget = text.budget if text else DEFAULT_BUDGET
-    found: list[Witness] = []
-    if not in_full:
-        with suppress(HlotoolError):
-            found.append(witness.ask_module(module, text.path if text else ""))
-            if before and (line := _read_head(module, before)):
-                source = Source(line, before.path)
-                _, header = parse_header(Scanner(source), ShapeCache(source))
-                found.append(witness.ask_header(header, before.path))
-        return tuple(found)
-    found.append(witness.ask_module(module, text.path if text else ""))
-    with suppress(HlotoolError):
-        if (proto := find_proto(path, budget)) and (
-            said := read_entry_shardings(proto.raw_path, budget)
-        ):
-            found.append(witness.ask_proto(module, said.parameters, said.result, proto.path))
+    own = witness.ask_module(module, text.path if text else "")
+    if not with_results and module.header.num_partitions == 1:
+        return (own,)
+    said_before: list[Witness] = []
     with suppress(HlotoolError):
         if before and (line := _read_head(module, before)):
             # What the entry calls, and where its lines come from, is not asked for.
             _, begin, entry = before.read().text.partition("\nENTRY ")
+            if not with_results:
+                entry = _cut_to_parameters(entry)
             source = Source(f"{line}\n{begin}{entry}", before.path)
-            found.append(witness.ask_module(parse_module(source), before.path))
+            said_before.append(witness.ask_module(parse_module(source), before.path))
+    if not with_results and witness.are_parameters_told((own, *said_before)):
+        return (own, *said_before)
+    from_proto: list[Witness] = []
+    with suppress(HlotoolError):
+        if (proto := find_proto(path, budget)) and (
+            said := read_entry_shardings(proto.raw_path, budget)
+        ):
+            from_proto.append(witness.ask_proto(module, said.parameters, said.result, proto.path))
+    from_mlir: list[Witness] = []
     with suppress(HlotoolError):
         if mlir := find_mlir(path, budget):
-            found.append(
-                witness.ask_mlir(scan_mlir(read_source(mlir.raw_path, budget).text), mlir.path)
-            )
-    return tuple(found)
+            program = scan_mlir(read_source(mlir.raw_path, budget).text)
+            from_mlir.append(witness.ask_mlir(program, mlir.path))
+    return (own, *from_proto, *said_before, *from_mlir)
+
+
+_PARAMETER: Final = " parameter("
+
+
+def _cut_to_parameters(entry: str) -> str:
+    """Return an entry with its parameters alone, of which the last is then its root."""
+    kept = [entry[: entry.find("\n") + 1]]
+    at = entry.find(_PARAMETER)
+    while at >= 0:
+        end = entry.find("\n", at)
+        kept.append(entry[entry.rfind("\n", 0, at) + 1 : end + 1])
+        at = entry.find(_PARAMETER, end) if end >= 0 else -1
+    return f"{''.join(kept)}}}\n"
 
 
 def read_pass_texts(chosen: Input) -> PassTexts:

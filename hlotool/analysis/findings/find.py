@@ -204,12 +204,12 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
     where that is under 1 MiB there is none; where nobody knows, the sizes of the parameters.
     """
     rows = evidence.donations
-    missed = [row for row in rows if row.status == "not-donated"]
+    missed = [row for row in rows if row.is_missed]
     saving = (
         measure_donation(evidence.memory, evidence.module) if missed and evidence.memory else None
     )
     if missed and (saving is None or saving >= LEAST_BYTES):
-        donates = any(row.status != "not-donated" for row in rows)
+        donates = any(row.is_donated for row in rows)
         yield Finding(
             sum(row.size_bytes for row in missed) if saving is None else saving,
             "warning" if donates else "info",

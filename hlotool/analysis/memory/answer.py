@@ -12,6 +12,7 @@ from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, SPACES, TOTALS
 from hlotool.analysis.memory.reduction_plan import RELIEF, WITHOUT
 from hlotool.analysis.memory.rows import AllocationRow, BufferRow
 from hlotool.analysis.memory.timeline import Instant, TimelineRow
+from hlotool.analysis.shardings.held import REPLICATED
 from hlotool.table import Block, DocumentSpec, Fold, RowList
 
 ROWS: Final = RowList(
@@ -82,33 +83,44 @@ BUFFERS: Final = DocumentSpec(
     "buffers",
     "who holds memory",
     blocks=(TOTALS, PEAK, ESTIMATED, INSTANT, WITHOUT, FIT),
-    row_lists=(ROWS, SPACES, ALLOCATIONS, TIMELINE, PEAKS, DONATION, RELIEF),
+    row_lists=(ROWS, SPACES, ALLOCATIONS, TIMELINE, PEAKS, DONATION, RELIEF, REPLICATED),
     scalars=Block("sources", MemoryFigures, "where the figures come from"),
 )
 
 
 def choose_buffer_columns(
-    *, is_tiled: bool, is_all: bool, has_spaces: bool, donations: Sequence[DonationRow]
+    *,
+    is_tiled: bool,
+    is_all: bool,
+    has_spaces: bool,
+    is_placed: bool,
+    donations: Sequence[DonationRow],
 ) -> DocumentSpec:
     """Return the declaration with the columns that suit an answer; JSON is always the same.
 
-    Padding where layouts have tiles; sizes instead of what is held where no instant is
-    shown; the memory space where there are several; who copies a donated parameter where
-    anyone does, and what donation saves where anything is not donated and that is known.
+    Padding where layouts have tiles; sizes instead of what is held where no instant is shown; the
+    memory space where there are several; how parameters are sharded, where they are; who copies a
+    donated parameter where anyone does, and what donation saves where anything is not donated and
+    that is known.
     """
     rows, shown = ROWS, ROWS.shown()
     if is_tiled:
         shown |= {"padding_bytes"}
     if has_spaces:
         shown |= {"space"}
+    if is_placed:
+        shown |= {"global_shape", "spec_text", "copies"}
     if is_all:
         shown = (shown | {"size_bytes"}) - {"live_bytes"}
         rows = replace(ROWS, sort="-size_bytes", size="", has_total=False)
     donated = DONATION.shown()
-    if not any(row.saves_bytes is not None and row.status == "not-donated" for row in donations):
+    if not any(row.saves_bytes is not None and row.is_missed for row in donations):
         donated -= {"saves_bytes"}
-    if not any(row.copy_instruction for row in donations):
-        donated -= {"copy_instruction"}
+    donated -= {
+        name
+        for name in ("copy_instruction", "reason")
+        if not any(getattr(row, name) for row in donations)
+    }
     changed = {"rows": rows.showing(shown), "donation": DONATION.showing(donated)}
     lists = tuple(changed.get(one.name, one) for one in BUFFERS.row_lists)
     return replace(BUFFERS, row_lists=lists)

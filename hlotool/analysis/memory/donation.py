@@ -6,22 +6,29 @@ the output back to where it comes from, to tell such copies from others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
 from hlotool.analysis.dataflow.sharing import follow, trace_sources
 from hlotool.analysis.dataflow.values import Dataflow, trace_values
-from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.estimate import estimate_size
 from hlotool.analysis.memory.memory_map import Saving
 from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
 from hlotool.hlo.buffers import ValueKey, format_position
 from hlotool.table import BYTES, NUMBER, column
 
-DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]
+DonationStatus: TypeAlias = Literal["donated", "not-donated", "donated-unused", "copied"]
+UnusedReason: TypeAlias = Literal["no-result", "results-taken", "layout", "still-read"]
+_REASONS: Final[Mapping[str, str]] = {
+    "no-result": "no result takes as many bytes",
+    "results-taken": "the results of its size lie in memory of other parameters",
+    "layout": "the layout of a result of that many elements takes other bytes",
+    "still-read": "it is read after the result of its size is made",
+}
 
 
 class DonationRow(Struct, frozen=True):
@@ -29,8 +36,9 @@ class DonationRow(Struct, frozen=True):
 
     `donated`: an output lies in its memory. `copied`: so it does, but the output is made of a
     copy of the parameter, and both need memory: donation saves nothing. A copy for another user,
-    or one that changes the layout, does not count. `not-donated`: no output lies in it, although
-    `output_index` is one of equal shape in memory of its own.
+    or one that changes the layout, does not count. `donated-unused`: XLA was given its memory, and
+    no output lies in it; `reason` says why, where the text shows it. `not-donated`: nobody gave it;
+    `output_index` is an output of equal shape in memory of its own, if there is one.
     """
 
     size_bytes: Annotated[int, column("size of the array", BYTES)]
@@ -46,8 +54,8 @@ class DonationRow(Struct, frozen=True):
     status: Annotated[
         DonationStatus,
         column(
-            "donated; copied: donated, but the output is made of a copy of it; "
-            "not-donated: an output of equal shape has memory of its own"
+            "donated; copied: donated, but the output is made of a copy of it; donated-unused: "
+            "given to XLA, which could not use it; not-donated"
         ),
     ]
     parameter_number: Annotated[int, column("number of the parameter", NUMBER, heading="parameter")]
@@ -55,21 +63,46 @@ class DonationRow(Struct, frozen=True):
     shape: Annotated[str, column("shape of the array")]
     output_index: Annotated[
         tuple[int, ...] | None,
-        column("the output that has its memory, or could have it", heading="output"),
+        column(
+            "the output that has its memory, or could have it: one of equal shape in memory of "
+            "its own",
+            heading="output",
+            null_text="",
+        ),
     ]
     copy_instruction: Annotated[
         str | None,
         column("the instruction that copies it first", heading="copied by", null_text=""),
     ]
+    reason: Annotated[
+        UnusedReason | None,
+        column(
+            "why XLA could not use what was donated, where the text shows it",
+            null_text="",
+            word_meanings=_REASONS,
+        ),
+    ] = None
     donatable: Saving[Any] | None = None
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it is not donated, and an output could lie in it."""
+        return self.status == "not-donated" and self.output_index is not None
+
+    @property
+    def is_donated(self) -> bool:
+        """Whether an output lies in its memory, or could before XLA has decided."""
+        return self.status in {"donated", "copied"}
 
 
 def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     """Return what became, or could become, of the parameters' memory; largest first.
 
-    Parameters for which there is neither an alias nor an output of equal shape are left out:
-    donating them would save nothing. So are those under `least_bytes`. Sizes are those of the
-    shapes, tiles included. `saves_bytes` is left to `add_savings`.
+    Left out are those under `least_bytes`. Sizes are those of the shapes, tiles included.
+    `saves_bytes` is left to `add_savings`. XLA gives a donated parameter to an output of as many
+    bytes, whatever its shape and type (optimize_input_output_buffer_alias.cc): donors that a
+    compiled text still names are those it could not use. What JAX does not hand on to XLA leaves no
+    trace: such a parameter is `not-donated`.
     """
     aliases = {(one.number, one.index): one.output_index for one in module.header.aliases}
     donors = {(one.parameter, one.index) for one in module.header.donors}
@@ -79,34 +112,71 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
         if index not in taken:
             free.setdefault(shape.without_layout(), []).append(index)
     backend = find_backend(module)
+    explain = _Explainer(module, taken, backend)
     rows = []
     for parameter in module.entry.parameters:
         number = parameter.parameter_number
         for index, shape in parameter.shape.leaves_with_index():
-            is_donated = (number, index) in aliases or (number, index) in donors
-            if is_donated:
-                output = aliases.get((number, index))
-            else:
+            is_donor = (number, index) in donors
+            is_unused = is_donor and module.header.is_scheduled and (number, index) not in aliases
+            is_donated = (number, index) in aliases or (is_donor and not is_unused)
+            output = aliases.get((number, index))
+            if not is_donated and not is_unused:
                 outputs = free.get(shape.without_layout())
                 output = outputs.pop() if outputs else None
             size = estimate_size(shape, backend)
-            if (not is_donated and output is None) or size < least_bytes:
+            if size < least_bytes:
                 continue
             name = parameter.metadata().op_name
             copy = _find_copy(parameter, index, output) if is_donated else None
+            status: DonationStatus = "donated" if is_donated else "not-donated"
             rows.append(
                 DonationRow(
                     size,
                     None,
-                    "copied" if copy else "donated" if is_donated else "not-donated",
+                    "copied" if copy else "donated-unused" if is_unused else status,
                     number,
                     format_position(name, index or None) if name else None,
                     str(shape),
                     output,
                     copy.full_name if copy else None,
+                    explain.find_reason(parameter, shape, size) if is_unused else None,
                 )
             )
     return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter_number))
+
+
+class _Explainer:
+    """Says why no output lies in the memory of a donor, by the outputs of a compiled module."""
+
+    def __init__(
+        self, module: Module, taken: Collection[ShapeIndex], backend: Backend | None
+    ) -> None:
+        self._root = module.entry.root
+        self._places = {one: at for at, one in enumerate(module.entry.instructions)}
+        self._outputs = [
+            (index, shape, estimate_size(shape, backend))
+            for index, shape in module.entry.root.shape.leaves_with_index()
+        ]
+        self._taken = taken
+
+    def find_reason(
+        self, parameter: Instruction, shape: ArrayShape, size: int
+    ) -> UnusedReason | None:
+        """Return why, None where the text does not show it."""
+        alike = [index for index, _, each in self._outputs if each == size]
+        free = [index for index in alike if index not in self._taken]
+        if free:
+            made = min(self._places.get(follow(self._root, each)[0], 0) for each in free)
+            is_read = any(
+                self._places[user] > made for user in parameter.users if user is not self._root
+            )
+            return "still-read" if is_read else None
+        if alike:
+            return "results-taken"
+        whole = shape.unpadded_bytes
+        is_alike = any(each.unpadded_bytes == whole for _, each, _ in self._outputs)
+        return "layout" if is_alike else "no-result"
 
 
 def _find_copy(
@@ -154,7 +224,7 @@ def list_missed_outputs(module: Module, flow: Dataflow | None) -> dict[ValueKey,
 
     `flow` has the values of the module, where they are known already.
     """
-    rows = [row for row in list_donations(module) if row.status == "not-donated"]
+    rows = [row for row in list_donations(module) if row.is_missed]
     missed: dict[ValueKey, DonationRow] = {}
     if not rows or find_problem(module):
         return missed

@@ -475,7 +475,7 @@ def add_savings(
         return tuple(rows)
     found = []
     for row in rows:
-        part = parts.get(row.output_index or ()) if row.status == "not-donated" else None
+        part = parts.get(row.output_index or ()) if row.is_missed else None
         saving = Saving.of(reserved.saving, part)
         found.append(replace(row, saves_bytes=saving.together((saving,)), donatable=saving))
     return tuple(found)

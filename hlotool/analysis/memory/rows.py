@@ -222,7 +222,50 @@ class BufferRow(Struct, frozen=True):
     moved_parameter: Annotated[
         str | None, figure("the parameter of which it is a copy, a conversion or a part")
     ] = None
+    global_shape: Annotated[
+        str | None,
+        figure(
+            "of a parameter, its shape as the program has it",
+            null_text="",
+            is_shape=True,
+            hide_order=4,
+        ),
+    ] = None
+    spec: Annotated[
+        tuple[tuple[str, ...], ...] | None,
+        figure(
+            "of a parameter, the mesh axes each dimension is sharded over, as in `hlotool "
+            "shardings`",
+            null_text="",
+        ),
+    ] = None
+    spec_text: Annotated[
+        str | None,
+        figure(
+            "the same as users of JAX write it",
+            null_text="",
+            heading="spec",
+            is_whole=True,
+            hide_order=2,
+        ),
+    ] = None
+    copies: Annotated[
+        int | None,
+        figure(
+            "of a parameter, devices that hold the same part",
+            COUNT,
+            null_text="",
+            is_summed=False,
+            hide_order=3,
+        ),
+    ] = None
     held: Saving[Tenure] | None = None
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is an array that several devices hold, each a part of it or all."""
+        is_whole = self.copies == 1 and self.global_shape == self.shape
+        return self.spec_text is not None and self.global_shape is not None and not is_whole
 
 
 def rows_at(

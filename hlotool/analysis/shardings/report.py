@@ -40,6 +40,14 @@ from hlotool.table import (
 )
 
 
+class Placement(Struct, frozen=True):
+    """Where an array lies: its sizes, those of a device's part, its spec; None where unknown."""
+
+    global_dims: Dims | None
+    local_dims: Dims | None
+    spec: Spec | None
+
+
 class ArrayRow(Struct, frozen=True):
     """One array that the program is given, or returns."""
 
@@ -104,6 +112,7 @@ class ArrayRow(Struct, frozen=True):
     problem: Annotated[
         str | None, figure("why a sharding that a file has for it says nothing", null_text="")
     ]
+    placement: Placement
 
 
 _LOWER: Final = "is_replicated_lower_bound"
@@ -133,12 +142,16 @@ class ShardingTotals(Struct, frozen=True):
 
 
 class ShardingReport(Struct, frozen=True):
-    """Where all arrays lie; `specs` says it of the parameters' arrays by number and index."""
+    """Where all arrays lie; `mesh` names the axes.
+
+    `specs` says it of the parameters' arrays by number and index.
+    """
 
     parameters: tuple[ArrayRow, ...]
     results: tuple[ArrayRow, ...]
     totals: ShardingTotals
     specs: Mapping[tuple[int, ShapeIndex], Spec]
+    mesh: Mesh | None
 
 
 class _Array(Struct, frozen=True):
@@ -182,6 +195,7 @@ def report_shardings(
         tuple(row for row, _ in results),
         _add_up(parameters, devices, mesh),
         {place: spec for place, (_, spec) in zip(places, cuts, strict=True) if spec},
+        mesh,
     )
 
 
@@ -215,7 +229,8 @@ class _Cutter:
         if self._devices == 1:
             whole = local
         found, spec_from, problem = self._find_spec(told, whole, local, rank)
-        if found is None and whole is not None and whole == local and self._devices is not None:
+        is_open = found is None and problem is None  # what contradicts itself tells nothing
+        if is_open and whole is not None and whole == local and self._devices is not None:
             # Nobody says so, but nothing is cut: every device holds all of it.
             found, spec_from = find_spec(_REPLICATED, rank, self._devices), shape_from
         if found is not None:
@@ -225,7 +240,7 @@ class _Cutter:
                 whole = found.global_dims(local)
             elif local is None and whole is not None:
                 local = found.local_dims(whole)
-        copies = found.copies if found else self._count_copies(whole, local)
+        copies = found.copies if found else self._count_copies(whole, local) if is_open else None
         local_shape = _resize(array.shape, local)
         global_shape = _resize(array.shape, whole)
         local_bytes = local_shape.unpadded_bytes if local_shape else None
@@ -248,6 +263,7 @@ class _Cutter:
             number=array.number,
             spec_from=spec_from,
             problem=problem,
+            placement=Placement(whole, local, found),
         )
         return row, found
 
@@ -259,7 +275,8 @@ class _Cutter:
         Returned are the file, too, and what contradicts what it says, if anything does.
         """
         found: Spec | None = None
-        found_in = problem = None
+        found_in = None
+        problem = next((one.problem for _, one in told if one.problem), None)
         for path, sharding in ((path, each) for path, one in told for each in one.shardings):
             try:
                 spec = find_spec(sharding, rank, self._devices) if self._devices else None

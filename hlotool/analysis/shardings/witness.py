@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.errors import ParseError
 from hlotool.hlo import Instruction, Mesh, Module, Shape
 from hlotool.hlo.attribute_values import parse_sharding
 from hlotool.hlo.groups import Sharding
-from hlotool.hlo.module import Header
 from hlotool.hlo.scanner import Scanner
+from hlotool.hlo.sharding import Spec, find_spec
 from hlotool.hlo.shardy import MlirArray, MlirProgram, find_meshes, find_sdy_shardings
 from hlotool.text import Source
 
@@ -26,15 +28,20 @@ _PARAMETERS_MAY: Final = "allow_spmd_sharding_propagation_to_parameters"
 _RESULTS_MAY: Final = "allow_spmd_sharding_propagation_to_output"
 _MESHES: Final = "xla.sdy.meshes"
 _SHARDING: Final = "xla.sdy.sharding"
+_CONSTRAINT: Final = '"Sharding"'
 _PARTITIONED: Final = "_spmd"  # how the partitioner's entry is called
 
 
 class Told(Struct, frozen=True):
-    """What a file says of an array: shardings, the best named first; its global sizes; its name."""
+    """What a file says of an array: shardings, the best named first; its global sizes; its name.
+
+    `problem` is why a sharding that stands there is none.
+    """
 
     shardings: tuple[Sharding, ...] = ()
     dims: Dims | None = None
     name: str | None = None
+    problem: str | None = None
 
 
 class Witness(Struct, frozen=True):
@@ -55,7 +62,7 @@ def ask_module(module: Module, path: str) -> Witness:
     """Return what the text of a module says, before or after it was partitioned."""
     is_local = is_partitioned(module)
     header, entry = module.header, module.entry
-    meshes = find_meshes(header.frontend_attributes.get(_MESHES, ""))
+    meshes = find_declared_meshes(module)
     parameters = [
         told
         for parameter in entry.parameters
@@ -69,14 +76,35 @@ def ask_module(module: Module, path: str) -> Witness:
     return Witness(path, tuple(parameters), tuple(results), tuple(meshes.values()))
 
 
-def ask_header(header: Header, path: str) -> Witness:
-    """Return what the header of a text before optimization says alone: the global shapes."""
+def find_declared_meshes(module: Module) -> dict[str, Mesh]:
+    """Return the meshes that the header of a module declares, by name."""
+    return find_meshes(module.header.frontend_attributes.get(_MESHES, ""))
 
-    def ask(*shapes: Shape) -> tuple[Told, ...]:
-        return tuple(Told(dims=leaf.dims) for shape in shapes for leaf in shape.leaves())
 
-    results = ask(header.entry_result) if header.entry_result else ()
-    return Witness(path, ask(*(header.entry_parameters or ())), results)
+def is_constraint(one: Instruction) -> bool:
+    """Whether an instruction does nothing but say how a value is sharded."""
+    return one.attributes.get("custom_call_target") == _CONSTRAINT
+
+
+def find_constraints(module: Module) -> Iterator[tuple[Instruction, Spec]]:
+    """Yield the sharding constraints of a text before it was partitioned, as far as they fit."""
+    meshes, devices = find_declared_meshes(module), module.header.num_partitions
+    for one in module.instructions():
+        if not is_constraint(one) or devices is None:
+            continue
+        rank = len(next(one.shape.leaves()).dims)
+        for told in _ask_instruction(one, meshes, is_local=False):
+            with suppress(ValueError):
+                spec = find_spec(told.shardings[0], rank, devices) if told.shardings else None
+                if spec is not None:
+                    yield one, spec
+
+
+def are_parameters_told(witnesses: Sequence[Witness]) -> bool:
+    """Whether of each parameter any of these says how it is sharded."""
+    counts = {len(one.parameters) for one in witnesses if one.parameters}
+    told = zip(*(one.parameters for one in witnesses if one.parameters), strict=False)
+    return len(counts) == 1 and all(any(each.shardings for each in one) for one in told)
 
 
 def _ask_instruction(
@@ -85,11 +113,15 @@ def _ask_instruction(
     """Yield what stands at a parameter, or at the result, of each of its arrays."""
     leaves = list(one.shape.leaves())
     named = find_sdy_shardings(one.frontend_attributes().get(_SHARDING, ""), meshes)
-    printed = one.sharding()
+    problem = None
+    try:
+        printed = one.sharding()
+    except ParseError as error:
+        printed, problem = None, error.sentence()
     said = [named, flatten_sharding(printed, len(leaves)) if printed else []]
     for at, leaf in enumerate(leaves):
         shardings = tuple(each[at] for each in said if len(each) == len(leaves))
-        yield Told(shardings, None if is_local else leaf.dims)
+        yield Told(shardings, None if is_local else leaf.dims, problem=problem)
 
 
 def _forget_wishes(arrays: list[Told], may: str) -> None:
@@ -99,7 +131,7 @@ def _forget_wishes(arrays: list[Told], may: str) -> None:
         flags *= len(arrays)
     for at, told in enumerate(arrays):
         if len(flags) != len(arrays) or flags[at] or any(s.open_dims for s in told.shardings):
-            arrays[at] = Told((), told.dims, told.name)
+            arrays[at] = Told((), told.dims, told.name, told.problem)
 
 
 def flatten_sharding(sharding: Sharding, count: int) -> list[Sharding]:

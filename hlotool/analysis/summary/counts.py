@@ -61,7 +61,9 @@ class ModuleFacts(Struct, frozen=True):
     donated_parameter_count: Annotated[
         int,
         figure(
-            "parameters whose memory is donated: aliased with a result, or buffer donors", COUNT
+            "parameters whose memory is donated: aliased with a result, or, before XLA has "
+            "decided, buffer donors",
+            COUNT,
         ),
     ]
     donated_bytes: Annotated[int | None, figure("the size of the donated memory", BYTES)]
@@ -81,7 +83,8 @@ def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
     header = module.header
     # A parameter may be donated in parts, and both be aliased and a donor: each part counts once.
     donated = {(one.number, one.index) for one in header.aliases}
-    donated |= {(one.parameter, one.index) for one in header.donors}
+    if not header.is_scheduled:  # else it could not use them
+        donated |= {(one.parameter, one.index) for one in header.donors}
     shapes = {one.parameter_number: one.shape for one in parameters}
     parts = [find_part(shapes[one], index) if one in shapes else None for one, index in donated]
     is_part = module.source.is_fragment

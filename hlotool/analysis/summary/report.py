@@ -41,6 +41,8 @@ from hlotool.analysis.memory.figures import (
     Fit,
     MemoryFigures,
 )
+from hlotool.analysis.memory.rows import BufferRow
+from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.table import (
     BYTES,
@@ -204,6 +206,9 @@ def describe_step_time(found: StepTime | None, machine: str) -> StepEstimate | N
     )
 
 
+_LEAST_SHARE: Final = 0.01
+
+
 class Summary(Struct, frozen=True):
     """The answer of `hlotool summary`.
 
@@ -229,6 +234,14 @@ class Summary(Struct, frozen=True):
     worst_collective: CollectiveRow | None = None
     instructions: tuple[MeasuredInstruction, ...] = ()
     step_time: StepEstimate | None = None
+    replicated: tuple[ReplicatedRow, ...] = ()
+
+    @property
+    def most_replicated(self) -> ReplicatedRow | None:
+        """What most of the peak is replicated over, if that is a hundredth of it at least."""
+        peak = self.memory.peak.bytes if self.memory else None
+        first = next(iter(self.replicated), None)
+        return first if first and peak and first.peak_bytes >= _LEAST_SHARE * peak else None
 
 
 def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
@@ -301,16 +314,46 @@ SUMMARY: Final = DocumentSpec(
     ),
     row_lists=(
         *(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
-        MEASURED_INSTRUCTIONS,
+        *(REPLICATED, MEASURED_INSTRUCTIONS),
     ),
 )
 
 
-def choose_summary_columns(found: Summary) -> DocumentSpec:
+_LEAST_ROOM: Final = 80  # columns in which there is room for a spec
+_ROOM: Final = 100  # and for the shape
+_SPEC_WIDTH: Final = 32
+
+
+def _show_array(row: BufferRow) -> object:
+    """Show how a parameter of several devices is sharded, behind its name."""
+    return f"{row.origin} {row.global_shape} {row.spec_text}" if row.is_placed else row.origin
+
+
+def _show_spec(row: BufferRow) -> object:
+    return f"{row.origin} {row.spec_text}" if row.is_placed else row.origin
+
+
+def choose_summary_columns(
+    found: Summary, *, is_sharded: bool = False, width: int | None = None
+) -> DocumentSpec:
     """Return the answer with columns for contradicted trip counts and measured times if any.
 
-    Findings have the one that they are sorted by.
+    Findings have the one that they are sorted by. In so many columns of a terminal, how a parameter
+    is sharded takes the place of the allocation type where there is no room for both, and what is
+    replicated that of a holder.
     """
+    holders = HOLDERS
+    if is_sharded and width is not None and width < _ROOM:
+        holders = HOLDERS.showing(HOLDERS.shown() - {"allocation_type"})
+    if is_sharded and (width is None or width >= _LEAST_ROOM):
+        show = _show_spec if width is not None and width < _ROOM else _show_array
+        fields = (
+            replace(each, shown=show, min_width=_SPEC_WIDTH) if each.name == "origin" else each
+            for each in holders.fields
+        )
+        holders = replace(holders, chosen=tuple(fields))
+    if found.most_replicated:
+        holders = replace(holders, limit=HOLDERS.limit - 1)
     opcodes, shown = OPCODES, LOOPS
     if all(loop.contradicting_trip_count is None for loop in found.loops):
         shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
@@ -318,7 +361,12 @@ def choose_summary_columns(found: Summary) -> DocumentSpec:
         chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
         opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
     findings = replace(choose_finding_columns(found.findings), is_optional=True)
-    chosen_lists = {OPCODES.name: opcodes, LOOPS.name: shown, FINDINGS.name: findings}
+    chosen_lists = {
+        OPCODES.name: opcodes,
+        LOOPS.name: shown,
+        FINDINGS.name: findings,
+        HOLDERS.name: holders,
+    }
     row_lists = tuple(chosen_lists.get(one.name, one) for one in SUMMARY.row_lists)
     return replace(SUMMARY, row_lists=row_lists)
 

@@ -42,6 +42,7 @@ from hlotool.commands.buffers.text import (
     say_donation,
     say_fit,
     say_relief,
+    say_replicated,
 )
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.memory_text import (
@@ -211,9 +212,11 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         if instant
         else all_rows(report, module, color)
     )
+    placed = program.place_rows(values)
     rows: dict[str, Any] = {
-        "rows": values,
+        "rows": placed,
         "spaces": report.figures.spaces,
+        "replicated": program.replicated,
         **({} if instant else {"allocations": allocation_rows(report.map, module, color)}),
         **_list_asked(program, report, asked, main),
     }
@@ -238,6 +241,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         is_tiled=report.figures.backend == "tpu",
         is_all=instant is None,
         has_spaces=len({row.space for row in rows["rows"]}) > 1,
+        is_placed=any(row.is_placed for row in placed),
         donations=donations,
     )
     shown = {
@@ -257,6 +261,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         scalars=report.figures,
         lines=(
             *describe_program(program, whole, main, instant, without),
+            *(say_replicated(program.replicated) if without is None else ()),
             *(explain_fit(report, fit) if fit else ()),
             *curve,
         ),

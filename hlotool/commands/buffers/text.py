@@ -20,12 +20,13 @@ from hlotool.analysis.memory.reduction_plan import (
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import Instant, Reason, explain_xla_peak
 from hlotool.analysis.memory_text import MESSAGE_FIGURES, MessageFigures
+from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.commands.shared.memory_text import write_accuracy
 from hlotool.dump.names import short_path
 from hlotool.oom.wordings import OutOfMemory
 from hlotool.program.oom_match import SUSPICION, MatchedProgram, is_far_smaller, suspect
 from hlotool.program.program import Program
-from hlotool.table import Line, quote_braces
+from hlotool.table import Block, Line, quote_braces
 from hlotool.table.words import count_noun, join_words, plural
 
 _VERBS: Final = {"compile": "compiling", "load": "loading", "run": "running"}
@@ -64,6 +65,23 @@ def describe_program(
         text = f"shown: position {{position}}, {{instruction}}{in_use}"
         lines.append(Line(text, INSTANT, instant))
     return tuple(lines)
+
+
+_REPLICATED_ROW: Final = Block("group", ReplicatedRow, REPLICATED.meaning)
+_MOST_REPLICATED: Final = 2  # groups; --rows replicated has all
+
+
+def say_replicated(rows: Sequence[ReplicatedRow]) -> tuple[Line, ...]:
+    """Say how much of the peak other devices hold too, along which axes, the most first."""
+    found = []
+    for row in rows[:_MOST_REPLICATED]:
+        along = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
+        text = f"{{peak_bytes}} of the peak is replicated {along}: {{parameter_count:parameter}}"
+        found.append(Line(text, _REPLICATED_ROW, row))
+    more = len(rows) - _MOST_REPLICATED
+    if more > 0:
+        found.append(Line(f"and {more:,} more such groups; --rows replicated has all"))
+    return tuple(found)
 
 
 def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:

@@ -46,7 +46,6 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
     "dtype-narrowed": _DTYPE,
     "collectives": "{one.old} → {one.new} {one.subject} ({size} sent/step)",
     "axes": "{count} {one.subject} over {one.new} in place of {one.old} ({size} sent/step)",
-    "sharding": "{count} parameter{plural} sharded otherwise: {one.subject}, {one.old} → {one.new}",
     "fusion-structure-changed": "the same work in other fusions, {one.old} → {one.new} "
     "({size} memory traffic/step)",
     "dtype-inside-fusions": "{count} operation{plural} inside fusions {verb} in {one.new} in "
@@ -105,7 +104,42 @@ def _dimension(cause: Cause, units: str) -> str:
     be = plural(cause.count, "is", "are")
     follow = f"{count_noun(str(cause.count), 'result')} {be} ×{factor}"
     change = f"{cause.subject} {cause.old} → {cause.new}"
+    if not cause.count:  # or nobody can tell, as arrays are sharded otherwise as well
+        return change
     return f"{change}: {follow} ({_bytes(cause, units)} of results/step)"
+
+
+def _mesh(cause: Cause, units: str) -> str:
+    arrays = count_noun(str(cause.count), "parameter")
+    parts = f": the parts of {arrays} have other sizes{_say_held(cause, units)}" * bool(cause.count)
+    return f"the mesh is {cause.new} instead of {cause.old}{parts}"
+
+
+def _sharding(cause: Cause, units: str) -> str:
+    be = plural(cause.count, "is", "are")
+    change = f"sharded {cause.new} instead of {cause.old}"
+    return f"{cause.subject} {be} {change}{_say_held(cause, units)}"
+
+
+def _say_held(cause: Cause, units: str) -> str:
+    """Write what a device holds more or less of parameters, '' where it is as much."""
+    return f" ({_bytes(cause, units)} on a device)" if cause.delta_bytes else ""
+
+
+def _constraint(cause: Cause, units: str) -> str:
+    del units
+    where = f"in {cause.scope}" if cause.scope else "outside of any scope"
+    if cause.old and cause.new:
+        return f"values {where} are constrained to {cause.new} instead of {cause.old}"
+    verb = "gone" if cause.old else "new"
+    return f"the constraint of values {where} to {cause.old or cause.new} is {verb}"
+
+
+def _constant(cause: Cause, units: str) -> str:
+    del units
+    where = f" in {cause.scope}" if cause.scope else ""
+    what = plural(cause.count, "a constant", "constants")
+    return f"{what}{where} ({cause.subject}): {cause.new} instead of {cause.old}"
 
 
 def _overlap(cause: Cause, units: str) -> str:
@@ -156,6 +190,10 @@ _SENTENCES: Final[Mapping[str, _Write]] = {
     "layers": _layers,
     "loop": _loop,
     "dimension": _dimension,
+    "mesh": _mesh,
+    "sharding": _sharding,
+    "constraint": _constraint,
+    "constant": _constant,
     "overlap": _overlap,
     "operations": _operations,
     "buffers": _values,

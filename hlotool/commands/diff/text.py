@@ -13,7 +13,7 @@ from typing import Final
 from hlotool.commands.diff.cause_text import write_cause
 from hlotool.commands.shared.messages import quote_command
 from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
-from hlotool.compare.causes.cause import Cause, Triage
+from hlotool.compare.causes.cause import Cause, CauseId, Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
     MetricRow,
@@ -232,6 +232,17 @@ _FLAGS: Final = 3
 _LONGEST: Final = 40  # characters of a flag's value
 
 
+# What of the program a reason is, where its operations are the same.
+_GIVEN: Final[Mapping[CauseId, str]] = {
+    "mesh": "the mesh",
+    "sharding": "shardings",
+    "constraint": "shardings",
+    "constant": "constants",
+    "donation-lost": "donation",
+    "donation-gained": "donation",
+}
+
+
 def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[Cause]) -> str:
     """Say who did it; '' where nothing tells."""
     if triage.has_other_backend:  # then flags and builds are of different compilers
@@ -254,8 +265,10 @@ def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
         return [f"input program identical: {_name_doers(triage)}"]
     if not triage.has_same_operations:
         return ["input program differs", *builds]
-    if any(cause.id.startswith("donation") for cause in causes):
-        return ["input program differs in donation, not in its operations", *builds]
+    told = list(dict.fromkeys(_GIVEN[cause.id] for cause in causes if cause.id in _GIVEN))
+    if told:
+        given = join_words(told, "and")
+        return [f"input program differs in {given}, not in its operations", *builds]
     return [f"input program has the same operations: {_name_doers(triage, 'their order')}"]
 
 

@@ -17,6 +17,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.origin import find_scope, read_origin
+from hlotool.analysis.shardings.report import ShardingReport
+from hlotool.analysis.shardings.witness import find_declared_meshes, is_constraint
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.compare.changes.figures import MetricRow
 from hlotool.compare.changes.header import HeaderChange, compare_headers
@@ -46,7 +48,7 @@ CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "loop-unrolled": "copies of a loop's body stand where the old side has the loop",
     "loop-rolled": "a loop stands where the old side has copies of its body",
     "trip-count-changed": "a loop makes more rounds, or fewer",
-    "dimension": "arrays grew or shrank as a dimension of the inputs did: twice the batch, say",
+    "dimension": "a dimension of the inputs grew or shrank, and arrays with it: twice the batch",
     "matmul-backend-changed": "matrix products that other code computes: Triton, cuBLAS, "
     "YNNPACK, XLA",
     "dtype-widened": "results of counterparts take more bits an element",
@@ -56,7 +58,10 @@ CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "overlap-gained": "a smaller part of what collectives send has nothing at all that hides it",
     "collectives": "collectives of a kind are more, or fewer, not by layers that are new or gone",
     "axes": "collectives run over other axes of the mesh",
-    "sharding": "parameters are cut otherwise among the devices",
+    "mesh": "the devices form another mesh, or are more or fewer",
+    "sharding": "parameters or results are sharded otherwise",
+    "constraint": "the program asks for another sharding of values in a scope",
+    "constant": "the program has constants of another value",
     "operations": "opcodes and functions are new in a scope, or gone from it",
     "fusion-structure-changed": "there are more fusions for the same operations, or fewer",
     "buffers-at-peak-changed": "values are new at the peak, or gone from it, and no other reason "
@@ -69,6 +74,7 @@ MEASURE_MEANINGS: Final[Mapping[str, str]] = {
     "peak of all layers": "bytes that all layers of a numbered family hold at the peak",
     "donated": "bytes of donated parameters",
     "results": "bytes of the results of one step",
+    "parameters": "bytes of parameters on a device",
     "sent": "bytes that a device sends per step",
     "exposed": "bytes that a device sends per step with nothing that hides them",
     "traffic": "bytes moved in memory per step",
@@ -92,7 +98,10 @@ CauseId: TypeAlias = Literal[
     "overlap-gained",
     "collectives",
     "axes",
+    "mesh",
     "sharding",
+    "constraint",
+    "constant",
     "operations",
     "fusion-structure-changed",
     "buffers-at-peak-changed",
@@ -100,7 +109,7 @@ CauseId: TypeAlias = Literal[
     "other",
 ]
 Measure: TypeAlias = Literal[
-    "peak", "peak of all layers", "donated", "results", "sent", "exposed", "traffic"
+    "peak", "peak of all layers", "donated", "results", "parameters", "sent", "exposed", "traffic"
 ]
 
 
@@ -112,8 +121,8 @@ class Cause(Struct, frozen=True, kw_only=True):
     """One reason; which fields it has goes by its id (docs/diff.md).
 
     `delta_bytes` is new − old of what `measure` says: bytes held at the peak, by all layers at
-    the peak, donated, of results per step, sent per step, sent with nothing that hides them,
-    moved in memory per step.
+    the peak, donated, of results per step, of parameters on a device, sent per step, sent with
+    nothing that hides them, moved in memory per step.
     """
 
     id: Annotated[
@@ -237,7 +246,9 @@ class InputPair:
         if old == new:
             return True
         one, other = self.programs
-        has_same_header = not compare_headers(one.expect_module(), other.expect_module())
+        modules = one.expect_module(), other.expect_module()
+        meshes = [set(find_declared_meshes(module).values()) for module in modules]
+        has_same_header = meshes[0] == meshes[1] and not compare_headers(*modules)
         return has_same_header and are_equal(one, other)
 
     @cached_property
@@ -253,10 +264,13 @@ class InputPair:
 
 
 def _count_operations(program: Program) -> Counter[tuple[str, str]]:
-    """Count the runs of each operation by opcode and shape; calls are what they call."""
+    """Count the runs of each operation by opcode and shape; calls are what they call.
+
+    What only says how a value is sharded is no operation.
+    """
     found: Counter[tuple[str, str]] = Counter()
     for one, runs in list_executed(program):
-        if one.opcode not in _OF_CALLS:
+        if one.opcode not in _OF_CALLS and not is_constraint(one):
             found[one.opcode, str(one.shape)] += runs
     return found
 
@@ -280,6 +294,12 @@ class Evidence(Struct, eq=False, dict=True):
     def modules(self) -> tuple[Module, Module]:
         """Both modules."""
         return self.old.expect_module(), self.new.expect_module()
+
+    @cached_property
+    def shardings(self) -> tuple[ShardingReport, ShardingReport]:
+        """Where the arrays of both sides lie."""
+        old, new = (one.shardings for one in (self.old, self.new))
+        return old, new
 
     @cached_property
     def op_names(self) -> tuple[frozenset[str], frozenset[str]]:

@@ -1,8 +1,8 @@
 """Causes in what crosses the interconnect, and in who computes: engines and fusions.
 
-The finders that `causes/find` asks here: collectives more or fewer, and over other axes; parameters
-sharded otherwise; overlap; matrix products by another engine, which is a library or an emitter of
-XLA's; fusions. Each reads what was worked out already: rows of changes, metrics, the two modules.
+The finders that `causes/find` asks here: collectives more or fewer, and over other axes; overlap;
+matrix products by another engine, which is a library or an emitter of XLA's; fusions. Each reads
+what was worked out already: rows of changes, metrics, the two modules.
 
 Bytes of collectives are bytes sent per device per step (CollectiveChange); those of fusions are
 moved in memory per step. A cause must point the way its bytes went: fewer collectives never
@@ -21,7 +21,6 @@ from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
 from hlotool.program.program import Program
-from hlotool.table.words import list_some
 
 _AXES: Final = "axes "  # how a detail of `changes/collectives` begins that tells of them
 
@@ -66,26 +65,6 @@ def _make_cause(row: CollectiveChange, old: str | None = None, new: str | None =
 def _name_collectives(row: CollectiveChange) -> str:
     """Write `all-gather over fsdp`."""
     return f"{row.kind} over {', '.join(row.axes)}" if row.axes else row.kind
-
-
-def find_sharding(evidence: Evidence) -> Iterator[Cause]:
-    """Yield one cause for the parameters of one name that are cut otherwise on the new side.
-
-    Read off `sharding`, as printed. `old` and `new` are those of the first.
-    """
-    here, there = (
-        {
-            one.metadata().op_name: one.attributes["sharding"]
-            for one in module.entry.parameters
-            if "sharding" in one.attributes and one.metadata().op_name
-        }
-        for module in evidence.modules
-    )
-    changed = [name for name in here if name in there and here[name] != there[name]]
-    if changed:
-        old, new = here[changed[0]], there[changed[0]]
-        subject = list_some(changed, 1)
-        yield Cause(id="sharding", count=len(changed), subject=subject, old=old, new=new)
 
 
 _LEAST_EXPOSED: Final = 0.01  # of the bytes sent

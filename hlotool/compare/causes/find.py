@@ -11,31 +11,40 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hlotool.compare.causes import communication, memory, structure
+from hlotool.compare.causes import arrays, communication, memory, structure
 from hlotool.compare.causes.cause import Cause, Evidence
 from hlotool.compare.changes.figures import PEAKS
 from hlotool.table.words import list_some
 
 _FINDERS: Final = (
+    arrays.find_arrays,
+    arrays.find_constants,
     memory.find_rematerialization,
     memory.find_donation,
     structure.find_layers,
     structure.find_unrolling,
     structure.find_loops,
-    structure.find_dimensions,
     structure.find_operations,
     memory.find_dtypes,
     communication.find_products,
     communication.find_overlap,
     communication.find_communication,
-    communication.find_sharding,
     communication.find_fusing,
 )
 _SHARE: Final = 0.5
 _LEAST: Final = 0.001  # of a peak, so that it needs a reason
 _DTYPE: Final = "dtype "
 # By how much memory is more for a reason; what is not donated takes memory of its own.
-_ON_MEMORY: Final = {"peak": 1, "peak of all layers": 1, "donated": -1, "results": 1}
+_ON_MEMORY: Final = {
+    "peak": 1,
+    "peak of all layers": 1,
+    "donated": -1,
+    "results": 1,
+    "parameters": 1,
+}
+# Somebody wrote these: what the compiler made of them comes behind.
+_FIRST: Final = {"mesh": 0, "sharding": 1, "constraint": 2, "dimension": 3, "constant": 4}
+_CUT: Final = frozenset(("mesh", "sharding", "constraint"))
 # These follow from others; all else somebody changed, or it says who computes it.
 _LAST: Final = frozenset(
     (
@@ -48,17 +57,24 @@ _LAST: Final = frozenset(
 def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
     """Ask all finders: first what somebody changed in the program, then what may follow.
 
-    In both, most bytes come first. What else is held at the peak is told where others account for
-    less than half of its difference, what else differs where there is no other. Collectives more
-    or fewer are no reason of their own where new layers bring them.
+    The mesh and what is sharded otherwise come before all else; in both, most bytes come first.
+    What else is held at the peak is told where others account for less than half of its difference,
+    what else differs where there is no other. Collectives more or fewer are no reason of their own
+    where new layers bring them.
     """
     found = [cause for find in _FINDERS for cause in find(evidence)]
     if _is_peak_open(evidence, found):
         found += memory.find_values(evidence)
     if _are_of_layers(found):
         found = [one for one in found if one.id != "collectives"]
-    found.sort(key=lambda one: (one.id in _LAST, -abs(one.delta_bytes or 0)))
+    if any(one.id in _CUT for one in found):  # then a device has other work, over other axes
+        found = [one for one in found if one.id not in {"axes", "fusion-structure-changed"}]
+    found.sort(key=_rank)
     return tuple(found or list(_find_dtypes_inside(evidence)) or _find_kinds(evidence))
+
+
+def _rank(one: Cause) -> tuple[int, bool, int]:
+    return _FIRST.get(one.id, len(_FIRST)), one.id in _LAST, -abs(one.delta_bytes or 0)
 
 
 def _is_peak_open(evidence: Evidence, found: Sequence[Cause]) -> bool:

@@ -1,4 +1,4 @@
-"""Causes in what the program is: layers, loops, unrolling, operations, dimensions of its inputs.
+"""Causes in what the program is: layers, loops, unrolling, operations.
 
 A family are the scopes that differ in one number: `layer_0` … `layer_11`. Layers are new or gone
 where both sides have the family and one of them members that the other has not. A loop over layers
@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final
 
 from hlotool.analysis.graph.executions import Loop
 from hlotool.analysis.origin import find_scope
@@ -25,8 +24,6 @@ from hlotool.compare.causes.cause import (
     list_families,
     list_scopes,
 )
-from hlotool.compare.causes.memory import MAKE_NOTHING
-from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW, ELEMENTWISE, MATRIX_PRODUCTS, TRANSCENDENTAL
 from hlotool.program.program import Program
 from hlotool.table.words import fold_numbers, list_some
@@ -243,77 +240,3 @@ def _count_opcodes(program: Program, wanted: frozenset[str]) -> Mapping[str, Cou
         if name:
             found[fold_numbers(find_scope(name) or "")][one.opcode] += 1
     return found
-
-
-_Sizes: TypeAlias = tuple[int, int]  # of a dimension on the old side, on the new side
-
-
-def find_dimensions(evidence: Evidence) -> Iterator[Cause]:
-    """Yield each change of a dimension's size that parameters of the entry have.
-
-    `count` are the arrays that counterparts make, fused ones aside, in which a dimension has grown
-    by the same factor; bytes those of all their runs. `subject` names the parameters. Nothing is
-    said where one side has more of them, as a model has whose layers are unrolled.
-    """
-    here, there = (module.entry.parameters for module in evidence.modules)
-    if len(here) != len(there):
-        return  # stacked on one side, apart on the other: those that are counterparts say nothing
-    inputs: dict[_Sizes, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for one in here:
-        other = evidence.reasoner.pairs.get(one)
-        for old, new in _list_arrays(one, other) if other else ():
-            for axis, sizes in _list_changed(old, new):
-                inputs[sizes][one.metadata().op_name or one.name].append(axis)
-    factors = [_factor(sizes) for sizes in inputs]
-    results = list(_list_results(evidence)) if inputs else []
-    for sizes, found in inputs.items():
-        is_only = factors.count(_factor(sizes)) == 1
-        followed = [
-            delta
-            for changed, delta in results
-            if sizes in changed or (is_only and _factor(sizes) in map(_factor, changed))
-        ]
-        axes = {axis for each in found.values() for axis in each}
-        title = f"dimension {axes.pop()}" if len(axes) == 1 else "a dimension"
-        yield Cause(
-            id="dimension",
-            count=len(followed),
-            subject=f"{title} of {list_some(list(found))}",
-            old=str(sizes[0]),
-            new=str(sizes[1]),
-            measure="results",
-            delta_bytes=sum(followed),
-        )
-
-
-def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int]]:
-    """Yield which dimensions changed of each array made, and its bytes per step more or less."""
-    executions = evidence.old.executions, evidence.new.executions
-    for one, other in evidence.reasoner.pairs.items():
-        # The done of an asynchronous operation hands on what its start made: it counts once.
-        if other.opcode in MAKE_NOTHING or other.opcode.endswith("-done"):
-            continue
-        before = executions[0].lower_bound(one.computation)
-        now = executions[1].lower_bound(other.computation)
-        for old, new in _list_arrays(one, other) if before and now else ():
-            changed = [sizes for _, sizes in _list_changed(old, new)]
-            if changed:
-                yield changed, (new.size_bytes or 0) * now - (old.size_bytes or 0) * before
-
-
-def _list_arrays(old: Instruction, new: Instruction) -> Iterable[tuple[ArrayShape, ArrayShape]]:
-    """Return the arrays of two shapes that hold equally many."""
-    here, there = list(old.shape.leaves()), list(new.shape.leaves())
-    return zip(here, there, strict=True) if len(here) == len(there) else ()
-
-
-def _list_changed(old: ArrayShape, new: ArrayShape) -> list[tuple[int, _Sizes]]:
-    """List the dimensions of another size; none where there are more or fewer dimensions."""
-    if len(old.dims) != len(new.dims):
-        return []
-    sizes = enumerate(zip(old.dims, new.dims, strict=True))
-    return [(axis, (a, b)) for axis, (a, b) in sizes if a != b and a > 0 and b > 0]
-
-
-def _factor(sizes: _Sizes) -> Fraction:
-    return Fraction(sizes[1], sizes[0])

@@ -1,0 +1,352 @@
+"""Causes in the user's arrays: the mesh, how they are sharded, their global sizes, constants.
+
+Somebody wrote these, and all that a device computes follows from them: the part of an array that a
+device holds is no reason where its global size and its spec are known. Arrays are those of the
+entry, by name; constraints and constants stand in the texts that XLA was given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from fractions import Fraction
+from itertools import groupby
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.origin import find_scope
+from hlotool.analysis.shardings.report import ArrayRow, Placement
+from hlotool.analysis.shardings.witness import ask_module, find_constraints
+from hlotool.compare.causes.cause import Cause, Evidence
+from hlotool.compare.causes.memory import MAKE_NOTHING
+from hlotool.hlo import ArrayShape, Instruction, Mesh, Module
+from hlotool.hlo.sharding import Spec
+from hlotool.table.sums import group_by
+from hlotool.table.words import count_noun, fold_numbers, list_some
+
+_MOST_NAMED: Final = 2
+_MOST_LITERALS: Final = 3
+
+
+class _Arrays(Struct, frozen=True):
+    """One array of the program on both sides."""
+
+    name: str
+    old: ArrayRow
+    new: ArrayRow
+
+    @property
+    def delta_bytes(self) -> int:
+        """By how much the part that a device holds is larger, 0 where that is unknown."""
+        sizes = self.old.local_bytes, self.new.local_bytes
+        return 0 if None in sizes else (sizes[1] or 0) - (sizes[0] or 0)
+
+
+def _pair(old: Iterable[ArrayRow], new: Iterable[ArrayRow]) -> list[_Arrays]:
+    """Pair arrays of one name."""
+    there = {row.name: row for row in new}
+    return [
+        _Arrays(row.name, row, there[row.name]) for row in old if row.name in there and row.name
+    ]
+
+
+def find_arrays(evidence: Evidence) -> Iterator[Cause]:
+    """Yield another mesh, what is sharded otherwise, and what is of another size."""
+    found = [] if evidence.inputs.is_same else list(_find_shardings(evidence))
+    yield from found
+    yield from _find_dimensions(evidence, is_cut_otherwise=bool(found))
+
+
+def _find_shardings(evidence: Evidence) -> Iterator[Cause]:
+    """Yield another mesh, and what is sharded otherwise.
+
+    Of parameters and results sharded alike before and alike now, one cause; results only where
+    nothing else is sharded otherwise, as XLA may choose for them. Bytes are those of parameters on
+    a device.
+    """
+    old, new = evidence.shardings
+    parameters = _pair(old.parameters, new.parameters)
+    found = list(_find_mesh(evidence, parameters))
+    chosen = _list_chosen(evidence)
+    found += _find_specs([pair for pair in parameters if pair.name not in chosen])
+    found += _find_constraints(evidence)
+    yield from found or _find_specs(_pair(old.results, new.results))
+
+
+def _find_mesh(evidence: Evidence, parameters: Iterable[_Arrays]) -> Iterator[Cause]:
+    """Yield another mesh, or another number of devices; `count` are parameters of other parts."""
+    meshes = [report.mesh for report in evidence.shardings]
+    counts = [module.header.device_count for module in evidence.modules]
+    has_other_mesh = None not in meshes and meshes[0] != meshes[1]
+    if not has_other_mesh and (None in counts or counts[0] == counts[1]):
+        return
+    is_reordered = has_other_mesh and len({mesh.axes for mesh in meshes if mesh}) == 1
+    texts = [
+        count_noun(str(count), "device") if mesh is None else _write_mesh(mesh, is_reordered)
+        for mesh, count in zip(meshes, counts, strict=True)
+    ]
+    yield Cause(
+        id="mesh",
+        count=sum(pair.old.local_shape != pair.new.local_shape for pair in parameters),
+        old=texts[0],
+        new=texts[1],
+        measure="parameters",
+        delta_bytes=sum(pair.delta_bytes for pair in parameters),
+    )
+
+
+def _write_mesh(mesh: Mesh, with_devices: bool) -> str:
+    axes = " × ".join(f"{axis.name}={axis.size}" for axis in mesh.axes)
+    if not with_devices:
+        return axes
+    return f"{axes} in the order {list_some(list(map(str, mesh.devices())), 8)}"
+
+
+def _list_chosen(evidence: Evidence) -> frozenset[str]:
+    """Return the parameters of which the user says on neither side how they are sharded."""
+    inputs = evidence.inputs
+    if not inputs.is_whole:
+        return frozenset()
+    free = [
+        {
+            one.metadata().op_name
+            for one, told in zip(module.entry.parameters, witness.parameters, strict=False)
+            if not told.shardings
+        }
+        for module in (program.expect_module() for program in inputs.programs)
+        for witness in (ask_module(module, ""),)
+        if len(witness.parameters) == len(module.entry.parameters)
+    ]
+    return frozenset.intersection(*map(frozenset, free)) if len(free) > 1 else frozenset()
+
+
+def _find_specs(pairs: Iterable[_Arrays]) -> Iterator[Cause]:
+    """Yield one cause for the arrays of each change of specs, the most bytes first."""
+    changes: defaultdict[tuple[str, str], list[_Arrays]] = defaultdict(list)
+    for pair in pairs:
+        change = _compare_specs(pair.old.placement.spec, pair.new.placement.spec)
+        if change is not None:
+            changes[change].append(pair)
+    for (old, new), alike in changes.items():
+        alike.sort(key=lambda pair: -(pair.new.local_bytes or 0))
+        yield Cause(
+            id="sharding",
+            count=len(alike),
+            subject=list_some([pair.name for pair in alike], _MOST_NAMED),
+            old=old,
+            new=new,
+            measure="parameters",
+            delta_bytes=sum(pair.delta_bytes for pair in alike),
+        )
+
+
+def _compare_specs(old: Spec | None, new: Spec | None) -> tuple[str, str] | None:
+    """Return two specs as text, None where they are the same or one is unknown.
+
+    By names of axes where both have them: what lies otherwise by the same names does so because
+    the mesh is another. Without names, of other numbers of devices nothing is said.
+    """
+    if old is None or new is None or old.is_equivalent_to(new):
+        return None
+    if len(old.parts) != len(new.parts):  # another array of that name
+        return None
+    if old.axes is None or new.axes is None:
+        if old.device_count != new.device_count:
+            return None
+        old, new = replace(old, axes=None), replace(new, axes=None)
+    return None if str(old) == str(new) else (str(old), str(new))
+
+
+def _find_constraints(evidence: Evidence) -> Iterator[Cause]:
+    """Yield, of each scope, the constraints in it that are gone, and those that are new.
+
+    Each is as often there as the backward pass repeats it: where other operations run, only
+    which there are is compared, in scopes that have some on both sides.
+    """
+    if not evidence.inputs.is_whole:
+        return
+    modules = [program.expect_module() for program in evidence.inputs.programs]
+    old, new = (_count_constraints(module) for module in modules)
+    if len({one.header.device_count for one in modules}) > 1 and not _are_named(old, new):
+        return
+    is_counted = evidence.inputs.has_same_operations
+    for scope in sorted(old.keys() | new.keys() if is_counted else old.keys() & new.keys()):
+        gone, come = old[scope] - new[scope], new[scope] - old[scope]
+        if not is_counted:
+            gone, come = (
+                Counter({spec: count for spec, count in some.items() if spec not in other})
+                for some, other in ((gone, new[scope]), (come, old[scope]))
+            )
+        if gone or come:
+            yield Cause(
+                id="constraint",
+                count=max(gone.total(), come.total()),
+                scope=scope or None,
+                old=list_some(sorted(gone), _MOST_NAMED) if gone else None,
+                new=list_some(sorted(come), _MOST_NAMED) if come else None,
+            )
+
+
+def _count_constraints(module: Module) -> defaultdict[str, Counter[str]]:
+    """Count the specs of constraints by scope, copies that the backward pass makes included."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for one, spec in find_constraints(module):
+        scope = fold_numbers(find_scope(one.metadata().op_name) or "")
+        found[scope][str(spec)] += 1
+    return found
+
+
+def _are_named(*sides: Mapping[str, Counter[str]]) -> bool:
+    return not any(
+        text.startswith("[") for side in sides for each in side.values() for text in each
+    )
+
+
+def find_constants(evidence: Evidence) -> Iterator[Cause]:
+    """Yield the constants of each shape that others took the place of, in XLA's input.
+
+    Nothing is said where it runs other operations: what follows from a size is a constant too.
+    """
+    if evidence.inputs.is_same or not evidence.inputs.has_same_operations:
+        return
+    old, new = (_list_constants(program.expect_module()) for program in evidence.inputs.programs)
+    for shape in sorted(old.keys() & new.keys()):
+        gone, come = (
+            Counter(one.literal for one in here) - Counter(one.literal for one in there)
+            for here, there in ((old[shape], new[shape]), (new[shape], old[shape]))
+        )
+        if gone and come:
+            yield Cause(
+                id="constant",
+                count=max(gone.total(), come.total()),
+                subject=shape,
+                scope=_find_users_scope(one for one in new[shape] if one.literal in come),
+                old=list_some(sorted(gone), _MOST_LITERALS),
+                new=list_some(sorted(come), _MOST_LITERALS),
+            )
+
+
+def _list_constants(module: Module) -> Mapping[str, list[Instruction]]:
+    constants = (one for one in module.instructions() if one.opcode == "constant")
+    return group_by(constants, lambda one: str(one.shape))
+
+
+def _find_users_scope(constants: Iterable[Instruction]) -> str | None:
+    """Return the scope of the first that reads any: a constant has none of its own."""
+    names = (user.metadata().op_name for one in constants for user in one.users)
+    return next(filter(None, map(find_scope, names)), None)
+
+
+_Sizes: TypeAlias = tuple[int, int]  # of a dimension on the old side, on the new side
+
+
+class _Change(Struct, frozen=True):
+    """Another size of a dimension: that of the array, or of a device's part of it."""
+
+    sizes: _Sizes
+    is_global: bool
+
+
+def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[Cause]:
+    """Yield each change of a dimension's size that parameters of the entry have.
+
+    That is the global size; where no file says it, that of a device's part. `count` are the arrays
+    that counterparts make, fused ones aside, in which a dimension has grown by the same factor;
+    bytes those of all their runs. Where the mesh or a sharding is another, nobody can tell which
+    did, and none are counted. `subject` names the parameters. Nothing is said where one side has
+    more of them, as a model has whose layers are unrolled.
+    """
+    here, there = (module.entry.parameters for module in evidence.modules)
+    if len(here) != len(there):
+        return  # stacked on one side, apart on the other: those that are counterparts say nothing
+    placed = [_list_placements(report.parameters) for report in evidence.shardings]
+    inputs: dict[_Change, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    local: dict[_Change, set[_Sizes]] = defaultdict(set)
+    for one in here:
+        other = evidence.reasoner.pairs.get(one)
+        if other is None or other.opcode != "parameter":
+            continue
+        arrays = placed[0][one.parameter_number], placed[1][other.parameter_number]
+        for old, new in zip(*arrays, strict=True) if len(arrays[0]) == len(arrays[1]) else ():
+            for axis, change, part in _list_placed(old, new, is_cut_otherwise=is_cut_otherwise):
+                inputs[change][one.metadata().op_name or one.name].append(axis)
+                local[change].add(part)
+    factors = [each for parts in local.values() for each in set(map(_factor, parts))]
+    results = list(_list_results(evidence)) if inputs and not is_cut_otherwise else []
+    for change, found in inputs.items():
+        parts = local[change]
+        own = {each for each in map(_factor, parts) if factors.count(each) == 1}
+        followed = [
+            delta
+            for changed, delta in results
+            if not parts.isdisjoint(changed) or not own.isdisjoint(map(_factor, changed))
+        ]
+        axes = {axis for each in found.values() for axis in each}
+        title = f"dimension {axes.pop()}" if len(axes) == 1 else "a dimension"
+        whose = "" if change.is_global else "a device's part of "
+        yield Cause(
+            id="dimension",
+            count=len(followed),
+            subject=f"{title} of {whose}{list_some(list(found))}",
+            old=str(change.sizes[0]),
+            new=str(change.sizes[1]),
+            measure="results" if followed else None,
+            delta_bytes=sum(followed) if followed else None,
+        )
+
+
+def _list_placements(rows: Iterable[ArrayRow]) -> defaultdict[int, list[Placement]]:
+    """Return where the arrays of each parameter lie, by its number."""
+    found: defaultdict[int, list[Placement]] = defaultdict(list)
+    for number, arrays in groupby(rows, lambda row: row.number):
+        found[number] = [row.placement for row in arrays]
+    return found
+
+
+def _list_placed(
+    old: Placement, new: Placement, *, is_cut_otherwise: bool
+) -> Iterator[tuple[int, _Change, _Sizes]]:
+    """Yield each dimension of another size, the change, and that of a device's part."""
+    parts = _list_changed(old.local_dims or (), new.local_dims or ())
+    if old.global_dims is None or new.global_dims is None:
+        for axis, sizes in () if is_cut_otherwise else parts:
+            yield axis, _Change(sizes, is_global=False), sizes
+        return
+    of_axis = dict(parts)
+    for axis, sizes in _list_changed(old.global_dims, new.global_dims):
+        yield axis, _Change(sizes, is_global=True), of_axis.get(axis, sizes)
+
+
+def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int]]:
+    """Yield which dimensions changed of each array made, and its bytes per step more or less."""
+    executions = evidence.old.executions, evidence.new.executions
+    for one, other in evidence.reasoner.pairs.items():
+        # The done of an asynchronous operation hands on what its start made: it counts once.
+        if other.opcode in MAKE_NOTHING or other.opcode.endswith("-done"):
+            continue
+        before = executions[0].lower_bound(one.computation)
+        now = executions[1].lower_bound(other.computation)
+        for old, new in _list_arrays(one, other) if before and now else ():
+            changed = [sizes for _, sizes in _list_changed(old.dims, new.dims)]
+            if changed:
+                yield changed, (new.size_bytes or 0) * now - (old.size_bytes or 0) * before
+
+
+def _list_arrays(old: Instruction, new: Instruction) -> Iterable[tuple[ArrayShape, ArrayShape]]:
+    """Return the arrays of two shapes that hold equally many."""
+    here, there = list(old.shape.leaves()), list(new.shape.leaves())
+    return zip(here, there, strict=True) if len(here) == len(there) else ()
+
+
+def _list_changed(old: Collection[int], new: Collection[int]) -> list[tuple[int, _Sizes]]:
+    """List the dimensions of another size; none where there are more or fewer dimensions."""
+    if len(old) != len(new):
+        return []
+    sizes = enumerate(zip(old, new, strict=True))
+    return [(axis, (a, b)) for axis, (a, b) in sizes if a != b and a > 0 and b > 0]
+
+
+def _factor(sizes: _Sizes) -> Fraction:
+    return Fraction(sizes[1], sizes[0])
