@@ -246,7 +246,7 @@ class _Explainer:
         if _BACKWARD not in (row.op_name or ""):
             return False
         shapes = [one.shape.dims for one in transfer.parts if one.shape.dims in self._kept_shapes]
-        steps = transfer.groups.find_steps() if shapes else None
+        steps = transfer.groups.find_steps() if shapes and not transfer.groups.problem else None
         names = name_steps(steps, self._reader.mesh) if steps and self._reader.mesh else None
         over = set(names or row.axes or ())
         return bool(over) and any(
@@ -352,7 +352,7 @@ def _is_made_by_product(operation: Instruction) -> bool:
         if _is_product(one):
             return True
         before = one.operands
-        if one.opcode == "get-tuple-element" and before[0].opcode == "parameter":
+        if one.opcode == "get-tuple-element" and before and before[0].opcode == "parameter":
             last = body.root.operands
             before = (last[one.tuple_index],) if one.tuple_index < len(last) else ()
         pending += [each for each in before if each not in seen]
@@ -372,7 +372,7 @@ def _is_shift(transfer: Transfer) -> bool:
 
     Another order of the devices leaves some in their place, and what each sends another takes.
     """
-    pairs = transfer.groups.expand_pairs()
+    pairs = None if transfer.groups.problem else transfer.groups.expand_pairs()
     if not pairs:
         return False
     sources, targets = ({pair[at] for pair in pairs} for at in (0, 1))
