@@ -177,6 +177,11 @@ def ask_witnesses(chosen: Input, module: Module, *, with_results: bool) -> tuple
         return (own,)
     said_before: list[Witness] = []
     with suppress(HlotoolError):
+        settled, _ = find_partitioning(path, budget)
+        if settled:
+            whole = parse_module(settled.read())
+            found.append(witness.ask_module(whole, settled.path, is_settled=True))
+    with suppress(HlotoolError):
         if before and (line := _read_head(module, before)):
             # What the entry calls, and where its lines come from, is not asked for.
             _, begin, entry = before.read().text.partition("\nENTRY ")
