@@ -151,11 +151,23 @@ def _read_head(module: Module, before: DumpFile) -> str:
     return line if line and may_be_same_program(read_module_head(line), own) else ""
 
 
+_PARAMETER: Final = re.compile(r"^ +%?[\w.-]+ = \S+ parameter\(.*", re.MULTILINE)
+
+
+def _cut_parameters(head: str, text: str) -> str:
+    """Write a module that has the parameters of another's entry, and returns nothing."""
+    begin = text.find("\nENTRY ")
+    lines = _PARAMETER.findall(text, max(begin, 0), text.find("\n}", begin))
+    head = head.replace("entry_computation_layout=", "entry_before=", 1)
+    return "\n".join((head, "ENTRY parameters {", *lines, "  ROOT none = () tuple()", "}"))
+
+
 def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witness, ...]:
     """Return what the files of a program say of its arrays, first what was found out last.
 
     A file that cannot be read, or is of another program, says nothing. Where it need not be in
-    full, of the files beside the text a header line alone is read, which is a thousandth of it.
+    full, of the files beside the text a header line alone is read, which is a thousandth of it, and
+    the lines of the parameters if the text itself has no shardings, as on TPU.
     """
     from hlotool.analysis.shardings import witness  # noqa: PLC0415
     from hlotool.hlo.header_parser import parse_header  # noqa: PLC0415
@@ -171,6 +183,9 @@ def ask_witnesses(chosen: Input, module: Module, *, in_full: bool) -> tuple[Witn
         with suppress(HlotoolError):
             found.append(witness.ask_module(module, text.path if text else ""))
             if before and (line := _read_head(module, before)):
+                if not any(told.shardings for told in found[0].parameters):
+                    source = Source(_cut_parameters(line, before.read().text), before.path)
+                    found.append(witness.ask_module(parse_module(source), before.path))
                 _, header = parse_header(Scanner(Source(line, before.path)))
                 found.append(witness.ask_header(header, before.path))
         return tuple(found)
