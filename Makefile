@@ -83,7 +83,10 @@ bench-large: $(BENCH)/installed ## Measure texts of 30 MB to a gigabyte: a quart
 questions: $(VENV)/installed-test ## Put seventy questions to dumps that have the problem, and to twins without it
 	$(BIN)/python tests/questions.py
 
-accuracy: $(VENV)/installed-test ## Live ranges, estimates, known origins, gains, and which texts are read
+advice: $(VENV)/installed-test ## Hold advice against programs compiled without the flaw; writes docs/advice.csv
+	$(BIN)/python tests/advice.py
+
+accuracy: $(VENV)/installed-test ## Live ranges, estimates, known origins, edits, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test hard test-browser pictures mutants faults versions lint golden docs budgets bench bench-large accuracy questions
+.PHONY: help demo test hard test-browser pictures mutants faults versions lint golden docs budgets bench bench-large accuracy advice questions

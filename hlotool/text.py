@@ -89,6 +89,7 @@ class Source(Struct, frozen=True):
     first_line: int = 1
     counts: DeviceCounts | None = None
     proto: bytes | None = None
+    is_fragment: bool = False  # made of a part of a text: there may be more in all it counts
 
     def location(self, pos: int) -> tuple[int, int]:
         """Return the 1-based (line, column) of an offset in the file, both in characters."""

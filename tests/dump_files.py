@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,18 @@ def _begin(path: Path) -> bytes:
 def list_styles(folders: Iterable[Path]) -> list[Path]:
     """List modules printed in XLA's styles: `BACKEND.PROGRAM.STYLE.txt`."""
     return [path for folder in folders for path in sorted(folder.glob("*.*.*.txt"))]
+
+
+def as_parameters(
+    paths: Iterable[Path], name: Callable[[Path], str] = lambda path: path.stem
+) -> list[Any]:
+    """Make tests of dumps: those of `../shared`, which show the same at length, are hard."""
+    return [
+        pytest.param(
+            path, id=name(path), marks=pytest.mark.hard if path.is_relative_to(SHARED) else ()
+        )
+        for path in paths
+    ]
 
 
 PRINTED = list_styles((TESTDATA / "printed", SHARED / "dumps" / "printed"))

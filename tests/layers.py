@@ -39,6 +39,7 @@ HOMES = {
     "fsspec": {"dump"},
     "google": {"export", "profile", "proto"},
     "humanize": {"table"},
+    "jaxlib": {"dump"},
     "jinja2": {"page"},
     "plotly": {"page"},
     "pyarrow": {"export"},

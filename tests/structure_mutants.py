@@ -184,7 +184,7 @@ def change_groups(random_: random.Random, text: str) -> str:
 
 
 def change_layout(random_: random.Random, text: str) -> str:
-    """Let an array lie in memory in another order, wherever its shape is written alike."""
+    """Let an array lie in memory in another order, at one place where its shape is written."""
 
     def shuffle(match: re.Match[str]) -> str:
         dimensions = match.group().split(",")

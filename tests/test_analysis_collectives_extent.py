@@ -149,7 +149,7 @@ def test_a_budget_names_the_axes() -> None:
 
 
 def test_only_axes_read_the_text_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No command that shows no axes opens it, and --mesh needs it no more."""
+    """No command that shows no axes opens it."""
 
     def refuse(*_: object) -> str:
         raise AssertionError("this reads the text before optimization")
@@ -159,7 +159,6 @@ def test_only_axes_read_the_text_before(monkeypatch: pytest.MonkeyPatch) -> None
     for command in (
         ["buffers", str(after)],
         ["fusions", str(after)],
-        ["collectives", str(after), "--mesh", "data=4,model=2"],
     ):
         result = CliRunner().invoke(cli, command, catch_exceptions=False)
         assert (command, result.exit_code) == (command, 0)
@@ -180,6 +179,7 @@ def test_sends_count_as_permutes_do() -> None:
     assert found[6].sent_bytes_per_step == found[6].sent_bytes * 7
 
 
+@pytest.mark.hard
 @needs_shared
 def test_a_mesh_beside_names_every_axis() -> None:
     """In dumps with a text before optimization, all groups lie along axes of its mesh."""

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 from collective_cases import CASES, analyze, read_options, read_rows, read_totals, write
-from dump_files import PRINTED, SEEDS, SHARED, TESTDATA, needs_shared, read_text, split_modules
+from dump_files import (
+    PRINTED,
+    SEEDS,
+    SHARED,
+    TESTDATA,
+    as_parameters,
+    needs_shared,
+    read_text,
+    split_modules,
+)
 from each import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -183,7 +192,7 @@ def test_every_printed_collective_counts_once(path: Path) -> None:
     assert not [row.problem for row in report.rows if row.problem]
 
 
-@pytest.mark.parametrize("default", DEFAULTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("default", as_parameters(DEFAULTS))
 def test_printing_style_changes_nothing(default: Path) -> None:
     """The same module in another print style has the same traffic, collective by collective."""
     expected = sorted(map(key, analyze(read_text(default)).rows))

@@ -24,7 +24,8 @@ assert DUMPS, "no dumps in testdata/dumps"
 
 def load(path: Path) -> tuple[Module, ModuleCounts]:
     module = read_module(path)
-    return module, count_module(module, count_executions(module, read_call_graph(module)))
+    graph = read_call_graph(module)
+    return module, count_module(module, graph, count_executions(module, graph))
 
 
 @for_each(DUMPS)
@@ -73,7 +74,8 @@ def test_unknown_sizes_stay_unknown() -> None:
         "  ROOT n = f32[?,4] negate(p)\n}\n"
     )
     module = parse_module(Source(text))
-    counts = count_module(module, count_executions(module, read_call_graph(module)))
+    graph = read_call_graph(module)
+    counts = count_module(module, graph, count_executions(module, graph))
     assert counts.module.parameter_bytes is None
     assert counts.module.result_bytes is None
     assert {row.opcode: row.result_bytes for row in counts.opcodes} == {

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from dump_files import PRINTED, TESTDATA
+from dump_files import PRINTED, TESTDATA, as_parameters
 from parsed import read_module
 
 from hlotool.analysis.cost.model import CostReport
@@ -44,7 +44,7 @@ def test_there_are_styles() -> None:
     assert len([path for path in STYLES if path.is_relative_to(TESTDATA)]) >= 12
 
 
-@pytest.mark.parametrize("path", STYLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", as_parameters(STYLES))
 def test_style_makes_no_difference(path: Path) -> None:
     program, _, style = path.stem.rpartition(".")
     cost, fusions, fingerprint = analysed(path)

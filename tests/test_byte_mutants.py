@@ -1,4 +1,4 @@
-"""Injured protos, profiles, messages and archives: each is answered or refused, as dumps are.
+"""Injured protos, profiles, messages, reports and archives: answered or refused, as dumps are.
 
 `make hard` tries 2,000, a fifth as many as of texts, and `make test` a dozen of each kind. What
 failed once is kept in testdata/bad/bytes, and asked about with every command.
@@ -50,6 +50,7 @@ ASKED_OF_MESSAGES = (
     f"buffers {{path}} --json --dump {TESTDATA / 'folders' / 'cpu.several'}",
     "summary {path} --json",
 )
+ASKED_OF_REPORTS = ("buffers {path} --json", "summary {path}")
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ def pack_tar(folder: Path) -> bytes:
 DUMP = TESTDATA / "folders" / "cpu.several"
 ZIPPED = (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
 MESSAGES = tuple(case.text.encode() for case in find_cases(TESTDATA / "out_of_memory"))
+REPORTS = tuple(path.read_bytes() for path in sorted((TESTDATA / "usage_reports").iterdir()))
 PROFILES = (
     metadata((LABEL, TPU)) + tpu(0).to_bytes(),
     metadata(("jit_loop(7)", GPU)) + stream(0).to_bytes(),
@@ -126,6 +128,7 @@ KINDS = (
     ),
     Kind("profiles", "xplane.pb", PROFILES, (injure_bytes, injure_profile, injure_profile)),
     Kind("messages", "log", MESSAGES, (injure_bytes,), ASKED_OF_MESSAGES),
+    Kind("reports", "report", REPORTS, (injure_bytes,), ASKED_OF_REPORTS),
     Kind("zips", "zip", tuple(pack_zip(DUMP, each) for each in ZIPPED), (injure_bytes,)),
     Kind("tars", "tar", (pack_tar(DUMP),), (injure_bytes,)),
     Kind(

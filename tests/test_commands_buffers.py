@@ -186,7 +186,7 @@ def test_equal_values_fold_in_tables_alone(tmp_path: Path) -> None:
     )
     lines = run(text, "--units", "B").stdout.splitlines()
     (folded,) = [line for line in lines if "×3" in line]
-    assert folded.split()[:5] == ["768", "768", "×3", "temp", "a.*"]  # gain: all three together
+    assert folded.split()[:5] == ["768", "768", "×3", "temp", "a.*"]  # what all three save together
     (total,) = [line for line in lines if "TOTAL" in line]
     assert total.split() == ["1,792", "1,792", "5", "TOTAL"]
     assert len(answer(text)["rows"]) == 5
@@ -254,7 +254,7 @@ def test_siblings_of_another_size_are_refused() -> None:
     assert "is bf16[128,6144] here, but bf16[32,6144] in the module" in message
 
 
-def gains_of(*arguments: str | Path) -> dict[str, int]:
+def savings_of(*arguments: str | Path) -> dict[str, int]:
     done = run(*arguments, "--format", "csv")
     assert done.exit_code == 0, done.output
     rows = csv.DictReader(io.StringIO(done.stdout))
@@ -262,14 +262,14 @@ def gains_of(*arguments: str | Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("path", [GPU, TPU], ids=["gpu", "tpu"])
-def test_gain_is_what_without_takes_off_the_peak(path: Path) -> None:
-    for value, saving in list(gains_of(path).items())[:4]:
+def test_saving_is_what_without_takes_off_the_peak(path: Path) -> None:
+    for value, saving in list(savings_of(path).items())[:4]:
         without = answer(path, "--without", f'value == "{value}"')["without"]
         assert without["saves_bytes"] == saving
         assert without["removed_bytes"] >= saving
 
 
-def test_gain_of_a_group_is_that_of_its_rows_together() -> None:
+def test_saving_of_a_group_is_that_of_its_rows_together() -> None:
     groups = answer(GPU, "--by", "allocation_type")["groups"]
     rows = answer(GPU)["rows"]
     (temp,) = (one for one in groups if one["allocation_type"] == "temp")
@@ -335,7 +335,7 @@ def test_where_three_parts_are_not_enough_a_note_says_so() -> None:
     assert "No 3 parts bring it under 1.0 MiB" in run(GPU, "--hbm", "1MiB").stdout
 
 
-def test_without_live_ranges_no_gain_is_known(tmp_path: Path) -> None:
+def test_without_live_ranges_no_saving_is_known(tmp_path: Path) -> None:
     (source,) = GPU.glob("*-buffer-assignment.txt")
     copy = tmp_path / "buffer-assignment.txt"
     shutil.copy(source, copy)

@@ -18,7 +18,7 @@ from diff_cases import (
     reordered,
     without_metadata,
 )
-from dump_files import PRINTED, TESTDATA, find_folders, find_texts, read_text
+from dump_files import PRINTED, TESTDATA, as_parameters, find_folders, find_texts, read_text
 
 from hlotool.compare.changes.instructions import compare_instructions
 from hlotool.compare.changes.reasons import Reasoner
@@ -81,14 +81,14 @@ def test_rewritten_dumps_are_identical(path: Path, rewrite: Callable[[str], str]
     assert [line for line in found if not line.startswith("moved")] == ["identical"]
 
 
-@pytest.mark.parametrize("path", LARGE, ids=lambda path: "/".join(path.parts[-3:-1]))
+@pytest.mark.parametrize("path", as_parameters(LARGE, lambda path: "/".join(path.parts[-3:-1])))
 def test_large_dumps_are_identical_under_other_names(path: Path) -> None:
     text = read_text(path)
     found = found_changes(text, reordered(without_metadata(renamed(text))))
     assert [line for line in found if not line.startswith("moved")] == ["identical"]
 
 
-@pytest.mark.parametrize("path", STYLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", as_parameters(STYLES))
 def test_print_styles_are_identical(path: Path) -> None:
     program, style = path.stem.rsplit(".", 1)
     default = path.with_name(f"{program}.default.txt")

@@ -35,6 +35,7 @@ from hlotool.commands.shared.options import RowOptions
 from hlotool.errors import HlotoolError, UsageError
 from hlotool.hlo.parser import parse_module
 from hlotool.program import load
+from hlotool.program.program import Program
 from hlotool.table import Document, Field, RowList, Unit
 from hlotool.table.cells import Look
 from hlotool.text import Source, escape
@@ -70,7 +71,7 @@ CHOSEN: Final = (
     "dumps/gpu_h100/conv_quantized",
     "dumps/gpu_h100/mlp_train.remat",
     "dumps/tpu_v5e/nested_loops",
-    "gains/cpu.scanned/module_0000.jit_train_step.cpu_after_optimizations.txt.gz",
+    "advice/cpu.scanned/module_0000.jit_train_step.cpu_after_optimizations.txt.gz",
     "inputs/company/mentioned.txt",
     "packed/cpu/transformer_train",
     "packed/tpu7x/fsdp_train",
@@ -89,7 +90,7 @@ FORMS: Final = (
 def ask(line: str) -> tuple[Document, RowOptions] | None:
     """Run a command line for its answer, which is not printed; None where it is refused.
 
-    A text is parsed once, however often it is asked about.
+    A program is read and worked out once, however often it is asked about.
     """
     answers: list[tuple[Document, RowOptions]] = []
 
@@ -101,12 +102,23 @@ def ask(line: str) -> tuple[Document, RowOptions] | None:
         patch.chdir(ROOT)
         patch.setattr(output, "render_document", keep)
         patch.setattr(load, "parse_module", parse_once)
+        patch.setattr(load, "Program", make_once)
         code = run(line.split())
     assert code in ({0, 1, 4} if answers else {2, 3, 4}), line
     return answers[0] if answers else None
 
 
 parse_once = cache(parse_module)
+_MADE: Final[dict[object, Program]] = {}
+
+
+def make_once(*args: Any, **named: Any) -> Program:
+    """Return the program that was made of a module, files and assumptions before."""
+    name, module, assignment, files, assumptions = args
+    key = name, id(module), assignment is None, files, assumptions
+    if key not in _MADE:
+        _MADE[key] = Program(*args, **named)
+    return _MADE[key]
 
 
 def write(document: Document, options: RowOptions) -> str:

@@ -9,6 +9,7 @@ one does not. `make hard` tries 10,000 and `make mutants` 300,000, the same ones
 from __future__ import annotations
 
 import random
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -40,6 +41,8 @@ FAILED_ONCE = sorted((TESTDATA / "bad" / "mutants").iterdir())
 PARTS = 4  # of each kind, so that all processors have work to the end
 FEW = 12  # one for each of the commands below
 TRIES = 5  # to injure a dump in some way
+# Of these XLA takes the layout from the operand, whatever is written, or does not print it.
+UNTOLD_LAYOUTS = re.compile(r"\b(?:async-start|recv-done)\(")
 
 EXPRESSIONS = ("cost.flops_per_step<=1e18", "buffers.peak_bytes<=1GiB", "fusions.count()>=0")
 BUDGETS = " ".join(f"--budget {one}" for one in EXPRESSIONS)
@@ -174,11 +177,12 @@ def test_structures_are_what_xla_reads(
     """And three commands tell the same of each; bases on which we differ already are left out."""
     chance = random.Random(zlib.crc32(name.encode()))  # noqa: S311
     count = -(-request.config.getoption("--mutants") // (10 * len(STRUCTURE_MUTATIONS)))
-    known = {base.name: agrees_with_xla(base.text, xla) if xla else None for base in MODULES}
+    bases = [one for one in MODULES if not ("layout" in name and UNTOLD_LAYOUTS.search(one.text))]
+    known = {base.name: agrees_with_xla(base.text, xla) if xla else None for base in bases}
     path = tmp_path / "module.txt"
     wrong = []
     for _ in range(count):
-        base = chance.choice(MODULES)
+        base = chance.choice(bases)
         mutant = STRUCTURE_MUTATIONS[name](chance, base.text)
         if mutant == base.text:
             continue

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from diff_cases import BASE, CASES
-from dump_files import TESTDATA, find_folders, find_texts, read_text
+from dump_files import TESTDATA, as_parameters, find_folders, find_texts, read_text
 from parsed import read_program
 from same_names import (
     Naming,
@@ -116,7 +116,7 @@ def check(program: Program, text: str, naming: Naming) -> None:
     assert written_back(renamed, names) == written_back(program, OldNames())
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=name_dump)
+@pytest.mark.parametrize("path", as_parameters(TEXTS, name_dump))
 def test_repeated_names_change_no_answer(path: Path) -> None:
     check(read_program(path), read_text(path), counted)
 
@@ -133,7 +133,7 @@ def compare(old: Program, new: Program) -> DiffReport:
     return compare_programs(DiffSide(old), DiffSide(new), DiffOptions(is_folded=False))
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=name_dump)
+@pytest.mark.parametrize("path", as_parameters(TEXTS, name_dump))
 def test_repeated_names_are_no_difference(path: Path) -> None:
     program, renamed = read_program(path), read(rename(read_text(path), counted))
     for found in (compare(program, renamed), compare(renamed, program)):

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 from _pytest.capture import CaptureResult
+from each import for_each
 from linear import assert_linear
 from tables import TableCase, find_cases, format_json, rewrite
 
+from hlotool.analysis.memory.told_twice import contradict_message
 from hlotool.cli import run
 from hlotool.dump.find import resolve_inputs
 from hlotool.dump.text_kind import TextKind, detect_kind
@@ -308,6 +310,87 @@ def test_a_row_says_who_it_is(
     assert run(["buffers", str(write_text(case, tmp_path))]) == 0
     printed = capsys.readouterr().out
     assert [word for word in shown if word not in printed] == []
+
+
+@for_each(CASES)
+def test_no_message_contradicts_itself(case: TableCase) -> None:
+    assert contradict_message(parse(case.text)) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "instead", "phrase"),
+    [
+        (
+            "tpu_compile",
+            "reserved          1.25G",
+            "reserved          1.35G",
+            "'Total hbm usage' is 69",
+        ),
+        (
+            "tpu_compile",
+            "HLO temp         63.79G",
+            "HLO temp         64.79G",
+            "'Program hbm requirement'",
+        ),
+        (
+            "tpu_compile",
+            "requirement 63.80G",
+            "requirement 63.90G",
+            "the program takes 68,504,728,371",
+        ),
+        (
+            "tpu_compile",
+            "global            1.14M",
+            "scoped            1.14M",
+            "'scoped' of 'Program",
+        ),
+        (
+            "tpu_compile",
+            "1. Size: 2.00G",
+            "1. Size: 3.00G",
+            "is not 2,147,483,648 and 0 of padding",
+        ),
+        (
+            "tpu_compile",
+            "capacity by 33.05G",
+            "capacity by 33.15G",
+            "bytes are not 35,594,541,465 more",
+        ),
+        (
+            "tpu_compile",
+            "Size: 124.00M",
+            "Size: 134.00M",
+            "is not 128,450,560 and 1,572,864 of padding",
+        ),
+        (
+            "tpu_compile",
+            "f32[32,4096,4096]",
+            "f32[33,4096,4096]",
+            "{1,2,0:T(8,128)}, which takes 2,2",
+        ),
+        (
+            "gpu_bfc",
+            "allocation:  475.37MiB",
+            "allocation:  495.37GiB",
+            "'parameter allocation' is 53",
+        ),
+        ("torch_xla", "6,532,939,776", "6,732,939,776", "'HBM capacity' is 8,589,934,592 bytes"),
+    ],
+)
+def test_sums_of_a_message_are_held_together(
+    name: str, written: str, instead: str, phrase: str
+) -> None:
+    text = (MESSAGES / f"{name}.txt").read_text(encoding="utf-8")
+    assert written in text
+    found = contradict_message(parse(text.replace(written, instead)))
+    assert any(phrase in each for each in found), found
+
+
+def test_a_part_without_a_size_is_unknown() -> None:
+    text = (MESSAGES / "tpu_compile.txt").read_text(encoding="utf-8")
+    parts = parse(text.replace("scoped            4.56M", "scoped            4.56odd")).parts
+    assert [one.size_bytes for one in parts if one.name == "scoped"] == [None]
+    assert "HLO temp" in {one.name for one in parts}
 
 
 @pytest.mark.parametrize("name", ["tpu_compile", "gpu_bfc"])

@@ -19,14 +19,14 @@ from hlotool.hlo.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
 from hlotool.table.select import Query, select_rows
 
-SIDES = [TESTDATA / "dumps", *([SHARED / "dumps"] if SHARED.is_dir() else [])]
-DUMPS = [
-    path
-    for side in SIDES
-    for path in sorted(side.glob("*/*"))
-    if path.is_dir() and path.parent.name not in {"folders", "odd"}
-]
-NAMES = [f"{path.parent.name}-{path.name}" for path in DUMPS]
+
+def list_dumps(side: Path) -> list[Path]:
+    """List the dumps of a folder, one for each program of a backend."""
+    found = [path for path in sorted(side.glob("*/*")) if path.is_dir()]
+    return [path for path in found if path.parent.name not in {"folders", "odd"}]
+
+
+DUMPS, MORE = list_dumps(TESTDATA / "dumps"), list_dumps(SHARED / "dumps")
 CHIPS = {"tpu": "v5e", "gpu": "h100"}
 GPU = TESTDATA / "dumps" / "gpu_h100"
 TPU = GPU.parent / "tpu_v5e"
@@ -40,6 +40,16 @@ def find_chip(path: Path) -> str | None:
 
 @for_each(DUMPS)
 def test_no_run_is_shorter_than_its_floor(path: Path) -> None:
+    expect_no_shorter_run(path)
+
+
+@pytest.mark.hard
+@for_each(MORE)
+def test_no_run_of_a_large_program_is_shorter(path: Path) -> None:
+    expect_no_shorter_run(path)
+
+
+def expect_no_shorter_run(path: Path) -> None:
     """All arithmetic, and all traffic, take at least as long by themselves."""
     chip = find_chip(path)
     if chip is None:
@@ -57,6 +67,16 @@ def test_no_run_is_shorter_than_its_floor(path: Path) -> None:
 
 @for_each(DUMPS)
 def test_groups_come_to_the_figures_of_the_program(path: Path) -> None:
+    expect_figures_of_groups(path)
+
+
+@pytest.mark.hard
+@for_each(MORE)
+def test_groups_come_to_the_figures_of_a_large_program(path: Path) -> None:
+    expect_figures_of_groups(path)
+
+
+def expect_figures_of_groups(path: Path) -> None:
     """But for what is no work: reductions and traffic of collectives, copies beside the work."""
     for dump in hlotool.load_all(path):
         program = dump.program

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from described import describe_module
-from dump_files import PRINTED, read_json
+from dump_files import PRINTED, as_parameters, read_json
 from parsed import read_module
 
 from hlotool.errors import ParseError
@@ -53,7 +53,7 @@ def split_stem(path: Path) -> tuple[str, str]:
 
 
 def with_styles(*styles: str) -> list[Any]:
-    return [pytest.param(path, id=path.stem) for path in PRINTED if split_stem(path)[1] in styles]
+    return as_parameters(path for path in PRINTED if split_stem(path)[1] in styles)
 
 
 def default_of(path: Path) -> Path:

@@ -40,7 +40,7 @@ def find_dumps() -> list[Path]:
 
 
 DUMPS = find_dumps()
-SHORT_CHARACTERS = 150_000
+SHORT_CHARACTERS = 60_000
 
 
 def list_all(module: Module) -> list[Any]:

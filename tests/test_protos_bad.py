@@ -15,7 +15,7 @@ from linear import assert_linear
 from hlotool.errors import InputError
 from hlotool.proto.decode import decode_module
 from hlotool.proto.kind import find_proto_head
-from hlotool.proto.messages import HloModuleProto
+from hlotool.proto.messages import INSTRUCTION_PARTS, HloModuleProto
 
 DATA = [
     gzip.decompress(path.read_bytes())
@@ -75,6 +75,16 @@ def test_injured_protos(seed: int, request: pytest.FixtureRequest) -> None:
 
 def test_the_first_injured_protos() -> None:
     check_injured(0, 100)
+
+
+@pytest.mark.parametrize("field", INSTRUCTION_PARTS)
+def test_the_place_of_a_broken_part(field: str) -> None:
+    """It is found when it is printed."""
+    module = make_module()
+    setattr(module.computations[0].instructions[0], field, b"\x0a\x7fbroken")
+    data = module.SerializeToString()
+    place = f"broken at byte {data.index(b'broken') - 2} of {len(data)}: "
+    assert place in (find_refusal(data) or "").replace(",", "")
 
 
 @pytest.mark.parametrize("data", DATA, ids=len)
@@ -176,11 +186,10 @@ def test_shapes_in_shapes() -> None:
     shape = b""
     for _ in range(1000):
         shape = b"\x22" + varint(len(shape)) + shape
-    inner = b"\x1a" + varint(len(shape)) + shape
-    computation = b"\x12" + varint(len(inner)) + inner
-    data = b"\x0a\x01m\x12\x01e\x1a" + varint(len(computation)) + computation
+    module = make_module()
+    module.computations[0].instructions[0].shape = shape
     with pytest.raises(InputError, match="more than 100 deep"):
-        read(data)
+        read(module.SerializeToString())
 
 
 def stuff(tags: bytes, count: int) -> bytes:

@@ -15,6 +15,7 @@ from hlotool.cli import run
 ROOT = Path(__file__).parent.parent
 SCHEMAS = ROOT / "docs" / "schema"
 DUMPS = ("testdata/hlo/cpu_train_step.txt", "testdata/hlo/gpu_train_step.txt")
+FAMILY = "testdata/fit/cpu-decode-sequence"
 STEP = "testdata/dumps/gpu_h100/mlp_train"
 CASES = [
     *(f"summary {dump}" for dump in (*DUMPS, "testdata/hlo/tpu_train_step.txt")),
@@ -49,6 +50,7 @@ CASES = [
     "diff --passes testdata/folders/cpu.passes --trace opcode=='fusion'",
     f"diff {STEP} {STEP}.bf16 {STEP}.remat",
     f"diff {STEP} {STEP}.remat --why input_scatter_fusion",
+    f"fit {FAMILY}/256.tar.zst {FAMILY}/512.tar.zst --hbm 1GiB",
     f"check {STEP} --config testdata/check/budgets.toml",
     "check --trend --history testdata/check/history.jsonl",
     "summary testdata/dumps/tpu_v5e",

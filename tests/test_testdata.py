@@ -15,7 +15,7 @@ FOLDERS = sorted(TESTDATA.glob("folders/*"))
 PRINTED = read_json(TESTDATA / "printed/oracle.json")
 # A home folder other than /home/user, or the folders sessions and temporary files live in.
 MACHINE_PATH = re.compile(rb"/(?:tmp|root|work|mnt|var|Users)/|/home/(?!user\b)\w")
-LIMIT_BYTES = 6_500_000
+LIMIT_BYTES = 10_000_000
 KINDS = ("before_optimizations", "after_optimizations")
 
 
@@ -34,7 +34,7 @@ def read_oracle(folder: Path, kind: str = "") -> Any:
 
 
 def files() -> list[Path]:
-    parts = ("dumps", "packed", "folders", "gains", "hlo", "printed", "make")
+    parts = ("dumps", "packed", "folders", "advice", "hlo", "printed", "make")
     found = [path for part in parts for path in (TESTDATA / part).rglob("*")]
     return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
 
@@ -146,7 +146,10 @@ def test_a_text_alone_is_that_of_a_dump(link: Path) -> None:
 
 def test_nothing_is_there_twice() -> None:
     """What is shown in two places is a link in one; compilers may write a file twice."""
-    made = ("dumps", "packed", "folders", "gains", "protos", "printed", "questions", "shardings")
+    made = (
+        *("dumps", "packed", "fit", "folders", "advice", "protos", "printed", "questions"),
+        "shardings",
+    )
     found = [path for path in TESTDATA.rglob("*") if path.is_file() and not path.is_symlink()]
     by_hand = [path for path in found if place(path).partition("/")[0] not in made]
     originals = {path.read_bytes(): path for path in found if path not in by_hand}

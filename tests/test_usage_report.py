@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from each import for_each
 
+from hlotool.analysis.memory.told_twice import contradict_report
 from hlotool.analysis.memory_text import compare_totals
 from hlotool.cli import run
 from hlotool.dump.find import resolve_inputs
@@ -42,9 +43,44 @@ def test_totals_are_those_of_the_allocations(path: Path) -> None:
     known = {each.number: each.size_bytes for each in assignment.allocations}
     for each in report.allocations:
         if each.number is not None and path.suffix == ".pb":
-            assert known[each.number] == each.size_bytes  # exact there
+            assert known[each.number] == (each.size and each.size.bytes)  # exact there
     # Of many allocations XLA leaves the small ones out, and does not say how many.
     assert 0 < len(report.allocations) <= len(assignment.allocations)
+
+
+@for_each([*REPORTS, *sorted(ALONE.iterdir())])
+def test_no_report_contradicts_itself(path: Path) -> None:
+    assert contradict_report(read(path)) == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "phrase"),
+    [
+        ("3906260 (3.72MiB)", "3906260 (3.71MiB)", "a total of 3,906,260 bytes stands beside 3,89"),
+        ("3906260 (3.72MiB)", "3806260 (3.63MiB)", "and its total is 3,806,260"),
+        ("1.53MiB, parameter 0", "1.43MiB, parameter 0", "the allocations do not add up to 3,481,"),
+        ("3.72MiB(100%);        36B", "3.72MiB(100%);       90.0KiB", "parts of no one total"),
+        ("allocation 2: size 20.0KiB", "allocation 2: size 19.0KiB", "2 is listed otherwise than"),
+        ("allocation 39: ", "allocation 38: ", "40 allocations are listed, and 41 described"),
+        ("  1867776; ", "  1967776; ", "allocation 40 has 1,876,951 bytes, its values use 1,97"),
+        (
+            "262144;                2;",
+            "262144;                3;",
+            "is used by 3 values, and lists",
+        ),
+        ("2; f32[4,10], f32[128,512]", "2; f32[4,10], f32[128,544]", "and a value of 278,528"),
+        (
+            "2; f32[4,10], f32[128,512]",
+            "2; f32[4,10], big[128,512]",
+            "'big[128,512]', which is none",
+        ),
+    ],
+)
+def test_what_is_told_twice_is_held_together(written: str, instead: str, phrase: str) -> None:
+    text = (ALONE / "old.txt").read_text(encoding="utf-8")
+    assert written in text
+    report = parse_usage_report(Source(text.replace(written, instead, 1)))
+    assert any(phrase in each for each in contradict_report(report)), contradict_report(report)
 
 
 def test_a_proto_has_the_slots_of_its_text() -> None:

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
@@ -341,7 +341,15 @@ def list_usage(report: UsageReport) -> UsageRows:
     slots, allocations = [], []
     for place, one in enumerate(report.allocations, 1):
         slots += [
-            SlotRow(place=place, space=one.color, allocation=one.number, **asdict(slot))
+            SlotRow(
+                slot.size.bytes,
+                place,
+                one.color,
+                slot.offset,
+                slot.value_count,
+                slot.shapes,
+                one.number,
+            )
             for slot in one.slots
         ]
         allocations.append(
@@ -349,8 +357,8 @@ def list_usage(report: UsageReport) -> UsageRows:
                 place,
                 one.number,
                 one.color,
-                one.size_bytes,
-                max((slot.offset + slot.size_bytes for slot in one.slots), default=None),
+                one.size.bytes if one.size else None,
+                max((slot.offset + slot.size.bytes for slot in one.slots), default=None),
                 len(one.slots),
                 sum(slot.value_count for slot in one.slots),
                 one.left_out_count,

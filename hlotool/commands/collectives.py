@@ -58,7 +58,7 @@ def collectives(
         with_operands=has_operands,
     )
     program = load_one(request)
-    report = program.analyze_collectives(wanted)
+    report = program.add_causes(program.analyze_collectives(wanted), wanted.mesh)
     rows = report.rows
     module, spec = program.expect_module(), choose_collective_columns(rows)
     is_default = not options.by and options.columns[:1] in {"", "+", "-"}

@@ -1,49 +1,90 @@
-"""`hlotool shardings`: where the user's arrays lie on the devices."""
+"""`hlotool shardings`: where the user's arrays lie on the devices, and what moves them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hlotool.analysis.collectives.mesh import parse_mesh_axes
+from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS
 from hlotool.analysis.shardings.report import SHARDINGS, TOTALS, ShardingReport
+from hlotool.analysis.shardings.rows import RESHARDS, WHY
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import RowOptions, dump_options, option
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request, load_one
+from hlotool.program.program import Program
 from hlotool.table import Document, Line
 from hlotool.table.document import quote_braces
 
 _EXAMPLE: Final = """\
-hlotool shardings dump/ --by origin
 hlotool shardings dump/ --where 'copies > 1 and local_bytes > 64MiB'
-hlotool shardings step.txt --mesh data=4,model=2"""
+hlotool shardings dump/ --rows reshards --by cause
+hlotool shardings dump/ --why all-gather.3"""
 _NOT_TOLD: Final = (
     "of some results no file here says the sharding; a protobuf does, which "
     "XLA_FLAGS=--xla_dump_hlo_as_proto adds to a dump"
 )
 _PROBLEMS_SHOWN: Final = 3
+_SENT: Final = "{count:collective}: a device sends {sent_bytes_per_step} per step"
+_NO_PASSES: Final = (
+    "no texts of passes lie here, which prove more: what is resharded from which spec to which, "
+    "and where the partitioner knew no other way; XLA_FLAGS=--xla_dump_hlo_pass_re=.* adds them"
+)
 
 
 @document_command("shardings", SHARDINGS, example=_EXAMPLE)
 @dump_options
 @option("--mesh AXIS=N,…", "Name the axes of the device mesh, slowest-varying first.")
-def shardings(request: Request, *, mesh: str | None, options: RowOptions) -> None:
-    """List where arrays lie: global shapes, specs, and what is replicated."""
+@option("--why NAME", "The chain that leads to a collective, or to those that move a value.")
+def shardings(request: Request, *, mesh: str | None, why: str | None, options: RowOptions) -> None:
+    """List where arrays lie: global shapes, specs, what is replicated, and what moves them."""
     program = load_one(request)
-    report = program.find_shardings(parse_mesh_axes(mesh) if mesh is not None else None)
-    has_results = any(row.global_shape is not None for row in report.results)
+    given = parse_mesh_axes(mesh) if mesh is not None else None
+    report = program.find_shardings(given)
+    lists: dict[str, Sequence[object]] = {
+        "parameters": report.parameters,
+        "results": report.results,
+    }
+    lines, notes, focus = (_describe(report),), tuple(_note(report)), ""
+    if why is not None:
+        lists[WHY.name] = program.explain_chain(why, given)
+        lines, notes, focus = (
+            (Line(f"what leads to {quote_braces(why)}"),),
+            _note_passes(program),
+            WHY.name,
+        )
+    elif options.rows == RESHARDS.name or not options.is_for_eyes:
+        lists[RESHARDS.name] = program.find_reshards(program.collectives, given)
+        if options.rows == RESHARDS.name:
+            line = Line(_SENT, COLLECTIVE_TOTALS, program.collectives.totals)
+            lines, notes = (line,), _note_passes(program)
     document = Document(
         SHARDINGS,
         program.paths,
-        rows={"parameters": report.parameters, "results": report.results},
+        rows=lists,
         blocks={TOTALS.name: report.totals},
-        lines=(_describe(report),),
-        notes=tuple(_note(report)),
-        shown=("parameters", "results") if has_results else ("parameters",),
+        lines=lines,
+        notes=notes,
+        shown=_choose_tables(report, why),
+        focus=focus,
         limits_all=True,
     )
     print_document(document, options)
+
+
+def _choose_tables(report: ShardingReport, why: str | None) -> tuple[str, ...]:
+    """Leave out results of which no file says anything."""
+    if why is not None:
+        return (WHY.name,)
+    has_results = any(row.global_shape is not None for row in report.results)
+    return ("parameters", "results") if has_results else ("parameters",)
+
+
+def _note_passes(program: Program) -> tuple[Line, ...]:
+    """Say what would tell more, where it is missing."""
+    is_told = program.partitioned.texts.after is not None or not program.collectives.rows
+    return () if is_told else (Line(_NO_PASSES),)
 
 
 def _describe(report: ShardingReport) -> Line:

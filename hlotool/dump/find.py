@@ -27,7 +27,9 @@ from hlotool.dump.directory import (
     make_parts,
 )
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
+from hlotool.dump.fragment import find_fragment
 from hlotool.dump.groups import read_header_line
+from hlotool.dump.mlir import convert_mlir
 from hlotool.dump.modules import read_module_head, split_modules
 from hlotool.dump.read import (
     STDIN,
@@ -42,7 +44,7 @@ from hlotool.dump.read import (
     unpack,
 )
 from hlotool.dump.siblings import NamedFiles, describe_file, list_beside
-from hlotool.dump.text_kind import TextKind, detect_kind
+from hlotool.dump.text_kind import TextKind, detect_kind, is_refused
 from hlotool.errors import (
     BudgetError,
     HlotoolError,
@@ -170,7 +172,15 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
         wanted.refuse_named(path)
         return wanted.choose(path, list_in_stream(source))
     notes: tuple[str, ...] = ()
-    if detection.kind is TextKind.MODULE:
+    if detection.kind is TextKind.MLIR:
+        source = convert_mlir(source.text.encode(), source.name)
+        told = "this is MLIR; this is about the HLO that XLA makes of it, before any optimization"
+        notes = (f"{source.name}: {told}.",)
+        detection = detect_kind(source.text)
+    elif is_refused(detection.kind) and (fragment := find_fragment(source, is_dump=False)):
+        source, notes = fragment.source, fragment.notes
+        detection = detect_kind(source.text)
+    elif detection.kind is TextKind.MODULE:
         modules = split_modules(source, detection)
         notes = modules.notes()
         if len(modules.modules) > 1:

@@ -28,6 +28,7 @@ from hlotool.dump.compression import (
     read_decompressed,
     refuse_binary,
 )
+from hlotool.dump.mlir import BYTECODE, convert_mlir
 from hlotool.dump.stores import (
     LocalStore,
     Remote,
@@ -79,6 +80,8 @@ def make_source(data: bytes, name: str) -> Source:
 
     With that of a proto comes on how many devices it proves that the module runs.
     """
+    if data.startswith(BYTECODE):
+        return convert_mlir(data, name)
     head = find_proto_head(data)
     if head is None:
         if is_usage_report(data):

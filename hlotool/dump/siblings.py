@@ -220,6 +220,44 @@ def find_mlir(path: str, budget: ByteBudget) -> DumpFile | None:
     return _find_first([os.path.join(directory, stem, "module.mlir")], budget)
 
 
+_PROPAGATED: Final = ("shardy-xla", "sharding-propagation")  # the last pass before partitioning
+_CLEANUP: Final = "spmd-cleanup"  # which begins with what the partitioner wrote
+
+
+def find_partitioning(path: str, budget: ByteBudget) -> tuple[DumpFile | None, DumpFile | None]:
+    """Return the texts of passes right before and right after the partitioner, by their names."""
+    directory, filename = os.path.split(path)
+    own = split_file_name(filename)
+    if own.number is None:
+        return None, None
+    try:
+        entries = choose_store(directory, budget).list_directory(directory)
+    except OSError:
+        return None, None
+    before: dict[int, str] = {}
+    after: dict[int, str] = {}
+    mark = f"module_{own.number:04d}."
+    for entry in entries:
+        name = split_file_name(entry.name) if mark in entry.name else None
+        if name is None or name.step is None or name.is_proto or not _is_of_module(name, own):
+            continue
+        if name.after_pass in _PROPAGATED:
+            before[name.step] = entry.name
+        elif name.pipeline == _CLEANUP:
+            after[name.step] = entry.name
+
+    def open_file(name: str) -> DumpFile:
+        path = os.path.join(directory, name)
+        return DumpFile(
+            path, size_bytes=choose_store(path, budget).find_size(path) or 0, budget=budget
+        )
+
+    return (
+        open_file(before[max(before)]) if before else None,
+        open_file(after[min(after)]) if after else None,
+    )
+
+
 def find_build(path: str) -> int | None:
     """Return the number of the TPU compiler's build, N of `cl_N` in a file's name."""
     return split_file_name(os.path.basename(path)).build

@@ -44,6 +44,8 @@ class TextKind(Enum):
     JSON = "JSON"
     HTML = "HTML"
     DOT = "a Graphviz graph"
+    LAZY_IR = "PyTorch/XLA's lazy IR"
+    ALLOCATOR = "a log of a memory allocator"
     COLORED = "text with codes for colours"
     UNKNOWN = "text of no known kind"
 
@@ -102,8 +104,14 @@ _FOREIGN: Final = (
     ),
     (TextKind.PTX, r"\.version\ \d"),
     (TextKind.THUNKS, r"\d{3,}+:\ k[A-Z]\w++\b"),
-    (TextKind.JSON, r'\{\s*+(?:"|\})|\[\s*+(?:["{\[\]\d\-])'),
-    (TextKind.PROTO_TEXT, r"\w++\s*+\{\s*+(?:\w++\s*+[{:]|\})|\w++:\s"),
+    (TextKind.JSON, r'\{\s*+(?:"|\})|\[\s*+(?:["{\[\]]|-?\d[\d.eE+\-]*+\s*+(?:,|\]\s*+\Z))'),
+    (TextKind.LAZY_IR, r"IR\s*+\{\s*+%\d++\ ="),
+    (TextKind.ALLOCATOR, r"(?:[^\n]*+\n){0,40}[^\n]*\bbfc_allocator\.cc:\d"),
+    (
+        TextKind.PROTO_TEXT,
+        r"""\w++\s*+\{\s*+(?:\w++\s*+[{:]|\})
+        | [a-z]\w*+:\ (?:"|-?\d|true\b|false\b|[A-Z][A-Z0-9_]*+\s*+$)""",
+    ),
     (TextKind.FLAGS, r"--\w"),
     (TextKind.HTML, r"<(?:!DOCTYPE|html|\?xml)"),
     (TextKind.COLORED, r"\x1b\["),
@@ -271,6 +279,14 @@ _REFUSALS: Final = {
     TextKind.JSON: "this is JSON, but not a document that hlotool wrote.",
     TextKind.HTML: "this is HTML, perhaps XLA's picture of a module; hlotool reads its text.",
     TextKind.DOT: "this is a Graphviz graph, XLA's picture of a module; hlotool reads its text.",
+    TextKind.LAZY_IR: (
+        "this is PyTorch/XLA's lazy IR, the program before XLA saw it; the HLO is what "
+        "torch_xla._XLAC._get_xla_tensors_hlo returns, or what XLA dumps."
+    ),
+    TextKind.ALLOCATOR: (
+        "this is a log of a memory allocator: its chunks, without the sentence that says how much "
+        "was asked for."
+    ),
     TextKind.DEBUG_OPTIONS: (
         "this is the list of XLA options a module was compiled with; hlotool shows it with "
         "that module: give the module's text, or the directory."
@@ -306,6 +322,11 @@ _LEADS_BY_ITSELF: Final = (
     TextKind.LIVE_RANGE,
     TextKind.OUT_OF_MEMORY,
 )
+
+
+def is_refused(kind: TextKind) -> bool:
+    """Whether a kind is none that hlotool reads, alone or with other files."""
+    return kind in _REFUSALS and kind not in {*_LEADS_BY_ITSELF, TextKind.COLORED}
 
 
 def refuse_kind(kind: TextKind, lead: str, tail: str = "") -> InputError:

@@ -171,7 +171,7 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
     add = computation.instructions.append
     operands: tuple[Instruction, ...]
     for match in lines:
-        root, name, shape_text, opcode, inside = match.group(1, 2, 3, 4, 5)
+        root, name, shape_text, opcode, inside, _ = match.groups()
         try:
             kind, opcode = kinds[opcode]
             shape = shapes[shape_text]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from msgspec import Struct
@@ -22,7 +23,7 @@ from hlotool.hlo.groups import MOST_DEVICES
 from hlotool.hlo.module import DebugInfo, Header, StackFrame
 from hlotool.hlo.scanner import NAME, Scanner, parse_string_map, unquote
 from hlotool.hlo.shape import Shape
-from hlotool.hlo.shape_parser import parse_shape
+from hlotool.hlo.shape_parser import ShapeCache, parse_shape
 from hlotool.hlo.values import SourceLocation
 from hlotool.text import DeviceCounts, Source
 
@@ -33,7 +34,7 @@ _KEY = re.compile(rf"({NAME})=")
 _BOOL = re.compile(r"true|false")
 
 
-def parse_header(scanner: Scanner) -> tuple[str, Header]:
+def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
     """Read `HloModule name, key=value…`; the name is '' in fingerprint prints.
 
     header = "HloModule" [name [":"]] { "," key "=" value }
@@ -53,16 +54,16 @@ def parse_header(scanner: Scanner) -> tuple[str, Header]:
             end = scanner.pos - 1
             scanner.fail(f"the attribute {key!r} is given twice", end - len(key), end)
         spans[key] = skip_value(scanner, key), scanner.pos
-    return name.group() if name else "", _interpret(scanner, spans)
+    return name.group() if name else "", _interpret(scanner, shapes, spans)
 
 
-def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]]) -> Header:
+def _interpret(scanner: Scanner, shapes: ShapeCache, spans: dict[str, tuple[int, int]]) -> Header:
     def read(key: str, parse: Callable[[Scanner], T], absent: T) -> T:
         if key not in spans:
             return absent
         return Scanner(scanner.source, *spans[key]).parse_whole(parse)
 
-    layout = read("entry_computation_layout", _parse_entry_layout, None)
+    layout = read("entry_computation_layout", partial(_parse_entry_layout, shapes), None)
     counts = scanner.source.counts or _ONE_DEVICE
     return Header(
         is_scheduled=read("is_scheduled", _parse_bool, absent=False),
@@ -90,16 +91,22 @@ def _parse_count(scanner: Scanner) -> int:
     return count
 
 
-def _parse_entry_layout(scanner: Scanner) -> tuple[tuple[Shape, ...], Shape] | None:
+def _parse_entry_layout(
+    shapes: ShapeCache, scanner: Scanner
+) -> tuple[tuple[Shape, ...], Shape] | None:
     """Read the shapes of the entry's parameters and result, with layouts.
 
     entry_computation_layout = "{(" [ shape { "," shape } ] ")->" shape "}"
     """
     scanner.expect("{", "before the entry's layout")
     scanner.expect("(", "before the entry's parameters")
-    parameters = scanner.parse_items(parse_shape, ")", "a parameter's shape")
+    parameters = scanner.parse_items(shapes.parse_next, ")", "a parameter's shape")
     scanner.expect("->", "after the entry's parameters")
-    result = parse_shape(scanner)
+    result = shapes.find(scanner.text[scanner.pos : scanner.end - 1])
+    if result is None:
+        result = parse_shape(scanner)
+    else:
+        scanner.pos = scanner.end - 1
     scanner.expect("}", "after the entry's layout")
     return tuple(parameters), result
 
@@ -203,7 +210,7 @@ def _list_computations(scanner: Scanner) -> list[ComputationExtent]:
     """Step over a module, to behind the last of the computations that follow one another."""
     scanner.skip_blanks()
     if scanner.starts_with("HloModule"):
-        parse_header(scanner)
+        parse_header(scanner, ShapeCache(scanner.source))
         parse_tables(scanner)
     found: list[ComputationExtent] = []
     while (head := _accept_head(scanner)) is not None:

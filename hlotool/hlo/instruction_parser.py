@@ -297,11 +297,7 @@ class BodyReader:
         opcode = intern(scanner.expect_match(_OPCODE, "an opcode"))
         if shape is None:
             _expect_rule(scanner, opcode)
-        name = f"{opcode}.anon"
-        while name in self.defined:
-            self.anonymous += 1
-            name = f"{opcode}.anon.{self.anonymous}"
-        nested = Instruction(name, shape or _UNSTATED, opcode, (), self.computation)
+        nested = Instruction("", shape or _UNSTATED, opcode, (), self.computation)
         if opcode in GIVEN:
             nested.literal = _read_literal(scanner, opcode)
         else:
@@ -311,6 +307,10 @@ class BodyReader:
         if shape is None:
             nested.shape = self.builder.infer_shape(nested)
         scanner.leave()
+        nested.name = f"{opcode}.anon"  # those inside of it have theirs by now
+        while nested.name in self.defined:
+            self.anonymous += 1
+            nested.name = f"{opcode}.anon.{self.anonymous}"
         self._add(nested)
         return nested
 

@@ -112,6 +112,9 @@ TAKES_OPERANDS: Final = (ELEMENTWISE | COLLECTIVES | ASYNC_DONES) - {"async-done
     "transpose while"
 )
 
+# What a custom call stands for where the text of a fragment has nothing.
+OUTSIDE: Final = "outside the text"
+
 # Those that no other of the sets joined here has.
 _OTHERS: Final = _opcodes(
     "batch-norm-grad batch-norm-inference batch-norm-training cholesky dynamic-reshape fft "

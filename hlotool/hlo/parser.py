@@ -116,8 +116,11 @@ def read_module(source: Source, *, is_slow: bool) -> Module:
     name, header, debug_info = "", Header(), DebugInfo()
     has_header = scanner.starts_with("HloModule")
     if has_header:
-        name, header = parse_header(scanner)
+        name, header = parse_header(scanner, shapes)
         debug_info = parse_tables(scanner)
+    elif source.counts is not None:
+        counts = source.counts
+        header = Header(replica_count=counts.replica_count, num_partitions=counts.num_partitions)
     elif not _COMPUTATION_AHEAD.match(source.text, scanner.pos):
         scanner.fail_expected("'HloModule', as every HLO text dump begins")
     module = Module(name, source, header, debug_info)
@@ -136,18 +139,22 @@ def _check_style(module: Module) -> None:
     """Refuse a module without the attributes that belong to opcodes, as one print style is.
 
     The first instruction that needs one shows the print style. A single attribute that is
-    missing further on is an error where it is asked for.
+    missing further on is an error where it is asked for. In a text that a hand can have written,
+    what stands before that one is split as well: the descent says best what is wrong with it.
     """
+    is_short = len(module.source.text) <= LONGEST_HAND_WRITTEN
     for instruction in module.instructions():
         key = REQUIRED.get(instruction.opcode)
+        if key is None:
+            _ = instruction.attributes if is_short else None
+            continue
         if key in instruction.attributes:
             return
-        if key:
-            message = (
-                f"{instruction.opcode} needs {key}=, which is missing; a text printed with "
-                "print_extra_attributes off lacks it too: then dump it again with extra attributes"
-            )
-            raise ParseError(message, module.source, instruction.start - 1, instruction.start)
+        message = (
+            f"{instruction.opcode} needs {key}=, which is missing; a text printed with "
+            "print_extra_attributes off lacks it too: then dump it again with extra attributes"
+        )
+        raise ParseError(message, module.source, instruction.start - 1, instruction.start)
 
 
 _INSIDE = r"[^()\n\"/]++|/\*index=[0-9]++\*/"  # of parentheses
@@ -223,14 +230,14 @@ _OTHER: Final = "a part of the text is missing, or it is made of two"
 def _check_entry(module: Module) -> None:
     """Raise ParseError where the header promises an entry, and the text has none that fits.
 
-    Layouts are not compared. A text without header, or with one that promises nothing, may leave
-    out `ENTRY`, as hand-written ones do.
+    Layouts are not compared. A text may leave out `ENTRY`, as hand-written ones do: the last
+    computation is the entry then, unless the header promises another.
     """
     header = module.header
     promised = _describe_promise(header)
     if not promised:
         return
-    if not module.entry.is_entry:
+    if not module.entry.is_entry and not _fits(module.entry, header):
         source = module.source
         end = len(source.text.rstrip())
         message = f"the text ends before ENTRY: the header promises {promised}"
@@ -238,6 +245,17 @@ def _check_entry(module: Module) -> None:
     if header.entry_parameters is not None and header.entry_result is not None:
         _check_layout(module, header.entry_parameters, header.entry_result)
     _check_aliases(module)
+
+
+def _fits(entry: Computation, header: Header) -> bool:
+    """Whether a computation has the parameters and the result that the header promises."""
+    if header.entry_parameters is None or header.entry_result is None:
+        return False
+    own = [one.shape.without_layout() for one in entry.parameters]
+    promised = [one.without_layout() for one in header.entry_parameters]
+    return own == promised and entry.root.shape.without_layout() == (
+        header.entry_result.without_layout()
+    )
 
 
 def _describe_promise(header: Header) -> str:

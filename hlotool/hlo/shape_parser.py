@@ -197,6 +197,17 @@ class ShapeCache(dict[str, Shape]):
         except KeyError:
             return None
 
+    def parse_next(self, scanner: Scanner) -> Shape:
+        """Read the shape at the cursor, an array among others by its text; raise if it is none."""
+        scanner.skip_blanks()
+        match = _ARRAY.match(scanner.text, scanner.pos, scanner.end)
+        if match and scanner.text.startswith((",", ")"), match.end(), scanner.end):
+            shape = self.find(match[0])
+            if shape is not None:
+                scanner.pos = match.end()
+                return shape
+        return parse_shape(scanner)
+
     def _read_tuple(self, text: str) -> Shape | None:
         """Read a tuple of arrays and tuples; None when it is not as machines print it."""
         begun: list[list[Shape]] = [[]]

@@ -35,7 +35,9 @@ def find_meshes(text: str) -> dict[str, Mesh]:
     mesh = name "=" ["#sdy.mesh"] "<[" axis { "," axis } "]" [ ", device_ids=[" ids "]" ] ">"
     axis = '"' name '"' "=" size
     """
-    found = {}
+    found: dict[str, Mesh] = {}
+    if "<[" not in text:
+        return found
     for match in re.finditer(_MESH, text):
         axes = tuple(
             MeshAxis(name, int(size)) for name, size in re.findall(_AXIS_SIZE, match["axes"])

@@ -34,6 +34,7 @@ _USED: Final = re.compile(
     rf"(?:Used|with size) (?P<used>{SIZE}) (?:of|and limit) (?P<available>{SIZE})"
 )
 _REPORTED: Final = re.compile(rf"Free memory/Total memory: (?P<available>{SIZE})/(?P<limit>{SIZE})")
+_EXCESS: Final = re.compile(rf"Exceeded \w+ capacity by (?P<excess>{SIZE})")
 _PROGRAM: Final = re.compile(r"\[executable_name='(?P<program>[^'\n]{1,300})'\]")
 # What a logger puts before a line, up to the place in its program.
 _LOGGER: Final = re.compile(r"(?:>\s?)*+(?:.{0,200}?\.(?:cc|cpp|cu|h|py):\d{1,6}\][ ]?)?+")
@@ -99,6 +100,9 @@ class _Draft:
         if reported is not None:
             available, limit = find_size(reported["available"]), find_size(reported["limit"])
             self._head = replace(self._head, available=available, limit=limit)
+        excess = _EXCESS.search(line)
+        if excess is not None:
+            self._head = replace(self._head, excess=find_size(excess["excess"]))
         program = _PROGRAM.search(line)
         if program is not None:
             self._head = replace(self._head, program=program["program"])
@@ -173,6 +177,7 @@ def _merge(one: OutOfMemory, other: OutOfMemory) -> OutOfMemory:
         min(reversed(sizes), key=lambda size: size.slack_bytes) if sizes else None,
         other.available or one.available,
         other.limit or one.limit,
+        other.excess or one.excess,
         longer.buffers,
         other.parts if len(other.parts) >= len(one.parts) else one.parts,
         has_beginning=one.has_beginning,
@@ -239,7 +244,9 @@ class ListReader:
             self.is_broken |= number != self._number + 1
             self._number = number
             size = find_size(begin["size"]) if begin["size"] else None
-            self._entry = ListedBuffer(size_bytes=size.bytes if size else None)
+            self._entry = ListedBuffer(
+                size.bytes if size else None, slack_bytes=size.slack_bytes if size else 0
+            )
             return True
         field = _FIELD.search(line, 0, _LONGEST) if self._is_listed else None
         if field is not None:
@@ -281,11 +288,12 @@ def _add_field(entry: ListedBuffer, key: str, value: str) -> ListedBuffer:
     size = find_size(written.group()) if written else None
     if size is None:
         return entry
-    count = size.bytes
+    count, slack = size.bytes, max(size.slack_bytes, entry.slack_bytes)
     if key == "Size":
-        return replace(entry, size_bytes=count)
+        return replace(entry, size_bytes=count, slack_bytes=slack)
     if key == "Unpadded size":
-        return replace(entry, unpadded_bytes=count)
+        return replace(entry, unpadded_bytes=count, slack_bytes=slack)
+    entry = replace(entry, padding=size, slack_bytes=slack)
     if entry.unpadded_bytes is None and entry.size_bytes is not None:
         return replace(entry, unpadded_bytes=max(entry.size_bytes - count, 0))
     return entry
@@ -314,6 +322,7 @@ _PART: Final = re.compile(
     rf"[ \t]*+(?P<name>[A-Za-z][^:\n]*?)(?::[ \t]*+|[ \t]++)(?P<size>{SIZE}|unknown size)(?!\w)"
     rf"(?:[ \t]++\([ \t]*+(?P<exact>-?[\d,]++) bytes\))?+"
 )
+_UNREAD: Final = re.compile(r"[ \t]++(?P<name>[A-Za-z][\w \-]*?)(?::|[ \t]{2,})[^:=]*\d[^:=]*$")
 _RULE: Final = re.compile(r"[ \t]*-{3,}")
 _STATS: Final = "Stats"  # of the BFC allocator: plain numbers of bytes, and counts
 _COUNTS: Final = ("Num", "num")
@@ -351,6 +360,10 @@ class PartReader:
             return bool(self._group)
         part = _PART.match(line)
         if part is None:
+            unread = _UNREAD.match(line)
+            if unread is not None:  # of the sum, and no size: it is unknown
+                self._add(unread["name"], None)
+                return True
             self._group = ""
             return False
         name = part["name"].strip()
@@ -369,4 +382,5 @@ class PartReader:
 
     def _add(self, name: str, size: Size | None) -> None:
         if len(self.parts) < _MOST_PARTS:
-            self.parts.append(MemoryPart(self._group, name, size.bytes if size else None))
+            told = (size.bytes, size.slack_bytes) if size else (None, 0)
+            self.parts.append(MemoryPart(self._group, name, *told))

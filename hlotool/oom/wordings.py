@@ -40,6 +40,8 @@ class ListedBuffer(Struct, frozen=True):
     label: str | None = None  # the instruction, or its opcode alone
     allocation_type: str | None = None
     is_parameter: bool = False
+    padding: Size | None = None  # as the message writes it
+    slack_bytes: int = 0  # how far rounding may have moved its sizes
 
 
 class MemoryPart(Struct, frozen=True):
@@ -48,6 +50,7 @@ class MemoryPart(Struct, frozen=True):
     group: str
     name: str
     size_bytes: int | None  # None where the message says that it is unknown
+    slack_bytes: int = 0
 
 
 class OutOfMemory(Struct, frozen=True):
@@ -60,6 +63,7 @@ class OutOfMemory(Struct, frozen=True):
     requested: Size | None = None
     available: Size | None = None
     limit: Size | None = None  # all that a program may have, whatever else is allocated
+    excess: Size | None = None  # how far the message says that it is too much
     buffers: tuple[ListedBuffer, ...] = ()
     parts: tuple[MemoryPart, ...] = ()
     message_count: int = 1  # messages in the text that ask for something else count once each
@@ -272,7 +276,7 @@ def _read(when: When, found: dict[str, str | None]) -> OutOfMemory:
         requested,
         available,
         limit or (available if when == "compile" else None),
-        _list_label(found.get("label"), requested)
+        buffers=_list_label(found.get("label"), requested)
         if dimensions is None
         else (describe_tensor(dimensions, dtype, requested),),
     )

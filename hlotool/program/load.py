@@ -15,7 +15,7 @@ from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
-from hlotool.program.siblings import SiblingMesh, ask_witnesses, read_flags
+from hlotool.program.siblings import SiblingMesh, ask_witnesses, read_flags, read_pass_texts
 from hlotool.table import InputPaths
 from hlotool.table.words import count_noun
 
@@ -46,6 +46,7 @@ def load_program(
         measured=chosen.measured,
         find_compilation=lambda: read_flags(chosen).describe(),
         ask_witnesses=partial(ask_witnesses, chosen),
+        read_pass_texts=partial(read_pass_texts, chosen),
     )
     _ = program.machine  # a chip that does not fit is refused before anything is worked out
     return program

@@ -23,6 +23,7 @@ from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
 from hlotool.analysis.shardings.held import REPLICATED
 from hlotool.analysis.shardings.report import PARAMETERS, RESULTS
 from hlotool.analysis.shardings.report import TOTALS as SHARDING_TOTALS
+from hlotool.analysis.shardings.rows import RESHARDS
 from hlotool.analysis.summary.report import DTYPES, LOOPS, MODULE, OPCODES, STEP_TIME
 from hlotool.table import Block, Field, RowList
 
@@ -48,6 +49,7 @@ ROW_LISTS: Final[Mapping[str, RowList]] = {
     "fusions": FUSION_ROWS,
     "fusions.custom_calls": CUSTOM_CALLS,
     "shardings": PARAMETERS,
+    "shardings.reshards": RESHARDS,
     "shardings.results": RESULTS,
     "summary.opcodes": OPCODES,
     "summary.dtypes": DTYPES,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.collectives.machine import Machine, Pricing
     from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
     from hlotool.analysis.collectives.totals import CollectiveTotals
+    from hlotool.analysis.collectives.transfers import Transfer
     from hlotool.analysis.cost.chips import Chip
     from hlotool.analysis.cost.custom_calls import CallRule
     from hlotool.analysis.cost.model import CostModel, CostReport
@@ -43,8 +44,11 @@ if TYPE_CHECKING:
     from hlotool.analysis.memory.rows import BufferRow
     from hlotool.analysis.outline.clock import OutlineEvidence, StepKind, StepTime
     from hlotool.analysis.outline.report import OutlineRow
+    from hlotool.analysis.shardings.causes import SpecReader
     from hlotool.analysis.shardings.held import ReplicatedRow
+    from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
     from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
+    from hlotool.analysis.shardings.rows import ChainRow, ReshardRow
     from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
@@ -103,7 +107,8 @@ class Program:
     What is about the module raises InputError where there is none; memory is None where nothing
     tells of it. Everything raises what its analysis raises. `find_compilation` is asked for what
     the files beside it tell, `sibling_mesh` for the mesh that the text before optimization names,
-    `ask_witnesses` for what all of them say of its arrays.
+    `ask_witnesses` for what all of them say of its arrays, `read_pass_texts` for the texts around
+    the partitioner.
     """
 
     def __init__(
@@ -118,6 +123,7 @@ class Program:
         measured: Measurement | None = None,
         find_compilation: Callable[[], Compilation] | None = None,
         ask_witnesses: Callable[..., Sequence[Witness]] | None = None,
+        read_pass_texts: Callable[[], PassTexts] | None = None,
     ) -> None:
         self.name = name
         self.module = module
@@ -127,6 +133,7 @@ class Program:
         self._sibling_mesh = sibling_mesh
         self._find_compilation = find_compilation
         self._ask_witnesses = ask_witnesses
+        self._read_pass_texts = read_pass_texts
         self._paths = paths
 
     # What it was made of.
@@ -149,6 +156,7 @@ class Program:
             measured=self.measured,
             find_compilation=self._find_compilation,
             ask_witnesses=self._ask_witnesses,
+            read_pass_texts=self._read_pass_texts,
         )
 
     @cached_property
@@ -276,7 +284,7 @@ class Program:
         """What the module is, and what is in it."""
         from hlotool.analysis.summary.counts import count_module
 
-        return count_module(self.expect_module(), self.executions, self.measured)
+        return count_module(self.expect_module(), self.graph, self.executions, self.measured)
 
     @cached_property
     def loops(self) -> tuple[LoopRow, ...]:
@@ -435,7 +443,7 @@ class Program:
 
     @cached_property
     def donation_savings(self) -> Sequence[DonationRow]:
-        """The same, with what each gains where something says when values live."""
+        """The same, with what each saves where something says when values live."""
         report = self.memory
         if report is None:
             return self.donations
@@ -444,6 +452,13 @@ class Program:
         return add_savings(self.donations, report, self.expect_module())
 
     # What crosses the interconnect.
+
+    @cached_property
+    def transfers(self) -> Sequence[Transfer]:
+        """What each of its collectives sends."""
+        from hlotool.analysis.collectives.transfers import measure_transfers
+
+        return measure_transfers(self.expect_module(), self.executions, self.graph)
 
     @cached_property
     def collectives(self) -> CollectiveReport:
@@ -463,9 +478,9 @@ class Program:
             options = replace(options, machine=self.machine)
         found = analyze_collectives(
             self.expect_module(),
+            self.transfers,
             self.executions,
             self.costs,
-            self.graph,
             options,
             sibling_mesh=self._find_mesh,
         )
@@ -476,7 +491,7 @@ class Program:
         """What crosses the interconnect, in sums alone: a fraction of the work."""
         from hlotool.analysis.collectives.report import sum_collectives
 
-        return sum_collectives(self.expect_module(), self.executions, self.graph)
+        return sum_collectives(self.expect_module(), self.transfers)
 
     @cached_property
     def pricing(self) -> Pricing:
@@ -491,13 +506,16 @@ class Program:
         return self.find_shardings()
 
     @cached_property
-    def placed_parameters(self) -> Sequence[ArrayRow]:
-        """Where its parameters lie, without a look at its results; none without a module."""
-        if self.module is None:
-            return ()
+    def placed_arrays(self) -> ShardingReport:
+        """Where its arrays lie, without a look at files that tell of results alone."""
         if "shardings" in self.__dict__:
-            return self.shardings.parameters
-        return self.find_shardings(with_results=False).parameters
+            return self.shardings
+        return self.find_shardings(with_results=False)
+
+    @property
+    def placed_parameters(self) -> Sequence[ArrayRow]:
+        """Where its parameters lie; none without a module."""
+        return self.placed_arrays.parameters if self.module else ()
 
     def find_shardings(
         self, mesh: Mesh | None = None, *, with_results: bool = True
@@ -519,14 +537,76 @@ class Program:
         mesh = mesh or find_header_mesh(module) or self._find_mesh()
         return report_shardings(module, witnesses, mesh)
 
+    @cached_property
+    def partitioned(self) -> Partitioned:
+        """What the texts of passes around the partitioner say, where they lie beside the text."""
+        from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
+
+        return Partitioned(self._read_pass_texts() if self._read_pass_texts else PassTexts())
+
+    @cached_property
+    def reshards(self) -> tuple[ReshardRow, ...]:
+        """Why each collective is there."""
+        return self.find_reshards(self.collectives)
+
+    def find_reshards(
+        self, report: CollectiveReport, mesh: Mesh | None = None
+    ) -> tuple[ReshardRow, ...]:
+        """Return the same for collectives as the user's options have them."""
+        from hlotool.analysis.shardings.causes import CauseEvidence, explain_collectives
+
+        evidence = CauseEvidence(
+            self.transfers,
+            report.rows,
+            self.graph,
+            lambda: self.partitioned,
+            self.read_specs(mesh),
+            lambda: self.find_shardings(mesh),
+        )
+        return explain_collectives(evidence)
+
+    def read_specs(self, mesh: Mesh | None = None) -> SpecReader:
+        """Return what reads the specs of its values; a mesh that the user gave names the axes."""
+        from hlotool.analysis.collectives.mesh import find_header_mesh
+        from hlotool.analysis.shardings.causes import SpecReader
+
+        module = self.expect_module()
+        return SpecReader(
+            module.header.device_count,
+            lambda: mesh or find_header_mesh(module) or self._find_mesh(),
+        )
+
+    @cached_property
+    def explained_collectives(self) -> CollectiveReport:
+        """What crosses the interconnect, with the causes."""
+        return self.add_causes(self.collectives)
+
+    def add_causes(self, report: CollectiveReport, mesh: Mesh | None = None) -> CollectiveReport:
+        """Return a report with the causes of its collectives."""
+        found = self.find_reshards(report, mesh)
+        rows = zip(report.rows, found, strict=True)
+        return replace(report, rows=tuple(replace(row, cause=one.cause) for row, one in rows))
+
+    def explain_chain(self, name: str, mesh: Mesh | None = None) -> tuple[ChainRow, ...]:
+        """Return the chain that leads to a collective, or to those that move a value."""
+        from hlotool.analysis.shardings.chain import explain_chain
+
+        reshards = self.find_reshards(self.collectives, mesh)
+        module = self.expect_module()
+        return explain_chain(name, reshards, module, self.partitioned, self.read_specs(mesh))
+
     # What is drawn from all of these.
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What is worth a look."""
+        """What is worth a look; nothing of a part of a program, as the rest may be the reason."""
+        if self.expect_module().source.is_fragment:
+            return ()
+        from hlotool.analysis.collectives.mesh import find_header_mesh
         from hlotool.analysis.findings.find import collect_findings
         from hlotool.analysis.findings.finding import Evidence
 
+        arrays = self._glance_at_arrays()
         evidence = Evidence(
             self.expect_module(),
             self.executions,
@@ -537,17 +617,17 @@ class Program:
             self.machine,
             self.measured_runs,
             self.fusions.rows if self.measured and self.machine else (),
-            self._replicated,
+            arrays.parameters if arrays else (),
+            self.graph,
+            arrays.specs if arrays else {},
+            (find_header_mesh(self.expect_module()) or self._find_mesh()) if arrays else None,
         )
         return collect_findings(evidence)
 
-    @property
-    def _replicated(self) -> Sequence[ArrayRow]:
-        """The parameters that every device holds whole, as far as a glance tells."""
+    def _glance_at_arrays(self) -> ShardingReport | None:
+        """Return where arrays lie, as far as a glance tells; None where one device has them all."""
         count = self.expect_module().header.num_partitions
-        if count is None or count == 1:
-            return ()
-        return tuple(row for row in self.placed_parameters if row.copies == count)
+        return None if count is None or count == 1 else self.placed_arrays
 
     @cached_property
     def show_evidence(self) -> ShowEvidence:
@@ -561,7 +641,7 @@ class Program:
             self.costs,
             self.cost,
             self.memory,
-            self.collectives.rows,
+            self.explained_collectives.rows,
             self.findings,
             self.measured,
         )
@@ -664,11 +744,12 @@ _LISTS: Final[Mapping[str, Callable[[Program], Sequence[object]]]] = {
     "buffers.donation": lambda one: one.donation_savings,
     "buffers.replicated": lambda one: one.replicated,
     "buffers.spaces": lambda one: one.memory.figures.spaces if one.memory else (),
-    "collectives": lambda one: one.collectives.rows,
+    "collectives": lambda one: one.explained_collectives.rows,
     "collectives.host": lambda one: one.collectives.host.rows,
     "fusions": lambda one: one.fusions.rows,
     "fusions.custom_calls": lambda one: one.custom_calls,
     "shardings": lambda one: one.shardings.parameters,
+    "shardings.reshards": lambda one: one.reshards,
     "shardings.results": lambda one: one.shardings.results,
     "summary.dtypes": lambda one: one.counts.dtypes,
     "summary.findings": lambda one: one.findings,

@@ -19,11 +19,18 @@ from hlotool.dump.budget import DEFAULT_BUDGET
 from hlotool.dump.files import DumpFile, Input
 from hlotool.dump.groups import read_header_line
 from hlotool.dump.read import read_entry_shardings, read_source
-from hlotool.dump.siblings import find_build, find_mlir, find_proto, find_tpu_flags
+from hlotool.dump.siblings import (
+    find_build,
+    find_mlir,
+    find_partitioning,
+    find_proto,
+    find_tpu_flags,
+)
 from hlotool.errors import HlotoolError
 from hlotool.text import Source
 
 if TYPE_CHECKING:
+    from hlotool.analysis.shardings.partitioned import PassTexts
     from hlotool.analysis.shardings.witness import Witness
     from hlotool.analysis.summary.counts import Compilation
     from hlotool.hlo import Mesh, Module
@@ -205,3 +212,20 @@ def _cut_to_parameters(entry: str) -> str:
         kept.append(entry[entry.rfind("\n", 0, at) + 1 : end + 1])
         at = entry.find(_PARAMETER, end) if end >= 0 else -1
     return f"{''.join(kept)}}}\n"
+
+
+def read_pass_texts(chosen: Input) -> PassTexts:
+    """Read the texts of passes around the partitioner; one that cannot be read tells nothing."""
+    from hlotool.analysis.shardings.partitioned import PassTexts  # noqa: PLC0415
+    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+
+    text = chosen.module
+    if text is None or text.part:
+        return PassTexts()
+    files = find_partitioning(text.raw_path, text.budget)
+    modules: list[Module | None] = [None, None]
+    for at, file in enumerate(files):
+        with suppress(HlotoolError):
+            modules[at] = parse_module(file.read()) if file else None
+    paths = [file.path for file, module in zip(files, modules, strict=True) if file and module]
+    return PassTexts(modules[0], modules[1], paths[0] if paths else None)

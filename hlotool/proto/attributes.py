@@ -15,6 +15,7 @@ from hlotool.proto.nodes import Node
 from hlotool.proto.sharding import render_groups, render_pairs, render_sharding
 from hlotool.proto.values import (
     ShapeTexts,
+    decode_shape,
     escape_text,
     join_numbers,
     primitive_name,
@@ -31,7 +32,9 @@ _LAST_INDEX: Final = "index_vector_dim"  # the one field that is no list
 
 def list_own_attributes(node: Node, shapes: ShapeTexts) -> list[str]:
     """Return the attributes that belong to the opcode of an instruction, but what it calls."""
-    writers = ATTRIBUTES.get(node.opcode, ())
+    writers = ATTRIBUTES.get(node.opcode)
+    if not writers:
+        return []
     return [text for list_attribute in writers for text in list_attribute(node, shapes)]
 
 
@@ -186,7 +189,7 @@ def _list_comparison(node: Node, _: ShapeTexts) -> list[str]:
     kind = node.proto.comparison_type
     if not kind or not node.operands:
         return []
-    name = primitive_name(node.operands[0].proto.shape.element_type)
+    name = primitive_name(decode_shape(node.operands[0].proto.shape).element_type)
     usual = {"s": "SIGNED", "u": "UNSIGNED", "p": "UNSIGNED"}.get(name[0], "FLOAT")
     return [f"type={escape_text(kind)}"] * (kind != usual)
 
@@ -229,6 +232,8 @@ def _list_associative(node: Node, _: ShapeTexts) -> list[str]:
 
 
 def _list_replication(node: Node, _: ShapeTexts) -> list[str]:
+    if not node.proto.HasField("parameter_replication"):
+        return []
     leaves = node.proto.parameter_replication.replicated_at_leaf_buffers
     words = ",".join(_FLAGS[each] for each in leaves)
     return [f"parameter_replication={{{words}}}"] if leaves else []
@@ -363,7 +368,9 @@ ATTRIBUTES: Final[dict[str, tuple[Attribute, ...]]] = {
     "iota": (_first_dimension("iota_dimension"),),
     # XLA numbers the dimensions of a map anew when it reads a proto, whatever stands there.
     "map": (
-        lambda node, _: [f"dimensions={join_numbers(range(len(node.proto.shape.dimensions)))}"],
+        lambda node, _: [
+            f"dimensions={join_numbers(range(len(decode_shape(node.proto.shape).dimensions)))}"
+        ],
     ),
     "outfeed": (
         lambda node, shapes: [f"outfeed_shape={shapes.long(node.proto.outfeed_shape)}"],

@@ -22,6 +22,7 @@ from hlotool.proto.kind import (
     list_fields,
 )
 from hlotool.proto.messages import (
+    INSTRUCTION_PARTS,
     BufferAllocationProto,
     BufferAssignmentProto,
     HloInstructionProto,
@@ -36,7 +37,7 @@ from hlotool.proto.messages import (
     message_class,
 )
 from hlotool.proto.module import find_counts, prove_counts, render_head, render_module
-from hlotool.proto.values import TUPLE, ShapeTexts, join_numbers
+from hlotool.proto.values import TUPLE, ShapeTexts, decode_shape, join_numbers
 from hlotool.text import DeviceCounts
 
 _DEEPEST: Final = 100  # protobuf decodes no message that stands deeper
@@ -45,11 +46,14 @@ _FREE_CHARACTERS: Final = 1 << 20
 
 
 class DecodedModule(Struct, frozen=True):
-    """The module of a file, and what stands beside it in some: configuration, buffer assignment."""
+    """The module of a file, and what stands beside it in some: configuration, buffer assignment.
+
+    `data` is the file.
+    """
 
     module: HloModuleProto
     config: HloModuleConfigProto | None
-    size_bytes: int  # of the file
+    data: bytes
     assignment: BufferAssignmentProto | None = None
 
     @property
@@ -61,6 +65,8 @@ class DecodedModule(Struct, frozen=True):
         """Return the text of the module; raise InputError if its ids lead nowhere."""
         try:
             return render_module(self.module, self.config, name, self._limit)
+        except DecodeError as error:
+            raise self._refuse_part(name) from error
         except MemoryError as error:
             raise InputError(f"{name}: the text of the module does not fit into memory.") from error
 
@@ -71,7 +77,10 @@ class DecodedModule(Struct, frozen=True):
         """
         if self.assignment is None:
             return None
-        return render_assignment(self.assignment, self.module, name, self._limit)
+        try:
+            return render_assignment(self.assignment, self.module, name, self._limit)
+        except DecodeError as error:
+            raise self._refuse_part(name) from error
 
     def print_head(self) -> str:
         """Return the header line alone; a count of devices that nobody knows is `?` in it."""
@@ -84,7 +93,19 @@ class DecodedModule(Struct, frozen=True):
     @property
     def _limit(self) -> int:
         """The most characters its text may have: a name may be long, and used often."""
-        return self.size_bytes * _TEXT_PER_BYTE + _FREE_CHARACTERS
+        return len(self.data) * _TEXT_PER_BYTE + _FREE_CHARACTERS
+
+    def _refuse_part(self, name: str) -> InputError:
+        """Say where a part of an instruction is broken, which is decoded when it is printed."""
+        for computation in self.module.computations:
+            for instruction in computation.instructions:
+                for field, message in INSTRUCTION_PARTS.items():
+                    part: bytes = getattr(instruction, field)
+                    if not _decodes(message, part):
+                        damage = locate_damage(part, 0, len(part), message)
+                        offset = self.data.find(part) + damage.offset
+                        return _refuse(name, offset, damage.why, len(self.data))
+        return _refuse(name, 0, "a part of an instruction cannot be decoded", len(self.data))
 
 
 def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
@@ -95,7 +116,7 @@ def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
         raise _refuse(name, head.begin, f"it says that it goes on to byte {end:,}", len(data))
     whole = data[head.begin : end] if head.begin or end != len(data) else data
     try:
-        return _take(message, whole, len(data))
+        return _take(message, whole, data)
     except DecodeError as error:
         damage = locate_damage(whole, 0, len(whole), message)
         raise _refuse(name, head.begin + damage.offset, damage.why, len(data)) from error
@@ -103,21 +124,21 @@ def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
         raise InputError(f"{name}: the module does not fit into memory.") from error
 
 
-def _take(message: str, data: bytes, size_bytes: int) -> DecodedModule:
+def _take(message: str, data: bytes, file: bytes) -> DecodedModule:
     """Decode a message by its name and return the module in it."""
     if message == "HloModuleProto":
-        return DecodedModule(HloModuleProto.FromString(data), None, size_bytes)
+        return DecodedModule(HloModuleProto.FromString(data), None, file)
     if message == "HloModuleProtoWithConfig":
         both = HloModuleProtoWithConfig.FromString(data)
-        return DecodedModule(both.hlo_module, both.config, size_bytes)
+        return DecodedModule(both.hlo_module, both.config, file)
     if message == "HloUnoptimizedSnapshot":
-        return DecodedModule(HloUnoptimizedSnapshot.FromString(data).hlo_module, None, size_bytes)
+        return DecodedModule(HloUnoptimizedSnapshot.FromString(data).hlo_module, None, file)
     is_snapshot = message == "HloSnapshot"
     proto = HloSnapshot.FromString(data).hlo if is_snapshot else HloProto.FromString(data)
     # An empty assignment says nothing.
     has_one = proto.HasField("buffer_assignment") and proto.buffer_assignment.buffer_allocations
     found = proto.buffer_assignment if has_one else None
-    return DecodedModule(proto.hlo_module, None, size_bytes, found)
+    return DecodedModule(proto.hlo_module, None, file, found)
 
 
 def _refuse(name: str, offset: int, why: str, size_bytes: int) -> InputError:
@@ -211,7 +232,7 @@ class _Values:
         self.buffers = {buffer.id: buffer for buffer in assignment.logical_buffers}
         self.by_id: dict[int, HloInstructionProto] = {}
         self.by_name: dict[str, HloInstructionProto] = {}
-        self.parameters: dict[int, ShapeProto] = {}
+        self.parameters: dict[int, bytes] = {}
         for computation in module.computations:
             is_entry = computation.id == module.entry_computation_id
             for instruction in computation.instructions:
@@ -236,7 +257,8 @@ class _Values:
                 f"{self.file}: value {buffer.id} of the buffer assignment is made by instruction "
                 f"{key!r}, which the module does not have."
             )
-        shape, index = _find_part(found.shape, place.shape_index), join_numbers(place.shape_index)
+        index = join_numbers(place.shape_index)
+        shape = _find_part(decode_shape(found.shape), place.shape_index)
         if shape is None:
             raise InputError(
                 f"{self.file}: value {number} is part {index} of {found.name!r}, "
@@ -249,7 +271,7 @@ class _Values:
     def describe_parameter(self, number: int, index: Sequence[int]) -> str:
         """Return the shape of a parameter, or of a part of it; '' where there is none such."""
         whole = self.parameters.get(number)
-        shape = _find_part(whole, index) if whole else None
+        shape = _find_part(decode_shape(whole), index) if whole else None
         return self.shapes.short(shape) if shape else ""
 
 

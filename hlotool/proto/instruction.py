@@ -15,7 +15,12 @@ from msgspec import Struct, field
 
 from hlotool.errors import InputError
 from hlotool.proto.attributes import list_own_attributes
-from hlotool.proto.messages import OpMetadata, StackFrameIndexProto
+from hlotool.proto.messages import (
+    FrontendAttributes,
+    OpMetadata,
+    StackFrameIndexProto,
+    StatisticsViz,
+)
 from hlotool.proto.nodes import Block, Node
 from hlotool.proto.sharding import (
     find_payload,
@@ -27,6 +32,7 @@ from hlotool.proto.sharding import (
 )
 from hlotool.proto.values import (
     ShapeTexts,
+    decode_shape,
     escape_text,
     join_annotated,
     render_config,
@@ -50,10 +56,10 @@ class FrameTables:
         self._old = [(each.file_location_id, each.parent_frame_id) for each in index.stack_frames]
         self.numbers: dict[int, int] = {0: 0}  # the new number of each old one
         if self._old:
-            for block in blocks:
-                for node in block.nodes:
-                    if node.proto.HasField("metadata"):
-                        self._take(node.proto.metadata.stack_frame_id)
+            for data in dict.fromkeys(
+                node.proto.metadata for each in blocks for node in each.nodes
+            ):
+                self._take(OpMetadata.FromString(data).stack_frame_id)
 
     def _take(self, number: int) -> None:
         """Take up a frame, and first the frames that called it."""
@@ -128,13 +134,13 @@ class Surroundings(Struct, eq=False):
     left: int  # how many characters there may be yet
     origins: dict[bytes, str] = field(default_factory=dict)  # one for many instructions
 
-    def describe_origin(self, metadata: OpMetadata) -> str:
+    def describe_origin(self, data: bytes) -> str:
         """Return the metadata of an instruction; each different one is printed once."""
-        key = metadata.SerializeToString()
-        if key not in self.origins:
+        if data not in self.origins:
+            metadata = OpMetadata.FromString(data)
             frame = self.frames.numbers.get(metadata.stack_frame_id, 0)
-            self.origins[key] = render_metadata(metadata, frame, self.payloads)
-        return self.origins[key]
+            self.origins[data] = render_metadata(metadata, frame, self.payloads)
+        return self.origins[data]
 
     def spend(self, count: int) -> None:
         """Count characters; raise InputError for more than there may be."""
@@ -166,7 +172,7 @@ def render_instruction(node: Node, around: Surroundings) -> str:
     ]
     if proto.HasField("original_value"):
         parts.append(f"origin={{{render_original_value(proto.original_value)}}}")
-    if proto.HasField("metadata") and (metadata := around.describe_origin(proto.metadata)):
+    if metadata := around.describe_origin(proto.metadata):
         parts.append(f"metadata={{{metadata}}}")
     config = proto.backend_config
     if not config and proto.HasField("backend_config_payload"):
@@ -178,7 +184,7 @@ def render_instruction(node: Node, around: Surroundings) -> str:
 
 def _render_operands(node: Node, around: Surroundings) -> str:
     if node.opcode == "constant":
-        return render_constant(node.proto.literal, node.proto.shape)
+        return render_constant(node.proto.literal, decode_shape(node.proto.shape))
     if node.opcode == "parameter":
         return str(node.proto.parameter_number)
     operands = node.operands
@@ -202,14 +208,12 @@ def _list_attributes(node: Node, around: Surroundings) -> list[str]:
         parts += _list_callees(node, around)
     if proto.HasField("sharding"):
         parts.append(f"sharding={render_sharding(proto.sharding)}")
-    if proto.HasField("frontend_attributes") and proto.frontend_attributes.map:
-        attributes = render_frontend_attributes(proto.frontend_attributes.map)
-        parts.append(f"frontend_attributes={attributes}")
+    if (given := proto.frontend_attributes) and (found := FrontendAttributes.FromString(given).map):
+        parts.append(f"frontend_attributes={render_frontend_attributes(found)}")
     if node.predecessors:
         names = ", ".join(around.list_names(node.predecessors))
         parts.append(f"control-predecessors={{{names}}}")
-    shown = proto.statistics_viz
-    if shown.statistics:
+    if (data := proto.statistics_viz) and (shown := StatisticsViz.FromString(data)).statistics:
         figures = (f"{each.stat_name}={each.stat_val:g}" for each in shown.statistics)
         both = (f"visualizing_index={shown.stat_index_to_visualize}", *figures)
         parts.append(f"statistics={{{','.join(both)}}}")
@@ -227,7 +231,7 @@ def _list_callees(node: Node, around: Surroundings) -> list[str]:
         is_composite = opcode == "call" and node.proto.is_composite
         return [f"to_apply={names[0]}", *["is_composite=true"] * is_composite]
     if opcode == "conditional":
-        if node.operands and node.operands[0].proto.shape.element_type == _PRED:
+        if node.operands and decode_shape(node.operands[0].proto.shape).element_type == _PRED:
             return _pair("true_computation", "false_computation", names)
         return [f"branch_computations={{{', '.join(names)}}}"]
     if opcode == "while":

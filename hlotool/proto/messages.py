@@ -14,6 +14,13 @@ from typing import Final
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 _PACKAGE: Final = "hlotool.xla"
+# The messages that `HloInstructionProto` has as bytes, by field.
+INSTRUCTION_PARTS: Final[Mapping[str, str]] = {
+    "shape": "ShapeProto",
+    "metadata": "OpMetadata",
+    "frontend_attributes": "FrontendAttributes",
+    "statistics_viz": "StatisticsViz",
+}
 
 
 @cache
@@ -34,13 +41,17 @@ def message_class(name: str) -> type:
 
 @cache
 def list_submessages(name: str) -> Mapping[int, str]:
-    """Return the fields of a message that hold messages: by number, the name of the message."""
+    """Return the fields of a message that hold messages: by number, the name of the message.
+
+    Those that an instruction has as bytes are among them.
+    """
+    parts = INSTRUCTION_PARTS if name == "HloInstructionProto" else {}
     declared = descriptor_pb2.DescriptorProto()
     _pool().FindMessageTypeByName(f"{_PACKAGE}.{name}").CopyToProto(declared)
     return {
-        field.number: field.type_name.removeprefix(f".{_PACKAGE}.")
+        field.number: parts.get(field.name) or field.type_name.removeprefix(f".{_PACKAGE}.")
         for field in declared.field
-        if field.type == field.TYPE_MESSAGE
+        if field.type == field.TYPE_MESSAGE or field.name in parts
     }
 
 

@@ -18,6 +18,8 @@ class Repeated(Sequence[_Value], metaclass=ABCMeta):
     def append(self, value: _Value) -> None: ...
     def extend(self, values: Sequence[_Value]) -> None: ...
 
+INSTRUCTION_PARTS: Mapping[str, str]
+
 def enum_names(name: str) -> Mapping[int, str]: ...
 def message_class(name: str) -> type[Message]: ...
 def list_submessages(name: str) -> Mapping[int, str]: ...
@@ -140,8 +142,8 @@ class HloInstructionProto(Message):
         stride: int
     name: str
     opcode: str
-    shape: ShapeProto
-    metadata: OpMetadata
+    shape: bytes
+    metadata: bytes
     literal: LiteralProto
     parameter_number: int
     fusion_kind: str
@@ -198,7 +200,7 @@ class HloInstructionProto(Message):
     custom_call_schedule: int
     delta: int
     indices_are_sorted: bool
-    frontend_attributes: FrontendAttributes
+    frontend_attributes: bytes
     unique_indices: bool
     rng_algorithm: int
     comparison_type: str
@@ -209,7 +211,7 @@ class HloInstructionProto(Message):
     async_execution_thread: str
     k: int
     largest: bool
-    statistics_viz: StatisticsViz
+    statistics_viz: bytes
     collective_device_list: CollectiveDeviceListProto
     iota_collective_device_list: IotaReplicaGroupListProto
     mesh_axes_replica_group_list: MeshAxesReplicaGroupListProto
@@ -221,7 +223,7 @@ class HloInstructionProto(Message):
     is_associative: int
     conv_kind: int
     sparsity_config: SparsityConfig
-    def HasField(self, name: Literal["shape", "metadata", "literal", "window", "convolution_dimension_numbers", "padding_config", "outfeed_shape", "dot_dimension_numbers", "ragged_dot_dimension_numbers", "gather_dimension_numbers", "sharding", "backend_config_payload", "scatter_dimension_numbers", "precision_config", "domain_entry_sharding", "domain_exit_sharding", "triangular_solve_options", "cholesky_options", "parameter_replication", "frontend_attributes", "cross_program_prefetch_index", "statistics_viz", "collective_device_list", "iota_collective_device_list", "mesh_axes_replica_group_list", "original_value", "result_accuracy", "sparsity_config"]) -> bool: ...
+    def HasField(self, name: Literal["literal", "window", "convolution_dimension_numbers", "padding_config", "outfeed_shape", "dot_dimension_numbers", "ragged_dot_dimension_numbers", "gather_dimension_numbers", "sharding", "backend_config_payload", "scatter_dimension_numbers", "precision_config", "domain_entry_sharding", "domain_exit_sharding", "triangular_solve_options", "cholesky_options", "parameter_replication", "cross_program_prefetch_index", "collective_device_list", "iota_collective_device_list", "mesh_axes_replica_group_list", "original_value", "result_accuracy", "sparsity_config"]) -> bool: ...
 
 class ShapeProto(Message):
     element_type: int

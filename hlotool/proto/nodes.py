@@ -70,14 +70,14 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
     """Fill a computation with its instructions."""
     by_id = block.by_id
 
-    def find(number: int, proto: HloInstructionProto) -> Node:
-        node = by_id.get(number & _LOCAL)
-        if node is None:
+    def find(numbers: Iterable[int], proto: HloInstructionProto) -> list[Node]:
+        try:
+            return [by_id[number & _LOCAL] for number in numbers]
+        except KeyError as error:
             raise InputError(
                 f"{name}: {proto.name!r} in {block.name!r} names an instruction by the id "
-                f"{number & _LOCAL}; none before it has that."
-            )
-        return node
+                f"{error.args[0]}; none before it has that."
+            ) from error
 
     for proto in block.proto.instructions:
         opcode = proto.opcode
@@ -86,14 +86,15 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
         key = proto.id & _LOCAL
         if key in by_id:
             raise InputError(f"{name}: two instructions of {block.name!r} have the id {key}.")
-        operands = [find(one, proto) for one in proto.operand_ids]
-        callees = [_get_callee(blocks, one, proto, name) for one in proto.called_computation_ids]
+        operands = find(proto.operand_ids, proto)
+        called, before = proto.called_computation_ids, proto.control_predecessor_ids
+        callees = [_get_callee(blocks, one, proto, name) for one in called] if called else []
         node = Node(
             proto,
             _check_name(proto.name, name),
             opcode,
             operands,
-            [find(one, proto) for one in proto.control_predecessor_ids],
+            find(before, proto) if before else [],
             callees,
             0,
             _find_wrapped(opcode, operands, callees),

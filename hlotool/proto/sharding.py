@@ -251,8 +251,9 @@ def render_metadata(
     parts += _list_texts(metadata, "deduplicated_name", "scheduling_name")
     if frame:
         parts.append(f"stack_frame_id={frame}")
-    if payload := find_payload(metadata.metadata_payload, payloads):
-        parts.append(f'metadata_payload="{escape_text(payload)}"')
+    if metadata.HasField("metadata_payload"):
+        payload = find_payload(metadata.metadata_payload, payloads)
+        parts += [f'metadata_payload="{escape_text(payload)}"'] if payload else []
     return " ".join(parts)
 
 

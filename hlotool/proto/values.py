@@ -28,6 +28,7 @@ _OPAQUE: Final = _NUMBERS["OPAQUE_TYPE"]
 _TOKEN: Final = _NUMBERS["TOKEN"]
 _BUFFER: Final = _NUMBERS["BUFFER"]
 _INTEGRAL: Final = frozenset(number for name, number in _NUMBERS.items() if name[0] in "SU")
+_MOST_SHAPES: Final = 1 << 12  # that are kept; a module has hundreds
 _ANNOTATED_EVERY: Final = 5  # elements of a list, and operands, between two index comments
 
 
@@ -39,19 +40,25 @@ class ShapeTexts:
         self._long: dict[bytes, str] = {}
         self._short: dict[bytes, str] = {}
 
-    def long(self, shape: ShapeProto) -> str:
+    def long(self, shape: ShapeProto | bytes) -> str:
         """Return a shape with layouts: `f32[64,8]{1,0:T(8,128)}`."""
-        key = shape.SerializeToString()
+        key = shape if isinstance(shape, bytes) else shape.SerializeToString()
         if key not in self._long:
-            self._long[key] = _render(shape, self.long, has_layout=True)
+            self._long[key] = _render(decode_shape(key), self.long, has_layout=True)
         return self._long[key]
 
-    def short(self, shape: ShapeProto) -> str:
+    def short(self, shape: ShapeProto | bytes) -> str:
         """Return a shape without layouts: `f32[64,8]`."""
-        key = shape.SerializeToString()
+        key = shape if isinstance(shape, bytes) else shape.SerializeToString()
         if key not in self._short:
-            self._short[key] = _render(shape, self.short, has_layout=False)
+            self._short[key] = _render(decode_shape(key), self.short, has_layout=False)
         return self._short[key]
+
+
+@lru_cache(_MOST_SHAPES)
+def decode_shape(data: bytes) -> ShapeProto:
+    """Return the shape of an instruction; raises DecodeError."""
+    return ShapeProto.FromString(data)
 
 
 def primitive_name(element_type: int) -> str:

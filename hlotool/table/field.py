@@ -71,7 +71,7 @@ _HEADING_ENDINGS = ("_bytes", "_seconds")  # the value's unit says it already
 
 
 class Joint(Protocol):
-    """What a record keeps for a figure that does not add up: two gains are not their sum."""
+    """What a record keeps for a figure that does not add up: two savings are not their sum."""
 
     def together(self, others: Sequence[Any], /) -> float:
         """Return the figure of several rows, from what each of them keeps."""

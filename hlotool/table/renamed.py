@@ -7,16 +7,15 @@ and what a user still calls by an old name is found, if it is here under a new o
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, convert
 
 _SINCE: Final = "since 1.0"
-_TABLE: Final = Path(__file__).parent.parent / "data" / "renamed.toml"
 
 
 class Renamed(Struct, frozen=True):
@@ -32,7 +31,9 @@ class Renamed(Struct, frozen=True):
 @cache
 def read_table() -> Renamed:
     """Read the table; only older words need it."""
-    return convert(tomllib.loads(_TABLE.read_text(encoding="utf-8")), Renamed)
+    path = os.path.normpath(os.path.join(__file__, "../../data/renamed.toml"))  # noqa: PTH118
+    with open(path, "rb") as file:  # noqa: PTH123  pathlib takes longer to import than all else here
+        return convert(tomllib.load(file), Renamed)
 
 
 def find_new(old: str, known: Container[str]) -> str | None:

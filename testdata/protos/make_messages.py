@@ -14,7 +14,7 @@ from pathlib import Path
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorSet
 from grpc_tools import protoc
 
-FOLDER = Path(__file__).parent.parent.parent / "hlotool" / "inputs" / "proto"
+FOLDER = Path(__file__).parent.parent.parent / "hlotool" / "proto"
 _HEAD = '''"""What the messages of hlo.proto hold; testdata/protos/make_messages.py wrote this."""
 
 from abc import ABCMeta
@@ -35,8 +35,10 @@ class Repeated(Sequence[_Value], metaclass=ABCMeta):
     def append(self, value: _Value) -> None: ...
     def extend(self, values: Sequence[_Value]) -> None: ...
 
+INSTRUCTION_PARTS: Mapping[str, str]
+
 def enum_names(name: str) -> Mapping[int, str]: ...
-def find_message(name: str) -> type[Message]: ...
+def message_class(name: str) -> type[Message]: ...
 def list_submessages(name: str) -> Mapping[int, str]: ...
 '''
 

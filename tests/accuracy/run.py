@@ -1,4 +1,4 @@
-"""Measure derived live ranges, estimated peaks, known origins, gains and pairs; read every text.
+"""Measure derived live ranges, estimated peaks, known origins and pairs; read every text.
 
     python tests/accuracy/step.py            print the tables
     python tests/accuracy/step.py --write    and put them into docs/*.csv and docs/accuracy.md
@@ -15,8 +15,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from accuracy.gains import TABLE as GAINS
-from accuracy.gains import judge_changes, measure_changes, write_changes
 from accuracy.origins import TABLE as ORIGINS
 from accuracy.origins import judge_origins, measure_origins, share_with_line, write_origins
 from accuracy.page import PAGE, write_page
@@ -83,10 +81,6 @@ def main() -> int:
     print(f"{write_origins(origins)}\n{judge_origins(origins)}\n")  # noqa: T201
     if "--write" in sys.argv[1:]:
         ORIGINS.write_text(write_origins(origins), "utf-8")
-    changes = measure_changes()
-    print(f"{write_changes(changes)}\n{judge_changes(changes)}\n")  # noqa: T201
-    if "--write" in sys.argv[1:]:
-        GAINS.write_text(write_changes(changes), "utf-8")
     pairing = list(measure_edits())
     print(f"{write_pairing(pairing)}\n{judge_pairing(pairing)}\n")  # noqa: T201
     if "--write" in sys.argv[1:]:

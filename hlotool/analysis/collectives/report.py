@@ -32,12 +32,10 @@ from hlotool.analysis.collectives.transfers import (
     WHOLE,
     Transfer,
     measure_share,
-    measure_transfers,
     name_dtypes,
 )
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvous
-from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
@@ -51,13 +49,15 @@ from hlotool.table import DocumentSpec, Fold, RowList
 class CollectiveReport(Struct, frozen=True):
     """Every collective of a module, in dump order, and what they add up to.
 
-    `host` is what goes between device and host, which nothing else here counts.
+    `host` is what goes between device and host, which nothing else here counts. `transfers` are
+    what the rows were made of, in their order.
     """
 
     rows: tuple[CollectiveRow, ...]
     operands: tuple[OperandRow, ...]
     totals: CollectiveTotals
     host: HostTransfers
+    transfers: tuple[Transfer, ...] = ()
 
 
 class CollectiveOptions(Struct, frozen=True):
@@ -75,9 +75,9 @@ NO_OPTIONS: Final = CollectiveOptions()
 
 def analyze_collectives(
     module: Module,
+    transfers: Sequence[Transfer],
     executions: Executions,
     costs: CostModel,
-    graph: CallGraph,
     options: CollectiveOptions,
     *,
     sibling_mesh: MeshSource,
@@ -94,7 +94,6 @@ def analyze_collectives(
     Raises UsageError where the user's mesh does not fit the module, ParseError where an
     attribute is malformed or a computation calls itself.
     """
-    transfers = measure_transfers(module, executions, graph)
     pricing = price(module, options.machine)
     extents = ExtentFinder(
         module,
@@ -119,14 +118,21 @@ def analyze_collectives(
     return CollectiveReport(
         tuple(rows),
         tuple(operands),
-        sum_transfers(measured, options.machine, pricing if measured else None),
+        sum_transfers(
+            measured,
+            options.machine,
+            pricing if measured else None,
+            is_part=module.source.is_fragment,
+        ),
         list_host_transfers(executions),
+        tuple(transfers),
     )
 
 
-def sum_collectives(module: Module, executions: Executions, graph: CallGraph) -> CollectiveTotals:
+def sum_collectives(module: Module, transfers: Sequence[Transfer]) -> CollectiveTotals:
     """Return the totals of `analyze_collectives` alone, in a fraction of its time."""
-    return sum_transfers([(one, None) for one in measure_transfers(module, executions, graph)])
+    found = [(one, None) for one in transfers]
+    return sum_transfers(found, is_part=module.source.is_fragment)
 
 
 def _make_row(
@@ -359,6 +365,7 @@ COLLECTIVE_ROWS: Final = RowList(
             "is_sync",
             "operand_count",
             "problem",
+            "cause",
             "scope",
             "source",
             "stack",
@@ -425,6 +432,8 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
     empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
     if not any(row.is_async for row in rows):
         empty |= {"exposed_share", "exposed_bytes_per_step", *_TIMES[1:]}
+    if all(row.cause in {None, "unknown"} for row in rows):
+        empty.add("cause")
     if len({row.interconnect for row in rows}) < 2:  # noqa: PLR2004
         empty.add("interconnect")
     chosen = COLLECTIVE_ROWS.showing((COLLECTIVE_ROWS.shown() | {*_MEASURED}) - empty)

@@ -46,6 +46,17 @@ from hlotool.table import (
 )
 
 Requester: TypeAlias = Literal["partitioner", "user"]
+Cause: TypeAlias = Literal[
+    "partial-sum",
+    "reshard",
+    "replicated-gradient",
+    "halo",
+    "involuntary",
+    "gathered-then-cut",
+    "user",
+    "pipeline",
+    "unknown",
+]
 
 # Rows and their operands have these alike.
 _SENT: Final = "bytes a device sends for it, averaged over a ring; rounded up"
@@ -288,6 +299,10 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     inserted_by: Annotated[
         Requester | None, figure("who asked for it: the partitioner or the user")
     ]
+    cause: Annotated[
+        Cause | None,
+        column("why it is there; null where that is not worked out", null_text="", hide_order=3),
+    ] = None
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
     ]

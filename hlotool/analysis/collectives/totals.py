@@ -230,13 +230,18 @@ Measured: TypeAlias = tuple[Transfer, Exposure | None]
 
 
 def sum_transfers(
-    found: Sequence[Measured], machine: Machine | None = None, pricing: Pricing | None = None
+    found: Sequence[Measured],
+    machine: Machine | None = None,
+    pricing: Pricing | None = None,
+    *,
+    is_part: bool = False,
 ) -> CollectiveTotals:
     """Add up all transfers, those of each kind and of each interconnect; what sends most is first.
 
     Unknown trip counts count as one, unknown sizes as nothing; both make a lower bound, as do
     an unknown exposure and an unknown time of the sums of these. Branches of conditionals
-    count as taken and make an upper bound, as do bytes that depend on the data.
+    count as taken and make an upper bound, as do bytes that depend on the data. Of a part of a
+    program all is a lower bound.
     """
     is_timed = machine is not None and bool(machine.link or machine.between)
     kinds: defaultdict[str, list[Measured]] = defaultdict(list)
@@ -244,7 +249,7 @@ def sum_transfers(
     for one in found:
         kinds[one[0].kind].append(one)
         interconnects[one[0].interconnect].append(one)
-    add_up = partial(_sum, is_timed=is_timed)
+    add_up = partial(_sum, is_timed=is_timed, is_part=is_part)
     by_kind = [KindRow(kind, **asdict(add_up(some))) for kind, some in sorted(kinds.items())]
     by_network = [
         InterconnectRow(interconnect, **asdict(add_up(some)))
@@ -261,7 +266,7 @@ def sum_transfers(
     )
 
 
-def _sum(found: Sequence[Measured], *, is_timed: bool) -> Sums:
+def _sum(found: Sequence[Measured], *, is_timed: bool, is_part: bool) -> Sums:
     transfers = [transfer for transfer, _ in found]
     exposures = [exposure for _, exposure in found if exposure is not None]
     is_measured = len(exposures) == len(found)
@@ -270,7 +275,7 @@ def _sum(found: Sequence[Measured], *, is_timed: bool) -> Sums:
     sending, is_sending_lower = _add_up([one.transfer for one in exposures], is_asked=is_timed)
     hidden, is_hidden_lower = _add_up([one.overlapped for one in exposures], is_asked=is_timed)
     exposed, is_exposed_lower = _add_up([one.exposed for one in exposures], is_asked=is_timed)
-    is_message_lower = any(one.message.per_step is None for one in transfers)
+    is_message_lower = is_part or any(one.message.per_step is None for one in transfers)
     return Sums(
         count=len(transfers),
         hlo_op_count=sum(len(one.collective.members) for one in transfers),
@@ -281,15 +286,16 @@ def _sum(found: Sequence[Measured], *, is_timed: bool) -> Sums:
         transfer_seconds=sending,
         overlapped_seconds=hidden,
         exposed_seconds=exposed,
-        is_executions_lower_bound=any(not one.collective.runs.is_exact for one in transfers),
+        is_executions_lower_bound=is_part
+        or any(not one.collective.runs.is_exact for one in transfers),
         is_message_lower_bound=is_message_lower,
         is_lower_bound=is_message_lower or any(one.sent.per_step is None for one in transfers),
         is_upper_bound=any(
             one.is_upper_bound or one.collective.runs.is_conditional for one in transfers
         ),
-        is_exposed_lower_bound=is_sent_lower,
-        is_transfer_lower_bound=is_sending_lower,
-        is_seconds_lower_bound=is_sending_lower or is_hidden_lower or is_exposed_lower,
+        is_exposed_lower_bound=is_part or is_sent_lower,
+        is_transfer_lower_bound=is_part or is_sending_lower,
+        is_seconds_lower_bound=is_part or is_sending_lower or is_hidden_lower or is_exposed_lower,
     )
 
 

@@ -50,7 +50,7 @@ from hlotool.analysis.cost.traffic import MAIN_SPACE, measure_bytes, measure_mem
 from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module, Shape
-from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES
+from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES, OUTSIDE
 from hlotool.table import BYTES, COUNT, FLOPS, RATIO, Block, figure
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
@@ -68,9 +68,10 @@ class CostModel:
     In exact integers where XLA adds in float32, with 0 where it counts -1 for a custom call.
     Bodies of fusions and reducers access no memory of their own, so `of_computation` has no
     bytes for them. What the text leaves open counts nothing and makes a cost `is_lower_bound`;
-    `unknown` says why, for each instruction but custom calls. Beside XLA's `bytes_accessed` each
-    cost has `traffic_bytes`, see `traffic.measure_memory`. `find_stated` says what the text does
-    not tell of a custom call.
+    `unknown` says why, for each instruction but custom calls. `products` are what runs
+    on its own and holds products of matrices, or custom calls that stand for some. Beside XLA's
+    `bytes_accessed` each cost has `traffic_bytes`, see `traffic.measure_memory`. `find_stated` says
+    what the text does not tell of a custom call.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class CostModel:
         find_stated: FindStated = state_nothing,
     ) -> None:
         self.unknown: dict[Instruction, str] = {}
+        self.products: list[Instruction] = []
         self._graph = graph
         self._find_stated = find_stated
         self._trips = {loop.instruction: loop.trips.count for loop in executions.loops}
@@ -176,6 +178,8 @@ class CostModel:
             elif is_standalone:
                 self._own[instruction] = cost = self._own_cost(instruction)
                 plain.append(cost)
+                if cost.matrix_flops or cost.custom_call_flops:
+                    self.products.append(instruction)
             else:
                 plain.append(self._work_cost(instruction))
         return add_costs(plain)
@@ -187,6 +191,8 @@ class CostModel:
         """
         opcode, called = instruction.opcode, self._graph.callees.get(instruction, ())
         call = self.read_call(instruction) if opcode == "custom-call" else None
+        if call is not None and instruction.custom_call_target == OUTSIDE:
+            return replace(_hidden_work(call), unknown_traffic_count=1)  # it may be a view
         is_body = opcode == "fusion" and len(called) == 1 and "calls" in instruction.attributes
         fusion = self._write_fusion(instruction, called[0]) if is_body else None
         if fusion in self._fusions:
@@ -273,8 +279,10 @@ class CostModel:
         self, computation: Computation, totals: Mapping[Computation, Cost], trips: TripCounts | None
     ) -> Cost:
         """Add the control flow of a computation, whose callees `totals` has, to the rest of it."""
-        flow = (self._flow_cost(one, totals, trips) for one in self._flow.get(computation, ()))
-        return add_costs([self._plain[computation], *flow])
+        plain, flow = self._plain[computation], self._flow.get(computation)
+        if flow is None:
+            return plain
+        return add_costs([plain, *(self._flow_cost(one, totals, trips) for one in flow)])
 
     def _flow_cost(
         self, instruction: Instruction, totals: Mapping[Computation, Cost], trips: TripCounts | None
@@ -437,20 +445,23 @@ def analyze_cost(module: Module, costs: CostModel) -> CostReport:
     `total_flops` add what is known of the arithmetic of custom calls, else the call is counted
     in `unknown_custom_call_count`. `traffic_bytes` is the traffic of `measure_memory`.
     `*_per_step` multiplies every loop body and condition by the loop's trip count; an unknown
-    one counts once and makes the report a lower bound.
+    one counts once and makes the report a lower bound, as does a text that is a part of one.
     """
     once = costs.of_computation(module.entry)
     run = costs.of_computation_all_rounds(module.entry)
-    is_bound = run.is_total_lower_bound or run.is_traffic_lower_bound or run.is_upper_bound
+    is_part = module.source.is_fragment
+    is_bound = (
+        is_part or run.is_total_lower_bound or run.is_traffic_lower_bound or run.is_upper_bound
+    )
     intensity = run.total_flops / run.traffic_bytes if run.traffic_bytes and not is_bound else None
     return CostReport(
         counted_for=_choose_scope(module),
         product_types=list_types(run.products),
         product_flops_per_step=list_flops(run.products),
         arithmetic_intensity=intensity,
-        is_lower_bound=run.is_lower_bound,
-        is_total_lower_bound=run.is_total_lower_bound,
-        is_traffic_lower_bound=run.is_traffic_lower_bound,
+        is_lower_bound=is_part or run.is_lower_bound,
+        is_total_lower_bound=is_part or run.is_total_lower_bound,
+        is_traffic_lower_bound=is_part or run.is_traffic_lower_bound,
         is_upper_bound=run.is_upper_bound,
         **{name: getattr(once, name) for name in _FIGURES},
         **{f"{name}_per_step": getattr(run, name) for name in _FIGURES},

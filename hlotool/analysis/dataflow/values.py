@@ -99,7 +99,9 @@ class Dataflow(Struct, eq=False):
             if node is None or not 0 <= number < len(node.children):
                 return None
             node = node.children[number]
-        return resolve(node.value) if node else None
+        if node is None:
+            return None
+        return node.value if node.value.replacement is None else resolve(node.value)
 
     def define(
         self,

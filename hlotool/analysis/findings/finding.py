@@ -17,16 +17,19 @@ from hlotool.analysis.collectives.machine import Machine, Pricing, price
 from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel, CostReport
+from hlotool.analysis.findings.flow import Flow
 from hlotool.analysis.fusions.missed import find_missed
 from hlotool.analysis.fusions.rows import FusionRow, MissedRow
+from hlotool.analysis.graph.calls import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, list_donations
 from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.shardings.report import ArrayRow
-from hlotool.hlo import Module
-from hlotool.table import BYTES, COUNT, SECONDS, RowList, column, figure
+from hlotool.hlo import Mesh, Module, ShapeIndex
+from hlotool.hlo.sharding import Spec
+from hlotool.table import BYTES, COUNT, FLOPS, SECONDS, RowList, column, figure
 from hlotool.table.words import list_some
 
 FindingCode: TypeAlias = Literal[
@@ -36,15 +39,21 @@ FindingCode: TypeAlias = Literal[
     "exposed-collective",
     "f32-collective",
     "fragmentation",
+    "gather-then-slice",
+    "gathered-twice",
     "large-copy",
+    "loop-invariant-collective",
     "missed-fusion",
     "padding",
+    "reduce-in-loop",
+    "replicated-compute",
     "replicated-large-parameter",
     "slow-collective",
     "slow-fusion",
     "unknown-cost",
     "unknown-custom-call",
     "unknown-trip-count",
+    "wide-collective",
 ]
 Severity: TypeAlias = Literal["info", "warning"]
 # Their bytes are traffic, which takes time.
@@ -75,12 +84,26 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "fewer; not on CPU; `info` for reductions",
     "fragmentation": "above 1 MiB and 5 % of a space is temporary memory that is never in use all "
     "at once; `info`",
+    "gather-then-slice": "all that is used of gathered arrays is a slice; the bytes, 1 MiB and 1 % "
+    "of all bytes sent per step, are those that need not be sent: where the slice is the same on "
+    "all devices, of what is outside of it; where each device takes its own, all but an all-to-all",
+    "gathered-twice": "an array is gathered again over the same devices; the bytes, 1 MiB and 1 % "
+    "of all bytes sent per step, are those of all gathers but the largest. `info` where the first "
+    "result is dropped before the second is made, as checkpointing does to save memory",
     "large-copy": "1 MiB and 1 % of all memory traffic of a step is moved by copies, transposes or "
     "reshapes, fused or not, that only move data, and that no `donation-copied` names",
+    "loop-invariant-collective": "a collective in a loop gets the same operands in every round; "
+    "the bytes, 1 MiB and 1 % of all bytes sent per step, are those of all rounds but one",
     "missed-fusion": "elementwise operations outside any fusion move 1 MiB and 1 % of all memory "
     "traffic of a step",
     "padding": "above 1 MiB and 10 % of what a memory space holds at its peak is tile padding; "
     "`info` for other spaces than 0",
+    "reduce-in-loop": "a sum over devices in a loop is only added to a sum over rounds; the bytes, "
+    "1 MiB and 1 % of all bytes sent per step, are those of all rounds but one, as if devices were "
+    "added up behind the loop. `info` for a reduce-scatter, without which the sum is larger",
+    "replicated-compute": "matrix products of which several devices compute the same, as their "
+    "operands are the same there; `flops`, 1 % of a step's and as long as 1 MiB of traffic at "
+    "least, are those of all copies but one. Where the text says how parameters are sharded",
     "replicated-large-parameter": "every device holds all of parameters that take 1 MiB each or "
     "more; the bytes, a tenth at least of what a device holds at its peak, are what its "
     "parameters would take less if these were sharded over all devices",
@@ -93,6 +116,9 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "unknown-custom-call": "custom calls may compute anything, and no rule says what; one finding "
     "for all",
     "unknown-trip-count": "loops that count once in every total; one finding for all",
+    "wide-collective": "what is received is only used converted to a narrower type; the bytes, "
+    "1 MiB and 1 % of all bytes sent per step, are those that this type takes less. On CPU, "
+    "which sends bf16 as f32, for f16 alone; `info` for reductions, whose sum it makes coarser",
 }
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
@@ -102,9 +128,18 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "exposed-collective": "give the scheduler work that does not need the result",
     "f32-collective": "convert to 16 bits before sending",
     "fragmentation": "order allocations otherwise: smaller temporaries leave smaller gaps",
+    "gather-then-slice": "slice before gathering, or use all_to_all where each device takes its "
+    "own part",
+    "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside of "
+    "it, or keep the result with a policy such as save_only_these_names",
     "large-copy": "keep one layout, or write in place what is copied",
+    "loop-invariant-collective": "do it once, before the loop",
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
     "padding": "make the last two dimensions multiples of the tile",
+    "reduce-in-loop": "add up each device's own values in the loop, as under shard_map, and reduce "
+    "them once behind it",
+    "replicated-compute": "shard an operand over these devices too, as with "
+    "with_sharding_constraint(x, P(('data', 'model')))",
     "replicated-large-parameter": "shard it, as with NamedSharding(mesh, P('axis')): each use "
     "then gathers it",
     "slow-collective": "look for devices that come late, and for links that others use",
@@ -112,6 +147,7 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "unknown-cost": "read totals as lower bounds",
     "unknown-custom-call": "state the cost in the kernel, or in [[custom_call]] of hlotool.toml",
     "unknown-trip-count": "loops of known length, such as scan or fori_loop, are counted",
+    "wide-collective": "convert before sending",
 }
 
 
@@ -121,7 +157,7 @@ class Finding(Struct, frozen=True):
     bytes: Annotated[
         int | None,
         column(
-            "what the finding is about: traffic of one step, or memory held; null if none",
+            "what it is about: traffic or bytes sent per step, or memory held; null if none",
             BYTES,
             null_text="",
         ),
@@ -178,6 +214,14 @@ class Finding(Struct, frozen=True):
     parameter: Annotated[
         str | None,
         figure("the largest parameter it is about, where that is no instruction", null_text=""),
+    ] = None
+    flops: Annotated[
+        int | None,
+        figure(
+            "floating-point operations of one step that it is about; null if none",
+            FLOPS,
+            null_text="",
+        ),
     ] = None
 
 
@@ -236,12 +280,21 @@ class Evidence(Struct, frozen=True, dict=True):
     machine: Machine | None = None
     measured: MeasuredFacts | None = None
     fusions: tuple[FusionRow, ...] = ()  # where their times were measured, and are estimated
-    replicated: Sequence[ArrayRow] = ()  # parameters that every device holds whole
+    parameters: Sequence[ArrayRow] = ()  # where they lie, of a program of several devices
+    graph: CallGraph | None = None
+    # How parameters are sharded, by number and index, where any file says so; and the mesh.
+    specs: Mapping[tuple[int, ShapeIndex], Spec] = {}
+    mesh: Mesh | None = None
 
     @cached_property
     def pricing(self) -> Pricing:
         """At which speeds work and transfers go: those of the user's machine, or ratios."""
         return price(self.module, self.machine)
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The ways of values."""
+        return Flow(self.graph or read_call_graph(self.module))
 
     @property
     def chip(self) -> Chip | None:

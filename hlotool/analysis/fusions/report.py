@@ -100,9 +100,10 @@ def list_fusions(
                 kinds = find_kind(instruction), find_backend_kind(instruction)
                 place = (computation.name, origin) if tells_places else None
                 groups[same, kinds, place].append((instruction, origin))
-    backend = find_backend(graph.callees_first[0].module)
+    module = graph.callees_first[0].module
+    backend = find_backend(module)
     rows = tuple(_make_row(each, executions, costs, backend) for each in groups.values())
-    return FusionReport(add_up_fusions(rows), rows)
+    return FusionReport(add_up_fusions(rows, is_part=module.source.is_fragment), rows)
 
 
 def _list_telling(
@@ -352,8 +353,8 @@ def measure_outside(rows: Iterable[MeasuredInstruction]) -> OutsideFusions | Non
     )
 
 
-def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:
-    """Add up all fusions of a module, unknown trip counts taken as one."""
+def add_up_fusions(rows: Sequence[FusionRow], *, is_part: bool) -> FusionTotals:
+    """Add up all fusions of a module, or a part of one, unknown trip counts taken as one."""
     return FusionTotals(
         fusion_count=sum(row.count for row in rows),
         distinct_count=len(rows),
@@ -361,11 +362,11 @@ def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:
         traffic_bytes_per_step=sum(row.known_traffic_bytes_per_step for row in rows),
         bytes_accessed_per_step=sum(row.known_bytes_accessed_per_step for row in rows),
         on_chip_bytes_per_step=sum(row.known_on_chip_bytes_per_step for row in rows),
-        is_lower_bound=any(row.executions is None or row.is_lower_bound for row in rows),
-        is_flops_lower_bound=any(
-            row.executions is None or row.is_flops_lower_bound for row in rows
-        ),
+        is_lower_bound=is_part or any(row.executions is None or row.is_lower_bound for row in rows),
+        is_flops_lower_bound=is_part
+        or any(row.executions is None or row.is_flops_lower_bound for row in rows),
         is_upper_bound=any(row.is_conditional for row in rows),
+        is_part=is_part,
     )
 
 

@@ -195,8 +195,13 @@ def flag_body(body: Computation) -> tuple[Flag, ...]:
 
 def is_copy_only(body: Computation) -> bool:
     """Whether all real operations of a fused computation move data, and there is one."""
-    real = {one.opcode for one in body.instructions} - FREE
-    return bool(real) and real <= MOVES
+    found = False
+    for one in body.instructions:
+        if one.opcode not in FREE:
+            if one.opcode not in MOVES:
+                return False
+            found = True
+    return found
 
 
 Bound: TypeAlias = Literal["compute", "memory", "vmem"]
@@ -329,8 +334,14 @@ class FusionRow(Struct, frozen=True, kw_only=True):
 class FusionTotals(Struct, frozen=True):
     """All fusions of a module together."""
 
-    fusion_count: Annotated[int, figure("fusions in executed computations", COUNT, is_summed=False)]
-    distinct_count: Annotated[int, figure("distinct bodies among them", COUNT, is_summed=False)]
+    fusion_count: Annotated[
+        int,
+        figure("fusions in executed computations", COUNT, is_summed=False, lower_if="is_part"),
+    ]
+    distinct_count: Annotated[
+        int,
+        figure("distinct bodies among them", COUNT, is_summed=False, lower_if="is_part"),
+    ]
     flops_per_step: Annotated[
         int,
         figure(
@@ -355,6 +366,7 @@ class FusionTotals(Struct, frozen=True):
         bool, figure("whether that, or a custom call in a fusion computes something")
     ]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
+    is_part: Annotated[bool, figure("whether the text is a part of a program")] = False
     estimated_seconds: Annotated[
         float | None,
         figure(

@@ -59,6 +59,7 @@ def is_with_host(instruction: Instruction) -> bool:
 
 Backend: TypeAlias = Literal["cpu", "gpu", "tpu"]
 
+_CONFIG: Final = "backend_config"
 _FUSION_CONFIG: Final = "fusion_backend_config"
 # Top-level keys of backend_config (formats of xla/service/{cpu,gpu}/backend_configs.proto and
 # of libtpu's text). `known_trip_count` and `sizes` occur on several and say nothing.
@@ -103,13 +104,14 @@ def find_backend(module: Module) -> Backend | None:
     key = (find_backend, "")
     if key not in module.values:
         computations = (module.entry, *module.computations.values())
-        marks = (_find_mark(one) for each in computations for one in each.instructions)
+        has_configs = _CONFIG in module.source.text
+        marks = (_find_mark(one, has_configs) for each in computations for one in each.instructions)
         module.values[key] = next(filter(None, marks), None)
     found: Backend | None = module.values[key]
     return found
 
 
-def _find_mark(instruction: Instruction) -> Backend | None:
+def _find_mark(instruction: Instruction, has_configs: bool) -> Backend | None:
     if any(leaf.layout and leaf.layout.tiles for leaf in instruction.shape.leaves()):
         return "tpu"
     if instruction.opcode == "parameter":
@@ -120,7 +122,7 @@ def _find_mark(instruction: Instruction) -> Backend | None:
         for start, backend in _TARGETS:
             if instruction.custom_call_target.startswith(start):
                 return backend
-    if "backend_config" in instruction.attributes:
+    if has_configs and _CONFIG in instruction.attributes:
         config = instruction.backend_config()
         for key, value in ((config.json if config else None) or {}).items():
             is_tiling = isinstance(value, dict) and value.keys() == _TILES_ALONE

@@ -46,19 +46,24 @@ class CallGraph(Struct, frozen=True, dict=True):
         return _invert(self.callees)
 
     @cached_property
+    def same_steps(self) -> Sequence[Sequence[Computation]]:
+        """All computations, together those with the same opcodes and shapes in the same order."""
+        found: dict[object, list[Computation]] = {}
+        for one in self.callees_first:
+            steps = one.instructions
+            shapes = map(id, map(_SHAPE, steps))  # the parser makes one object a spelling
+            found.setdefault((*map(_OPCODE, steps), *shapes), []).append(one)
+        return list(found.values())
+
+    @cached_property
     def first_alike(self) -> Mapping[Computation, Computation]:
         """The first of all computations that are written like each: mostly itself.
 
         They have the same instructions in the same order, metadata and names aside, those of
         computations too: what they call is alike.
         """
-        by_steps: dict[object, list[Computation]] = {}
-        for one in self.callees_first:
-            steps = one.instructions
-            shapes = map(id, map(_SHAPE, steps))  # the parser makes one object a spelling
-            by_steps.setdefault((*map(_OPCODE, steps), *shapes), []).append(one)
-        numbers = {one: number for number, ones in enumerate(by_steps.values()) for one in ones}
-        alone = {ones[0] for ones in by_steps.values() if len(ones) == 1}
+        numbers = {one: number for number, ones in enumerate(self.same_steps) for one in ones}
+        alone = {ones[0] for ones in self.same_steps if len(ones) == 1}
         firsts: dict[object, Computation] = {}
         found: dict[Computation, Computation] = {}
         for one in self.callees_first:

@@ -71,7 +71,7 @@ PEAKS: Final = replace(
 DONATION: Final = RowList(
     "donation",
     DonationRow,
-    "parameters that are, or could be, donated: what gains most first, then the largest",
+    "parameters that are, or could be, donated: what saves most first, then the largest",
     sort="-saves_bytes,-size_bytes,parameter_number",
     size="size_bytes",
     key="parameter_number",
@@ -102,7 +102,7 @@ def choose_buffer_columns(
 
     Padding where layouts have tiles; sizes instead of what is held where no instant is shown; the
     memory space where there are several; how parameters are sharded, where they are; who copies a
-    donated parameter where anyone does, and what donation gains where anything is not donated and
+    donated parameter where anyone does, and what donation saves where anything is not donated and
     that is known.
     """
     rows, shown = ROWS, ROWS.shown()

@@ -336,12 +336,15 @@ def _has_thread_local(schedule: Schedule) -> bool:
 
     Their memory is put behind the heap, and then changes places with the largest table.
     """
-    module = schedule.module
-    fusions = (one for one in module.instructions() if one.opcode == "fusion")
-    fused = {body for fusion in fusions for body in fusion.callees("calls")}
-    return any(
-        one not in schedule.spans and one not in fused for one in module.computations.values()
-    )
+    computations = schedule.module.computations.values()
+    fused = {
+        body
+        for each in computations
+        for one in each.instructions
+        if one.opcode == "fusion"
+        for body in one.callees("calls")
+    }
+    return any(one not in schedule.spans and one not in fused for one in computations)
 
 
 class HeapBlock(Struct, eq=False):
@@ -460,7 +463,7 @@ def _pack(blocks: Sequence[HeapBlock], alignment: int, at_most: int | None = Non
 
     Places are multiples of the alignment, and counted in it: small numbers are sorted faster.
     """
-    usage = ByteUsage(moment for block in blocks for span in block.spans for moment in span)
+    usage = ByteUsage(max((block.end for block in blocks), default=0))
     heap_bytes = 0
     for block in blocks:
         size = -(-block.size_bytes // alignment)

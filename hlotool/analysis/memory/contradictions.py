@@ -34,7 +34,7 @@ _PAGE: Final = re.compile(r"page \d+")  # TPU prints it; no figure depends on it
 _LEAST_BYTES: Final = (1024, 4096)  # what TPU gives some scalars, which take less
 _TABLE_BYTES: Final = 32  # to which TPU rounds up the table of a tuple
 _POINTER_BYTES: Final = 8
-_ALIGNMENT_BYTES: Final = 4  # at least
+ALIGNMENT_BYTES: Final = 4  # at least
 _SPLIT: Final = "SC("  # a layout of which each core has a part
 _POSITIONS: Final = re.compile(r"\n positions:\r?\n((?:  [^\n]*+\n)*+)")
 _POSITION: Final = re.compile(r"  ([^\s,]++)(?: \{([0-9,]*+)\})?+\r?\n")
@@ -121,7 +121,7 @@ def _find_places(assignment: BufferAssignment) -> Iterator[str]:
     for allocation in assignment.allocations:
         for value in allocation.values:
             space = value.shape.memory_space
-            if value.offset % _ALIGNMENT_BYTES:
+            if value.offset % ALIGNMENT_BYTES:
                 yield f"{_name(value)} begins at byte {value.offset:,}"
             if value.color != allocation.color and value.number not in allocation.reusers:
                 yield f"{_name(value)} is of space {value.color}, and lies in {allocation.color}"

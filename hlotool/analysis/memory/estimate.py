@@ -47,6 +47,11 @@ class Obstacle(Struct, frozen=True):
 
 def find_obstacle(module: Module) -> Obstacle | None:
     """Say why a module's memory cannot be estimated, None if it can."""
+    if module.source.is_fragment:
+        return Obstacle(
+            "the text is a part of a program",
+            "this is a part of a program, and what is missing may hold memory: give all of it.",
+        )
     problem = find_problem(module)
     if problem:
         is_scheduled = module.header.is_scheduled

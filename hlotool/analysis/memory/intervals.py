@@ -23,6 +23,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from math import isqrt
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -274,7 +275,7 @@ class Usage(_SegmentTree):
             for node in self.cover(start, end):
                 self.throughout[node] |= bit
             node = start + self.leaves
-            while node:
+            while node and not self.begun[node] & bit:  # else those above have it
                 self.begun[node] |= bit
                 node >>= 1
 
@@ -295,53 +296,64 @@ ByteRange: TypeAlias = tuple[int, int]
 
 
 class ByteUsage(_SegmentTree):
-    """Which bytes of a heap, in any unit, are in use during stretches of time.
+    """Which bytes of a heap, in any unit, are in use during spans of time, `[0, end)`.
 
-    The leaves are the moments when anything begins or ends. Each node keeps the bytes that are in
-    use throughout its time: ranges `[low, high)` in order that do not touch. What is in use during
-    a stretch is so at its beginning, as the nodes above that leaf say, or begins within it: `begun`
-    has the ranges in the order in which they do, `begins` when.
+    Time is cut into as many stretches as a stretch has moments. Bytes in use throughout a stretch
+    are in its `whole`, what is in use in a part of it in its `parts`, with its span. Each node of
+    the tree over stretches has the bytes that come into use in its time. All but the parts are
+    ranges `[low, high)` in order that do not touch, so that those of a full heap are few.
     """
 
-    def __init__(self, moments: Iterable[int]) -> None:
-        self.leaf_of = {moment: leaf for leaf, moment in enumerate(sorted(set(moments)))}
-        super().__init__(len(self.leaf_of))
-        self.throughout: list[list[ByteRange]] = [[] for _ in range(2 * self.leaves)]
-        self.begins: list[int] = []
-        self.begun: list[ByteRange] = []
+    def __init__(self, end: int) -> None:
+        self.width = isqrt(end) or 1
+        count = end // self.width + 1
+        super().__init__(count)
+        self.whole: list[list[ByteRange]] = [[] for _ in range(count)]
+        self.parts: list[list[tuple[int, int, ByteRange]]] = [[] for _ in range(count)]
+        self.begun: list[list[ByteRange]] = [[] for _ in range(2 * self.leaves)]
 
     def add(self, low: int, high: int, spans: Iterable[tuple[int, int]]) -> None:
         """Say that the bytes [low, high) are in use in some spans of time."""
         for begin, end in spans:
-            for node in self.cover(self.leaf_of[begin], self.leaf_of[end]):
-                join_range(self.throughout[node], low, high)
-            place = bisect_left(self.begins, begin)
-            self.begins.insert(place, begin)
-            self.begun.insert(place, (low, high))
+            first, last = begin // self.width, (end - 1) // self.width
+            part = begin, end, (low, high)
+            self.parts[first].append(part)
+            if first < last:
+                self.parts[last].append(part)
+            for stretch in range(first + 1, last):
+                join_range(self.whole[stretch], low, high)
+            node = first + self.leaves
+            while node and join_range(self.begun[node], low, high):  # else those above have them
+                node >>= 1
 
     def find(self, spans: Iterable[tuple[int, int]]) -> list[ByteRange]:
         """Return all bytes in use at any time of some spans, in order; some several times."""
         found: list[ByteRange] = []
         for begin, end in spans:
-            node = self.leaf_of[begin] + self.leaves
-            while node:
-                found += self.throughout[node]
-                node >>= 1
-            found += self.begun[bisect_right(self.begins, begin) : bisect_left(self.begins, end)]
+            first, last = begin // self.width, (end - 1) // self.width
+            found += self.whole[first]
+            for stretch in (first, last) if first < last else (first,):
+                parts = self.parts[stretch]
+                found += [used for since, until, used in parts if since < end and begin < until]
+            for node in self.cover(first + 1, last):
+                found += self.begun[node]
         found.sort()
         return found
 
 
-def join_range(ranges: list[ByteRange], low: int, high: int) -> None:
-    """Add [low, high) to ranges in order that do not touch."""
+def join_range(ranges: list[ByteRange], low: int, high: int) -> bool:
+    """Add [low, high) to ranges in order that do not touch; say whether that changes them."""
     last = bisect_left(ranges, (high + 1, 0))
     if not last or ranges[last - 1][1] < low:
         ranges.insert(last, (low, high))
-        return
+        return True
     start, end = ranges[last - 1]
     if start <= low and end >= high:
-        return
+        return False
+    high = max(high, end)
     first = last - 1
     while first and ranges[first - 1][1] >= low:
         first -= 1
-    ranges[first:last] = [(min(low, ranges[first][0]), max(high, end))]
+        start = ranges[first][0]
+    ranges[first:last] = [(min(low, start), high)]
+    return True

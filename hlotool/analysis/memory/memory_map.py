@@ -69,7 +69,7 @@ class MemoryMap(Struct, frozen=True):
     def placed(self, color: int | None = None) -> Iterator[Allocation]:
         """Yield the allocations of a space, or of all, without thread-local ones."""
         for allocation in self.assignment.allocations:
-            if not allocation.is_thread_local and color in {None, allocation.color}:
+            if not allocation.is_thread_local and (color is None or color == allocation.color):
                 yield allocation
 
     def range_of(self, value: BufferValue) -> LiveRange | None:
@@ -113,16 +113,21 @@ class MemoryMap(Struct, frozen=True):
         """Return the bytes in use in a space over time, of one type of allocations or of all."""
         if self.live_ranges is None:
             return None
-        found = self._sums.get((color, only))
-        if found is None:
-            parts = [one for one in self.placed(color) if only in {None, one.allocation_type}]
-            # Allocations never share bytes, so curves of one space add up. Of a single value, as in
-            # most of an estimate, no curve is needed.
-            alone = [one.values[0] for one in parts if len(one.values) == 1]
-            measured = [self.measure(one) for one in parts if len(one.values) != 1]
-            curves = [each[0] for each in measured if each]
-            found = self._sums[color, only] = add_curves(curves, self.blocks_of(alone))
-        return found
+        if (color, None) not in self._sums:
+            parts: dict[AllocationType, list[Allocation]] = {}
+            for one in self.placed(color):
+                parts.setdefault(one.allocation_type, []).append(one)
+            # Allocations never share bytes, so curves of one space add up.
+            sums = {each: self._add_up(ones) for each, ones in parts.items()}
+            self._sums.update(((color, each), found) for each, found in sums.items())
+            self._sums[color, None] = add_curves(list(sums.values()))
+        return self._sums.get((color, only), Curve())
+
+    def _add_up(self, parts: Sequence[Allocation]) -> Curve:
+        """Add up allocations; of a single value, as in most of an estimate, no curve is needed."""
+        alone = [one.values[0] for one in parts if len(one.values) == 1]
+        measured = [self.measure(one) for one in parts if len(one.values) != 1]
+        return add_curves([each[0] for each in measured if each], self.blocks_of(alone))
 
 
 MOST_ALIASES: Final = 100  # named for one value; in-place chains have a handful
@@ -284,7 +289,7 @@ class SpacePeak:
     def saving(self, tenures: Iterable[Tenure]) -> int:
         """Return how far the peak falls if all of these were not there; the next one stays.
 
-        Something that is not alive at every position of the peak gains nothing.
+        Something that is not alive at every position of the peak saves nothing.
         """
         parts = frozenset(tenures)
         found = self._gains.get(parts)
@@ -332,7 +337,7 @@ class Saving(Struct, Generic[T], frozen=True, dict=True):
 
     @classmethod
     def of(cls, measure: Callable[[list[T]], int], part: T | None) -> Self:
-        """Keep a part, None where nothing can be gained, and what measures it."""
+        """Keep a part, None where nothing can be saved, and what measures it."""
         found = cls()
         found.__dict__.update(measure=measure, part=part)
         return found
@@ -343,9 +348,9 @@ class Saving(Struct, Generic[T], frozen=True, dict=True):
         return self.__dict__.get("part")
 
     def together(self, others: Iterable[Saving[T]]) -> int:
-        """Return what is gained without all of these, itself not counted unless named.
+        """Return what is saved without all of these, itself not counted unless named.
 
-        Gains that are measured apart, as those of several spaces, are added up.
+        Savings that are measured apart, as those of several spaces, are added up.
         """
         parts: dict[Callable[[list[T]], int], list[T]] = defaultdict(list)
         for one in others:

@@ -1,4 +1,4 @@
-"""The plan to reduce memory: which parts of a program must go so that it fits, and what each gains.
+"""The plan to reduce memory: which parts of a program must go so that it fits, and what each saves.
 
 `plan_relief` divides space 0 into parts one would do something about (`divide_memory`), measures
 how far what the space reserves falls without some of them (`Reserved`), and chooses the smallest
@@ -6,9 +6,9 @@ sets that suffice. `add_savings` and `measure_donation` measure donation in the 
 what-if of `--without` (`take_away`) is about peaks of all spaces.
 
 A part is made of tenures (`memory_map.Tenure`): values that share bytes go together or not at all.
-All gains are of the schedule as it is, and exact for that. A compiler that has less to place orders
-anew, so a real change mostly saves less (`SAVES_CAVEAT`); tests/accuracy/gains.py holds them
-against programs that were really changed.
+All savings are of the schedule as it is, and exact for that. A compiler that has less to place
+orders anew, so a real change mostly saves less (`SAVES_CAVEAT`); tests/accuracy/advice.py holds
+them against programs that were really changed.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _choose_sets(
 def _go_furthest(
     parts: Sequence[Part], reserved: Reserved, beside: tuple[Part, ...]
 ) -> tuple[int, tuple[Part, ...]]:
-    """Take what saves most beside what is taken, until nothing gains any more.
+    """Take what saves most beside what is taken, until nothing saves any more.
 
     Not the best of all sets: none suffices, so that what is shown is a direction only.
     """
@@ -469,7 +469,7 @@ def measure_donation(report: MemoryReport, module: Module) -> int | None:
 def add_savings(
     rows: Sequence[DonationRow], report: MemoryReport, module: Module
 ) -> tuple[DonationRow, ...]:
-    """Return donations with what each gains alone, in the same way; unknown where nobody knows."""
+    """Return donations with what each saves alone, in the same way; unknown where nobody knows."""
     parts, reserved = _divide_outputs(report, module)
     if reserved is None:
         return tuple(rows)

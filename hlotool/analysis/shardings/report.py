@@ -14,7 +14,7 @@ of several replicas no file says what each is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Annotated, Final
 
@@ -22,8 +22,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.rows import find_parameter_tree
+from hlotool.analysis.shardings.rows import RESHARDS, WHY
 from hlotool.analysis.shardings.witness import Dims, Told, Witness, is_partitioned
-from hlotool.hlo import ArrayShape, Mesh, Module
+from hlotool.hlo import ArrayShape, Mesh, Module, ShapeIndex
 from hlotool.hlo.buffers import format_position
 from hlotool.hlo.groups import Sharding
 from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, write_steps
@@ -141,11 +142,15 @@ class ShardingTotals(Struct, frozen=True):
 
 
 class ShardingReport(Struct, frozen=True):
-    """Where all arrays lie; `mesh` names the axes."""
+    """Where all arrays lie; `mesh` names the axes.
+
+    `specs` says it of the parameters' arrays by number and index.
+    """
 
     parameters: tuple[ArrayRow, ...]
     results: tuple[ArrayRow, ...]
     totals: ShardingTotals
+    specs: Mapping[tuple[int, ShapeIndex], Spec]
     mesh: Mesh | None
 
 
@@ -167,6 +172,11 @@ def report_shardings(
     header, entry = module.header, module.entry
     devices = header.num_partitions if header.replica_count == 1 else None
     cutter = _Cutter(devices, mesh, is_local=is_partitioned(module))
+    places = [
+        (number, index)
+        for number, one in enumerate(entry.parameters)
+        for index, _ in one.shape.leaves_with_index()
+    ]
     given = [
         _Array(format_position(name, index or None) if name else None, number, shape)
         for number, one in enumerate(entry.parameters)
@@ -177,9 +187,16 @@ def report_shardings(
         _Array(format_position("result", index or None), number, shape)
         for number, (index, shape) in enumerate(entry.root.shape.leaves_with_index())
     ]
-    parameters = cutter.cut(given, [(each.path, each.parameters) for each in witnesses])
+    cuts = cutter.cut(given, [(each.path, each.parameters) for each in witnesses])
+    parameters = tuple(row for row, _ in cuts)
     results = cutter.cut(returned, [(each.path, each.results) for each in witnesses])
-    return ShardingReport(parameters, results, _add_up(parameters, devices, mesh), mesh)
+    return ShardingReport(
+        parameters,
+        tuple(row for row, _ in results),
+        _add_up(parameters, devices, mesh),
+        {place: spec for place, (_, spec) in zip(places, cuts, strict=True) if spec},
+        mesh,
+    )
 
 
 class _Cutter:
@@ -192,15 +209,17 @@ class _Cutter:
 
     def cut(
         self, arrays: Sequence[_Array], told: Sequence[tuple[str, tuple[Told, ...]]]
-    ) -> tuple[ArrayRow, ...]:
+    ) -> list[tuple[ArrayRow, Spec | None]]:
         """Return the rows of arrays, of each of which every file tells something, or nothing."""
         known = [(path, each) for path, each in told if len(each) == len(arrays)]
-        return tuple(
+        return [
             self._describe(array, [(path, each[at]) for path, each in known])
             for at, array in enumerate(arrays)
-        )
+        ]
 
-    def _describe(self, array: _Array, told: Sequence[tuple[str, Told]]) -> ArrayRow:
+    def _describe(
+        self, array: _Array, told: Sequence[tuple[str, Told]]
+    ) -> tuple[ArrayRow, Spec | None]:
         rank = len(array.shape.dims)
         shapes = [
             (one.dims, path) for path, one in told if one.dims is not None and len(one.dims) == rank
@@ -226,11 +245,11 @@ class _Cutter:
         global_shape = _resize(array.shape, whole)
         local_bytes = local_shape.unpadded_bytes if local_shape else None
         name = next((one.name for _, one in told if one.name), None) or array.name
-        return ArrayRow(
+        row = ArrayRow(
             name=name,
             global_shape=str(global_shape) if global_shape else None,
             local_shape=str(local_shape) if local_shape else None,
-            spec=_list_axes(found),
+            spec=list_axes(found),
             spec_text=str(found) if found else None,
             copies=copies,
             replicated_over=_list_replicated_axes(found),
@@ -246,6 +265,7 @@ class _Cutter:
             problem=problem,
             placement=Placement(whole, local, found),
         )
+        return row, found
 
     def _find_spec(
         self, told: Sequence[tuple[str, Told]], whole: Dims | None, local: Dims | None, rank: int
@@ -294,7 +314,7 @@ def _resize(shape: ArrayShape, dims: Dims | None) -> ArrayShape | None:
     return None if dims is None else replace(shape.without_layout(), dims=dims)
 
 
-def _list_axes(spec: Spec | None) -> tuple[Names, ...] | None:
+def list_axes(spec: Spec | None) -> tuple[Names, ...] | None:
     """Return the axes of each dimension, or strides; None where they are neither."""
     if spec is None or spec.device is not None or spec.manual > 1:
         return None
@@ -357,7 +377,7 @@ RESULTS: Final = RowList(
 TOTALS: Final = Block("totals", ShardingTotals, "all parameters together")
 SHARDINGS: Final = DocumentSpec(
     "shardings",
-    "where the arrays lie that a program is given and returns",
+    "where the arrays lie that a program is given and returns, and why it communicates",
     blocks=(TOTALS,),
-    row_lists=(PARAMETERS, RESULTS),
+    row_lists=(PARAMETERS, RESULTS, RESHARDS, WHY),
 )

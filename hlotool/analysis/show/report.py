@@ -20,7 +20,7 @@ from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.memory.memory_map import MemoryMap
-from hlotool.analysis.memory.rows import describe_values
+from hlotool.analysis.memory.rows import describe_placed
 from hlotool.analysis.origin import add_stacks, read_origin, write_short_source
 from hlotool.analysis.show.names import Meant, expect_meant
 from hlotool.analysis.show.subjects import (
@@ -146,8 +146,8 @@ def _list_values(
     subjects: Iterable[tuple[Instruction, ShapeIndex | None]], evidence: ShowEvidence
 ) -> tuple[tuple[ShownValue, ...], tuple[SharingValue, ...]]:
     """Return the values that instructions define, at one index or all, and what shares them."""
-    report = evidence.memory
-    if report is None:
+    context = evidence.row_context
+    if context is None:
         return (), ()
     found = [
         (instruction, allocation, value)
@@ -155,7 +155,7 @@ def _list_values(
         for allocation, value in evidence.values.get(instruction.name, ())
         if index in {None, value.index or ()}
     ]
-    rows = describe_values(report, evidence.module, [value for _, _, value in found])
+    rows = describe_placed(context, [(allocation, value, None) for _, allocation, value in found])
     values: list[ShownValue] = []
     sharing: list[SharingValue] = []
     for (instruction, allocation, value), row in zip(found, rows, strict=True):
@@ -176,8 +176,8 @@ def _list_values(
                 origin=row.origin,
             )
         )
-        if report.figures.sizes_from != "estimate":
-            sharing += _list_sharing(value, allocation, report.map)
+        if context.report.figures.sizes_from != "estimate":
+            sharing += _list_sharing(value, allocation, context.report.map)
     return tuple(values), tuple(sharing)
 
 
@@ -249,14 +249,15 @@ def _list_neighbours(
             met.update(ring)
             for one in ring:
                 origin = read_origin(one)
+                shape, size_bytes = evidence.tell_shape(one)
                 yield NeighbourRow(
                     of=subject.full_name,
                     relation=relation,
                     hops=hop,
                     name=one.full_name,
                     opcode=one.opcode,
-                    shape=str(one.shape),
-                    size_bytes=evidence.costs.find_size_bytes(one.shape),
+                    shape=shape,
+                    size_bytes=size_bytes,
                     computation=one.computation.name,
                     scope=origin.scope,
                     source=write_short_source(origin.source_file, origin.source_line),

@@ -22,6 +22,7 @@ from hlotool.analysis.graph.executions import Executions, Runs
 from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
 from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.rows import RowContext
 from hlotool.analysis.memory.value_origins import ValueOrigins
 from hlotool.analysis.origin import Origin, Stack, StackFrame, read_origin
 from hlotool.analysis.show.names import Meant, Names
@@ -74,11 +75,17 @@ class ShowEvidence(Struct, frozen=True, dict=True):
         return found
 
     @cached_property
-    def origins(self) -> ValueOrigins | None:
-        """Finds where values come from; None where nothing tells of memory."""
+    def row_context(self) -> RowContext | None:
+        """What rows of values are made from; None where nothing tells of memory."""
         if self.memory is None:
             return None
-        return ValueOrigins(self.module, self.memory.map.assignment, self.memory.flow)
+        placed = (one for each in self.values.values() for one in each)
+        return RowContext.of(self.memory, self.module, {value for _, value in placed})
+
+    @property
+    def origins(self) -> ValueOrigins | None:
+        """Finds where values come from; None where nothing tells of memory."""
+        return self.row_context.origins if self.row_context else None
 
     @cached_property
     def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:
@@ -93,6 +100,16 @@ class ShowEvidence(Struct, frozen=True, dict=True):
                 held = list_holdings(memory.map, position, space)
                 found[space] = {one.value: one.live_bytes for one in held}
         return found
+
+    @cached_property
+    def _shapes(self) -> dict[Instruction, tuple[str, int | None]]:
+        return {}
+
+    def tell_shape(self, one: Instruction) -> tuple[str, int | None]:
+        """Return the shape of a result as text, and its bytes: a tuple may have thousands."""
+        if one not in self._shapes:
+            self._shapes[one] = str(one.shape), self.costs.find_size_bytes(one.shape)
+        return self._shapes[one]
 
     @cached_property
     def callers(self) -> dict[Computation, list[Instruction]]:

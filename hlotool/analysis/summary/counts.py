@@ -22,7 +22,7 @@ from hlotool.analysis.graph.calls import CallGraph, reach
 from hlotool.analysis.graph.executions import Executions, Loop, TripCountSource
 from hlotool.analysis.measured import JoinedTime, join_times
 from hlotool.hlo import Instruction, Module, Shape
-from hlotool.hlo.opcodes import OPCODES, PASSES_ON
+from hlotool.hlo.opcodes import OPCODES, OUTSIDE, PASSES_ON
 from hlotool.hlo.shape import DTYPES, find_part, sum_known
 from hlotool.hlo.values import Measurement
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Shown, column, figure
@@ -67,6 +67,14 @@ class ModuleFacts(Struct, frozen=True):
         ),
     ]
     donated_bytes: Annotated[int | None, figure("the size of the donated memory", BYTES)]
+    is_lower_bound: Annotated[
+        bool, figure("whether the text is a part of a program, and counts are at least")
+    ] = False
+
+
+def is_outside(instruction: Instruction) -> bool:
+    """Whether an instruction stands for what the text of a fragment has not."""
+    return instruction.opcode == "custom-call" and instruction.custom_call_target == OUTSIDE
 
 
 def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
@@ -79,6 +87,10 @@ def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
         donated |= {(one.parameter, one.index) for one in header.donors}
     shapes = {one.parameter_number: one.shape for one in parameters}
     parts = [find_part(shapes[one], index) if one in shapes else None for one, index in donated]
+    is_part = module.source.is_fragment
+    outside = [one for one in module.instructions() if is_outside(one)] if is_part else []
+    computations = module.computations.values() if is_part else ()
+    outside_run = [one for one in outside if one.computation in executions.counts]
     return ModuleFacts(
         name=module.name,
         backend=find_backend(module),
@@ -86,14 +98,17 @@ def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
         num_partitions=header.num_partitions,
         replica_count=header.replica_count,
         entry=module.entry.name,
-        computation_count=len(module.computations),
-        instruction_count=module.instruction_count(),
-        executed_instruction_count=sum(len(one.instructions) for one in executions.executed),
+        computation_count=len(module.computations)
+        - sum(is_outside(one.root) and len(one.instructions) == 1 for one in computations),
+        instruction_count=module.instruction_count() - len(outside),
+        executed_instruction_count=sum(len(one.instructions) for one in executions.executed)
+        - len(outside_run),
         parameter_count=len(parameters),
         parameter_bytes=sum_known(one.shape.size_bytes for one in parameters),
         result_bytes=module.entry.root.shape.size_bytes,
         donated_parameter_count=len({number for number, _ in donated}),
         donated_bytes=sum_known(part.size_bytes if part else None for part in parts),
+        is_lower_bound=is_part,
     )
 
 
@@ -106,10 +121,10 @@ class ModuleCounts(Struct, frozen=True):
 
 
 def count_module(
-    module: Module, executions: Executions, measured: Measurement | None = None
+    module: Module, graph: CallGraph, executions: Executions, measured: Measurement | None = None
 ) -> ModuleCounts:
     """Count instructions and result bytes of a module; each part says what it counts."""
-    results = _count_results(module, executions)
+    results = _count_results(graph, executions)
     names: defaultdict[str, list[str]] = defaultdict(list)
     for computation in executions.executed if measured else ():
         for one in computation.instructions:
@@ -138,19 +153,30 @@ class _Results(Struct, frozen=True):
     size_bytes: int | None  # of all of them
 
 
-def _count_results(module: Module, executions: Executions) -> list[_Results]:
-    """Count the results of a module that are alike.
+def _count_results(graph: CallGraph, executions: Executions) -> list[_Results]:
+    """Count the results of a module that are alike; of computations with the same steps once.
 
     The parser makes one object a spelling, so that shapes are known by their id.
     """
     shapes: dict[int, Shape] = {}
     counts: defaultdict[_HowOften, Counter[tuple[str, int]]] = defaultdict(Counter)
     executed = set(executions.executed)
-    for one in module.computations.values():
-        runs = executions.of(one), executions.lower_bound(one)
-        key = (True, *runs) if one in executed else (False, 0, 0)
-        shapes.update((id(each.shape), each.shape) for each in one.instructions)
-        counts[key].update((each.opcode, id(each.shape)) for each in one.instructions)
+    for ones in graph.same_steps:
+        steps = ones[0].instructions
+        shapes.update((id(each.shape), each.shape) for each in steps)
+        pairs = [(each.opcode, id(each.shape)) for each in steps]
+        keys = Counter(
+            (True, executions.of(one), executions.lower_bound(one))
+            if one in executed
+            else (False, 0, 0)
+            for one in ones
+        )
+        for key, times in keys.items():
+            if times == 1:
+                counts[key].update(pairs)
+            else:
+                found = {pair: count * times for pair, count in Counter(pairs).items()}
+                counts[key].update(found)
     sizes = {key: shape.size_bytes for key, shape in shapes.items()}
     return [
         _Results(*runs, opcode, shapes[key], count, _times(sizes[key], count))

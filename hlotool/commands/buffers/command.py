@@ -45,7 +45,12 @@ from hlotool.commands.buffers.text import (
     say_replicated,
 )
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.memory_text import check_usage, describe_usage, explain_fit
+from hlotool.commands.shared.memory_text import (
+    check_usage,
+    describe_usage,
+    explain_fit,
+    warn_of_each,
+)
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import (
     CHIP_MEMORY,
@@ -364,9 +369,11 @@ def _answer_text(
             raise UsageError(f"{given[0]} asks about a program, and this is a memory-usage report.")
         print_document(describe_usage(file, request, "spaces", "allocations", "rows"), options)
         return None
+    from hlotool.analysis.memory.told_twice import contradict_message  # noqa: PLC0415  rare
     from hlotool.oom.message import parse_out_of_memory  # noqa: PLC0415  most are dumps
 
     message = parse_out_of_memory(file.read())
+    request.tell(tuple(warn_of_each(file, contradict_message(message))))
     if dump is not None:
         return _choose_dump(message, request, dump)
     if given:

@@ -6,6 +6,7 @@ The sentences of `summary`, `buffers` and `report`.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from hlotool.analysis.graph.backend import Backend
@@ -13,7 +14,7 @@ from hlotool.analysis.memory.estimate import EstimatedFigure, find_accuracy
 from hlotool.analysis.memory.figures import FIT, Fit, MemoryEstimate
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory_text import USAGE_FIGURES, USAGE_REPORT, compare_totals, list_usage
-from hlotool.commands.shared.messages import say
+from hlotool.commands.shared.messages import say, say_all
 from hlotool.commands.shared.request import Request
 from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import DumpFile
@@ -103,9 +104,12 @@ _NO_LIVE_RANGES: Final = (
 
 def describe_usage(file: DumpFile, request: Request, *shown: str) -> Document:
     """Return the answer about a report without a dump."""
-    from hlotool.oom.usage_report import parse_usage_report  # noqa: PLC0415  most have none
+    from hlotool.analysis.memory.told_twice import contradict_report  # noqa: PLC0415  most have none
+    from hlotool.oom.usage_report import parse_usage_report  # noqa: PLC0415  the same
 
-    found = list_usage(parse_usage_report(file.read()))
+    report = parse_usage_report(file.read())
+    request.tell(tuple(warn_of_each(file, contradict_report(report))))
+    found = list_usage(report)
     name = quote_braces(os.path.basename(request.path))  # noqa: PTH119  paths stay strings
     text = f"{name}: {{total_bytes}} in all; {{allocation_count}} allocations are listed"
     return Document(
@@ -119,19 +123,28 @@ def describe_usage(file: DumpFile, request: Request, *shown: str) -> Document:
     )
 
 
+def warn_of_each(file: DumpFile, contradictions: Iterable[str]) -> Iterator[str]:
+    """Say of each contradiction of a text what follows from it."""
+    for each in contradictions:
+        yield f"{file.path}: {each}; figures that hang on it may be wrong."
+
+
 def check_usage(program: Program, budget: ByteBudget) -> None:
-    """Say on stderr where the report beside a dump has other totals than its allocations."""
+    """Say on stderr where the report beside a dump contradicts its allocations, or itself."""
     path, assignment = program.paths.buffers_path, program.assignment
     file = find_sibling(path, TextKind.MEMORY_REPORT, budget) if path else None
     if file is None or assignment is None:
         return
+    from hlotool.analysis.memory.told_twice import contradict_report  # noqa: PLC0415  the same
     from hlotool.oom.usage_report import parse_usage_report  # noqa: PLC0415  the same
 
     try:
-        found = compare_totals(parse_usage_report(file.read()), assignment)
+        report = parse_usage_report(file.read())
+        found = compare_totals(report, assignment)
     except HlotoolError as error:
         say(*str(error).split("\n"))
         return
+    say_all(warn_of_each(file, contradict_report(report)))
     for each in found:
         space = "in all" if each.space is None else f"in space {each.space}"
         reported = format_value(each.reported_bytes, Unit.BYTES)

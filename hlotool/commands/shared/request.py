@@ -19,15 +19,18 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.check.config import Config
 from hlotool.commands.shared.messages import say, say_all
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import resolve_inputs
+from hlotool.dump.fragment import find_fragment
 from hlotool.dump.names import short_path
 from hlotool.dump.siblings import NamedFiles, list_twins
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import HlotoolError, ParseError, UsageError
+from hlotool.hlo.parser import parse_module
 from hlotool.program.load import find_largest, load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.table import Unit
@@ -127,6 +130,8 @@ def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
     with spinner("reading"):
         try:
             program = read(chosen)
+            if program.module and chosen.buffers is None:
+                _ = program.graph  # a computation that is not there is missed now
         except ParseError as error:
             is_module = module is not None and error.source.name == module.path
             for twin in list_twins(module) if module and is_module else ():
@@ -135,9 +140,24 @@ def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
                     request.tell((f"{error.sentence()}. This is about {twin.path}, beside it.",))
                     break
             else:
-                raise
+                if not is_module or module is None or chosen.buffers:
+                    raise
+                program = read(replace(chosen, module=_mend(request, module, error)))
     request.tell(note_files(program))
     return program
+
+
+def _mend(request: Request, module: DumpFile, error: ParseError) -> DumpFile:
+    """Return a module with holes where text is missing; raise the error where that is not why."""
+    fragment = None if error.source.is_fragment else find_fragment(error.source)
+    if fragment is None:
+        raise error
+    try:
+        read_call_graph(parse_module(fragment.source))
+    except ParseError:
+        raise error from None
+    request.tell(fragment.notes)
+    return replace(module, source=fragment.source, is_settled=True)
 
 
 # That work goes on.

@@ -58,6 +58,7 @@ class Flow:
 
     def __init__(self, graphs: Iterable[CallGraph]) -> None:
         self._callers: dict[Computation, Instruction | None] = {}
+        self._constant: dict[Instruction, bool] = {}
         self._place = Places().of
         self.meanings = cache(self._list_meanings)
         self.users = cache(self._list_users)
@@ -70,6 +71,15 @@ class Flow:
     def caller(self, computation: Computation) -> Instruction | None:
         """Return the one fusion or call that runs a computation, None where there is none."""
         return self._callers.get(computation)
+
+    def is_constant(self, one: Instruction) -> bool:
+        """Say whether a value is a constant, or one broadcast and converted."""
+        way = [one]
+        while way[-1] not in self._constant and len(way[-1].operands) == 1:
+            way.append(way[-1].operands[0])
+        found = self._constant.get(way[-1], way[-1].opcode in {"constant", "iota"})
+        self._constant.update(dict.fromkeys(way, found))
+        return found
 
     def _list_meanings(self, one: Instruction) -> Sequence[Instruction]:
         """List a value and what it is in truth, each step nearer to where it is computed."""
@@ -259,7 +269,7 @@ class _Mover:
         for operand in one.operands:
             mark = _find_mark(operand, self._marks, self._flow, self._farthest)
             made = self._flow.meanings(operand)[-1]
-            if mark is None and not _is_constant(made):
+            if mark is None and not self._flow.is_constant(made):
                 return None
             marks.append(mark or self._expression(made))
         is_anywhere = not any(isinstance(mark, Instruction) for mark in marks)
@@ -286,13 +296,6 @@ def _find_mark(value: Instruction, marks: _Marks, flow: Flow, farthest: int) -> 
             break
         value = meanings[-1].operands[0]
     return None
-
-
-def _is_constant(one: Instruction) -> bool:
-    """Say whether a value is a constant, or one broadcast and converted."""
-    while len(one.operands) == 1:
-        one = one.operands[0]
-    return one.opcode in {"constant", "iota"}
 
 
 _ROUNDS: Final = 16

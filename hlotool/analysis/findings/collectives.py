@@ -1,0 +1,237 @@
+"""Findings about collectives: what is exposed, what is wider than it need be, what is sent in vain.
+
+Collectives of one line of the program share a finding; a group is large when what it is about comes
+to `LEAST_BYTES` (with a chip: `LEAST_SECONDS`) and to `LEAST_SENT_SHARE` of what all of them send
+per step.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from hlotool.analysis.collectives.machine import Pricing
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.transfers import MessagePart, Transfer
+from hlotool.analysis.dataflow.values import Position
+from hlotool.analysis.findings.finding import (
+    LEAST_BYTES,
+    LEAST_SECONDS,
+    MARKED_ADVICE,
+    SYNCHRONOUS_ADVICE,
+    Evidence,
+    Finding,
+    FindingCode,
+    Severity,
+    name_all,
+    percent,
+)
+from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.origin import write_source
+from hlotool.hlo import ArrayShape
+from hlotool.table.words import plural
+
+LEAST_SENT_SHARE: Final = 0.01  # of all bytes sent per step
+
+
+def group_collectives(
+    evidence: Evidence, tell_apart: Callable[[CollectiveRow], object] = lambda _: None
+) -> list[list[CollectiveRow]]:
+    """Group collectives of one line of the program that differ in name and scope alone."""
+    report = evidence.collectives
+    if report is None or find_backend(evidence.module) == "cpu":
+        return []
+    groups: defaultdict[object, list[CollectiveRow]] = defaultdict(list)
+    for row in report.rows:
+        place = row.source_file, row.source_line
+        groups[row.kind, row.dtype, row.axes, row.interconnect, tell_apart(row), place].append(row)
+    return list(groups.values())
+
+
+def make_finding(
+    rows: list[CollectiveRow], size_bytes: int, severity: Severity, code: FindingCode, message: str
+) -> Finding:
+    """Make the finding about some collectives; the largest of them is named."""
+    largest = max(rows, key=lambda row: row.known_sent_bytes_per_step)
+    place = next((row for row in (largest, *rows) if row.source_file is not None), largest)
+    source = write_source(place.source_file, place.source_line)
+    return Finding(size_bytes, severity, code, message, largest.name, source, count=len(rows))
+
+
+class Waste(NamedTuple):
+    """A collective of which some bytes per step need not be sent; `beside` is for the message."""
+
+    row: CollectiveRow
+    bytes: int
+    beside: str = ""
+
+
+def find_waste(
+    evidence: Evidence,
+    code: FindingCode,
+    wastes: Iterable[Waste],
+    say: Callable[[list[Waste], str], str],
+    severity: Severity = "warning",
+) -> Iterator[Finding]:
+    """Find what is sent in vain; one finding for what a line of the program makes alike.
+
+    `say` writes the message about some, of which it gets the names. Time is lost by what of it is
+    exposed.
+    """
+    groups: defaultdict[object, list[Waste]] = defaultdict(list)
+    for one in wastes:
+        row = one.row
+        place = row.source_file, row.source_line
+        groups[row.kind, row.dtype, row.axes, row.interconnect, place].append(one)
+    for group in groups.values():
+        size = sum(one.bytes for one in group)
+        if size < max(LEAST_BYTES, LEAST_SENT_SHARE * evidence.sent_bytes):
+            continue
+        group.sort(key=lambda one: -one.row.known_sent_bytes_per_step)
+        rows = [one.row for one in group]
+        found = make_finding(
+            rows, size, severity, code, say(group, name_all([row.name for row in rows]))
+        )
+        parts = [one.bytes / (one.row.known_sent_bytes_per_step or 1) for one in group]
+        times = [
+            row.exposed_seconds * part
+            for row, part in zip(rows, parts, strict=True)
+            if row.exposed_seconds is not None
+        ]
+        weights = [
+            weight * part
+            for row, part in zip(rows, parts, strict=True)
+            if (weight := _weigh(evidence.pricing, [row])) is not None
+        ]
+        yield replace(
+            found,
+            estimated_seconds=sum(times) if times else None,
+            weighted_bytes=round(sum(weights)) if weights else None,
+        )
+
+
+def list_results(transfer: Transfer) -> Iterator[tuple[MessagePart, Position]]:
+    """Yield each array of a collective, and where what arrives of it is first seen.
+
+    Nothing where the last of TPU's fusions that bring it makes something else, too.
+    """
+    one = transfer.collective
+    seen = one.done or one.operation
+    is_one = isinstance(seen.shape, ArrayShape)
+    if one.is_fused and one.done and not is_one:
+        return
+    for number, part in enumerate(transfer.parts):
+        yield part, (seen, () if is_one else (number,))
+
+
+_Mode: TypeAlias = Literal["pair", "marked", "alone"]
+
+_ADVICE: Final[dict[_Mode, str]] = {
+    "pair": "",
+    "marked": MARKED_ADVICE,
+    "alone": SYNCHRONOUS_ADVICE,
+}
+
+
+def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
+    """Find collectives of which much is sent that is exposed.
+
+    With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
+    is all of it. What runs synchronously is told apart, as no work could hide it.
+    """
+    for group in group_collectives(evidence, _mode_of):
+        measure, mode = _choose_measure(evidence, group), _mode_of(group[0])
+        rows = [row for row in group if measure.exposed(row)]
+        exposed, sent = sum(map(measure.exposed, rows)), sum(map(measure.sent, rows))
+        if not rows or exposed < max(measure.least, LEAST_SENT_SHARE * measure.all_sent):
+            continue
+        size = sum(row.known_exposed_bytes_per_step for row in rows)
+        share = f"{percent(exposed, measure.all_sent)} of {measure.whole}."
+        message = _say_exposed(rows, mode, percent(exposed, sent), share)
+        one = make_finding(rows, size, "warning", "exposed-collective", message)
+        seconds = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
+        yield replace(
+            one,
+            advice=_ADVICE[mode],
+            estimated_seconds=sum(seconds) if seconds else None,
+            weighted_bytes=_weigh(evidence.pricing, rows),
+        )
+
+
+def _mode_of(row: CollectiveRow) -> _Mode:
+    """Say whether something can be computed while it runs; if not, how the text tells.
+
+    XLA marks a pair where nothing is scheduled between start and done
+    (convert_async_collectives_to_sync.cc); a collective without a start was never asynchronous.
+    """
+    if not row.is_async:
+        return "alone"
+    return "marked" if row.is_sync else "pair"
+
+
+class _Measure(NamedTuple):
+    """What collectives are weighed by: seconds, or bytes; `whole` names what all come to."""
+
+    exposed: Callable[[CollectiveRow], float]
+    sent: Callable[[CollectiveRow], float]
+    all_sent: float
+    least: float
+    whole: str
+
+
+def _choose_measure(evidence: Evidence, rows: list[CollectiveRow]) -> _Measure:
+    """Weigh a group by time with a chip, where a time is known, else by bytes."""
+    all_seconds = evidence.collectives.totals.transfer_seconds if evidence.collectives else None
+    is_timed = any(row.exposed_seconds is not None for row in rows)
+    if evidence.chip is not None and all_seconds is not None and is_timed:
+        return _Measure(
+            lambda row: row.exposed_seconds or 0.0,
+            lambda row: row.transfer_seconds or 0.0,
+            all_seconds,
+            LEAST_SECONDS,
+            "the estimated time of all transfers",
+        )
+    return _Measure(
+        attrgetter("known_exposed_bytes_per_step"),
+        attrgetter("known_sent_bytes_per_step"),
+        evidence.sent_bytes,
+        LEAST_BYTES,
+        "all bytes sent",
+    )
+
+
+def _say_exposed(rows: list[CollectiveRow], mode: _Mode, exposed: str, share: str) -> str:
+    """Write what is exposed, and why."""
+    first = rows[0]
+    names = f"{name_all([row.name for row in rows])} ({first.kind})"
+    over = f" over {', '.join(first.axes)}" if first.axes else ""
+    over = " between slices" if first.interconnect == "dcn" else over
+    runs = plural(len(rows), "runs", "run")
+    if mode == "alone":
+        return f"{names} {runs} synchronously{over}, not as a start and a done: {share}"
+    if mode == "marked":
+        return (
+            f"{names} {runs} synchronously{over}, marked is_sync, as where nothing is scheduled "
+            f"between start and done: {share}"
+        )
+    is_busy = any(row.overlapped_instructions for row in rows)
+    what = "Too little" if is_busy else "Nothing"
+    part = f"{exposed} of it is exposed, " if is_busy else ""
+    sends = plural(len(rows), "sends", "send")
+    return f"{what} is computed while {names} {sends}{over}: {part}{share}"
+
+
+def _weigh(pricing: Pricing, rows: list[CollectiveRow]) -> int | None:
+    """Return what memory moves in the time that is exposed, None where no time is known."""
+    times = [
+        float(seconds) * row.exposed_share * row.known_executions
+        for row in rows
+        if row.exposed_share is not None
+        if (seconds := pricing.links.estimate(row.sent_bytes, row.interconnect, row.span))
+        is not None
+    ]
+    return round(sum(times) * pricing.chip.hbm_bytes_per_second) if times else None

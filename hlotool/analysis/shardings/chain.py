@@ -1,0 +1,156 @@
+"""The chain from what the user wrote to the collectives that pay for it.
+
+It goes from the annotation of a value, over what took its spec over, to the operation that needs
+another one, over what this took its own from, back to the annotation that asked for that; then
+come the collectives. Its middle stands in the text before the partitioner alone. Without it there
+are the value and the operation, as far as the final text names them, and the collectives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from hlotool.analysis.origin import write_short_source
+from hlotool.analysis.shardings.causes import SUMS, SpecReader
+from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_annotation
+from hlotool.analysis.shardings.report import list_axes
+from hlotool.analysis.shardings.rows import ChainRow, Link, ReshardRow
+from hlotool.errors import UsageError
+from hlotool.hlo import Instruction, Module
+from hlotool.hlo.groups import Sharding
+from hlotool.table.words import list_some
+
+_SUGGESTED: Final = 3
+
+
+def explain_chain(
+    name: str,
+    reshards: Sequence[ReshardRow],
+    module: Module,
+    partitioned: Partitioned,
+    reader: SpecReader,
+) -> tuple[ChainRow, ...]:
+    """Return the chain of a collective, or of all that move a value of that name.
+
+    Raises UsageError where no collective and no value that one moves is called so.
+    """
+    wanted = name.removeprefix("%")
+    chosen = [row for row in reshards if wanted in (row.collective, row.value)]
+    if not chosen:
+        some = list_some([row.collective for row in reshards], _SUGGESTED) if reshards else "none"
+        raise UsageError(
+            f"--why: no collective is called {name!r}, and none moves a value of that name; "
+            f"there are {some}."
+        )
+    found: list[ChainRow] = []
+    seen: set[tuple[str | None, ...]] = set()
+    for row in chosen:
+        key = row.value, row.from_text, row.to_text, row.needed_by
+        if key not in seen:
+            seen.add(key)
+            paying = [one for one in reshards if one is row or (row.from_text and key == _key(one))]
+            found += _Chain(row, module, partitioned, reader).list_links(paying)
+    return tuple(found)
+
+
+def _key(row: ReshardRow) -> tuple[str | None, ...]:
+    return row.value, row.from_text, row.to_text, row.needed_by
+
+
+class _Chain:
+    """Makes the links of one chain."""
+
+    def __init__(
+        self, row: ReshardRow, module: Module, partitioned: Partitioned, reader: SpecReader
+    ) -> None:
+        self._row = row
+        self._module = module
+        self._partitioned = partitioned
+        self._reader = reader
+
+    def list_links(self, paying: Sequence[ReshardRow]) -> Iterator[ChainRow]:
+        """Yield the links, the collectives last."""
+        row = self._row
+        operation = self._module.find_instruction(row.operation)
+        passage = self._partitioned.find(operation) if operation else None
+        value = self._partitioned.find_operation(passage.value) if passage else None
+        if row.cause in SUMS and value is not None:
+            yield from self._list_parts(value)
+        else:
+            yield from self._list_ends(passage, value)
+        for one in paying:
+            yield ChainRow(
+                link="collective",
+                name=one.collective,
+                spec=None,
+                spec_text=None,
+                cause=one.cause,
+                sent_bytes_per_step=one.sent_bytes_per_step,
+                source=one.source,
+                collective=row.collective,
+            )
+        if row.via_text:
+            detour = self._make("detour", row.value or "", None, row.via_text, None)
+            yield replace(detour, sent_bytes_per_step=row.via_sent_bytes_per_step)
+
+    def _list_parts(self, summed: Instruction) -> Iterator[ChainRow]:
+        """Yield what a sum is made of: values that are sharded, and what adds up their parts."""
+        row = self._row
+        for operand in dict.fromkeys(summed.operands):
+            if (sharding := operand.sharding()) and sharding.kind != "replicated":
+                yield from self._walk(operand, sharding, "value")
+        yield self._make("needed", row.value or "", row.source, row.to_text, row.to_spec)
+
+    def _list_ends(self, passage: Passage | None, value: Instruction | None) -> Iterator[ChainRow]:
+        """Yield where a value comes from, and what needs it otherwise."""
+        row = self._row
+        if value is not None and (sharding := value.sharding()):
+            yield from self._walk(value, sharding, "value")
+        elif row.value:
+            yield self._make("value", row.value, None, row.from_text, row.from_spec)
+        end, needed_by = (passage.end, passage.needed_by) if passage else (None, None)
+        if end and needed_by and self._partitioned.is_before(needed_by):
+            yield from reversed(list(self._walk(needed_by, end, "needed")))
+        elif row.needed_by:
+            yield self._make("needed", row.needed_by, row.source, row.to_text, row.to_spec)
+
+    def _walk(self, last: Instruction, sharding: Sharding, link: Link) -> Iterator[ChainRow]:
+        """Yield the way from an annotation to an operation, which is the last."""
+        way = self._partitioned.find_annotation(last, sharding) or [last]
+        spec = self._reader.read(sharding, last)
+        for one in reversed(way):
+            kind: Link = "propagated"
+            if one is last:
+                kind = link
+            elif is_annotation(one):
+                kind = "annotation"
+            place = one.source_location()
+            yield self._make(
+                kind,
+                one.metadata().op_name or one.name,
+                write_short_source(place.file, place.line) if place else None,
+                self._reader.write(spec),
+                list_axes(spec),
+            )
+
+    def _make(
+        self,
+        link: Link,
+        name: str,
+        source: str | None,
+        spec_text: str | None,
+        spec: tuple[tuple[str, ...], ...] | None,
+    ) -> ChainRow:
+        return ChainRow(
+            link=link,
+            name=name,
+            spec=spec,
+            spec_text=spec_text,
+            cause=None,
+            sent_bytes_per_step=None,
+            source=source,
+            collective=self._row.collective,
+        )

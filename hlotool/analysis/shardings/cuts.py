@@ -1,0 +1,124 @@
+"""Whether of a gathered value a device uses its own part alone, as the final text shows it.
+
+A use that cuts is a dynamic-slice whose offset comes from the number of the device. What lies
+between may move the elements, or compute each of the part's from one of the whole's inside the
+same fusion; another gather of the value counts if its result is cut likewise.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hlotool.hlo import ArrayShape, Computation, Instruction
+from hlotool.hlo.opcodes import (
+    ASYNC_DONES,
+    DEVICE_NUMBERS,
+    ELEMENTWISE,
+    MOVES,
+    VIEWS,
+)
+
+_MOST_STEPS: Final = 64  # from a gather to a cut, and from an offset to the device's number
+_PASSES: Final = MOVES | (VIEWS - {"tuple"}) | ASYNC_DONES | {"convert", "pad", "slice"}
+_GATHERS: Final = frozenset(("all-gather", "all-gather-start", "all-reduce", "all-reduce-start"))
+
+
+class CutFinder:
+    """Looks for what is cut; keeps what it knows of each instruction."""
+
+    def __init__(self) -> None:
+        self._known: dict[Instruction, bool] = {}
+        self._outer: dict[Computation, Instruction] = {}  # by what a fusion calls: the fusion
+
+    def is_only_cut(self, made: Instruction, depth: int = 0) -> bool:
+        """Whether all uses of a value cut a device's own part out of it."""
+        if (known := self._known.get(made)) is not None:
+            return known
+        users = made.users
+        found = (
+            bool(users)
+            and depth < _MOST_STEPS
+            and not (made.is_root and not self._is_fused(made))
+            and all(self._is_cut_by(made, user, depth + 1) for user in users)
+        )
+        if found and made.is_root and (fusion := self._outer.get(made.computation)):
+            found = self.is_only_cut(fusion, depth + 1)
+        self._known[made] = found
+        return found
+
+    def _is_fused(self, one: Instruction) -> bool:
+        return one.computation in self._outer
+
+    def _is_cut_by(self, made: Instruction, user: Instruction, depth: int) -> bool:
+        opcode = user.opcode
+        if opcode == "dynamic-slice":
+            places = user.places_of(made)
+            return list(places) == [0] and any(
+                self._is_of_this_device(offset) for offset in user.operands[1:]
+            )
+        if opcode == "fusion":
+            return self._is_cut_in(made, user, depth)
+        if opcode == "dynamic-update-slice" and list(user.places_of(made)) == [1]:
+            return self._ends_cut(user, depth)  # put in its place, to be gathered by an all-reduce
+        is_passed = opcode in _PASSES or opcode in _GATHERS
+        if not is_passed and self._is_fused(user):
+            is_passed = opcode in ELEMENTWISE
+        return is_passed and self._ends_cut(user, depth)
+
+    def _ends_cut(self, user: Instruction, depth: int) -> bool:
+        """Go on with what was made of a value; the result of a fusion goes on behind it."""
+        if user.is_root and (fusion := self._outer.get(user.computation)):
+            return not user.users and self.is_only_cut(fusion, depth)
+        return self.is_only_cut(user, depth)
+
+    def _is_cut_in(self, made: Instruction, fusion: Instruction, depth: int) -> bool:
+        body = fusion.callee()
+        if body is None:
+            return False
+        self._outer[body] = fusion
+        given = [body.parameters[at] for at in fusion.places_of(made) if at < len(body.parameters)]
+        return bool(given) and all(self.is_only_cut(one, depth) for one in given)
+
+    def _is_of_this_device(self, offset: Instruction) -> bool:
+        """Whether an offset is worked out from the number of the device."""
+        pending, seen = [offset], {offset}
+        for one in pending:
+            if one.opcode in DEVICE_NUMBERS:
+                return True
+            before = list(one.operands)
+            if one.opcode == "parameter" and (fusion := self._outer.get(one.computation)):
+                before = [fusion.operands[one.parameter_number]]
+            elif one.opcode == "fusion" and (body := one.callee()):
+                before.append(body.root)
+            pending += [each for each in before if each not in seen]
+            seen.update(before)
+            if len(pending) > _MOST_STEPS:
+                break
+        return False
+
+
+def find_placed(operation: Instruction) -> bool:
+    """Whether an all-reduce gathers: each device adds its part at a place of its own, or zeros."""
+    one = operation.operands[0] if operation.operands else None
+    for _ in range(_MOST_STEPS):
+        if one is None:
+            return False
+        if one.opcode == "dynamic-update-slice":
+            return isinstance(one.operands[0].shape, ArrayShape) and _is_constant(one.operands[0])
+        if one.opcode == "fusion":
+            body = one.callee()
+            one = body.root if body else None
+        elif one.opcode in MOVES | {"bitcast", "convert"} and one.operands:
+            one = one.operands[0]
+        else:
+            return False
+    return False
+
+
+def _is_constant(one: Instruction) -> bool:
+    """Whether all elements of a value are one constant."""
+    while one.opcode in MOVES | {"bitcast", "broadcast"} and one.operands:
+        one = one.operands[0]
+    if one.opcode == "fusion" and (body := one.callee()):
+        return _is_constant(body.root)
+    return one.opcode in {"constant", "parameter"}

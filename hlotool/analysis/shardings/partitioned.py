@@ -1,0 +1,330 @@
+"""What the partitioner wrote: from which sharding to which each of its collectives leads.
+
+Two texts of passes hold it. The one before partitioning has whole arrays and, at each operation,
+how it is sharded. The one that the partitioner itself wrote, before anything is cleaned up, has the
+parts of one device, the collectives under the channels that they keep, and the sharding of each
+value; what it made for an operation has the operation's op_name. TPU leaves out the shardings
+there and gives what it made the op_name of the value: the first text tells both.
+
+An involuntary full rematerialization is a value that was gathered whole and then cut otherwise,
+with no operation between the two (PartitionedHlo::ReshardNoCache,
+xla/service/spmd/spmd_partitioner.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from math import prod
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.hlo import ArrayShape, Instruction, Module
+from hlotool.hlo.groups import Sharding
+from hlotool.hlo.opcodes import COLLECTIVES, ELEMENTWISE
+from hlotool.hlo.values import SourceLocation
+
+# What the partitioner makes to move a value, and which operand the value is.
+_CARRIERS: Final = dict.fromkeys(
+    (*COLLECTIVES, "bitcast", "pad", "reshape", "slice", "transpose"), 0
+) | {"dynamic-update-slice": 1, "select": 1}
+_GATHERS: Final = frozenset(("all-gather", "all-reduce"))
+_CUTS: Final = frozenset(("pad", "slice"))
+_MOST_STEPS: Final = 64  # between two values; the partitioner makes a dozen
+_MOST_VALUES: Final = 1000  # that a sharding spread over, looked at for its origin
+_CONSTRAINTS: Final = ("sharding_constraint", "reshard")
+_Place: TypeAlias = tuple[str, tuple[SourceLocation, ...]]
+
+
+class PassTexts(Struct, frozen=True):
+    """The text before the partitioner, and the one that it wrote; None where no file has it."""
+
+    before: Module | None = None
+    after: Module | None = None
+    path: str | None = None  # of the first of them that is there
+
+
+class Passage(Struct, frozen=True):
+    """How a value goes from one sharding to another, None where nothing says which.
+
+    `needed_by` is the operation for which, `summed` what made the parts that are added up.
+    """
+
+    value: Instruction
+    begin: Sharding | None = None
+    end: Sharding | None = None
+    needed_by: Instruction | None = None
+    summed: Instruction | None = None
+    is_involuntary: bool = False
+
+
+class Partitioned:
+    """The collectives of the partitioner's own text, by channel."""
+
+    def __init__(self, texts: PassTexts) -> None:
+        self.texts = texts
+
+    @cached_property
+    def _collectives(self) -> list[Instruction]:
+        """Those of the partitioner's text."""
+        module = self.texts.after
+        instructions = module.instructions() if module else ()
+        return [one for one in instructions if one.opcode in COLLECTIVES]
+
+    @cached_property
+    def _by_channel(self) -> Mapping[int | None, Instruction]:
+        return {one.channel_id: one for one in self._collectives}
+
+    @cached_property
+    def _by_place(self) -> Mapping[object, Instruction]:
+        """By what they are called, what they do, and how much they make."""
+        return {_describe(one): one for one in reversed(self._collectives)}
+
+    def _find_original(self, operation: Instruction) -> Instruction | None:
+        """Return what a collective of the final text was: channels are kept, but for copies."""
+        one = self._by_channel.get(operation.channel_id) if operation.channel_id else None
+        if one is not None and _find_family(one) == _find_family(operation):
+            return one
+        return self._by_place.get(_describe(operation)) if self._collectives else None
+
+    @cached_property
+    def _operations(self) -> Mapping[_Place, Instruction]:
+        """The operations that have a sharding before partitioning, where one has a place."""
+        module = self.texts.before
+        found: dict[_Place, Instruction] = {}
+        unclear: set[_Place] = set()
+        for one in module.instructions() if module else ():
+            if (sharding := one.sharding()) and (place := _place(one))[0]:
+                other = found.setdefault(place, one).sharding()
+                if other is None or other.text != sharding.text:
+                    unclear.add(place)
+        return {place: one for place, one in found.items() if place not in unclear}
+
+    @cached_property
+    def _involuntary(self) -> Mapping[Instruction, Passage]:
+        """The collectives that gather what is cut otherwise at once."""
+        found: dict[Instruction, Passage] = {}
+        for one in self._collectives:
+            if one.opcode in _GATHERS and one not in found:
+                whole = _find_whole(one)
+                if whole is not None:
+                    value, chain = _trace_back(whole, is_strict=True)
+                    for cut in _list_cuts(whole, value):
+                        needed_by = self.find_operation(cut) or cut
+                        passage = Passage(
+                            value, value.sharding(), cut.sharding(), needed_by, is_involuntary=True
+                        )
+                        found |= dict.fromkeys(chain, passage)
+        return found
+
+    def find(self, operation: Instruction) -> Passage | None:
+        """Return what a collective of the final text does; None where the other has none such."""
+        one = self._find_original(operation)
+        if one is None:
+            return None
+        if passage := self._involuntary.get(one):
+            return passage
+        value, _ = _trace_back(one)
+        last = _trace_on(one)
+        needed_by = _find_user(last, one)
+        known = self.find_operation(needed_by) if needed_by else None
+        begin, end = value.sharding(), last.sharding()
+        if begin is None and (source := self.find_operation(value)):
+            begin = source.sharding()
+        if end is None and known is not None and known.opcode in ELEMENTWISE | {"copy"}:
+            end = known.sharding()
+        summed = value if one.opcode in {"all-reduce", "reduce-scatter"} else None
+        is_gather = one.opcode == "all-reduce" and _is_placed(one)
+        return Passage(value, begin, end, known or needed_by, None if is_gather else summed)
+
+    def is_before(self, one: Instruction) -> bool:
+        """Whether an instruction is of the text before partitioning."""
+        return one.module is self.texts.before
+
+    def find_operation(self, one: Instruction) -> Instruction | None:
+        """Return the operation of the text before partitioning that an instruction is made for."""
+        return self._operations.get(_place(one))
+
+    def find_annotation(self, operation: Instruction, wanted: Sharding) -> list[Instruction]:
+        """Return the way from an operation to the nearest annotation that asks for its sharding.
+
+        That is a constraint, or a parameter. All on the way have the same sharding, and each is
+        made of the one before it or the other way round; no way is [].
+        """
+        ways: dict[Instruction, Instruction | None] = {operation: None}
+        pending = [operation]
+        for one in pending:
+            if is_annotation(one):
+                return _list_way(one, ways)
+            for other in (*one.users, *one.operands):
+                sharding = other.sharding()
+                if other not in ways and sharding and sharding.text == wanted.text:
+                    ways[other] = one
+                    pending.append(other)
+            if len(pending) > _MOST_VALUES:
+                break
+        return []
+
+
+def _list_way(
+    last: Instruction, ways: Mapping[Instruction, Instruction | None]
+) -> list[Instruction]:
+    way = [last]
+    while (before := ways[way[-1]]) is not None:
+        way.append(before)
+    return way[::-1]
+
+
+def is_annotation(one: Instruction) -> bool:
+    """Whether the user says how a value is sharded: by a constraint, or as an argument."""
+    return one.opcode == "parameter" or is_constraint(one)
+
+
+def is_constraint(one: Instruction) -> bool:
+    """Whether an operation is a sharding constraint of the user's."""
+    return one.metadata().op_name.rpartition("/")[2] in _CONSTRAINTS
+
+
+def _find_family(one: Instruction) -> str:
+    """Return what a collective is, without what passes make of it."""
+    opcode = one.opcode.removesuffix("-start")
+    return "all-reduce" if opcode == "reduce-scatter" else opcode
+
+
+def _describe(one: Instruction) -> object:
+    count = sum(prod(leaf.dims) for leaf in one.shape.leaves())
+    return _find_family(one), count, _place(one)
+
+
+def _place(one: Instruction) -> _Place:
+    """Return the op_name and the lines of an operation, by which two texts call it alike."""
+    metadata = one.metadata()
+    stack = one.module.debug_info.find_stack(metadata.stack_frame_id)
+    own = one.source_location(metadata)
+    return metadata.op_name, stack or ((own,) if own else ())
+
+
+def _trace_back(
+    last: Instruction, *, is_strict: bool = False
+) -> tuple[Instruction, list[Instruction]]:
+    """Return the value that was moved, and the collectives that moved it, the last first.
+
+    What the partitioner made on the way has the op_name of the last. Strictly, the way ends where
+    the sharding changes.
+    """
+    name = last.metadata().op_name
+    chain: list[Instruction] = []
+    one = last
+    for _ in range(_MOST_STEPS):
+        at = _CARRIERS.get(one.opcode)
+        if at is None or len(one.operands) <= at:
+            break
+        before = one.operands[at]
+        if one is not last and (own := one.sharding()):
+            other = before.sharding()
+            is_changed = other is None or other.text != own.text
+            is_cut = one.opcode in _CUTS and before.opcode not in _GATHERS
+            if one.metadata().op_name != name or is_cut or (is_strict and is_changed):
+                break
+            if is_changed and not _is_moved(one, name):
+                break
+        if one.opcode in COLLECTIVES:
+            chain.append(one)
+        one = before
+    return one, chain
+
+
+def _is_moved(one: Instruction, name: str) -> bool:
+    """Whether a value was made by a collective, with nothing but views between."""
+    for _ in range(_MOST_STEPS):
+        if one.opcode in COLLECTIVES or one.metadata().op_name != name:
+            return one.opcode in COLLECTIVES
+        at = _CARRIERS.get(one.opcode)
+        if at is None or len(one.operands) <= at:
+            return False
+        one = one.operands[at]
+        if one.opcode not in COLLECTIVES and one.sharding():
+            return False
+    return False
+
+
+def _trace_on(first: Instruction) -> Instruction:
+    """Return the value that a collective leads to."""
+    name = first.metadata().op_name
+    one = first
+    for _ in range(_MOST_STEPS):
+        is_told = one.sharding() is not None
+        following = [
+            user
+            for user in one.users
+            if (user.opcode in _CARRIERS or user.opcode == "dynamic-slice")
+            and user.metadata().op_name == name
+            and (not is_told or user.opcode in COLLECTIVES or user.sharding() is None)
+        ]
+        if len(following) != 1:
+            break
+        one = following[0]
+    return one
+
+
+def _find_user(last: Instruction, collective: Instruction) -> Instruction | None:
+    """Return the operation for which a value was moved: the nearest that is no carrier."""
+    pending = [last]
+    for one in pending:
+        for user in one.users:
+            is_other = user.metadata().op_name != collective.metadata().op_name
+            if user.opcode not in _CARRIERS or is_other:
+                return user
+            pending.append(user)
+        if len(pending) > _MOST_STEPS:
+            break
+    return None
+
+
+def _find_whole(one: Instruction) -> Instruction | None:
+    """Follow a gather to the value that every device holds whole, if it leads to one."""
+    for _ in range(_MOST_STEPS):
+        sharding = one.sharding()
+        if sharding is not None and sharding.kind == "replicated":
+            return one
+        following = [user for user in one.users if user.opcode in _CARRIERS]
+        if len(following) != 1:
+            return None
+        one = following[0]
+    return None
+
+
+def _list_cuts(whole: Instruction, value: Instruction) -> Iterator[Instruction]:
+    """Yield what cuts a gathered value at once, not as it was cut before.
+
+    Within a group of devices the value may be gathered from no more devices than the group has;
+    from more, an operation asked for all of it.
+    """
+    begin = value.sharding()
+    if begin is None:
+        return
+    factor = _count_elements(whole) // max(_count_elements(value), 1)
+    for user in whole.users:
+        one = user
+        while one.opcode == "pad" and len(one.users) == 1 and _is_whole(one):
+            one = one.users[0]
+        end = one.sharding()
+        if one.opcode != "dynamic-slice" or end is None or end.kind != "tiled":
+            continue
+        if end.text != begin.text and factor <= prod(end.tile_dims):
+            yield one
+
+
+def _is_whole(one: Instruction) -> bool:
+    sharding = one.sharding()
+    return sharding is None or sharding.kind == "replicated"
+
+
+def _count_elements(one: Instruction) -> int:
+    return prod(one.shape.dims) if isinstance(one.shape, ArrayShape) else 0
+
+
+def _is_placed(one: Instruction) -> bool:
+    """Whether an all-reduce adds up parts that each device put in a place of its own."""
+    return bool(one.operands) and one.operands[0].opcode == "dynamic-update-slice"

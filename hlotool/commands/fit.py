@@ -1,0 +1,188 @@
+"""`hlotool fit`: what a program would take at sizes at which it was not compiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import click
+
+from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.messages import say_all
+from hlotool.commands.shared.options import (
+    MACHINE,
+    STAGE_HELP,
+    RowOptions,
+    add_options,
+    config_option,
+    hide_typed,
+    module_option,
+    option,
+    read_assumptions,
+    take_config,
+    unpacking_option,
+)
+from hlotool.commands.shared.output import print_document
+from hlotool.compare.fit.report import (
+    FIT,
+    FIT_FACTS,
+    LIMIT,
+    FitReport,
+    FitRow,
+    check_programs,
+    fit_programs,
+)
+from hlotool.compare.inputs import Argument, DiffSide, find_candidates, read_side
+from hlotool.dump.budget import ByteBudget
+from hlotool.dump.files import StageChoice
+from hlotool.errors import UsageError
+from hlotool.program.program import Assumptions
+from hlotool.table import Document, InputPaths, Line, quote_braces
+from hlotool.table.units import parse_size
+
+_EXAMPLE: Final = """\
+hlotool fit batch16/ batch32/ --vary batch=16,32 --hbm 80GiB
+hlotool fit layers4/ layers8/ --at layers=48
+hlotool fit a/ b/ c/ --vary batch=8,16,8 --vary sequence=1024,1024,2048 --json"""
+_VALUES: Final = re.compile(r"([^=]+)=(\d+(?:,\d+)*)")
+_FEWEST: Final = 2
+
+
+@document_command("fit", FIT, example=_EXAMPLE)
+@click.argument("paths", metavar="A B [C…]", nargs=-1, callback=hide_typed)
+@option("--vary NAME=N,…", "Call this what varies: its value in each program.", multiple=True)
+@option("--at NAME=N,…", "Predict the program at this size.", multiple=True)
+@option("--hbm SIZE", "Find the largest size that fits; --chip has its memory.", default="")
+@option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
+@module_option
+@unpacking_option
+@config_option
+@add_options(MACHINE)
+def fit(
+    paths: tuple[str, ...],
+    *,
+    vary: tuple[str, ...],
+    at: tuple[str, ...],
+    hbm: str,
+    stage: StageChoice,
+    module: str | None,
+    unpacking: ByteBudget,
+    options: RowOptions,
+    **values: Any,
+) -> None:
+    """Predict another size from compilations at two or three."""
+    if len(paths) < _FEWEST:
+        raise UsageError("hlotool fit needs compilations at two sizes: hlotool fit A B.")
+    named = _read_vary(vary, len(paths))
+    points = [_read_point(text) for text in at]
+    limit_bytes = parse_size(hbm, "--hbm") if hbm else None
+    assumptions = read_assumptions(values, take_config(values))
+    chip = assumptions.machine.chip if assumptions.machine else None
+    if limit_bytes is None and chip:
+        limit_bytes = chip.hbm_bytes
+    sides = [_read(path, stage, module, unpacking, assumptions) for path in paths]
+    programs = [side.program for side in sides if side.program]
+    check_programs(programs, {side.build for side in sides})
+    report = fit_programs(programs, named, points, limit_bytes)
+    rows = {
+        "sizes": report.sizes,
+        "laws": report.laws,
+        "terms": report.terms,
+        "predicted": report.predicted,
+        "variables": report.variables,
+        "lost": report.lost,
+    }
+    if limit_bytes is not None:
+        rows["limits"] = report.limits
+    document = Document(
+        FIT,
+        InputPaths(paths[0]),
+        scalars=report.facts,
+        rows=rows,
+        lines=tuple(_describe(report)),
+        notes=tuple(_note(report)),
+        shown=("sizes", "laws", "terms"),
+        focus="sizes",
+    )
+    print_document(document, options)
+
+
+def _read_vary(texts: tuple[str, ...], count: int) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        match = _VALUES.fullmatch(text)
+        numbers = tuple(int(one) for one in match[2].split(",")) if match else ()
+        if match is None or len(numbers) != count or 0 in numbers:
+            raise UsageError(f"--vary {text}: write NAME=N,… with the value in each of {count}.")
+        found[match[1]] = numbers
+    return found
+
+
+def _read_point(text: str) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        match = _VALUES.fullmatch(part)
+        if match is None:
+            raise UsageError(f"--at {text}: write NAME=N, such as batch=96.")
+        found[match[1]] = int(match[2])
+    return found
+
+
+def _read(
+    path: str,
+    stage: StageChoice,
+    module: str | None,
+    unpacking: ByteBudget,
+    assumptions: Assumptions,
+) -> DiffSide:
+    """Read the one program of a path."""
+    candidates, notes = find_candidates(Argument(path, path), stage, module, unpacking)
+    say_all(notes)
+    if len(candidates) > 1:
+        raise UsageError(f"{path} holds {len(candidates)} programs; choose one with --module.")
+    side, _ = read_side(candidates[0], path, assumptions)
+    if side.program is None:
+        raise UsageError(f"{path}: a saved answer has no program to fit.")
+    side.program.expect_module()
+    say_all(side.notes())
+    return side
+
+
+def _describe(report: FitReport) -> Iterator[Line]:
+    for one in report.variables:
+        sizes = " → ".join(map(str, one.values))
+        many = len(one.dimensions)
+        what = one.dimensions[0] if many == 1 else f"{many} dimensions, such as {one.dimensions[0]}"
+        yield Line(quote_braces(f"{one.variable} {sizes}: {what}"))
+    yield Line("{matched_share} of the bytes follow a law", FIT_FACTS, report.facts)
+    for row in report.limits:
+        yield _describe_limit(row)
+
+
+def _describe_limit(row: FitRow) -> Line:
+    name = quote_braces(row.variable)
+    if row.fits is None:
+        told = f"no {name} fits {{limit_bytes}} by this law"
+    elif row.next_value is None:
+        told = f"{name} does not limit: {{fits}} fits {{limit_bytes}} by this law"
+    else:
+        told = (
+            f"{name} fits {{limit_bytes}} up to {{fits}} by this law; compile {{fits}} and "
+            "{next_value} to be sure"
+        )
+    return Line(told, LIMIT, row)
+
+
+def _note(report: FitReport) -> Iterator[Line]:
+    if report.lost:
+        yield Line(
+            f"{len(report.lost)} instructions follow no law: the compiler chose otherwise for one "
+            "size, and may again (--rows lost)"
+        )
+    for row in report.laws[1:]:
+        if row.peak_at and row.from_value > report.laws[0].from_value:
+            told = f"from {row.variable}={row.from_value} on, memory is fullest at {row.peak_at}"
+            yield Line(quote_braces(told))
+    if any(row.law is None for row in report.laws):
+        yield Line("a figure without a law is no polynomial: sizes are padded, or rounds change")

@@ -1,0 +1,290 @@
+"""Advice that was tried: what was told of a program, and what became of it without its flaw.
+
+Two kinds of programs. Trials (testdata/make/programs) are compiled with a flaw and as the finding
+says to write them; half of them were kept apart until the rules were finished. Train steps are
+compiled as they are, with their layers rematerialized, and with their state donated: what is told
+of saved activations, and of outputs beside a parameter, is held against the difference of the
+allocated sizes, and of the peaks. What differs from what was told has a reason (`REASONS`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from dump_files import ROOT, SHARED
+from msgspec import Struct
+
+from hlotool.analysis.findings.finding import Finding
+from hlotool.analysis.memory.memory_map import SpacePeak
+from hlotool.analysis.memory.reduction_plan import PartKind, Reserved, divide_memory
+from hlotool.dump.find import resolve_inputs
+from hlotool.program.load import load_program
+from hlotool.program.program import Program
+
+ADVICE: Final = ROOT / "testdata" / "advice"
+PAIRS: Final = SHARED / "dumps" / "pairs"
+TABLE: Final = ROOT / "docs" / "advice.csv"
+HEADING: Final = "advice,program,backend,used,measure,told,real,reason"
+BACKENDS: Final = ("cpu", "gpu_h100", "tpu_v5e")
+NOT_KEPT: Final = "¹"
+# What rules were made with, and what only judges them.
+RULES, JUDGES, BOTH = "rules", "judges", ""
+HALVES: Final[Mapping[str, str]] = {"advice": RULES, "advice_judges": JUDGES}
+# What is measured of a program with a flaw of each kind.
+MEASURES: Final[Mapping[str, str]] = {
+    "replicated-compute": "flops",
+    "replicated-large-parameter": "argument_bytes",
+}
+SENT: Final = "sent_bytes"
+KINDS: Final[Mapping[str, PartKind]] = {
+    "remat": "saved-activations",
+    "donated": "missed-donation",
+}
+NAMES: Final[Mapping[str, str]] = {"remat": "checkpoint", "donated": "donation"}
+# Why they differ; a change that is not listed is told to the byte, or nearly.
+SAME: Final = (
+    "the compiler merges what is computed again with the first time: the program is the same"
+)
+INPUTS: Final = "what enters a layer stays saved"
+AGAIN: Final = "what is computed again needs memory at the next peak"
+COPIES: Final = "copies of them that end before the backward pass go too"
+OTHERWISE: Final = "other parts are fused or ordered otherwise"
+PLACES: Final = "gaps between temporaries: the peak falls as told"
+REASONS: Final[Mapping[str, str]] = {
+    "cpu.scanned remat": INPUTS,
+    "cpu.scanned donated": PLACES,
+    "cpu.unrolled remat": SAME,
+    "cpu.unrolled donated": PLACES,
+    "gpu_h100.attention remat": f"{INPUTS}; {OTHERWISE}",
+    "gpu_h100.attention donated": OTHERWISE,
+    "gpu_h100.scanned remat": f"{INPUTS}; {AGAIN}",
+    "gpu_h100.scanned donated": PLACES,
+    "tpu_v5e.scanned remat": PLACES,
+    "tpu_v5e.scanned donated": OTHERWISE,
+    "gpu_h100.mlp_train remat": AGAIN,
+    "cpu.transformer remat": COPIES,
+    "gpu.transformer remat": f"{INPUTS}; {AGAIN}",
+    "gpu.transformer donated": OTHERWISE,
+}
+MENDED: Final = "the compiler mends it"
+UNSAID: Final = "the final text does not say how parameters are sharded"
+TRIAL_REASONS: Final[Mapping[str, str]] = {
+    "attention_block tpu_v5e": "what is below 1 MiB is not told",
+    "same_convolution tpu_v5e": UNSAID,
+    "same_everywhere tpu_v5e": "what is fused with products counts, and goes, too",
+    "same_on_model tpu_v5e": UNSAID,
+    "same_scores gpu_h100": "what is fused with products counts, and goes, too",
+    "same_scores tpu_v5e": UNSAID,
+}
+
+
+class Trial(Struct, frozen=True):
+    """One piece of advice: what was told, and what came of following it."""
+
+    advice: str
+    program: str
+    backend: str
+    used: str
+    measure: str
+    told: int
+    real: int
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """Write one row of the table."""
+        return (
+            ",".join(map(str, (self.advice, self.program, self.backend, self.used, self.measure)))
+            + f",{self.told},{self.real},{self.reason}"
+        )
+
+
+class Tried(Struct, frozen=True):
+    """A compiled program of the trials: its flaw, its name, how it was written, what is found."""
+
+    kind: str
+    program: str
+    variant: str
+    half: str
+    findings: tuple[Finding, ...]
+    sent_bytes: int
+    flops: int
+    argument_bytes: int
+
+    def tell(self, kind: str) -> int:
+        """Return what findings of a kind tell of it, 0 without one."""
+        return sum(
+            (one.bytes if one.bytes is not None else one.flops) or 0
+            for one in self.findings
+            if one.id == kind
+        )
+
+
+@cache
+def list_tried(backend: str) -> Sequence[Tried]:
+    """Read all compiled programs of the trials of a backend."""
+    path = str(ADVICE / f"{backend}.trials.tar.zst")
+    truth = json.loads((ADVICE / f"{backend}.trials.json").read_text("utf-8"))
+    found = []
+    for each in resolve_inputs(path, "after", None).inputs:
+        program = load_program(each, path, with_buffers=False)
+        name = program.expect_module().name.removeprefix("jit_")
+        kind, written, variant = name.split("__")
+        found.append(
+            Tried(
+                kind.replace("_", "-"),
+                written,
+                variant,
+                HALVES[truth[name]["programs"]],
+                program.findings,
+                program.collectives.totals.sent_bytes_per_step or 0,
+                program.cost.matrix_flops_per_step + program.cost.custom_call_flops_per_step,
+                truth[name]["memory"]["argument"],
+            )
+        )
+    return found
+
+
+def measure_trials() -> Iterator[Trial]:
+    """Hold what is told of each flawed program against the same without the flaw."""
+    for backend in BACKENDS:
+        tried = {(one.kind, one.program, one.variant): one for one in list_tried(backend)}
+        for (kind, name, variant), one in sorted(tried.items()):
+            if variant == "flaw":
+                measure = MEASURES.get(kind, SENT)
+                mended = tried[kind, name, "mended"]
+                told = one.tell(kind)
+                real = getattr(one, measure) - getattr(mended, measure)
+                reason = TRIAL_REASONS.get(f"{name} {backend}", "") if told or real else MENDED
+                yield Trial(kind, name, backend, one.half, measure, told, real, reason)
+
+
+# Looked at by hand: programs that have parameters of 1 MiB on every device, which no trial of
+# another flaw is about.
+WHOLE: Final = "replicated-large-parameter"
+ALSO_WHOLE: Final = frozenset((
+    "convolution_gradients", "decode_with_sharded_head", "gradient_in_batches",
+    "same_convolution", "same_everywhere", "same_on_model", "scattered_gradients",
+    "square_of_sum", "sum_needed_in_loop", "three_layers", "wide_table",
+))  # fmt: skip
+
+
+def lacks(one: Tried, kind: str) -> bool:
+    """Whether a program was written without a flaw."""
+    if kind == WHOLE and one.program in ALSO_WHOLE:
+        return False
+    return one.kind != kind or one.variant != "flaw"
+
+
+def list_spoken(backend: str, kind: str) -> tuple[list[str], int]:
+    """Return the programs without a flaw of which a finding speaks all the same, and how many."""
+    without = [one for one in list_tried(backend) if lacks(one, kind)]
+    spoken = [f"{one.program} {one.variant}" for one in without if one.tell(kind)]
+    return spoken, len(without)
+
+
+def measure_steps(*, with_shared: bool = True) -> Iterator[Trial]:
+    """Measure every train step at hand."""
+    for folder in sorted(ADVICE.glob("*.*/")):
+        truth = json.loads((folder / "truth.json").read_text("utf-8"))
+        program = _load(folder)
+        for change in KINDS:
+            after = truth[change]["allocated_bytes"], truth[change]["peak_bytes"]
+            yield from _measure(folder.name, change, program, after)
+    dumps = ROOT / "testdata" / "dumps" / "gpu_h100"
+    yield from _compare("gpu_h100.mlp_train", "remat", dumps / "mlp_train", "mlp_train.remat")
+    if with_shared and PAIRS.is_dir():
+        for backend in ("cpu", "gpu"):
+            name = f"{backend}.transformer{NOT_KEPT}"
+            base = f"{backend}.base"
+            yield from _compare(name, "remat", PAIRS / f"{backend}.noremat", base)
+        name = f"gpu.transformer{NOT_KEPT}"
+        yield from _compare(name, "donated", PAIRS / "gpu.nodonate", "gpu.base")
+
+
+def measure_advice(*, with_shared: bool = True) -> list[Trial]:
+    """Measure all advice."""
+    return [*measure_trials(), *measure_steps(with_shared=with_shared)]
+
+
+def write_advice(found: Iterable[Trial]) -> str:
+    """Write the whole table."""
+    return "".join(f"{line}\n" for line in (HEADING, *map(str, found)))
+
+
+NEAR: Final = 0.05  # of the real figure
+
+
+def is_near(one: Trial) -> bool:
+    """Whether what was told is what came of it."""
+    return abs(one.told - one.real) <= NEAR * abs(one.real)
+
+
+class Count(Struct, frozen=True):
+    """How many trials were told right, too little and too much, and of how many nothing was."""
+
+    tried: int
+    right: int
+    less: int
+    more: int
+    untold: int
+
+
+def count_trials(found: Iterable[Trial]) -> Count:
+    """Count trials; what the compiler mends is right where nothing is told."""
+    rows = list(found)
+    off = [one for one in rows if not is_near(one)]
+    return Count(
+        len(rows),
+        len(rows) - len(off),
+        sum(0 < one.told < one.real for one in off),
+        sum(one.told > one.real for one in off),
+        sum(not one.told for one in off),
+    )
+
+
+def judge_advice(found: Sequence[Trial]) -> str:
+    """Say what the table comes to."""
+    parts = []
+    for kind in sorted({one.advice for one in found if one.used}):
+        for used in HALVES.values():
+            rows = [one for one in found if (one.advice, one.used) == (kind, used)]
+            parts.append(f"{kind} ({used}): {count_trials(rows)}")
+    for change in NAMES.values():
+        rows = [one for one in found if one.advice == change and one.real > 0]
+        rows = [one for one in rows if one.measure == "allocated_bytes"]
+        near = sum(abs(one.told - one.real) * 10 <= one.real for one in rows)
+        parts.append(f"{change}: {near} of {len(rows)} savings within 10 %")
+    return "\n".join(parts)
+
+
+def _compare(name: str, change: str, folder: Path, other: str) -> Iterator[Trial]:
+    totals = _load(folder.parent / other).expect_memory().figures.totals
+    after = totals.allocated_bytes or 0, totals.peak_bytes or 0
+    yield from _measure(name, change, _load(folder), after)
+
+
+def _measure(name: str, change: str, program: Program, after: tuple[int, int]) -> Iterator[Trial]:
+    report = program.expect_memory()
+    totals = report.figures.totals
+    parts = divide_memory(report, program.module)
+    changed = [part for part in parts if part.kind == KINDS[change]]
+    tenures = [one for part in changed for one in part.tenures]
+    curve = report.map.curve(0)
+    assert curve is not None
+    allocated, peak = totals.allocated_bytes or 0, totals.peak_bytes or 0
+    reason = REASONS.get(f"{name.removesuffix(NOT_KEPT)} {change}", "")
+    backend, _, program_name = name.partition(".")
+    told = Reserved(report, parts).saving(changed), SpacePeak(curve).saving(tenures)
+    real = allocated - after[0], peak - after[1]
+    measures = ("allocated_bytes", "peak_bytes")
+    for measure, one, other in zip(measures, told, real, strict=True):
+        yield Trial(NAMES[change], program_name, backend, BOTH, measure, one, other, reason)
+
+
+def _load(folder: Path) -> Program:
+    path = str(folder)
+    return load_program(resolve_inputs(path, "after", None).inputs[0], path, with_buffers=True)

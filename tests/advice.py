@@ -1,0 +1,28 @@
+"""Hold advice against programs that were compiled without the flaw, and write docs/advice.csv.
+
+    make advice
+
+It takes no compiler: testdata/advice has the programs, as testdata/advice/make_advice.py made them.
+Exit code 1 if anything was told more than came of it, or less without a reason.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from accuracy.advice import TABLE, is_near, judge_advice, measure_advice, write_advice
+
+
+def main() -> int:
+    """Measure, print, and write."""
+    found = measure_advice()
+    TABLE.write_text(write_advice(found), "utf-8")
+    print(judge_advice(found))  # noqa: T201
+    wrong = [one for one in found if one.used and not is_near(one) and not one.reason]
+    for one in wrong:
+        print(f"wrong: {one}")  # noqa: T201
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""Advice: what is told of programs with a flaw is what came of writing them without it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from accuracy.advice import (
+    BACKENDS,
+    HALVES,
+    TABLE,
+    Trial,
+    count_trials,
+    is_near,
+    list_spoken,
+    list_tried,
+    measure_trials,
+)
+from dump_files import TESTDATA
+from tables import TableCase, find_cases
+
+from hlotool.hlo.parser import parse_module
+from hlotool.program.program import Program
+from hlotool.text import Source
+
+TRIALS = list(measure_trials())
+KINDS = sorted({one.advice for one in TRIALS})
+
+
+def flawed(kind: str) -> list[Trial]:
+    """Return the trials of a kind whose flaw the compiler did not mend."""
+    return [one for one in TRIALS if one.advice == kind and (one.told or one.real)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_table_has_every_trial(backend: str) -> None:
+    rows = TABLE.read_text("utf-8").splitlines()
+    missing = [str(one) for one in TRIALS if one.backend == backend and str(one) not in rows]
+    assert not missing, "make advice, and look at the diff"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_told_is_what_came_of_it(kind: str) -> None:
+    """Within 5 %; what is told less has a reason, and no more is ever told."""
+    count = count_trials(flawed(kind))
+    assert count.more == 0
+    assert count.less * 4 <= count.tried
+    assert count.untold * 4 <= count.tried
+    assert all(is_near(one) or one.reason for one in flawed(kind))
+    assert {one.used for one in flawed(kind)} == set(HALVES.values())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_finding_is_silent_of_programs_without_its_flaw(kind: str, backend: str) -> None:
+    spoken, count = list_spoken(backend, kind)
+    assert not spoken
+    assert count >= 10
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_findings_of_the_trials_have_an_instruction_and_advice(backend: str) -> None:
+    for one in list_tried(backend):
+        for finding in one.findings:
+            if finding.id in KINDS:
+                assert finding.advice
+                assert finding.instruction or finding.parameter
+
+
+@pytest.mark.parametrize("case", find_cases(TESTDATA / "waste.cases"), ids=lambda case: case.name)
+def test_case(case: TableCase) -> None:
+    """`// finds ID SEVERITY FIGURE` for each finding of these kinds."""
+    module = parse_module(Source(case.text, case.name))
+    spoken = [
+        f"{one.id} {one.severity} {one.flops if one.bytes is None else one.bytes}"
+        for one in Program("", module).findings
+        if one.id in KINDS
+    ]
+    assert spoken == re.findall(r"^// finds (.*)$", case.text, re.MULTILINE)
