@@ -186,3 +186,30 @@ def test_tuples_and_what_does_not_fit() -> None:
     assert (fourth.global_shape, fourth.spec, fourth.copies) == (None, None, None)
     assert fourth.problem == "<string>:7:46: both sides of '<=' must hold the same devices"
     assert report.totals.unknown_count == 2
+
+
+UNEVEN = """\
+HloModule f, num_partitions=4, is_scheduled=SCHEDULED
+
+ENTRY main {
+  p = f32[SIZE] parameter(0), sharding={devices=[4]<=[4]}
+  ROOT r = f32[] constant(0)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "part", "is_fitting"),
+    [("10", "3", True), ("12", "3", True), ("9", "3", True), ("8", "3", False), ("13", "3", False)],
+)
+def test_uneven_parts(size: str, part: str, *, is_fitting: bool) -> None:
+    """A device holds at most a part, rounded up; the last ones may hold less, or nothing."""
+    before, after = (
+        parse_module(Source(UNEVEN.replace("SIZE", each).replace("SCHEDULED", scheduled)))
+        for each, scheduled in ((size, "false"), (part, "true"))
+    )
+    witnesses = ask_module(after, "after.txt"), ask_module(before, "before.txt")
+    (row,) = report_shardings(after, witnesses, None).parameters
+    assert row.global_shape == f"f32[{size}]"
+    assert (row.spec_text, row.copies) == (("[4@1]", 1) if is_fitting else (None, None))
+    assert (row.problem is None) == is_fitting

@@ -34,6 +34,8 @@ ROWS: Final = RowList(
             "source",
             "stack",
             "parameter_name",
+            "global_shape",
+            "spec_text",
             "space",
         ),
         name="value",

@@ -23,11 +23,11 @@ from hlotool.table import BYTES, NUMBER, column
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "donated-unused", "copied"]
 UnusedReason: TypeAlias = Literal["no-result", "results-taken", "layout", "still-read"]
-_REASONS: Final[Mapping[str, str]] = {
-    "no-result": "no result takes as many bytes",
-    "results-taken": "the results of its size lie in memory of other parameters",
-    "layout": "the layout of a result of that many elements takes other bytes",
-    "still-read": "it is read after the result of its size is made",
+UNUSED_REASONS: Final[Mapping[str, str]] = {
+    "no-result": "no output takes as many bytes",
+    "results-taken": "all outputs that take as many bytes lie in other parameters",
+    "layout": "an output of as many elements takes other bytes in its layout",
+    "still-read": "it is read after the output of its size is made",
 }
 
 
@@ -79,7 +79,7 @@ class DonationRow(Struct, frozen=True):
         column(
             "why XLA could not use what was donated, where the text shows it",
             null_text="",
-            word_meanings=_REASONS,
+            word_meanings=UNUSED_REASONS,
         ),
     ] = None
     donatable: Saving[Any] | None = None

@@ -8,7 +8,7 @@ from typing import Final
 
 from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.memory.answer import INSTANT
-from hlotool.analysis.memory.donation import DonationRow
+from hlotool.analysis.memory.donation import UNUSED_REASONS, DonationRow
 from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit
 from hlotool.analysis.memory.reduction_plan import (
     MOST_TOGETHER,
@@ -153,9 +153,24 @@ def say_relief(fit: Fit, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
     return (Line(f"{text} {SAVES_CAVEAT}", FIT, fit),)
 
 
+_MOST_UNUSED: Final = 3
+
+
 def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
-    """Return the line below parameters to donate: how far to trust what they save."""
-    return (Line(SAVES_CAVEAT),) if any(row.saves_bytes for row in donations) else ()
+    """Say what XLA could not use, and how far to trust what others would save."""
+    unused = [row for row in donations if row.status == "donated-unused"]
+    lines = []
+    for row in unused[:_MOST_UNUSED]:
+        name = quote_braces(row.parameter_name or f"parameter {row.parameter_number}")
+        why = UNUSED_REASONS[row.reason] if row.reason else "the text does not show why"
+        lines.append(Line(f"{name} is donated and not reused: {why}"))
+    if len(unused) > _MOST_UNUSED:
+        lines.append(
+            Line(f"and {len(unused) - _MOST_UNUSED:,} more that are donated and not reused")
+        )
+    if any(row.saves_bytes for row in donations):
+        lines.append(Line(SAVES_CAVEAT))
+    return tuple(lines)
 
 
 def note_program(report: MemoryReport, color: int) -> tuple[Line, ...]:
