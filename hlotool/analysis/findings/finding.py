@@ -7,7 +7,7 @@ module, and the sizes below which nothing is worth a finding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -27,6 +27,7 @@ from hlotool.analysis.memory.donation import DonationRow, list_donations
 from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.shardings.report import ArrayRow
+from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo import Mesh, Module, ShapeIndex
 from hlotool.hlo.sharding import Spec
 from hlotool.table import BYTES, COUNT, FLOPS, SECONDS, RowList, column, figure
@@ -41,6 +42,7 @@ FindingCode: TypeAlias = Literal[
     "fragmentation",
     "gather-then-slice",
     "gathered-twice",
+    "involuntary-reshard",
     "large-copy",
     "loop-invariant-collective",
     "missed-fusion",
@@ -90,6 +92,10 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "gathered-twice": "an array is gathered again over the same devices; the bytes, 1 MiB and 1 % "
     "of all bytes sent per step, are those of all gathers but the largest. `info` where the first "
     "result is dropped before the second is made, as checkpointing does to save memory",
+    "involuntary-reshard": "the partitioner knew no way from one sharding to another but to gather "
+    "an array whole (XLA warns of an involuntary full rematerialization), and hlotool knows one; "
+    "the bytes, 1 MiB and 1 % of all bytes sent per step, are those that it sends less. Only where "
+    "the texts of passes lie beside: else there is a `gather-then-slice`",
     "large-copy": "1 MiB and 1 % of all memory traffic of a step is moved by copies, transposes or "
     "reshapes, fused or not, that only move data, and that no `donation-copied` names",
     "loop-invariant-collective": "a collective in a loop gets the same operands in every round; "
@@ -133,6 +139,7 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "own part",
     "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside of "
     "it, or keep the result with a policy such as save_only_these_names",
+    "involuntary-reshard": "constrain it to that first, with jax.lax.with_sharding_constraint",
     "large-copy": "keep one layout, or write in place what is copied",
     "loop-invariant-collective": "do it once, before the loop",
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
@@ -286,6 +293,7 @@ class Evidence(Struct, frozen=True, dict=True):
     # How parameters are sharded, by number and index, where any file says so; and the mesh.
     specs: Mapping[tuple[int, ShapeIndex], Spec] = {}
     mesh: Mesh | None = None
+    find_reshards: Callable[[], Sequence[ReshardRow]] = tuple  # with causes, where passes tell
 
     @cached_property
     def pricing(self) -> Pricing:
