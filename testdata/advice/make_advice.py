@@ -33,9 +33,9 @@ KEPT_OF_TRIALS = {
 KEPT_OF_RESHARDS = (
     "after_optimizations.txt",
     "before_optimizations.txt",
-    "after_shardy-xla.before_spmd-partitioning.txt",
-    "spmd-cleanup.after_pipeline-start.before_dce.txt",
+    "after_pipeline-start.before_dce.txt",
 )
+PROPAGATED = ".after_shardy-xla."  # in the name of the text that the partitioner is given
 PASSES = "--xla_dump_hlo_pass_re=spmd|shardy|pipeline-start"
 MODELS = {
     "cpu": ("scanned", "unrolled"),
@@ -73,7 +73,8 @@ def make_trials(backend: str) -> None:
                     is_reshard = name.startswith("involuntary_reshard")
                     kept = KEPT_OF_RESHARDS if is_reshard else KEPT_OF_TRIALS[backend]
                     for path in sorted(Path(scratch, "xla_dump").glob(f"module_*.jit_{name}.*")):
-                        if path.name.endswith(kept):
+                        is_given = is_reshard and PROPAGATED in path.name
+                        if path.name.endswith(kept) or is_given:
                             inside = _NUMBER.sub(f"module_{number:04}", path.name)
                             text = _PATH.sub(rb'"/home/user/\1"', path.read_bytes())
                             entry = tarfile.TarInfo(f"{programs}/{inside}")
