@@ -109,7 +109,7 @@ FAULTS: Final = (
     ),
     Fault("executions", "(depth + 1, call.caller) if is_loop", "(depth, call.caller) if is_loop"),
     Fault(
-        "diff match",
+        "golden",
         "len(found) * len(others) > _MOST_COMPARED",
         "len(found) * len(others) > 0",
     ),
