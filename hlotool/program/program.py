@@ -626,6 +626,7 @@ class Program:
             self.graph,
             arrays.specs if arrays else {},
             (find_header_mesh(self.expect_module()) or self._find_mesh()) if arrays else None,
+            self.transfers,
         )
         return collect_findings(evidence)
 
