@@ -627,6 +627,7 @@ class Program:
             arrays.specs if arrays else {},
             (find_header_mesh(self.expect_module()) or self._find_mesh()) if arrays else None,
             lambda: self.reshards if self._read_pass_texts else (),
+            self.transfers,
         )
         return collect_findings(evidence)
 

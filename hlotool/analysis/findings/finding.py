@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.machine import Machine, Pricing, price
 from hlotool.analysis.collectives.report import CollectiveReport
+from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel, CostReport
 from hlotool.analysis.findings.flow import Flow
@@ -294,6 +295,7 @@ class Evidence(Struct, frozen=True, dict=True):
     specs: Mapping[tuple[int, ShapeIndex], Spec] = {}
     mesh: Mesh | None = None
     find_reshards: Callable[[], Sequence[ReshardRow]] = tuple  # with causes, where passes tell
+    transfers: Sequence[Transfer] = ()  # what the rows of collectives were made of
 
     @cached_property
     def pricing(self) -> Pricing:

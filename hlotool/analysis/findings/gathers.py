@@ -27,7 +27,7 @@ _Gather: TypeAlias = tuple[CollectiveRow, Transfer, MessagePart, Position]
 def _list_gathers(evidence: Evidence) -> Iterator[_Gather]:
     """Yield the arrays of all gathers in the order of the text."""
     report = evidence.collectives
-    for row, transfer in zip(report.rows, report.transfers, strict=True) if report else ():
+    for row, transfer in zip(report.rows, evidence.transfers, strict=True) if report else ():
         if row.kind == "all-gather" and row.sent_bytes:
             for part, result in list_results(transfer):
                 yield row, transfer, part, result
