@@ -84,7 +84,7 @@ FAULTS: Final = (
         "LiveRange(second.start, second.end)",
     ),
     Fault(
-        "timeline memory",
+        "holdings timeline",
         "found.start <= position <= found.end",
         "found.start <= position < found.end",
     ),

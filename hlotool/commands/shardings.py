@@ -55,7 +55,7 @@ def shardings(request: Request, *, mesh: str | None, why: str | None, options: R
             WHY.name,
         )
     elif options.rows == RESHARDS.name or not options.is_for_eyes:
-        lists[RESHARDS.name] = program.find_reshards(program.collectives, given)
+        lists[RESHARDS.name] = program.find_reshards(given)
         if options.rows == RESHARDS.name:
             line = Line(_SENT, COLLECTIVE_TOTALS, program.collectives.totals)
             lines, notes = (line,), _note_passes(program)

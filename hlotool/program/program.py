@@ -547,18 +547,23 @@ class Program:
     @cached_property
     def reshards(self) -> tuple[ReshardRow, ...]:
         """Why each collective is there."""
-        return self.find_reshards(self.collectives)
+        return self.find_reshards()
 
     def find_reshards(
-        self, report: CollectiveReport, mesh: Mesh | None = None
+        self, mesh: Mesh | None = None, report: CollectiveReport | None = None
     ) -> tuple[ReshardRow, ...]:
-        """Return the same for collectives as the user's options have them."""
+        """Return the same, of collectives as the user's options have them."""
+        from hlotool.analysis.collectives.report import CollectiveOptions
         from hlotool.analysis.shardings.causes import CauseEvidence, explain_collectives
 
+        if report is None:
+            options = CollectiveOptions(mesh=mesh)
+            report = self.analyze_collectives(options) if mesh else self.collectives
         evidence = CauseEvidence(
             self.transfers,
             report.rows,
             self.graph,
+            self.paths.module_path or self.paths.path,
             lambda: self.partitioned,
             self.read_specs(mesh),
             lambda: self.find_shardings(mesh),
@@ -583,7 +588,7 @@ class Program:
 
     def add_causes(self, report: CollectiveReport, mesh: Mesh | None = None) -> CollectiveReport:
         """Return a report with the causes of its collectives."""
-        found = self.find_reshards(report, mesh)
+        found = self.find_reshards(mesh, report)
         rows = zip(report.rows, found, strict=True)
         return replace(report, rows=tuple(replace(row, cause=one.cause) for row, one in rows))
 
@@ -591,7 +596,7 @@ class Program:
         """Return the chain that leads to a collective, or to those that move a value."""
         from hlotool.analysis.shardings.chain import explain_chain
 
-        reshards = self.find_reshards(self.collectives, mesh)
+        reshards = self.find_reshards(mesh)
         module = self.expect_module()
         return explain_chain(name, reshards, module, self.partitioned, self.read_specs(mesh))
 

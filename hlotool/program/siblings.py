@@ -186,18 +186,25 @@ def ask_witnesses(chosen: Input, module: Module, *, with_results: bool) -> tuple
             said_before.append(witness.ask_module(parse_module(source), before.path))
     if not with_results and witness.are_parameters_told((own, *said_before)):
         return (own, *said_before)
-    from_proto: list[Witness] = []
+    after_partitioning: list[Witness] = []  # or right before it
     with suppress(HlotoolError):
         if (proto := find_proto(path, budget)) and (
             said := read_entry_shardings(proto.raw_path, budget)
         ):
-            from_proto.append(witness.ask_proto(module, said.parameters, said.result, proto.path))
+            after_partitioning.append(
+                witness.ask_proto(module, said.parameters, said.result, proto.path)
+            )
+    with suppress(HlotoolError):
+        settled, _ = find_partitioning(path, budget)
+        if settled:
+            whole = parse_module(settled.read())
+            after_partitioning.append(witness.ask_module(whole, settled.path, is_settled=True))
     from_mlir: list[Witness] = []
     with suppress(HlotoolError):
         if mlir := find_mlir(path, budget):
             program = scan_mlir(read_source(mlir.raw_path, budget).text)
             from_mlir.append(witness.ask_mlir(program, mlir.path))
-    return (own, *from_proto, *said_before, *from_mlir)
+    return (own, *after_partitioning, *said_before, *from_mlir)
 
 
 _PARAMETER: Final = " parameter("

@@ -103,7 +103,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "added up behind the loop. `info` for a reduce-scatter, without which the sum is larger",
     "replicated-compute": "matrix products of which several devices compute the same, as their "
     "operands are the same there; `flops`, 1 % of a step's and as long as 1 MiB of traffic at "
-    "least, are those of all copies but one. Where the text says how parameters are sharded",
+    "least, are those of all copies but one; at most, of convolutions in space. Where the text "
+    "says how parameters are sharded, or on TPU the one before optimization",
     "replicated-large-parameter": "every device holds all of parameters that take 1 MiB each or "
     "more; the bytes, a tenth at least of what a device holds at its peak, are what its "
     "parameters would take less if these were sharded over all devices",

@@ -309,6 +309,7 @@ def _describe(
         "warning",
         "replicated-compute",
         f"{names} {yields} computed alike on {len(alike)} devices{over}, with the same operands: "
+        f"{'at most ' * any(map(_has_window, (one for _, one in products)))}"
         f"{percent(wasted, evidence.cost.total_flops_per_step)} of all flops.",
         first.full_name,
         write_source(origin.source_file, origin.source_line),
@@ -316,6 +317,16 @@ def _describe(
         weighted_bytes=moved if is_rated else None,
         count=len(products),
         flops=wasted,
+    )
+
+
+def _has_window(product: Instruction) -> bool:
+    """Whether it holds a convolution in space, which compilers turn as its batch is smaller."""
+    body = product.callee() if product.opcode == "fusion" else None
+    return any(
+        "conv" in one.custom_call_target
+        or (one.opcode == "convolution" and any(each.size > 1 for each in one.window()))
+        for one in (body.instructions if body else (product,))
     )
 
 

@@ -91,6 +91,7 @@ class CauseEvidence(Struct, frozen=True):
     transfers: Sequence[Transfer]
     rows: Sequence[CollectiveRow]
     graph: CallGraph
+    path: str  # of the final text
     find_partitioned: Callable[[], Partitioned]
     reader: SpecReader
     find_arrays: Callable[[], ShardingReport]
@@ -168,7 +169,9 @@ class _Explainer:
         is_sum = cause in SUMS
         before = None if is_sum else self._reader.read(begin, value)
         after = self._reader.read(end, value)
-        if before is not None and row.kind == "all-gather" and cause == "reshard":
+        if passage is None and source is not None and not is_sum and _is_given(source):
+            before = self._reader.read(source.sharding(), source)
+        if before is not None and row.kind == "all-gather" and cause not in SUMS | {"involuntary"}:
             after = _gather(before, row.axes or ()) or after
         needed_by = passage.needed_by if passage else None
         name = (row.op_name or _name_product(source)) if is_sum else None
@@ -201,7 +204,9 @@ class _Explainer:
             operation=row.operation,
             is_upper_bound=row.is_upper_bound,
             is_conditional=row.is_conditional,
-            spec_from=self._partitioned.texts.path if begin or end else None,
+            spec_from=(self._partitioned.texts.path if passage else self._evidence.path)
+            if before or after
+            else None,
         )
 
     def _find_cause(self, transfer: Transfer, row: CollectiveRow, passage: Passage | None) -> Cause:
@@ -241,7 +246,7 @@ class _Explainer:
         if _BACKWARD not in (row.op_name or ""):
             return False
         shapes = [one.shape.dims for one in transfer.parts if one.shape.dims in self._kept_shapes]
-        steps = transfer.groups.find_steps() if shapes else None
+        steps = transfer.groups.find_steps() if shapes and not transfer.groups.problem else None
         names = name_steps(steps, self._reader.mesh) if steps and self._reader.mesh else None
         over = set(names or row.axes or ())
         return bool(over) and any(
@@ -272,6 +277,11 @@ class _Explainer:
             return None, None
         way, sent = found
         return " → ".join(str(Spec(1, (), 1, axes=axes)) for axes in way), sent
+
+
+def _is_given(one: Instruction) -> bool:
+    """Whether a value is an array that the program is given."""
+    return one.opcode == "parameter" and one.computation is one.module.entry
 
 
 def _gather(spec: Spec, axes: Names) -> Spec | None:
@@ -342,7 +352,7 @@ def _is_made_by_product(operation: Instruction) -> bool:
         if _is_product(one):
             return True
         before = one.operands
-        if one.opcode == "get-tuple-element" and before[0].opcode == "parameter":
+        if one.opcode == "get-tuple-element" and before and before[0].opcode == "parameter":
             last = body.root.operands
             before = (last[one.tuple_index],) if one.tuple_index < len(last) else ()
         pending += [each for each in before if each not in seen]
@@ -362,7 +372,7 @@ def _is_shift(transfer: Transfer) -> bool:
 
     Another order of the devices leaves some in their place, and what each sends another takes.
     """
-    pairs = transfer.groups.expand_pairs()
+    pairs = None if transfer.groups.problem else transfer.groups.expand_pairs()
     if not pairs:
         return False
     sources, targets = ({pair[at] for pair in pairs} for at in (0, 1))

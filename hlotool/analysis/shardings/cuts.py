@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hlotool.hlo import ArrayShape, Computation, Instruction
+from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import (
     ASYNC_DONES,
     DEVICE_NUMBERS,
@@ -87,7 +87,7 @@ class CutFinder:
                 return True
             before = list(one.operands)
             if one.opcode == "parameter" and (fusion := self._outer.get(one.computation)):
-                before = [fusion.operands[one.parameter_number]]
+                before = list(fusion.operands[one.parameter_number :][:1])
             elif one.opcode == "fusion" and (body := one.callee()):
                 before.append(body.root)
             pending += [each for each in before if each not in seen]
@@ -104,7 +104,7 @@ def find_placed(operation: Instruction) -> bool:
         if one is None:
             return False
         if one.opcode == "dynamic-update-slice":
-            return isinstance(one.operands[0].shape, ArrayShape) and _is_constant(one.operands[0])
+            return bool(one.operands) and _is_constant(one.operands[0])
         if one.opcode == "fusion":
             body = one.callee()
             one = body.root if body else None

@@ -14,12 +14,14 @@ xla/service/spmd/spmd_partitioner.cc).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from math import prod
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.errors import HlotoolError
 from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.groups import Sharding
 from hlotool.hlo.opcodes import COLLECTIVES, ELEMENTWISE
@@ -119,7 +121,15 @@ class Partitioned:
         return found
 
     def find(self, operation: Instruction) -> Passage | None:
-        """Return what a collective of the final text does; None where the other has none such."""
+        """Return what a collective of the final text does.
+
+        None where the other text has none such, or says nothing that can be read.
+        """
+        with suppress(HlotoolError):
+            return self._read(operation)
+        return None
+
+    def _read(self, operation: Instruction) -> Passage | None:
         one = self._find_original(operation)
         if one is None:
             return None

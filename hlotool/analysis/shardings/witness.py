@@ -58,8 +58,11 @@ def is_partitioned(module: Module) -> bool:
     return module.header.is_scheduled or module.entry.name.endswith(_PARTITIONED)
 
 
-def ask_module(module: Module, path: str) -> Witness:
-    """Return what the text of a module says, before or after it was partitioned."""
+def ask_module(module: Module, path: str, *, is_settled: bool = False) -> Witness:
+    """Return what the text of a module says, before or after it was partitioned.
+
+    In a settled one, right before the partitioner, nothing is a wish any more.
+    """
     is_local = is_partitioned(module)
     header, entry = module.header, module.entry
     meshes = find_declared_meshes(module)
@@ -71,6 +74,7 @@ def ask_module(module: Module, path: str) -> Witness:
     results: list[Told] = []
     if not is_local:  # what stands at an operation of the partitioned text is not the result's
         results += _ask_instruction(entry.root, meshes, is_local=is_local)
+    if not is_local and not is_settled:
         _forget_wishes(parameters, header.attributes.get(_PARAMETERS_MAY, ""))
         _forget_wishes(results, header.attributes.get(_RESULTS_MAY, ""))
     return Witness(path, tuple(parameters), tuple(results), tuple(meshes.values()))
