@@ -75,7 +75,7 @@ def say_replicated(rows: Sequence[ReplicatedRow]) -> tuple[Line, ...]:
     """Say how much of the peak other devices hold too, along which axes, the most first."""
     found = []
     for row in rows[:_MOST_REPLICATED]:
-        along = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
+        along = "along {replicated_over}" if row.replicated_over else "on {copies} devices"
         text = f"{{peak_bytes}} of the peak is replicated {along}: {{parameter_count:parameter}}"
         found.append(Line(text, _REPLICATED_ROW, row))
     more = len(rows) - _MOST_REPLICATED
