@@ -156,14 +156,10 @@ def test_only_axes_read_the_text_before(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(siblings, "read_header_line", refuse)
     (after,) = V5P.glob("*after_optimizations.txt.gz")
-    for command in (
-        ["buffers", str(after)],
-        ["fusions", str(after)],
-    ):
-        result = CliRunner().invoke(cli, command, catch_exceptions=False)
-        assert (command, result.exit_code) == (command, 0)
-    with pytest.raises(AssertionError):
-        CliRunner().invoke(cli, ["collectives", str(after)], catch_exceptions=False)
+    assert CliRunner().invoke(cli, ["fusions", str(after)], catch_exceptions=False).exit_code == 0
+    for command in ("buffers", "collectives"):
+        with pytest.raises(AssertionError):
+            CliRunner().invoke(cli, [command, str(after)], catch_exceptions=False)
 
 
 def test_sends_count_as_permutes_do() -> None:

@@ -7,7 +7,8 @@ from buffer_dumps import Dump, find_dumps
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.memory.rows import find_parameter_name, find_parameter_tree
+from hlotool.analysis.memory.rows import find_parameter_name
+from hlotool.analysis.origin import find_parameter_tree
 
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 

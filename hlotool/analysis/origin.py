@@ -301,3 +301,34 @@ def split(text: str, separator: str) -> list[str]:
             start = match.end()
         depth += (token in _OPENING) - (token in _CLOSING)
     return pieces if depth else [*parts, text[start:]]
+
+
+# A step of a path in a tree of arguments: `.mu`, `[0]`, `['layers']`.
+_STEP: Final = re.compile(r"\.[A-Za-z_]\w*|\[(?:'[^']*'|\"[^\"]*\"|[^\]]*)\]")
+_ROOT: Final = re.compile(r"[^.\[{]+")
+
+
+def find_parameter_tree(name: str) -> str | None:
+    """Return the part of the arguments' tree that a parameter is in: its name's beginning.
+
+    That is the path to its last attribute, `state.params`, `state.opt_state[0].mu`; without
+    attributes to its first key, `state['mu']`. The leaf itself does not count: `batch['x']` is
+    in `batch`. None where the name is no path.
+
+    >>> find_parameter_tree("state.opt_state[0].mu['params']['head']['kernel']")
+    'state.opt_state[0].mu'
+    >>> find_parameter_tree("state['params']['layers'][3]['w']"), find_parameter_tree("batch['x']")
+    ("state['params']", 'batch')
+    """
+    root = _ROOT.match(name)
+    if root is None:
+        return None
+    steps = []
+    end = root.end()
+    while step := _STEP.match(name, end):
+        steps.append(step)
+        end = step.end()
+    inner = steps[:-1]
+    attributes = [step for step in inner if step[0].startswith(".")]
+    last = (attributes[-1:] or inner[:1] or [root])[0]
+    return name[: last.end()]

@@ -16,9 +16,9 @@ from hlotool.analysis.cost.model import COST, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
+from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory_text import USAGE_REPORT
-from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.report import (
     COLLECTIVES,
     COMPILATION,
@@ -287,10 +287,10 @@ _REPLICATED_ROW: Final = Block("group", ReplicatedRow, REPLICATED.meaning)
 
 
 def _say_replicated(found: Summary) -> Iterator[Line]:
-    """Say how much of the peak is replicated over the axes over which most is."""
+    """Say how much of the peak is replicated along the axes over which most is."""
     row = found.most_replicated
     if row is not None:
-        along = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
+        along = "along {replicated_over}" if row.replicated_over else "on {copies} devices"
         text = f"{{peak_bytes}} of the peak is replicated {along} ({{parameter_count:parameter}})"
         yield Line(text, _REPLICATED_ROW, row)
 

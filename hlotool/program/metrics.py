@@ -20,7 +20,7 @@ from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTA
 from hlotool.analysis.measured import MEASURED
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
-from hlotool.analysis.shardings.held import REPLICATED
+from hlotool.analysis.memory.placed import REPLICATED
 from hlotool.analysis.shardings.report import PARAMETERS, RESULTS
 from hlotool.analysis.shardings.report import TOTALS as SHARDING_TOTALS
 from hlotool.analysis.shardings.rows import RESHARDS

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from hlotool.analysis.measured import MeasuredFacts, MeasuredInstruction
     from hlotool.analysis.memory.donation import DonationRow
     from hlotool.analysis.memory.memory_map import Holding
+    from hlotool.analysis.memory.placed import ReplicatedRow
     from hlotool.analysis.memory.report import MemoryReport
     from hlotool.analysis.memory.rows import BufferRow
     from hlotool.analysis.outline.clock import OutlineEvidence, StepKind, StepTime
     from hlotool.analysis.outline.report import OutlineRow
     from hlotool.analysis.shardings.causes import SpecReader
-    from hlotool.analysis.shardings.held import ReplicatedRow
     from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
     from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
     from hlotool.analysis.shardings.rows import ChainRow, ReshardRow
@@ -412,7 +412,7 @@ class Program:
         """Return rows with what is known of the arrays that are parameters."""
         if self.module is None:
             return tuple(rows)
-        from hlotool.analysis.shardings.held import place_parameters
+        from hlotool.analysis.memory.placed import place_parameters
 
         return place_parameters(rows, self.module, self.placed_parameters)
 
@@ -421,7 +421,7 @@ class Program:
         """What parameters hold at the peak that other devices hold too; none without a module."""
         if self.module is None or self.module.header.num_partitions == 1:
             return ()
-        from hlotool.analysis.shardings.held import measure_replicated
+        from hlotool.analysis.memory.placed import measure_replicated
 
         return measure_replicated(self.find_peak_holdings(), self.module, self.placed_parameters)
 

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, SPACES, TOTALS, MemoryFigures
+from hlotool.analysis.memory.placed import REPLICATED
 from hlotool.analysis.memory.reduction_plan import RELIEF, WITHOUT
 from hlotool.analysis.memory.rows import AllocationRow, BufferRow
 from hlotool.analysis.memory.timeline import Instant, TimelineRow
-from hlotool.analysis.shardings.held import REPLICATED
 from hlotool.table import Block, DocumentSpec, Fold, RowList
 
 ROWS: Final = RowList(

@@ -30,7 +30,8 @@ from hlotool.analysis.memory.figures import Fit
 from hlotool.analysis.memory.intervals import Curve, add_curves
 from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenure, Tenures
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.rows import BufferRow, all_rows, find_parameter_tree, rows_at
+from hlotool.analysis.memory.rows import BufferRow, all_rows, rows_at
+from hlotool.analysis.origin import find_parameter_tree
 from hlotool.errors import InputError
 from hlotool.hlo import Module, ShapeIndex
 from hlotool.hlo.buffers import Allocation

@@ -6,9 +6,8 @@ where it comes from, what uses it, whose parameter it is, and what would be save
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -25,7 +24,7 @@ from hlotool.analysis.memory.memory_map import (
 )
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.value_origins import Teller, ValueOrigins
-from hlotool.analysis.origin import Stack, StackFrame, write_short_source
+from hlotool.analysis.origin import Stack, StackFrame, find_parameter_tree, write_short_source
 from hlotool.hlo import ArrayShape, Module
 from hlotool.hlo.buffers import (
     Allocation,
@@ -410,34 +409,3 @@ def find_parameter_name(
         names = (one.metadata.op_name for one in used if one and one.opcode == "parameter")
         found = next(names, "")
     return format_position(found, allocation.parameter_index or None) if found else None
-
-
-# A step of a path in a tree of arguments: `.mu`, `[0]`, `['layers']`.
-_STEP: Final = re.compile(r"\.[A-Za-z_]\w*|\[(?:'[^']*'|\"[^\"]*\"|[^\]]*)\]")
-_ROOT: Final = re.compile(r"[^.\[{]+")
-
-
-def find_parameter_tree(name: str) -> str | None:
-    """Return the part of the arguments' tree that a parameter is in: its name's beginning.
-
-    That is the path to its last attribute, `state.params`, `state.opt_state[0].mu`; without
-    attributes to its first key, `state['mu']`. The leaf itself does not count: `batch['x']` is
-    in `batch`. None where the name is no path.
-
-    >>> find_parameter_tree("state.opt_state[0].mu['params']['head']['kernel']")
-    'state.opt_state[0].mu'
-    >>> find_parameter_tree("state['params']['layers'][3]['w']"), find_parameter_tree("batch['x']")
-    ("state['params']", 'batch')
-    """
-    root = _ROOT.match(name)
-    if root is None:
-        return None
-    steps = []
-    end = root.end()
-    while step := _STEP.match(name, end):
-        steps.append(step)
-        end = step.end()
-    inner = steps[:-1]
-    attributes = [step for step in inner if step[0].startswith(".")]
-    last = (attributes[-1:] or inner[:1] or [root])[0]
-    return name[: last.end()]

@@ -21,7 +21,7 @@ from typing import Annotated, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.memory.rows import find_parameter_tree
+from hlotool.analysis.origin import find_parameter_tree
 from hlotool.analysis.shardings.rows import RESHARDS, WHY
 from hlotool.analysis.shardings.witness import Dims, Told, Witness, is_partitioned
 from hlotool.hlo import ArrayShape, Mesh, Module, ShapeIndex
@@ -112,7 +112,6 @@ class ArrayRow(Struct, frozen=True):
     problem: Annotated[
         str | None, figure("why a sharding that a file has for it says nothing", null_text="")
     ]
-    placement: Placement
 
 
 _LOWER: Final = "is_replicated_lower_bound"
@@ -152,6 +151,8 @@ class ShardingReport(Struct, frozen=True):
     totals: ShardingTotals
     specs: Mapping[tuple[int, ShapeIndex], Spec]
     mesh: Mesh | None
+    placed_parameters: tuple[Placement, ...]
+    placed_results: tuple[Placement, ...]
 
 
 class _Array(Struct, frozen=True):
@@ -194,8 +195,10 @@ def report_shardings(
         parameters,
         tuple(row for row, _ in results),
         _add_up(parameters, devices, mesh),
-        {place: spec for place, (_, spec) in zip(places, cuts, strict=True) if spec},
+        {place: one.spec for place, (_, one) in zip(places, cuts, strict=True) if one.spec},
         mesh,
+        tuple(placement for _, placement in cuts),
+        tuple(placement for _, placement in results),
     )
 
 
@@ -209,7 +212,7 @@ class _Cutter:
 
     def cut(
         self, arrays: Sequence[_Array], told: Sequence[tuple[str, tuple[Told, ...]]]
-    ) -> list[tuple[ArrayRow, Spec | None]]:
+    ) -> list[tuple[ArrayRow, Placement]]:
         """Return the rows of arrays, of each of which every file tells something, or nothing."""
         known = [(path, each) for path, each in told if len(each) == len(arrays)]
         return [
@@ -219,7 +222,7 @@ class _Cutter:
 
     def _describe(
         self, array: _Array, told: Sequence[tuple[str, Told]]
-    ) -> tuple[ArrayRow, Spec | None]:
+    ) -> tuple[ArrayRow, Placement]:
         rank = len(array.shape.dims)
         shapes = [
             (one.dims, path) for path, one in told if one.dims is not None and len(one.dims) == rank
@@ -263,9 +266,8 @@ class _Cutter:
             number=array.number,
             spec_from=spec_from,
             problem=problem,
-            placement=Placement(whole, local, found),
         )
-        return row, found
+        return row, Placement(whole, local, found)
 
     def _find_spec(
         self, told: Sequence[tuple[str, Told]], whole: Dims | None, local: Dims | None, rank: int

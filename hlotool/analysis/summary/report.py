@@ -41,8 +41,8 @@ from hlotool.analysis.memory.figures import (
     Fit,
     MemoryFigures,
 )
+from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.rows import BufferRow
-from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.table import (
     BYTES,

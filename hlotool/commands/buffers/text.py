@@ -10,6 +10,7 @@ from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.memory.answer import INSTANT
 from hlotool.analysis.memory.donation import UNUSED_REASONS, DonationRow
 from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit
+from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.reduction_plan import (
     MOST_TOGETHER,
     SAVES_CAVEAT,
@@ -20,7 +21,6 @@ from hlotool.analysis.memory.reduction_plan import (
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import Instant, Reason, explain_xla_peak
 from hlotool.analysis.memory_text import MESSAGE_FIGURES, MessageFigures
-from hlotool.analysis.shardings.held import REPLICATED, ReplicatedRow
 from hlotool.commands.shared.memory_text import write_accuracy
 from hlotool.dump.names import short_path
 from hlotool.oom.wordings import OutOfMemory
@@ -75,7 +75,7 @@ def say_replicated(rows: Sequence[ReplicatedRow]) -> tuple[Line, ...]:
     """Say how much of the peak other devices hold too, along which axes, the most first."""
     found = []
     for row in rows[:_MOST_REPLICATED]:
-        along = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
+        along = "along {replicated_over}" if row.replicated_over else "on {copies} devices"
         text = f"{{peak_bytes}} of the peak is replicated {along}: {{parameter_count:parameter}}"
         found.append(Line(text, _REPLICATED_ROW, row))
     more = len(rows) - _MOST_REPLICATED

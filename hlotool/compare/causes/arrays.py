@@ -8,16 +8,15 @@ entry, by name; constraints and constants stand in the texts that XLA was given.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import groupby
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.origin import find_scope
-from hlotool.analysis.shardings.report import ArrayRow, Placement
+from hlotool.analysis.shardings.report import ArrayRow, Placement, ShardingReport
 from hlotool.analysis.shardings.witness import ask_module, find_constraints
 from hlotool.compare.causes.cause import Cause, Evidence
 from hlotool.compare.causes.memory import MAKE_NOTHING
@@ -30,12 +29,16 @@ _MOST_NAMED: Final = 2
 _MOST_LITERALS: Final = 3
 
 
+_Side: TypeAlias = tuple[Sequence[ArrayRow], Sequence[Placement]]
+
+
 class _Arrays(Struct, frozen=True):
     """One array of the program on both sides."""
 
     name: str
     old: ArrayRow
     new: ArrayRow
+    specs: tuple[Spec | None, Spec | None]
 
     @property
     def delta_bytes(self) -> int:
@@ -44,11 +47,14 @@ class _Arrays(Struct, frozen=True):
         return 0 if None in sizes else (sizes[1] or 0) - (sizes[0] or 0)
 
 
-def _pair(old: Iterable[ArrayRow], new: Iterable[ArrayRow]) -> list[_Arrays]:
+def _pair(old: _Side, new: _Side) -> list[_Arrays]:
     """Pair arrays of one name."""
-    there = {row.name: row for row in new}
+    there = {row.name: (row, placed.spec) for row, placed in zip(*new, strict=True)}
     return [
-        _Arrays(row.name, row, there[row.name]) for row in old if row.name in there and row.name
+        _Arrays(row.name, row, other, (placed.spec, spec))
+        for row, placed in zip(*old, strict=True)
+        if row.name and row.name in there
+        for other, spec in (there[row.name],)
     ]
 
 
@@ -67,12 +73,15 @@ def _find_shardings(evidence: Evidence) -> Iterator[Cause]:
     a device.
     """
     old, new = evidence.shardings
-    parameters = _pair(old.parameters, new.parameters)
+    parameters = _pair(
+        (old.parameters, old.placed_parameters), (new.parameters, new.placed_parameters)
+    )
     found = list(_find_mesh(evidence, parameters))
     chosen = _list_chosen(evidence)
     found += _find_specs([pair for pair in parameters if pair.name not in chosen])
     found += _find_constraints(evidence)
-    yield from found or _find_specs(_pair(old.results, new.results))
+    results = _pair((old.results, old.placed_results), (new.results, new.placed_results))
+    yield from found or _find_specs(results)
 
 
 def _find_mesh(evidence: Evidence, parameters: Iterable[_Arrays]) -> Iterator[Cause]:
@@ -126,7 +135,7 @@ def _find_specs(pairs: Iterable[_Arrays]) -> Iterator[Cause]:
     """Yield one cause for the arrays of each change of specs, the most bytes first."""
     changes: defaultdict[tuple[str, str], list[_Arrays]] = defaultdict(list)
     for pair in pairs:
-        change = _compare_specs(pair.old.placement.spec, pair.new.placement.spec)
+        change = _compare_specs(*pair.specs)
         if change is not None:
             changes[change].append(pair)
     for (old, new), alike in changes.items():
@@ -261,7 +270,7 @@ def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[
     here, there = (module.entry.parameters for module in evidence.modules)
     if len(here) != len(there):
         return  # stacked on one side, apart on the other: those that are counterparts say nothing
-    placed = [_list_placements(report.parameters) for report in evidence.shardings]
+    placed = [_list_placements(report) for report in evidence.shardings]
     inputs: dict[_Change, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     local: dict[_Change, set[_Sizes]] = defaultdict(set)
     for one in here:
@@ -297,11 +306,11 @@ def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[
         )
 
 
-def _list_placements(rows: Iterable[ArrayRow]) -> defaultdict[int, list[Placement]]:
+def _list_placements(report: ShardingReport) -> defaultdict[int, list[Placement]]:
     """Return where the arrays of each parameter lie, by its number."""
     found: defaultdict[int, list[Placement]] = defaultdict(list)
-    for number, arrays in groupby(rows, lambda row: row.number):
-        found[number] = [row.placement for row in arrays]
+    for row, placed in zip(report.parameters, report.placed_parameters, strict=True):
+        found[row.number].append(placed)
     return found
 
 
