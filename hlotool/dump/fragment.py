@@ -63,6 +63,7 @@ _CALLED: Final = re.compile(rf"\b(?:{'|'.join(CALL_KEYS)})=(\{{[^}}]*\}}|%?{NAME
 _CALLEE: Final = re.compile(rf"%?({NAME})")
 _PARAMETER: Final = re.compile(r"parameter\((\d+)\)")
 _LEFT_OUT: Final = frozenset(("", "...", "…"))
+_LONGEST: Final = 6  # digits of a parameter's number
 _UNKNOWN_TYPE: Final = "opaque[]"
 # Whose operands have its own type, where the text leaves theirs out.
 _OF_ONE_TYPE: Final = ELEMENTWISE - {"compare", "complex", "convert", "imag", "real", "select"} | {
@@ -285,7 +286,9 @@ def _write_part(part: _Part, out: list[str], mended: _Mended) -> bool:
     for line in part.lines:
         start, end = _find_operands(line.text)
         if line.opcode == "parameter":
-            numbers.add(int(line.text[start:end]))
+            # A number that no line can have is for the parser to refuse.
+            number = line.text[start:end].strip()
+            numbers |= {int(number)} if number.isdecimal() and len(number) < _LONGEST else set()
         is_lost = False
         for name, type_ in _list_operands(line, start, end):
             if name in defined or name in holes:
