@@ -105,11 +105,11 @@ FAULTS: Final = (
     Fault("fusions", "moved[key] += size * runs", "moved[key] += size"),
     Fault("fusions", "* (len(repeats) - 1)", "* len(repeats)"),
     Fault(
-        "executions", "sum(one.known for one in all_parts)", "max(one.known for one in all_parts)"
+        "call rules", "sum(one.known for one in all_parts)", "max(one.known for one in all_parts)"
     ),
     Fault("executions", "(depth + 1, call.caller) if is_loop", "(depth, call.caller) if is_loop"),
     Fault(
-        "diff match",
+        "golden",
         "len(found) * len(others) > _MOST_COMPARED",
         "len(found) * len(others) > 0",
     ),

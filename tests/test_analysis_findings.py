@@ -41,6 +41,7 @@ def collect(module: Module, assignment: str = "") -> Evidence:
         program.cost,
         program.collectives,
         memory,
+        transfers=program.transfers,
     )
 
 

@@ -182,6 +182,7 @@ def ask_witnesses(chosen: Input, module: Module, *, with_results: bool) -> tuple
             _, begin, entry = before.read().text.partition("\nENTRY ")
             if not with_results:
                 entry = _cut_to_parameters(entry)
+                line = line.replace("entry_computation_layout=", "entry_before=", 1)
             source = Source(f"{line}\n{begin}{entry}", before.path)
             said_before.append(witness.ask_module(parse_module(source), before.path))
     if not with_results and witness.are_parameters_told((own, *said_before)):

@@ -29,6 +29,14 @@ KEPT_OF_TRIALS = {
     "gpu_h100": ("after_optimizations.txt",),
     "tpu_v5e": ("after_optimizations.txt", "before_optimizations.txt"),
 }
+# Only these say that a reshard is involuntary.
+KEPT_OF_RESHARDS = (
+    "after_optimizations.txt",
+    "before_optimizations.txt",
+    "after_pipeline-start.before_dce.txt",
+)
+PROPAGATED = ".after_shardy-xla."  # in the name of the text that the partitioner is given
+PASSES = "--xla_dump_hlo_pass_re=spmd|shardy|pipeline-start"
 MODELS = {
     "cpu": ("scanned", "unrolled"),
     "gpu_h100": ("attention", "scanned"),
@@ -55,14 +63,18 @@ def make_trials(backend: str) -> None:
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for programs in PROGRAMS:
             with tempfile.TemporaryDirectory() as scratch:
-                flags = "--xla_force_host_platform_device_count=8 --xla_dump_hlo_module_re=__"
+                flags = f"--xla_force_host_platform_device_count=8 {PASSES}"
+                flags += " --xla_dump_hlo_module_re=__"
                 command = [sys.executable, "-m", "make.advice", programs, *TARGETS[backend]]
                 found = run(command, Path(scratch), "xla_dump", backend, flags)
                 for name, sizes in found.items():
                     number = len(memory)
                     memory[name] = {"programs": programs, "memory": sizes}
+                    is_reshard = name.startswith("involuntary_reshard")
+                    kept = KEPT_OF_RESHARDS if is_reshard else KEPT_OF_TRIALS[backend]
                     for path in sorted(Path(scratch, "xla_dump").glob(f"module_*.jit_{name}.*")):
-                        if path.name.endswith(KEPT_OF_TRIALS[backend]):
+                        is_given = is_reshard and PROPAGATED in path.name
+                        if path.name.endswith(kept) or is_given:
                             inside = _NUMBER.sub(f"module_{number:04}", path.name)
                             text = _PATH.sub(rb'"/home/user/\1"', path.read_bytes())
                             entry = tarfile.TarInfo(f"{programs}/{inside}")

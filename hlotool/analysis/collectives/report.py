@@ -49,15 +49,13 @@ from hlotool.table import DocumentSpec, Fold, RowList
 class CollectiveReport(Struct, frozen=True):
     """Every collective of a module, in dump order, and what they add up to.
 
-    `host` is what goes between device and host, which nothing else here counts. `transfers` are
-    what the rows were made of, in their order.
+    `host` is what goes between device and host, which nothing else here counts.
     """
 
     rows: tuple[CollectiveRow, ...]
     operands: tuple[OperandRow, ...]
     totals: CollectiveTotals
     host: HostTransfers
-    transfers: tuple[Transfer, ...] = ()
 
 
 class CollectiveOptions(Struct, frozen=True):
@@ -125,7 +123,6 @@ def analyze_collectives(
             is_part=module.source.is_fragment,
         ),
         list_host_transfers(executions),
-        tuple(transfers),
     )
 
 

@@ -7,7 +7,7 @@ module, and the sizes below which nothing is worth a finding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.machine import Machine, Pricing, price
 from hlotool.analysis.collectives.report import CollectiveReport
+from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel, CostReport
 from hlotool.analysis.findings.flow import Flow
@@ -27,6 +28,7 @@ from hlotool.analysis.memory.donation import DonationRow, list_donations
 from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.shardings.report import ArrayRow
+from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo import Mesh, Module, ShapeIndex
 from hlotool.hlo.sharding import Spec
 from hlotool.table import BYTES, COUNT, FLOPS, SECONDS, RowList, column, figure
@@ -41,6 +43,7 @@ FindingCode: TypeAlias = Literal[
     "fragmentation",
     "gather-then-slice",
     "gathered-twice",
+    "involuntary-reshard",
     "large-copy",
     "loop-invariant-collective",
     "missed-fusion",
@@ -90,6 +93,10 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "gathered-twice": "an array is gathered again over the same devices; the bytes, 1 MiB and 1 % "
     "of all bytes sent per step, are those of all gathers but the largest. `info` where the first "
     "result is dropped before the second is made, as checkpointing does to save memory",
+    "involuntary-reshard": "the partitioner knew no way from one sharding to another but to gather "
+    "an array whole (XLA warns of an involuntary full rematerialization), and hlotool knows one; "
+    "the bytes, 1 MiB and 1 % of all bytes sent per step, are those that it sends less. Only where "
+    "the texts of passes lie beside: else there is a `gather-then-slice`",
     "large-copy": "1 MiB and 1 % of all memory traffic of a step is moved by copies, transposes or "
     "reshapes, fused or not, that only move data, and that no `donation-copied` names",
     "loop-invariant-collective": "a collective in a loop gets the same operands in every round; "
@@ -133,6 +140,7 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "own part",
     "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside of "
     "it, or keep the result with a policy such as save_only_these_names",
+    "involuntary-reshard": "constrain it to that first, with jax.lax.with_sharding_constraint",
     "large-copy": "keep one layout, or write in place what is copied",
     "loop-invariant-collective": "do it once, before the loop",
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
@@ -286,6 +294,8 @@ class Evidence(Struct, frozen=True, dict=True):
     # How parameters are sharded, by number and index, where any file says so; and the mesh.
     specs: Mapping[tuple[int, ShapeIndex], Spec] = {}
     mesh: Mesh | None = None
+    find_reshards: Callable[[], Sequence[ReshardRow]] = tuple  # with causes, where passes tell
+    transfers: Sequence[Transfer] = ()  # what the rows of collectives were made of
 
     @cached_property
     def pricing(self) -> Pricing:

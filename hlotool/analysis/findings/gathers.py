@@ -14,18 +14,20 @@ from hlotool.analysis.dataflow.values import Position
 from hlotool.analysis.findings.collectives import Waste, find_waste, list_results
 from hlotool.analysis.findings.finding import Evidence, Finding
 from hlotool.analysis.findings.flow import SLICED, Flow, Use
+from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import DEVICE_NUMBERS, UPDATES_IN_PLACE
 from hlotool.table.words import plural
 
 _SLICING: Final = frozenset(("dynamic-slice", "slice"))
+_OWN_PART: Final = "each device uses its own part"
 _Gather: TypeAlias = tuple[CollectiveRow, Transfer, MessagePart, Position]
 
 
 def _list_gathers(evidence: Evidence) -> Iterator[_Gather]:
     """Yield the arrays of all gathers in the order of the text."""
     report = evidence.collectives
-    for row, transfer in zip(report.rows, report.transfers, strict=True) if report else ():
+    for row, transfer in zip(report.rows, evidence.transfers, strict=True) if report else ():
         if row.kind == "all-gather" and row.sent_bytes:
             for part, result in list_results(transfer):
                 yield row, transfer, part, result
@@ -123,7 +125,9 @@ def find_sliced_gathers(evidence: Evidence) -> Iterator[Finding]:
     """Find gathered arrays of which a slice is all that is used.
 
     One that is the same on all devices can be cut out before it is gathered, unless it is cut along
-    what is gathered. Where each device takes its own part, an all-to-all sends that alone.
+    what is gathered. Where each device takes its own part, an all-to-all sends that alone. Where
+    the texts of passes prove that the partitioner knew no other way, and hlotool knows one, that
+    is told instead.
     """
     wastes = []
     for row, transfer, part, (seen, index) in _list_gathers(evidence):
@@ -132,11 +136,41 @@ def find_sliced_gathers(evidence: Evidence) -> Iterator[Finding]:
             sent = _measure(transfer, part)
             wastes.append(Waste(row, sent - int(sent * needed[0]), needed[1]))
 
+    proved = set[str]()
+    if any(one.beside == _OWN_PART for one in wastes):
+        ways, proved = _list_involuntary(evidence)
+        yield from find_waste(evidence, "involuntary-reshard", ways, _say_involuntary)
+    wastes = [one for one in wastes if one.row.name not in proved]
+
     def say(group: list[Waste], names: str) -> str:
         verb = plural(len(group), "gathers", "gather")
         return f"{names} {verb} arrays whole, of which {group[0].beside}."
 
     yield from find_waste(evidence, "gather-then-slice", wastes, say)
+
+
+def _list_involuntary(evidence: Evidence) -> tuple[list[Waste], set[str]]:
+    """List what involuntary reshards send in vain, each with all its collectives; and all these."""
+    report, reshards = evidence.collectives, evidence.find_reshards()
+    groups: defaultdict[object, list[tuple[CollectiveRow, ReshardRow]]] = defaultdict(list)
+    for row, reshard in zip(report.rows, reshards, strict=True) if report and reshards else ():
+        if reshard.cause == "involuntary" and reshard.via_sent_bytes_per_step is not None:
+            groups[reshard.value, reshard.from_text, reshard.to_text].append((row, reshard))
+    wastes = []
+    for group in groups.values():
+        largest, reshard = max(group, key=lambda one: one[0].known_sent_bytes_per_step)
+        sent = sum(row.known_sent_bytes_per_step for row, _ in group)
+        saved = sent - (reshard.via_sent_bytes_per_step or 0)
+        way = f"from {reshard.from_text} to {reshard.to_text}"
+        told = f"{way}, as the partitioner knew no other way; {reshard.via_text}"
+        wastes.append(Waste(largest, saved, told))
+    return wastes, {row.name for group in groups.values() for row, _ in group}
+
+
+def _say_involuntary(group: list[Waste], names: str) -> str:
+    verb = plural(len(group), "gathers", "gather")
+    way, _, between = group[0].beside.partition("; ")
+    return f"{names} {verb} whole what goes {way}: by way of {between} it is not gathered."
 
 
 def _find_needed(
@@ -168,7 +202,7 @@ def _find_needed(
     total = sum(sizes.values()) / (whole.element_count or 1)
     if is_own:
         # Of an all-to-all a device sends to each of the others what that one needs.
-        return (total, "each device uses its own part") if len(sizes) == 1 else None
+        return (total, _OWN_PART) if len(sizes) == 1 else None
     return (total, "a slice is used") if sizes and total < 1 else None
 
 

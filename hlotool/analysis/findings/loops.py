@@ -23,7 +23,7 @@ def _list_looped(evidence: Evidence) -> Iterator[_Looped]:
     """Yield the collectives that stand in loops of known length, with it."""
     report = evidence.collectives
     loops = {loop.body: loop for loop in evidence.executions.loops}
-    for row, transfer in zip(report.rows, report.transfers, strict=True) if report else ():
+    for row, transfer in zip(report.rows, evidence.transfers, strict=True) if report else ():
         loop = loops.get(transfer.collective.begin.computation)
         trips = loop.trips.count if loop else None
         if loop is not None and trips is not None and trips > 1 and row.sent_bytes:

@@ -40,7 +40,7 @@ def find_wide_collectives(evidence: Evidence) -> Iterator[Finding]:
     is_cpu = find_backend(evidence.module) == "cpu"
     wastes = [
         Waste(row, waste, dtype)
-        for row, transfer in zip(report.rows, report.transfers, strict=True)
+        for row, transfer in zip(report.rows, evidence.transfers, strict=True)
         for waste, dtype in [_narrow(transfer, evidence.flow)]
         if waste and (not is_cpu or dtype == "f16")
     ]

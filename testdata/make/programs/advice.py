@@ -361,6 +361,39 @@ def same_everywhere(devices: Devices, *, mended: bool) -> Case:
     return loss, arguments, {}
 
 
+# involuntary-reshard
+
+
+def reshard(mesh: Mesh, x: Any, *specs: P) -> Any:
+    """Compute on each element of an array that is sharded in one way after another."""
+    for number, spec in enumerate(specs):
+        with jax.named_scope(f"step_{number}"):
+            x = jnp.sin(lax.with_sharding_constraint(x, NamedSharding(mesh, spec)))
+    return x
+
+
+def rows_to_features(devices: Devices, *, mended: bool) -> Case:
+    """What is sharded by rows and tokens is needed sharded by features."""
+    mesh = make_mesh(devices, y=4, x=2)
+    between = (P(None, "x", "y"),) if mended else ()
+
+    def run(x: Any) -> Any:
+        return reshard(mesh, x, P("y", "x"), *between, P(None, None, ("y", "x")))
+
+    return run, (array(mesh, P("y", "x"), 64, 256, 512),), {}
+
+
+def rows_to_columns(devices: Devices, *, mended: bool) -> Case:
+    """What is sharded by rows over both axes is needed sharded by columns over one."""
+    mesh = make_mesh(devices, x=2, y=4)
+    between = (P("x", "y"),) if mended else ()
+
+    def run(x: Any) -> Any:
+        return reshard(mesh, x, P(("x", "y")), *between, P(None, "y"))
+
+    return run, (array(mesh, P(("x", "y")), 4096, 1024),), {}
+
+
 # replicated-large-parameter
 
 
@@ -399,6 +432,7 @@ TRIALS: Mapping[str, tuple[Make, ...]] = {
     "reduce-in-loop": (gradient_in_batches, partitioned_batches, convolution_gradients),
     "gather-then-slice": (part_of_width, own_columns, heads_of_device),
     "wide-collective": (cast_after, constrained_cast),
+    "involuntary-reshard": (rows_to_features, rows_to_columns),
     "replicated-compute": (same_on_model, same_everywhere),
     "replicated-large-parameter": (whole_weights, whole_state),
 }

@@ -20,6 +20,7 @@ from make.programs.advice import (
     gather,
     make_mesh,
     mapped,
+    reshard,
 )
 
 STEPS = 32  # of decoding
@@ -302,6 +303,31 @@ def same_scores(devices: Devices, *, mended: bool) -> Case:
     return run, (array(mesh, P("data"), 8, 16, 512, 64), array(mesh, P("data"), 8, 16, 512, 64)), {}
 
 
+# involuntary-reshard
+
+
+def heads_to_sequence(devices: Devices, *, mended: bool) -> Case:
+    """Scores that are sharded by batch and heads are needed sharded by sequence."""
+    mesh = make_mesh(devices, y=2, x=4)
+    between = (P(None, "y", "x"),) if mended else ()
+
+    def run(q: Any, w: Any) -> Any:
+        return reshard(mesh, q @ w, P("y", None, "x"), *between, P(None, ("y", "x")))
+
+    return run, (array(mesh, P("y"), 16, 256, 512), array(mesh, P(None, "x"), 512, 512)), {}
+
+
+def gradient_of_reshard(devices: Devices, *, mended: bool) -> Case:
+    """The same, there and back again: the gradient goes the other way."""
+    mesh = make_mesh(devices, c=2, b=2, a=2)
+    between = (P("c", ("b", "a")),) if mended else ()
+
+    def loss(x: Any) -> Any:
+        return reshard(mesh, x, P(("c", "b", "a")), *between, P("c", "b")).sum()
+
+    return jax.grad(loss), (array(mesh, P(("c", "b", "a")), 2048, 2048),), {}
+
+
 # replicated-large-parameter
 
 
@@ -341,6 +367,7 @@ TRIALS: Mapping[str, tuple[Make, ...]] = {
     "reduce-in-loop": (three_layers, scattered_gradients),
     "gather-then-slice": (last_token, features_of_expert),
     "wide-collective": (wide_activations, wide_table, keys_of_sequence),
+    "involuntary-reshard": (heads_to_sequence, gradient_of_reshard),
     "replicated-compute": (same_convolution, same_scores),
     "replicated-large-parameter": (whole_table, whole_experts),
 }
