@@ -237,7 +237,7 @@ _GIVEN: Final[Mapping[CauseId, str]] = {
     "mesh": "the mesh",
     "sharding": "shardings",
     "constraint": "shardings",
-    "constant": "constants",
+    "constant-changed": "constants",
     "donation-lost": "donation",
     "donation-gained": "donation",
 }

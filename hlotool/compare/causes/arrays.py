@@ -228,7 +228,7 @@ def find_constants(evidence: Evidence) -> Iterator[Cause]:
         )
         if gone and come:
             yield Cause(
-                id="constant",
+                id="constant-changed",
                 count=max(gone.total(), come.total()),
                 subject=shape,
                 scope=_find_users_scope(one for one in new[shape] if one.literal in come),

@@ -61,7 +61,7 @@ CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "mesh": "the devices form another mesh, or are more or fewer",
     "sharding": "parameters or results are sharded otherwise",
     "constraint": "the program asks for another sharding of values in a scope",
-    "constant": "the program has constants of another value",
+    "constant-changed": "the program has constants of another value",
     "operations": "opcodes and functions are new in a scope, or gone from it",
     "fusion-structure-changed": "there are more fusions for the same operations, or fewer",
     "buffers-at-peak-changed": "values are new at the peak, or gone from it, and no other reason "
@@ -101,7 +101,7 @@ CauseId: TypeAlias = Literal[
     "mesh",
     "sharding",
     "constraint",
-    "constant",
+    "constant-changed",
     "operations",
     "fusion-structure-changed",
     "buffers-at-peak-changed",

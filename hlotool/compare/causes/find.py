@@ -43,7 +43,7 @@ _ON_MEMORY: Final = {
     "parameters": 1,
 }
 # Somebody wrote these: what the compiler made of them comes behind.
-_FIRST: Final = {"mesh": 0, "sharding": 1, "constraint": 2, "dimension": 3, "constant": 4}
+_FIRST: Final = {"mesh": 0, "sharding": 1, "constraint": 2, "dimension": 3, "constant-changed": 4}
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
 # These follow from others; all else somebody changed, or it says who computes it.
 _LAST: Final = frozenset(
