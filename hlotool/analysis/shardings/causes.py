@@ -187,7 +187,7 @@ class _Explainer:
             kind=row.kind,
             cause=cause,
             axes=row.axes,
-            value=name or (value.metadata().op_name if value else "") or None,
+            value=name or _name_value(value),
             from_spec=list_axes(before),
             from_text=self._reader.write(before),
             to_spec=list_axes(after),
@@ -277,6 +277,13 @@ class _Explainer:
             return None, None
         way, sent = found
         return " → ".join(str(Spec(1, (), 1, axes=axes)) for axes in way), sent
+
+
+def _name_value(one: Instruction | None) -> str | None:
+    """Return the op_name of a value; of an argument without one its name in the text."""
+    if one is None:
+        return None
+    return one.metadata().op_name or (one.name if _is_given(one) else None)
 
 
 def _is_given(one: Instruction) -> bool:

@@ -51,7 +51,11 @@ def explain_chain(
         key = row.value, row.from_text, row.to_text, row.needed_by
         if key not in seen:
             seen.add(key)
-            paying = [one for one in reshards if one is row or (row.from_text and key == _key(one))]
+            paying = [
+                one
+                for one in reshards
+                if one is row or (row.value and row.from_text and key == _key(one))
+            ]
             found += _Chain(row, module, partitioned, reader).list_links(paying)
     return tuple(found)
 
