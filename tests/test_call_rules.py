@@ -199,7 +199,12 @@ def test_every_command_takes_a_configuration_by_name(
     config.write_text('chip = "abacus"', "utf-8")
     text = tmp_path / "a.txt"
     text.write_text(MODULE.format(name="a", size=10), "utf-8")
-    others = {"diff": [str(text)], "show": ["x"], "report": ["-o", str(tmp_path / "page.html")]}
+    others = {
+        "diff": [str(text)],
+        "fit": [str(text)],
+        "show": ["x"],
+        "report": ["-o", str(tmp_path / "page.html")],
+    }
     asked = [command, str(text), *others.get(command, ())]
     assert run([*asked, "--config", str(config)]) == 2
     assert "abacus" in capsys.readouterr().err

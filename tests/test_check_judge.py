@@ -372,5 +372,6 @@ def test_findings_are_named_by_their_kind() -> None:
         "forbid", "summary.findings", load(ROOT / "testdata/hlo/gpu_train_step.txt").program
     )
     assert found.reason == (
-        "exposed-collective ×6 (all-reduce-start.3, …), large-copy ×3 (input_transpose_fusion.2, …)"
+        "exposed-collective ×6 (all-reduce-start.3, …), "
+        "large-copy ×3 (input_transpose_fusion.2, …), gathered-twice (all-gather-start)"
     )

@@ -79,7 +79,11 @@ def fusions(
     report = program.fusions
     calls = program.custom_call_totals
     shows_calls = options.rows == CUSTOM_CALLS.name
-    lines = _describe_calls(calls) if shows_calls else _headline(report, calls, chip)
+    lines = (
+        _describe_calls(calls)
+        if shows_calls
+        else _headline(report, calls, chip, is_part=program.expect_module().source.is_fragment)
+    )
     lists: dict[str, Sequence[Struct]] = {}
     if body:
         lists["body"] = expand_fusion(body, program.expect_module(), program.costs)
@@ -118,9 +122,13 @@ def fusions(
     print_document(document, options)
 
 
-def _headline(report: FusionReport, calls: CustomCallTotals, chip: Chip | None) -> tuple[Line, ...]:
+def _headline(
+    report: FusionReport, calls: CustomCallTotals, chip: Chip | None, *, is_part: bool
+) -> tuple[Line, ...]:
+    bound = "≥ " if is_part else ""
     totals = Line(
-        "{fusion_count:fusion}, {distinct_count} distinct: {traffic_bytes_per_step} of memory "
+        f"{bound}{{fusion_count:fusion}}, {bound}{{distinct_count}} distinct: "
+        "{traffic_bytes_per_step} of memory "
         "traffic and {flops_per_step} flops per step; {on_chip_bytes_per_step} never reach memory",
         FUSION_TOTALS,
         report.totals,

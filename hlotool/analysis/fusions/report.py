@@ -366,7 +366,6 @@ def add_up_fusions(rows: Sequence[FusionRow], *, is_part: bool) -> FusionTotals:
         is_flops_lower_bound=is_part
         or any(row.executions is None or row.is_flops_lower_bound for row in rows),
         is_upper_bound=any(row.is_conditional for row in rows),
-        is_part=is_part,
     )
 
 

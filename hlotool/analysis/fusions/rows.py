@@ -334,14 +334,8 @@ class FusionRow(Struct, frozen=True, kw_only=True):
 class FusionTotals(Struct, frozen=True):
     """All fusions of a module together."""
 
-    fusion_count: Annotated[
-        int,
-        figure("fusions in executed computations", COUNT, is_summed=False, lower_if="is_part"),
-    ]
-    distinct_count: Annotated[
-        int,
-        figure("distinct bodies among them", COUNT, is_summed=False, lower_if="is_part"),
-    ]
+    fusion_count: Annotated[int, figure("fusions in executed computations", COUNT, is_summed=False)]
+    distinct_count: Annotated[int, figure("distinct bodies among them", COUNT, is_summed=False)]
     flops_per_step: Annotated[
         int,
         figure(
@@ -366,7 +360,6 @@ class FusionTotals(Struct, frozen=True):
         bool, figure("whether that, or a custom call in a fusion computes something")
     ]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
-    is_part: Annotated[bool, figure("whether the text is a part of a program")] = False
     estimated_seconds: Annotated[
         float | None,
         figure(

@@ -353,7 +353,8 @@ def choose_summary_columns(
         )
         holders = replace(holders, chosen=tuple(fields))
     if found.most_replicated:
-        holders = replace(holders, limit=HOLDERS.limit - 1)
+        # Its line, and with a limit another one, are in the place of holders.
+        holders = replace(holders, limit=HOLDERS.limit - 1 - (found.fit is not None))
     opcodes, shown = OPCODES, LOOPS
     if all(loop.contradicting_trip_count is None for loop in found.loops):
         shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})

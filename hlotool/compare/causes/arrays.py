@@ -80,8 +80,15 @@ def _find_shardings(evidence: Evidence) -> Iterator[Cause]:
     chosen = _list_chosen(evidence)
     found += _find_specs([pair for pair in parameters if pair.name not in chosen])
     found += _find_constraints(evidence)
-    results = _pair((old.results, old.placed_results), (new.results, new.placed_results))
-    yield from found or _find_specs(results)
+    # Results are told by their places: of other ones, a place says nothing.
+    if not found and _shape(old.results) == _shape(new.results):
+        results = _pair((old.results, old.placed_results), (new.results, new.placed_results))
+        found += _find_specs(results)
+    yield from found
+
+
+def _shape(rows: Iterable[ArrayRow]) -> list[tuple[str | None, str | None]]:
+    return [(row.name, row.global_shape) for row in rows]
 
 
 def _find_mesh(evidence: Evidence, parameters: Iterable[_Arrays]) -> Iterator[Cause]:
