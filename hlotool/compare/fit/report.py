@@ -650,19 +650,26 @@ class _Curve:
         """Return the most that fits: the largest value below which every tried one fits too."""
         step = self.step
 
-        def fits(value: int) -> bool:
-            return self.memory_at(value).figures.get(_ALLOCATED, 0) <= limit_bytes
+        def allocated(count: int) -> int:
+            return self.memory_at(count * step).figure(_ALLOCATED) or 0
 
         low, high = 0, self.base // step
         for _ in range(_MOST_STEPS):
-            if not fits(high * step):
+            size = allocated(high)
+            if size > limit_bytes:
                 break
-            low, high = high, 2 * high
+            low, high = high, max(2 * high, high * limit_bytes // max(size, 1))
         else:
             return FitRow(self.variable.name, limit_bytes, low * step, None, None, None, None)
+        is_line = True
         while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle * step) else (low, middle)
+            # Figures lie near a line between two sizes; where they do not, halving is as good.
+            below, above = allocated(low) if low else 0, allocated(high)
+            share = Fraction(limit_bytes - below, above - below) if is_line else Fraction(1, 2)
+            middle = min(max(low + int((high - low) * share), low + 1), high - 1)
+            before = high - low
+            low, high = (middle, high) if allocated(middle) <= limit_bytes else (low, middle)
+            is_line = not is_line or 2 * (high - low) <= before
         there = self.at(high * step)
         most = max(there.parts[_PEAK].items(), key=lambda one: one[1], default=(None, 0))[0]
         return FitRow(
