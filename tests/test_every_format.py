@@ -80,6 +80,8 @@ CHOSEN: Final = (
     "protos/async_forms.txt",
     "protos/custom_calls.txt",
     "questions/12-donated-not-usable/problem",
+    "questions/55-slow-sharded-loop/problem",
+    "shardings/tpu_v5e/module_0221.jit_large_whole.cl_1003875606.after_optimizations.txt.gz",
 )
 FORMS: Final = (
     "cost/fusions.cases/fusion_with_custom_call",
