@@ -21,7 +21,7 @@ BACKENDS = ("gpu_h100", "tpu_v5e")
 MESH = "the mesh is fsdp=2 × tp=4 instead of fsdp=4 × tp=2: the parts of "
 # What is sharded otherwise, the sentences of it, and in what the input is said to differ.
 SENTENCES = {
-    "mesh": (f"{MESH}3 parameters have other sizes (+8.0 KiB on a device)", "the mesh"),
+    "mesh": (f"{MESH}3 parameters have other shapes (+8.0 KiB on a device)", "the mesh"),
     "spec": (
         (
             "state['down'] is sharded P('fsdp', 'tp') instead of P('tp', 'fsdp')\n"
@@ -67,7 +67,7 @@ def test_one_thing_is_sharded_otherwise(backend: str, variant: str) -> None:
         (
             "gpu.base",
             "gpu.axisswap",
-            f"{MESH}28 parameters have other sizes (+16.0 KiB on a device)",
+            f"{MESH}28 parameters have other shapes (+16.0 KiB on a device)",
             "the mesh",
         ),
         (

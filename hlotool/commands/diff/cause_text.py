@@ -111,7 +111,8 @@ def _dimension(cause: Cause, units: str) -> str:
 
 def _mesh(cause: Cause, units: str) -> str:
     arrays = count_noun(str(cause.count), "parameter")
-    parts = f": the parts of {arrays} have other sizes{_say_held(cause, units)}" * bool(cause.count)
+    told = f": the parts of {arrays} have other shapes{_say_held(cause, units)}"
+    parts = told if cause.count else ""
     return f"the mesh is {cause.new} instead of {cause.old}{parts}"
 
 

@@ -42,24 +42,45 @@ def find_communication(evidence: Evidence) -> Iterator[Cause]:
         runs_otherwise = row.old_executions != row.new_executions
         if axes is not None:
             old, _, new = axes.removeprefix(_AXES).partition(" → ")
-            yield _make_cause(row, old, new)
+            yield Cause(
+                id="axes",
+                count=row.count,
+                subject=row.kind,
+                scope=row.scope,
+                old=old,
+                new=new,
+                measure="sent",
+                delta_bytes=row.delta_bytes,
+                delta_sent_bytes=row.delta_bytes,
+            )
         elif more and runs_otherwise and not is_opposed and row.kind not in told:
             told.add(row.kind)
-            yield _make_cause(row)
+            yield from _tell_number(evidence, row)
 
 
-def _make_cause(row: CollectiveChange, old: str | None = None, new: str | None = None) -> Cause:
-    return Cause(
-        id="axes" if old else "collectives",
-        count=row.count if old else abs(row.new_count - row.old_count),
-        subject=row.kind if old else _name_collectives(row),
-        scope=row.scope,
-        old=old or str(row.old_count),
-        new=new or str(row.new_count),
-        measure="sent",
-        delta_bytes=row.delta_bytes,
-        delta_sent_bytes=row.delta_bytes,
-    )
+def _tell_number(evidence: Evidence, row: CollectiveChange) -> Iterator[Cause]:
+    """Yield how many of a kind run over these axes, unless as many do.
+
+    A change is of one group size and type; those of another may have come in their place.
+    """
+    sides = [
+        [one for one in program.collectives.rows if (one.kind, one.axes) == (row.kind, row.axes)]
+        for program in (evidence.old, evidence.new)
+    ]
+    old, new = (sum(one.count for one in side) for side in sides)
+    before, after = (sum(one.known_sent_bytes_per_step or 0 for one in side) for side in sides)
+    if new != old and (new - old) * (after - before) >= 0:
+        yield Cause(
+            id="collectives",
+            count=abs(new - old),
+            subject=_name_collectives(row),
+            scope=row.scope,
+            old=str(old),
+            new=str(new),
+            measure="sent",
+            delta_bytes=after - before,
+            delta_sent_bytes=after - before,
+        )
 
 
 def _name_collectives(row: CollectiveChange) -> str:
