@@ -72,11 +72,13 @@ class Template(Struct, frozen=True, eq=False):
         A number that would be no whole one, as of a tile that XLA chose, is rounded.
         """
         text = self.base.expect_module().source.text
-        numbers = {law: str(max(round(law.at(values)), 1)) for _, law in self.pieces}
+        # Thousands of numbers share a few laws, which `find_law` makes once each.
+        laws = {id(law): law for _, law in self.pieces}
+        numbers = {key: str(max(round(law.at(values)), 1)) for key, law in laws.items()}
         parts: list[str] = []
         last = 0
         for (start, end), law in self.pieces:
-            parts += (text[last:start], numbers[law])
+            parts += (text[last:start], numbers[id(law)])
             last = end
         source = Source("".join((*parts, text[last:])), self.base.paths.path)
         assumptions = self.base.assumptions
