@@ -106,7 +106,8 @@ def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     devices = f"{count_noun(partitions, 'partition')} × {count_noun(replicas, 'replica')}"
     host = [Line(HOST_LINE, HOST_TOTALS, report.host.totals)] if report.host.rows else []
     if not report.rows:
-        return (Line(f"{module.name}: no collectives; {devices}"), *host)
+        told = "no collectives" + " in the part that is there" * module.source.is_fragment
+        return (Line(f"{module.name}: {told}; {devices}"), *host)
     totals = report.totals
     runs = "{count:collective} ({hlo_op_count:instruction} in the text) run {executions:time}"
     sends = (
