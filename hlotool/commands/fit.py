@@ -28,6 +28,7 @@ from hlotool.compare.fit.report import (
     FIT,
     FIT_FACTS,
     LIMIT,
+    OVERFLOW,
     FitReport,
     FitRow,
     check_programs,
@@ -158,6 +159,9 @@ def _describe(report: FitReport) -> Iterator[Line]:
     yield Line("{matched_share} of the bytes follow a law", FIT_FACTS, report.facts)
     for row in report.limits:
         yield _describe_limit(row)
+        tried = max(one.until_value for one in report.laws if one.variable == row.variable)
+        if row.fits is not None and row.fits > tried:
+            yield Line(f"that is beyond {tried:,}, up to where the laws below were tried")
 
 
 def _describe_limit(row: FitRow) -> Line:
@@ -168,13 +172,18 @@ def _describe_limit(row: FitRow) -> Line:
         told = f"{name} does not limit: {{fits}} fits {{limit_bytes}} by this law"
     else:
         told = (
-            f"{name} fits {{limit_bytes}} up to {{fits}} by this law; compile {{fits}} and "
-            "{next_value} to be sure"
+            f"{name} fits {{limit_bytes}} up to {{fits}} by this law, limited by {{limited_by}}; "
+            "compile {fits} and {next_value} to be sure"
         )
     return Line(told, LIMIT, row)
 
 
 def _note(report: FitReport) -> Iterator[Line]:
+    if report.facts.worst_ratio is not None and not report.facts.is_alike:
+        told = "what is told of a given program is {worst_ratio} of the real figure at worst"
+        yield Line(told, FIT_FACTS, report.facts)
+    if any(row.part == OVERFLOW for row in report.terms):
+        yield Line("of a TPU's vmem 112 MiB are taken to hold values, as on v5e")
     if report.lost:
         yield Line(
             f"{len(report.lost)} instructions follow no law: the compiler chose otherwise for one "

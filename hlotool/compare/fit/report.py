@@ -59,7 +59,7 @@ _ESTIMATES: Final = {
 }
 _VMEM: Final = 1
 _VMEM_BYTES: Final = 112 << 20  # what XLA filled at most for v5e; of other chips it is assumed
-_OVERFLOW: Final = "(no room in vmem)"
+OVERFLOW: Final = "(no room in vmem)"
 _LEAST_MATCHED: Final = 0.9
 _NEAR: Final = 0.01  # programs of one structure predict each other so well
 _EXACT: Final = 1e-3  # a law misses a size by more: sizes are padded, or a loop runs otherwise
@@ -111,6 +111,9 @@ class LawRow(Struct, frozen=True):
     variable: Annotated[str, figure("what varies; the others are as in the largest program")]
     law: Annotated[str | None, column("its terms; null where it follows none")]
     from_value: Annotated[int, column("the size from which on it holds", NUMBER, heading="from")]
+    until_value: Annotated[
+        int, column("the largest size at which it was tried", NUMBER, heading="until")
+    ]
     peak_at: Annotated[str | None, figure("of the peak: where memory is fullest then")]
     adds: Annotated[
         Number | None,
@@ -267,6 +270,7 @@ def fit_programs(
         )
         or fit.predict(point)
         for point in dict.fromkeys(points)
+        if point not in fit.given
     }
     return FitReport(
         FitFacts(programs[0].name, len(programs), fit.matched_share, fit.is_alike, fit.worst_ratio),
@@ -358,7 +362,7 @@ def _measure_scaled(program: Program, *, in_full: bool = True) -> Measured:
     added = {_ALLOCATED: over, _PEAK: over, _TRAFFIC: moved * over // (2 * used)}
     figures = {metric: value + added.get(metric, 0) for metric, value in found.figures.items()}
     parts = {
-        metric: {**values, _OVERFLOW: added[metric]} if metric in added else values
+        metric: {**values, OVERFLOW: added[metric]} if metric in added else values
         for metric, values in found.parts.items()
     }
     return Measured(figures, parts, found.peak_at)
@@ -428,8 +432,8 @@ class _Fit:
         for one, value, step in zip(self.variables, point, self.steps, strict=True):
             if value < 1 or value % step:
                 raise UsageError(
-                    f"--at {one.name}={value}: {one.name} grows in steps of {step}, or the parts "
-                    "on the devices differ."
+                    f"--at {one.name}={value}: expected a multiple of {step} above 0, so that the "
+                    "parts on the devices are equal."
                 )
         return point
 
@@ -624,6 +628,7 @@ class _Curve:
                     self.variable.name,
                     self._write(law, unit),
                     sizes[0],
+                    sizes[-1],
                     known[0].peak_at if metric == _PEAK else None,
                     _add_one(law, sizes[0], unit),
                     tuple(values),
@@ -637,7 +642,9 @@ class _Curve:
         for metric, parts in self.at(self.base).parts.items():
             unit, rows = METRICS[metric].unit, []
             chosen = sizes[0] if metric == _PEAK else tuple(self.base * n for n in range(1, 5))
-            for part, value in parts.items():
+            names = dict.fromkeys(name for one in chosen for name in self.at(one).parts[metric])
+            for part in names:
+                value = parts.get(part, 0)
                 law = _fit(chosen, [self.at(one).parts[metric].get(part, 0) for one in chosen])
                 adds = _add_one(law, self.base, unit)
                 if value or adds:

@@ -28,6 +28,7 @@ from hlotool.program.program import Program
 from hlotool.text import Source
 
 Span: TypeAlias = tuple[int, int]
+Numbers: TypeAlias = tuple[Span, ...]  # of an instruction's line, by their places in the text
 _HEADER: Final = re.compile(r"(?:ENTRY )?%?([\w.\-]+)(?: \(.*)? \{$")
 _NAMED: Final = re.compile(r"\s+(?:ROOT )?%?([\w.\-]+) = ")
 # Where a line has sizes: shapes, literals, and the attributes that are about elements. Numbers of
@@ -42,12 +43,6 @@ _TRIPS: Final = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 
 
 _LEAST_SHARE: Final = 0.25
-
-
-class Line(Struct, frozen=True):
-    """The numbers of an instruction's line, by their places in the text."""
-
-    numbers: tuple[Span, ...]
 
 
 class Template(Struct, frozen=True, eq=False):
@@ -119,11 +114,11 @@ def make_template(programs: Sequence[Program], variables: Sequence[Variable]) ->
             continue
         known.update(laws)
         matched_bytes += size
-    headers = [Line(tuple(_list_numbers(text, *_find_header(text)))) for text in texts]
+    headers = [tuple(_list_numbers(text, *_find_header(text))) for text in texts]
     known.update(_find_laws(headers, texts, points) or {})
     # What has no law is as large as most of the sizes that are written alike.
     for line in lines.values():
-        for span in line.numbers:
+        for span in line:
             if span not in known and (counts := words.get(texts[0][slice(*span)])):
                 known[span] = counts.most_common(1)[0][0]
     pieces = sorted((span, law) for span, law in known.items() if any(law.powers))
@@ -131,7 +126,7 @@ def make_template(programs: Sequence[Program], variables: Sequence[Variable]) ->
     given = [
         lines[_key(one)] for one in base.expect_module().entry.parameters if _key(one) in lines
     ]
-    of_given = [known[span] for line in given for span in line.numbers if span in known]
+    of_given = [known[span] for line in given for span in line if span in known]
     steps = tuple(
         lcm(1, *(law.coefficient.denominator for law in of_given if law.powers[place] == 1))
         for place in range(len(variables))
@@ -168,20 +163,20 @@ def _key(one: Instruction) -> tuple[str, str]:
     return one.computation.name, one.name
 
 
-def _read_lines(program: Program) -> dict[tuple[str, str], Line]:
+def _read_lines(program: Program) -> dict[tuple[str, str], Numbers]:
     """Return the numbers of each instruction of a text that prints one a line, as XLA does."""
     text = program.expect_module().source.text
-    found: dict[tuple[str, str], Line] = {}
+    found: dict[tuple[str, str], Numbers] = {}
     computation, start = "", 0
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
         match = _NAMED.match(text, start, end)
         if match:
-            found[computation, match[1]] = Line(tuple(_list_numbers(text, match.end(), end)))
+            found[computation, match[1]] = tuple(_list_numbers(text, match.end(), end))
         elif text.startswith("{", end - 1) and (header := _HEADER.fullmatch(text, start, end)):
             computation = header[1]
-            found[computation, ""] = Line(tuple(_list_numbers(text, start, end)))
+            found[computation, ""] = tuple(_list_numbers(text, start, end))
         start = end + 1
     return found
 
@@ -203,10 +198,10 @@ def _find_header(text: str) -> Span:
 
 
 def _find_laws(
-    lines: Sequence[Line | None], texts: Sequence[str], points: tuple[Sizes, ...]
+    lines: Sequence[Numbers | None], texts: Sequence[str], points: tuple[Sizes, ...]
 ) -> dict[Span, Law] | None:
     """Return the laws of a line's numbers, None where a counterpart or a law is missing."""
-    spans = [line.numbers for line in lines if line is not None]
+    spans = [line for line in lines if line is not None]
     if len(spans) < len(lines) or len({len(each) for each in spans}) > 1:
         return None
     found: dict[Span, Law] = {}
