@@ -10,7 +10,7 @@ import pytest
 from dump_files import TESTDATA
 
 from hlotool import cli
-from hlotool.dump import mlir
+from hlotool.dump import mlir, text_kind
 from hlotool.dump.find import resolve_inputs
 from hlotool.errors import MissingPackageError
 from hlotool.program.load import load_program
@@ -36,7 +36,7 @@ def test_without_jaxlib_the_package_is_named(
     path.write_text(PLAIN, encoding="utf-8")
     with pytest.raises(MissingPackageError, match=r"pip install 'hlotool\[mlir\]'"):
         resolve_inputs(str(path))
-    path.write_bytes(mlir.BYTECODE + b"...")
+    path.write_bytes(text_kind.MLIR_BYTECODE + b"...")
     with pytest.raises(MissingPackageError, match="MLIR"):
         resolve_inputs(str(path))
 

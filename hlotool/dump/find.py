@@ -27,9 +27,7 @@ from hlotool.dump.directory import (
     make_parts,
 )
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.fragment import find_fragment
 from hlotool.dump.groups import read_header_line
-from hlotool.dump.mlir import convert_mlir
 from hlotool.dump.modules import read_module_head, split_modules
 from hlotool.dump.read import (
     STDIN,
@@ -173,13 +171,19 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
         return wanted.choose(path, list_in_stream(source))
     notes: tuple[str, ...] = ()
     if detection.kind is TextKind.MLIR:
+        from hlotool.dump.mlir import convert_mlir  # noqa: PLC0415  most texts are dumps
+
         source = convert_mlir(source.text.encode(), source.name)
         told = "this is MLIR; this is about the HLO that XLA makes of it, before any optimization"
         notes = (f"{source.name}: {told}.",)
         detection = detect_kind(source.text)
-    elif is_refused(detection.kind) and (fragment := find_fragment(source, is_dump=False)):
-        source, notes = fragment.source, fragment.notes
-        detection = detect_kind(source.text)
+    elif is_refused(detection.kind):
+        from hlotool.dump.fragment import find_fragment  # noqa: PLC0415  the same
+
+        fragment = find_fragment(source, is_dump=False)
+        if fragment is not None:
+            source, notes = fragment.source, fragment.notes
+            detection = detect_kind(source.text)
     elif detection.kind is TextKind.MODULE:
         modules = split_modules(source, detection)
         notes = modules.notes()

@@ -116,12 +116,14 @@ class _Mended(Struct):
     others: list[int] = field(default_factory=list)  # lines inside computations that are no HLO
     open_line: int | None = None  # where the text ends inside a computation
     has_no_entry: bool = False
+    is_alone: bool = False  # nothing says that it is the entry: who calls it is missing
     has_spaces: bool = False
 
     @property
     def is_part(self) -> bool:
         """Whether anything is missing."""
         is_cut = bool(self.dropped) or self.open_line is not None or self.has_no_entry
+        is_cut = is_cut or self.is_alone
         return is_cut or bool(self.outside or self.computations)
 
 
@@ -148,7 +150,7 @@ def find_fragment(source: Source, *, is_dump: bool = True) -> Fragment | None:
             parts.append(_Part("fragment", is_entry=True, number=len(lines) - 1))
             mended.has_no_entry = True
         else:
-            parts[-1].is_entry = True
+            parts[-1].is_entry = mended.is_alone = True
     out = [""] * (len(lines) + 1)
     out[0] = f"HloModule {name['name']}{''.join(_KEPT.findall(name['more']))}" if name else ""
     _write_parts(parts, out, mended)

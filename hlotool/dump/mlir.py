@@ -15,10 +15,10 @@ import sys
 from importlib.util import find_spec
 from typing import Any, Final
 
+from hlotool.dump.text_kind import MLIR_BYTECODE
 from hlotool.errors import InputError, MissingPackageError
 from hlotool.text import DeviceCounts, Source
 
-BYTECODE: Final = b"ML\xefR"
 _SECONDS: Final = 120.0  # of the converter; a program of a million lines takes less
 _COUNT: Final = r"mhlo\.num_%s = (\d{1,9}) : i32"
 _NO_PLACE: Final = re.compile(r' ?source_file="-"(?: source_\w+=\d+)*')
@@ -52,7 +52,7 @@ def convert_mlir(data: bytes, name: str) -> Source:
     text = _NO_PLACE.sub("", done.stdout.decode("utf-8", "replace")).replace(_NO_METADATA, "")
     head = data[: 1 << 20].decode("utf-8", "replace")
     found = [re.search(_COUNT % one, head) for one in ("replicas", "partitions")]
-    if data.startswith(BYTECODE):
+    if data.startswith(MLIR_BYTECODE):
         return Source(text, name, counts=DeviceCounts(None, None))
     return Source(text, name, counts=DeviceCounts(*(int(one[1]) if one else 1 for one in found)))
 
@@ -62,7 +62,7 @@ def main() -> None:
     from jaxlib import _jax  # noqa: PLC0415  in this process alone
 
     data = sys.stdin.buffer.read()
-    program: Any = data if data.startswith(BYTECODE) else data.decode("utf-8")
+    program: Any = data if data.startswith(MLIR_BYTECODE) else data.decode("utf-8")
     try:
         made = _jax.mlir.mlir_module_to_xla_computation(
             program, use_tuple_args=False, return_tuple=False

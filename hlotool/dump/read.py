@@ -28,7 +28,6 @@ from hlotool.dump.compression import (
     read_decompressed,
     refuse_binary,
 )
-from hlotool.dump.mlir import BYTECODE, convert_mlir
 from hlotool.dump.stores import (
     LocalStore,
     Remote,
@@ -37,7 +36,7 @@ from hlotool.dump.stores import (
     is_address,
     is_pipe,
 )
-from hlotool.dump.text_kind import HOW_TO_DUMP
+from hlotool.dump.text_kind import HOW_TO_DUMP, MLIR_BYTECODE
 from hlotool.errors import InputError, MissingPackageError
 from hlotool.proto.kind import (
     ProtoHead,
@@ -80,7 +79,9 @@ def make_source(data: bytes, name: str) -> Source:
 
     With that of a proto comes on how many devices it proves that the module runs.
     """
-    if data.startswith(BYTECODE):
+    if data.startswith(MLIR_BYTECODE):
+        from hlotool.dump.mlir import convert_mlir  # noqa: PLC0415  most texts are dumps
+
         return convert_mlir(data, name)
     head = find_proto_head(data)
     if head is None:

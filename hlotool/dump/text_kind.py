@@ -252,6 +252,7 @@ class Prefix:
         return "".join(" " * end + line[end:] for end, line in zip(ends, lines, strict=True))
 
 
+MLIR_BYTECODE: Final = b"ML\xefR"  # how it begins
 HOW_TO_DUMP: Final = (
     "To make a text dump, run the program with "
     'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_as_text", '

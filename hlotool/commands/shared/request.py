@@ -19,18 +19,15 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.check.config import Config
 from hlotool.commands.shared.messages import say, say_all
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import resolve_inputs
-from hlotool.dump.fragment import find_fragment
 from hlotool.dump.names import short_path
 from hlotool.dump.siblings import NamedFiles, list_twins
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import HlotoolError, ParseError, UsageError
-from hlotool.hlo.parser import parse_module
 from hlotool.program.load import find_largest, load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.table import Unit
@@ -149,6 +146,10 @@ def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
 
 def _mend(request: Request, module: DumpFile, error: ParseError) -> DumpFile:
     """Return a module with holes where text is missing; raise the error where that is not why."""
+    from hlotool.analysis.graph.calls import read_call_graph  # noqa: PLC0415  most texts are whole
+    from hlotool.dump.fragment import find_fragment  # noqa: PLC0415  the same
+    from hlotool.hlo.parser import parse_module  # noqa: PLC0415  the same
+
     fragment = None if error.source.is_fragment else find_fragment(error.source)
     if fragment is None:
         raise error
