@@ -176,7 +176,6 @@ class Finding(Struct, frozen=True):
         column(
             "warning where something can be gained, info where something is unknown or intended",
             is_verdict=True,
-            hide_order=1,
         ),
     ]
     id: Annotated[FindingCode, column("which finding", min_width=18)]
@@ -210,6 +209,7 @@ class Finding(Struct, frozen=True):
             BYTES,
             heading="as traffic",
             null_text="",
+            hide_order=1,
         ),
     ] = None
     count: Annotated[
