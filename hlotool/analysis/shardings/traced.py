@@ -70,7 +70,8 @@ class Tracer:
         if not isinstance(value.shape, ArrayShape):
             return None
         rank = len(value.shape.dims)
-        one, index = value, ()
+        one: Instruction = value
+        index: ShapeIndex = ()
         kept: _Dims | None = {at: at for at in range(rank)}
         whole = set[int]()  # dimensions that must not be sharded
         is_state = False
@@ -80,7 +81,7 @@ class Tracer:
                 place = one.parameter_number, index
                 spec = self._specs.get(place)
                 spec = None if kept is None or not spec else _choose_dims(spec, rank, kept, whole)
-                return Traced(None if is_state else self._rows[place], spec)
+                return Traced(None if is_state else self._rows.get(place), spec)
             if loop := self._find_loop(one, index):
                 behind = self._flow.source(loop.expect_callee("body").root, index).inner
                 if behind.opcode.startswith("collective-permute"):
@@ -160,7 +161,7 @@ def _is_scalar(one: Instruction, index: ShapeIndex) -> bool:
 
 def _list_long(shape: ArrayShape, *, in_memory: bool) -> list[int]:
     """Return the dimensions that are longer than 1, in the order of the shape or of memory."""
-    order = range(len(shape.dims))
+    order: Sequence[int] = range(len(shape.dims))
     if in_memory and shape.layout and shape.layout.minor_to_major:
         order = shape.layout.minor_to_major[::-1]
     return [at for at in order if shape.dims[at] != 1]
