@@ -2,8 +2,8 @@
 
     PYTHONPATH=testdata JAX_PYTHON -m make.edits --backend gpu_h100 [--half tune] [--only NAME]
 
-A pair's entry in truths.toml says what to replace where in make/programs/edits/PROGRAM.txt, which
-flags are added, or which other jax compiles (`--other-jax PYTHON`). What is there is not made again.
+A pair's entry in truths.toml says what to replace in make/programs/edits/PROGRAM.txt, which flags
+are added, or which other jax compiles (`--other-jax PYTHON`). What is there is not made again.
 """
 
 import argparse
