@@ -55,7 +55,7 @@ def new_side(truth: Job) -> Job:
     if truth["new"].startswith("../"):  # the program as it is
         return {"program": truth["program"], "replace": []}
     old = old_side(truth)
-    made = {key: truth[key] for key in ("flags", "jax", "warm") if key in truth}
+    made: Job = {key: truth[key] for key in ("flags", "jax", "warm") if key in truth}
     return {**old, **made, "replace": [*old["replace"], *truth.get("replace", [])]}
 
 
