@@ -27,7 +27,7 @@ _MOST_BOUND: Final = 8  # instructions of one message that are named
 class LogRow(Struct, frozen=True):
     """One message, however often it is said."""
 
-    kind: Annotated[Kind, column("what it is about")]
+    kind: Annotated[Kind, column("what it is about", is_whole=True)]
     count: Annotated[int, column("how often it is said", COUNT, is_summed=False, heading="×")]
     program: Annotated[
         str | None,

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.errors import InputError
-from hlotool.oom.message import list_lines, read_operator
+from hlotool.oom.message import EXECUTABLE, list_lines, read_operator
 from hlotool.oom.wordings import Kind, Wording, find_size, find_wording
 from hlotool.text import Source
 
@@ -143,7 +143,8 @@ def _read(found: tuple[Wording, re.Match[str]], number: int, behind: list[str]) 
     instruction = _INSTRUCTION.match(operation) if operation else None
     op_name, file, at = read_operator(operation or "")
     reason = groups.get("shapes")
-    program = groups.get("program")
+    executable = EXECUTABLE.search(match.string)
+    program = groups.get("program") or (executable["program"] if executable else None)
     if wording.kind == "retracing":
         reason = " ".join(text.strip() for text in _take_indented(behind)) or None
         defined = next((one for text in behind if (one := _DEFINED.match(text))), None)

@@ -39,7 +39,7 @@ _REPORTED: Final = re.compile(rf"Free memory/Total memory: (?P<available>{SIZE})
 _EXCESS: Final = re.compile(
     rf"(?:Exceeded \w+ capacity|exceeded scoped \w+ limit) by (?P<excess>{SIZE})"
 )
-_PROGRAM: Final = re.compile(r"\[executable_name='(?P<program>[^'\n]{1,300})'\]")
+EXECUTABLE: Final = re.compile(r"\[executable_name='(?P<program>[^'\n]{1,300})'\]")
 # What a logger puts before a line, up to the place in its program.
 _LOGGER: Final = re.compile(r"(?:>\s?)*+(?:.{0,200}?\.(?:cc|cpp|cu|h|py):\d{1,6}\][ ]?)?+")
 _COLORS: Final = re.compile(r"\x1b\[[\d;]*+m")
@@ -149,7 +149,7 @@ class _Draft:
         excess = _EXCESS.search(line)
         if excess is not None:
             self._head = replace(self._head, excess=find_size(excess["excess"]))
-        program = _PROGRAM.search(line)
+        program = EXECUTABLE.search(line)
         if program is not None:
             self._head = replace(self._head, program=program["program"])
         return self._list.read(line) or self._parts.read(line)
