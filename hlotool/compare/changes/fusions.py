@@ -202,7 +202,8 @@ class _Finder:
     """Finds the changes.
 
     A fusion is changed if it differs from its counterpart, or its body from that one's. One whose
-    counterpart is no fusion was added or removed: what it costs is nowhere else told.
+    counterpart is no fusion was added or removed: what it costs is nowhere else told. But an
+    operation of the other side that stands in a fusion of its own is only wrapped.
     """
 
     def __init__(self, structure: Structure, reasoner: Reasoner) -> None:
@@ -221,6 +222,8 @@ class _Finder:
         changed = {one: event for one, event in compared.items() if event}
         gone = [one for one in self.old if one not in pairs]
         new = [one for one in self.new if one not in back]
+        gone = [one for one in gone if not _is_wrapping(one, self.reasoner.pairs)]
+        new = [one for one in new if not _is_wrapping(one, self.reasoner.back)]
         bags = _Bags(self.structure.signatures)
         splits = _find_splits([*changed, *gone], new, pairs, bags)
         taken = _members(splits)
@@ -269,6 +272,15 @@ class _Finder:
         inside = ((one, pairs[one]) for one in here.instructions if one in pairs)
         kinds = {reason.kind for pair in inside for reason in self.reasoner.reasons(*pair)}
         return "body " + (" ".join(parts) or ", ".join(sorted(kinds)) or "wiring")
+
+
+def _is_wrapping(fusion: Instruction, counterparts: Pairs) -> bool:
+    """Say whether a fusion is one operation that the other side has by itself, and no kernel's."""
+    body = fusion.callee()
+    work = [one for one in (body.instructions if body else ()) if one.opcode not in FREE]
+    others = [counterparts.get(one) for one in (fusion, *work)]
+    is_plain = len(work) == 1 and fusion.attributes.get("kind") != "kCustom"
+    return is_plain and any(one and one.opcode == work[0].opcode for one in others)
 
 
 def _count_operations(body: Computation) -> Counter[str]:
