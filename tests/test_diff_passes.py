@@ -216,7 +216,7 @@ def test_a_trace_goes_on_under_a_new_name(
 @pytest.mark.parametrize(
     ("arguments", "lists"),
     [
-        (["--passes", "dump"], "there are passes, opcodes"),
+        (["--passes", "dump"], "there are passes, survivors, opcodes"),
         (["--passes", "dump", "--trace", 'opcode == "dot"'], "there is only trace"),
         (["a", "b", "--why", "dot.1"], "there is only evidence"),
         (["a", "b", "c"], "there are figures, sides"),

@@ -222,8 +222,8 @@ class _Finder:
         changed = {one: event for one, event in compared.items() if event}
         gone = [one for one in self.old if one not in pairs]
         new = [one for one in self.new if one not in back]
-        gone = [one for one in gone if not _is_wrapping(one, self.reasoner.pairs)]
-        new = [one for one in new if not _is_wrapping(one, self.reasoner.back)]
+        gone = [one for one in gone if not self._is_wrapping(one, self.reasoner.pairs)]
+        new = [one for one in new if not self._is_wrapping(one, self.reasoner.back)]
         bags = _Bags(self.structure.signatures)
         splits = _find_splits([*changed, *gone], new, pairs, bags)
         taken = _members(splits)
@@ -246,6 +246,18 @@ class _Finder:
             *(FusionEvent((one,), ()) for one in gone if one not in successors),
             *(FusionEvent((), (one,)) for one in new if one not in followed),
         ]
+
+    def _is_wrapping(self, fusion: Instruction, counterparts: Pairs) -> bool:
+        """Say whether a fusion is one operation that the other side runs by itself, no kernel."""
+        body = fusion.callee()
+        work = [one for one in (body.instructions if body else ()) if one.opcode not in FREE]
+        if len(work) != 1 or find_kind(fusion) == "kCustom":
+            return False
+        run = [each for side in self.structure.programs for each in side.executions.executed]
+        others = [counterparts.get(one) for one in (fusion, *work)]
+        return any(
+            one and one.opcode == work[0].opcode and one.computation in run for one in others
+        )
 
     def _compare(self, old: Instruction, new: Instruction) -> FusionEvent | None:
         """Return what differs between a fusion and its counterpart, None if nothing does."""
@@ -272,15 +284,6 @@ class _Finder:
         inside = ((one, pairs[one]) for one in here.instructions if one in pairs)
         kinds = {reason.kind for pair in inside for reason in self.reasoner.reasons(*pair)}
         return "body " + (" ".join(parts) or ", ".join(sorted(kinds)) or "wiring")
-
-
-def _is_wrapping(fusion: Instruction, counterparts: Pairs) -> bool:
-    """Say whether a fusion is one operation that the other side has by itself, and no kernel's."""
-    body = fusion.callee()
-    work = [one for one in (body.instructions if body else ()) if one.opcode not in FREE]
-    others = [counterparts.get(one) for one in (fusion, *work)]
-    is_plain = len(work) == 1 and fusion.attributes.get("kind") != "kCustom"
-    return is_plain and any(one and one.opcode == work[0].opcode for one in others)
 
 
 def _count_operations(body: Computation) -> Counter[str]:
