@@ -185,6 +185,6 @@ def test_figures_of_other_numbers_of_devices_are_of_the_whole_program(tmp_path: 
     for count, rows in ((1, 8), (2, 4)):
         text = ONE.replace("jit_one", f"jit_one, num_partitions={count}")
         (tmp_path / f"{count}.txt").write_text(text.replace("f32[8]", f"f32[{rows}]"), "utf-8")
-    rows = show(tmp_path / "1.txt", tmp_path / "2.txt")
-    assert rows[0] == "1 device against 2; figures are of all devices together"
-    assert "work: flops/step +0" in rows
+    said = show(tmp_path / "1.txt", tmp_path / "2.txt")
+    assert said[0] == "1 device against 2; figures are of all devices together"
+    assert "work: flops/step +0" in said
