@@ -259,7 +259,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
         fields(
             "--columns FIELD,…", "Choose columns; +FIELD adds one to those shown, -FIELD hides it."
         ),
-        row_option("-w, --wide", "Show all columns, untruncated.", "is_wide"),
+        row_option("-w, --wide", "Show all columns, untruncated up to 64 MiB each.", "is_wide"),
         row_option(
             "--units",
             "Units of sizes in tables; B is exact.",
