@@ -24,6 +24,7 @@ from hlotool.dump.siblings import (
     find_mlir,
     find_partitioning,
     find_proto,
+    find_shardy,
     find_tpu_flags,
 )
 from hlotool.errors import HlotoolError
@@ -166,46 +167,83 @@ def ask_witnesses(chosen: Input, module: Module, *, with_results: bool) -> tuple
     itself leave any open. Nobody is asked about a program of one device: it has its arrays whole.
     """
     from hlotool.analysis.shardings import witness  # noqa: PLC0415
-    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
-    from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
 
-    text, before = chosen.module, chosen.before
-    path = text.raw_path if text and not text.part else ""
-    budget = text.budget if text else DEFAULT_BUDGET
-    own = witness.ask_module(module, text.path if text else "")
+    own = witness.ask_module(module, chosen.module.path if chosen.module else "")
     if not with_results and module.header.num_partitions == 1:
         return (own,)
-    said_before: list[Witness] = []
-    with suppress(HlotoolError):
-        if before and (line := _read_head(module, before)):
-            # What the entry calls, and where its lines come from, is not asked for.
-            _, begin, entry = before.read().text.partition("\nENTRY ")
-            if not with_results:
-                entry = _cut_to_parameters(entry)
-                line = line.replace("entry_computation_layout=", "entry_before=", 1)
-            source = Source(f"{line}\n{begin}{entry}", before.path)
-            said_before.append(witness.ask_module(parse_module(source), before.path))
-    if not with_results and witness.are_parameters_told((own, *said_before)):
-        return (own, *said_before)
-    after_partitioning: list[Witness] = []  # or right before it
-    with suppress(HlotoolError):
-        if (proto := find_proto(path, budget)) and (
-            said := read_entry_shardings(proto.raw_path, budget)
-        ):
-            after_partitioning.append(
-                witness.ask_proto(module, said.parameters, said.result, proto.path)
+    ask = _Siblings(chosen, module)
+    said_before = ask.before(with_results=with_results)
+    told = tuple(filter(None, (own, said_before)))
+    if not with_results and witness.are_parameters_told(told):
+        return told
+    said = (own, ask.proto(), ask.settled(), ask.shardy(), said_before, ask.mlir())
+    return tuple(filter(None, said))
+
+
+class _Siblings:
+    """Asks the files beside a text, each of which says nothing where it cannot be read."""
+
+    def __init__(self, chosen: Input, module: Module) -> None:
+        text = chosen.module
+        self._module = module
+        self._before = chosen.before
+        self._path = text.raw_path if text and not text.part else ""
+        self._budget = text.budget if text else DEFAULT_BUDGET
+
+    def before(self, *, with_results: bool) -> Witness | None:
+        """Ask the text before optimization: of its entry alone, which calls nothing then."""
+        from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
+        from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+
+        with suppress(HlotoolError):
+            if self._before and (line := _read_head(self._module, self._before)):
+                _, begin, entry = self._before.read().text.partition("\nENTRY ")
+                if not with_results:
+                    entry = _cut_to_parameters(entry)
+                    line = line.replace("entry_computation_layout=", "entry_before=", 1)
+                source = Source(f"{line}\n{begin}{entry}", self._before.path)
+                return ask_module(parse_module(source), self._before.path)
+        return None
+
+    def proto(self) -> Witness | None:
+        """Ask the proto of the final text."""
+        from hlotool.analysis.shardings.witness import ask_proto  # noqa: PLC0415
+
+        with suppress(HlotoolError):
+            file = find_proto(self._path, self._budget)
+            said = read_entry_shardings(file.raw_path, self._budget) if file else None
+            if file and said:
+                return ask_proto(self._module, said.parameters, said.result, file.path)
+        return None
+
+    def settled(self) -> Witness | None:
+        """Ask the text right before the partitioner."""
+        from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
+        from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+
+        with suppress(HlotoolError):
+            file, _ = find_partitioning(self._path, self._budget)
+            return (
+                ask_module(parse_module(file.read()), file.path, is_settled=True) if file else None
             )
-    with suppress(HlotoolError):
-        settled, _ = find_partitioning(path, budget)
-        if settled:
-            whole = parse_module(settled.read())
-            after_partitioning.append(witness.ask_module(whole, settled.path, is_settled=True))
-    from_mlir: list[Witness] = []
-    with suppress(HlotoolError):
-        if mlir := find_mlir(path, budget):
-            program = scan_mlir(read_source(mlir.raw_path, budget).text)
-            from_mlir.append(witness.ask_mlir(program, mlir.path))
-    return (own, *after_partitioning, *said_before, *from_mlir)
+        return None
+
+    def shardy(self) -> Witness | None:
+        """Ask what Shardy wrote when all shardings were found."""
+        return self._ask_mlir(find_shardy(self._path, self._budget))
+
+    def mlir(self) -> Witness | None:
+        """Ask the program as JAX hands it to XLA."""
+        return self._ask_mlir(find_mlir(self._path, self._budget))
+
+    def _ask_mlir(self, file: DumpFile | None) -> Witness | None:
+        from hlotool.analysis.shardings.witness import ask_mlir  # noqa: PLC0415
+        from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
+
+        with suppress(HlotoolError):
+            if file:
+                return ask_mlir(scan_mlir(read_source(file.raw_path, self._budget).text), file.path)
+        return None
 
 
 _PARAMETER: Final = " parameter("
@@ -223,9 +261,13 @@ def _cut_to_parameters(entry: str) -> str:
 
 
 def read_pass_texts(chosen: Input) -> PassTexts:
-    """Read the texts of passes around the partitioner; one that cannot be read tells nothing."""
+    """Read the texts of passes around the partitioner; one that cannot be read tells nothing.
+
+    Where the first is missing, what Shardy wrote of values stands for it.
+    """
     from hlotool.analysis.shardings.partitioned import PassTexts  # noqa: PLC0415
     from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+    from hlotool.hlo.shardy import write_propagated  # noqa: PLC0415
 
     text = chosen.module
     if text is None or text.part:
@@ -236,4 +278,9 @@ def read_pass_texts(chosen: Input) -> PassTexts:
         with suppress(HlotoolError):
             modules[at] = parse_module(file.read()) if file else None
     paths = [file.path for file, module in zip(files, modules, strict=True) if file and module]
+    shardy = None if modules[0] else find_shardy(text.raw_path, text.budget)
+    with suppress(HlotoolError):
+        if shardy and (said := write_propagated(read_source(shardy.raw_path, text.budget).text)):
+            before = parse_module(Source(said, shardy.path))
+            return PassTexts(before, modules[1], shardy.path, has_lines=False)
     return PassTexts(modules[0], modules[1], paths[0] if paths else None)

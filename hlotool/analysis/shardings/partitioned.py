@@ -27,7 +27,7 @@ from hlotool.analysis.shardings.cuts import read_cut
 from hlotool.errors import HlotoolError
 from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.groups import Sharding
-from hlotool.hlo.opcodes import COLLECTIVES, ELEMENTWISE
+from hlotool.hlo.opcodes import COLLECTIVES, ELEMENTWISE, MOVES
 from hlotool.hlo.sharding import Spec, find_spec
 from hlotool.hlo.values import SourceLocation
 
@@ -49,6 +49,7 @@ class PassTexts(Struct, frozen=True):
     before: Module | None = None
     after: Module | None = None
     path: str | None = None  # of the first of them that is there
+    has_lines: bool = True  # whether the first says as many lines of an operation as the final text
 
 
 class Passage(Struct, frozen=True):
@@ -101,7 +102,7 @@ class Partitioned:
         found: dict[_Place, Instruction] = {}
         unclear: set[_Place] = set()
         for one in module.instructions() if module else ():
-            if (sharding := one.sharding()) and (place := _place(one))[0]:
+            if (sharding := one.sharding()) and (place := self._place(one))[0]:
                 other = found.setdefault(place, one).sharding()
                 if other is None or other.text != sharding.text:
                     unclear.add(place)
@@ -204,7 +205,9 @@ class Partitioned:
     def _read(self, operation: Instruction) -> Passage | None:
         one = self._find_original(operation)
         if one is None:
-            return None
+            return (
+                None if self.texts.after or not self.texts.before else self._read_alone(operation)
+            )
         if passage := self._involuntary.get(one):
             return passage
         value, _ = _trace_back(one)
@@ -220,13 +223,45 @@ class Partitioned:
         is_gather = one.opcode == "all-reduce" and _is_placed(one)
         return Passage(value, begin, end, known or needed_by, None if is_gather else summed)
 
+    def _read_alone(self, operation: Instruction) -> Passage | None:
+        """Return the same from the text before partitioning alone.
+
+        The value is what a collective moves if it is as large as an operation of its name has to
+        be. TPU calls a collective as the value: it is for the one user that has another sharding.
+        """
+        devices = operation.module.header.num_partitions or 1
+        one = operation.operands[0] if operation.operands else None
+        for _ in range(_MOST_STEPS):
+            value = self.find_operation(one) if one else None
+            if one is None or (value and _fits(one, value, value.sharding(), devices)):
+                break
+            one = one.operands[0] if one.opcode in MOVES | {"bitcast", "convert"} else None
+        else:
+            return None
+        if one is None or value is None or (begin := value.sharding()) is None:
+            return None
+        needed_by = self.find_operation(operation)
+        if needed_by and (end := needed_by.sharding()) and end.text == begin.text:
+            one = needed_by
+            told = [(user, user.sharding()) for user in one.users]
+            others = [user for user, other in told if other and other.text != begin.text]
+            needed_by = others[0] if len(others) == 1 else None
+        is_told = needed_by is not None and needed_by.opcode in ELEMENTWISE | {"copy"}
+        is_sum = _find_family(operation) == "all-reduce"
+        summed = one if is_sum and not _is_placed(operation) else None
+        end = needed_by.sharding() if needed_by and is_told else None
+        return Passage(one, begin, end, needed_by, summed)
+
     def is_before(self, one: Instruction) -> bool:
         """Whether an instruction is of the text before partitioning."""
         return one.module is self.texts.before
 
     def find_operation(self, one: Instruction) -> Instruction | None:
         """Return the operation of the text before partitioning that an instruction is made for."""
-        return self._operations.get(_place(one))
+        return self._operations.get(self._place(one))
+
+    def _place(self, one: Instruction) -> _Place:
+        return _place(one) if self.texts.has_lines else (one.metadata().op_name, ())
 
     def find_annotation(self, operation: Instruction, wanted: Sharding) -> list[Instruction]:
         """Return the way from an operation to the nearest annotation that asks for its sharding.
