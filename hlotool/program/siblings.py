@@ -8,8 +8,9 @@ axes need it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
@@ -171,79 +172,64 @@ def ask_witnesses(chosen: Input, module: Module, *, with_results: bool) -> tuple
     own = witness.ask_module(module, chosen.module.path if chosen.module else "")
     if not with_results and module.header.num_partitions == 1:
         return (own,)
-    ask = _Siblings(chosen, module)
-    said_before = ask.before(with_results=with_results)
-    told = tuple(filter(None, (own, said_before)))
+    text, before = chosen.module, chosen.before
+    path = text.raw_path if text and not text.part else ""
+    budget = text.budget if text else DEFAULT_BUDGET
+    told = [own, *_ask(partial(_ask_before, module, with_results=with_results), before)]
     if not with_results and witness.are_parameters_told(told):
-        return told
-    said = (own, ask.proto(), ask.settled(), ask.shardy(), said_before, ask.mlir())
-    return tuple(filter(None, said))
+        return tuple(told)
+    after_partitioning = [  # or right before it
+        *_ask(partial(_ask_proto, module), find_proto(path, budget)),
+        *_ask(_ask_settled, find_partitioning(path, budget)[0]),
+        *_ask(_ask_mlir, find_shardy(path, budget)),
+    ]
+    return (own, *after_partitioning, *told[1:], *_ask(_ask_mlir, find_mlir(path, budget)))
 
 
-class _Siblings:
-    """Asks the files beside a text, each of which says nothing where it cannot be read."""
+def _ask(read: Callable[[DumpFile], Witness | None], file: DumpFile | None) -> Iterator[Witness]:
+    """Yield what a file says, if it is there and can be read."""
+    with suppress(HlotoolError):
+        if file and (said := read(file)):
+            yield said
 
-    def __init__(self, chosen: Input, module: Module) -> None:
-        text = chosen.module
-        self._module = module
-        self._before = chosen.before
-        self._path = text.raw_path if text and not text.part else ""
-        self._budget = text.budget if text else DEFAULT_BUDGET
 
-    def before(self, *, with_results: bool) -> Witness | None:
-        """Ask the text before optimization: of its entry alone, which calls nothing then."""
-        from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
-        from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+def _ask_before(module: Module, file: DumpFile, *, with_results: bool) -> Witness | None:
+    """Read the entry of the text before optimization, without what it calls."""
+    from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
+    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
 
-        with suppress(HlotoolError):
-            if self._before and (line := _read_head(self._module, self._before)):
-                _, begin, entry = self._before.read().text.partition("\nENTRY ")
-                if not with_results:
-                    entry = _cut_to_parameters(entry)
-                    line = line.replace("entry_computation_layout=", "entry_before=", 1)
-                source = Source(f"{line}\n{begin}{entry}", self._before.path)
-                return ask_module(parse_module(source), self._before.path)
+    line = _read_head(module, file)
+    if not line:
         return None
+    _, begin, entry = file.read().text.partition("\nENTRY ")
+    if not with_results:
+        entry = _cut_to_parameters(entry)
+        line = line.replace("entry_computation_layout=", "entry_before=", 1)
+    return ask_module(parse_module(Source(f"{line}\n{begin}{entry}", file.path)), file.path)
 
-    def proto(self) -> Witness | None:
-        """Ask the proto of the final text."""
-        from hlotool.analysis.shardings.witness import ask_proto  # noqa: PLC0415
 
-        with suppress(HlotoolError):
-            file = find_proto(self._path, self._budget)
-            said = read_entry_shardings(file.raw_path, self._budget) if file else None
-            if file and said:
-                return ask_proto(self._module, said.parameters, said.result, file.path)
-        return None
+def _ask_proto(module: Module, file: DumpFile) -> Witness | None:
+    """Read the fields of the final text's proto."""
+    from hlotool.analysis.shardings.witness import ask_proto  # noqa: PLC0415
 
-    def settled(self) -> Witness | None:
-        """Ask the text right before the partitioner."""
-        from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
-        from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+    said = read_entry_shardings(file.raw_path, file.budget)
+    return ask_proto(module, said.parameters, said.result, file.path) if said else None
 
-        with suppress(HlotoolError):
-            file, _ = find_partitioning(self._path, self._budget)
-            return (
-                ask_module(parse_module(file.read()), file.path, is_settled=True) if file else None
-            )
-        return None
 
-    def shardy(self) -> Witness | None:
-        """Ask what Shardy wrote when all shardings were found."""
-        return self._ask_mlir(find_shardy(self._path, self._budget))
+def _ask_settled(file: DumpFile) -> Witness:
+    """Read the text right before the partitioner."""
+    from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
+    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
 
-    def mlir(self) -> Witness | None:
-        """Ask the program as JAX hands it to XLA."""
-        return self._ask_mlir(find_mlir(self._path, self._budget))
+    return ask_module(parse_module(file.read()), file.path, is_settled=True)
 
-    def _ask_mlir(self, file: DumpFile | None) -> Witness | None:
-        from hlotool.analysis.shardings.witness import ask_mlir  # noqa: PLC0415
-        from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
 
-        with suppress(HlotoolError):
-            if file:
-                return ask_mlir(scan_mlir(read_source(file.raw_path, self._budget).text), file.path)
-        return None
+def _ask_mlir(file: DumpFile) -> Witness:
+    """Read the program as JAX hands it to XLA, or what Shardy wrote when all was found."""
+    from hlotool.analysis.shardings.witness import ask_mlir  # noqa: PLC0415
+    from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
+
+    return ask_mlir(scan_mlir(read_source(file.raw_path, file.budget).text), file.path)
 
 
 _PARAMETER: Final = " parameter("

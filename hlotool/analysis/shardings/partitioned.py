@@ -14,7 +14,7 @@ xla/service/spmd/spmd_partitioner.cc).
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from math import prod
@@ -39,6 +39,10 @@ _GATHERS: Final = frozenset(("all-gather", "all-reduce"))
 _CUTS: Final = frozenset(("pad", "slice"))
 _MOST_STEPS: Final = 64  # between two values; the partitioner makes a dozen
 _MOST_VALUES: Final = 1000  # that a sharding spread over, looked at for its origin
+# Each dimension of the result is the same of the first operand.
+_PLACES_KEPT: Final = frozenset((
+    "concatenate", "copy", "dynamic-slice", "dynamic-update-slice", "pad", "reverse", "slice",
+))  # fmt: skip
 _CONSTRAINTS: Final = ("sharding_constraint", "reshard")
 _Place: TypeAlias = tuple[str, tuple[SourceLocation, ...]]
 
@@ -113,7 +117,7 @@ class Partitioned:
         """The collectives that gather what is cut otherwise at once."""
         found: dict[Instruction, Passage] = {}
         for one in self._collectives:
-            if one.opcode not in _GATHERS or one in found:
+            if one.opcode not in _GATHERS or one in found or not one.operands:
                 continue
             if self._is_unmarked:
                 found |= self._find_unmarked(one)
@@ -167,9 +171,9 @@ class Partitioned:
     ) -> Sharding | None:
         """Return how a value is sharded that one all-gather makes whole, None of others."""
         groups = self._groups.read(gather).expand() if gather.opcode == "all-gather" else None
+        at = next(iter(gather.integers("dimensions")), None)
         if _dims(gather) != _dims(known) or groups is None or len(groups) != 1:
             return None
-        (at,) = gather.integers("dimensions")
         tiles = tuple(device_count if each == at else 1 for each in range(len(_dims(known))))
         text = f"devices=[{','.join(map(str, tiles))}]{','.join(map(str, groups[0]))}"
         return Sharding("tiled", text, tile_dims=tiles, devices=tuple(groups[0]))
@@ -183,7 +187,7 @@ class Partitioned:
         device_count: int,
     ) -> Passage | None:
         """Return how a gathered value is cut at once, None unless it gets more parts somewhere."""
-        whole = _follow(gather, _dims(known))
+        whole = _find_whole(gather, _dims(known))
         before = _find_spec(begin, known, device_count)
         for cut in _list_own_parts(whole) if whole else ():
             end = read_cut(cut, device_count)
@@ -267,21 +271,44 @@ class Partitioned:
         """Return the way from an operation to the nearest annotation that asks for its sharding.
 
         That is a constraint, or a parameter. All on the way have the same sharding, and each is
-        made of the one before it or the other way round; no way is [].
+        made of the one before it or the other way round, sharded dimension by sharded dimension; no
+        way is [].
         """
+        cut = [at for at, parts in enumerate(wanted.tile_dims) if parts > 1]
+        cut = [at for at, axes in enumerate(wanted.dim_axes) if axes] or cut
+        own = operation.sharding()
         ways: dict[Instruction, Instruction | None] = {operation: None}
-        pending = [operation]
+        pending = [operation] if own and own.text == wanted.text else []
         for one in pending:
             if is_annotation(one):
                 return _list_way(one, ways)
-            for other in (*one.users, *one.operands):
+            near = [(user, _keeps_dims(one, user, cut)) for user in one.users]
+            near += [(other, _keeps_dims(other, one, cut)) for other in one.operands]
+            for other, is_kept in near:
                 sharding = other.sharding()
-                if other not in ways and sharding and sharding.text == wanted.text:
+                is_same = is_kept and sharding and sharding.text == wanted.text
+                if is_same and other not in ways:
                     ways[other] = one
                     pending.append(other)
             if len(pending) > _MOST_VALUES:
                 break
         return []
+
+
+def _keeps_dims(operand: Instruction, user: Instruction, cut: Sequence[int]) -> bool:
+    """Whether what is sharded of an operand is, by its place, the same dimension of what uses it.
+
+    Of a product those are the batch and, of its first operand, what follows.
+    """
+    if is_annotation(user) or user.opcode in ELEMENTWISE | _PLACES_KEPT:
+        return len(_dims(operand)) == len(_dims(user))
+    if user.opcode != "dot" or user.operands[0] is not operand:
+        return False
+    batch = user.integers("lhs_batch_dims")
+    summed = user.integers("lhs_contracting_dims")
+    free = [at for at in range(len(_dims(operand))) if at not in {*batch, *summed}]
+    places = [*batch, *free]
+    return all(at < len(places) and places[at] == at for at in cut)
 
 
 def _list_way(
@@ -399,11 +426,14 @@ def _find_user(last: Instruction, collective: Instruction) -> Instruction | None
     return None
 
 
-def _find_whole(one: Instruction) -> Instruction | None:
-    """Follow a gather to the value that every device holds whole, if it leads to one."""
+def _find_whole(one: Instruction, dims: Sequence[int] | None = None) -> Instruction | None:
+    """Follow a gather to the value that every device holds whole, if it leads to one.
+
+    Where no sharding says so, that is one of these dimensions.
+    """
     for _ in range(_MOST_STEPS):
         sharding = one.sharding()
-        if sharding is not None and sharding.kind == "replicated":
+        if (sharding and sharding.kind == "replicated") or (dims and _dims(one) == dims):
             return one
         following = [user for user in one.users if user.opcode in _CARRIERS]
         if len(following) != 1:
@@ -455,18 +485,6 @@ def _fits(
 
 def _dims(one: Instruction) -> tuple[int, ...]:
     return one.shape.dims if isinstance(one.shape, ArrayShape) else ()
-
-
-def _follow(one: Instruction, dims: tuple[int, ...]) -> Instruction | None:
-    """Follow a gather to an array of these dimensions, if it leads to one."""
-    for _ in range(_MOST_STEPS):
-        if _dims(one) == dims:
-            return one
-        following = [user for user in one.users if user.opcode in _CARRIERS]
-        if len(following) != 1:
-            return None
-        one = following[0]
-    return None
 
 
 def _list_own_parts(whole: Instruction) -> Iterator[Instruction]:
