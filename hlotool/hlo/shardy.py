@@ -192,7 +192,8 @@ class _Writer:
         said = find_sdy_shardings(rest, self._meshes)
         results = re.findall(_TYPES, types.rpartition("-> ")[2])
         dims = [tuple(int(size) for size in each.split("x") if size) for each in results]
-        place = self._find_place(rest.rpartition(" loc(")[2])
+        _, is_placed, location = rest.rpartition(" loc(")
+        place = self._find_place(location) if is_placed else (None, "")
         carried = re.findall(_CARRIED, given) if opcode == "stablehlo.while" else []
         for at, (inside, outside) in enumerate(carried):
             sharding = said[at] if len(said) == len(carried) else None
