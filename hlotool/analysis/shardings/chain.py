@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.origin import write_short_source
-from hlotool.analysis.shardings.causes import SUMS, SpecReader
+from hlotool.analysis.shardings.causes import MORE, SUMS, SpecReader
 from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_annotation
 from hlotool.analysis.shardings.report import ArrayRow, list_axes
 from hlotool.analysis.shardings.rows import ChainRow, Link, ReshardRow
@@ -41,7 +41,11 @@ def explain_chain(
     Raises UsageError where no collective and no value that one moves is called so.
     """
     wanted = name.removeprefix("%")
-    chosen = [row for row in reshards if wanted in (row.collective, row.value, *row.arguments)]
+    chosen = [
+        row
+        for row in reshards
+        if wanted in (row.collective, (row.value or "").partition(MORE)[0], *row.arguments)
+    ]
     if not chosen:
         some = list_some([row.collective for row in reshards], _SUGGESTED) if reshards else "none"
         raise UsageError(

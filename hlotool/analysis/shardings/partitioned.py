@@ -23,7 +23,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.collectives.groups import GroupReader
-from hlotool.analysis.shardings.cuts import read_cut
+from hlotool.analysis.shardings.cuts import find_placed, read_cut
 from hlotool.errors import HlotoolError
 from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.groups import Sharding
@@ -218,7 +218,7 @@ class Partitioned:
         last = _trace_on(one)
         needed_by = _find_user(last, one)
         known = self.find_operation(needed_by) if needed_by else None
-        begin, end = value.sharding(), last.sharding()
+        begin, end = self._read_whole(value), self._read_whole(last)
         if begin is None and (source := self.find_operation(value)):
             begin = source.sharding()
         if end is None and known is not None and known.opcode in ELEMENTWISE | {"copy"}:
@@ -226,6 +226,16 @@ class Partitioned:
         summed = value if one.opcode in {"all-reduce", "reduce-scatter"} else None
         is_gather = one.opcode == "all-reduce" and _is_placed(one)
         return Passage(value, begin, end, known or needed_by, None if is_gather else summed)
+
+    def _read_whole(self, one: Instruction) -> Sharding | None:
+        """Return the sharding of a value; of one that is replicated in a group alone its own."""
+        sharding, known = one.sharding(), self.find_operation(one)
+        if sharding is None or sharding.kind != "replicated" or not _dims(one):
+            return sharding
+        if known is None or _dims(known) == _dims(one):
+            return sharding if known else None
+        own = known.sharding()
+        return own if _fits(one, known, own, one.module.header.num_partitions or 1) else None
 
     def _read_alone(self, operation: Instruction) -> Passage | None:
         """Return the same from the text before partitioning alone.
@@ -251,8 +261,8 @@ class Partitioned:
             others = [user for user, other in told if other and other.text != begin.text]
             needed_by = others[0] if len(others) == 1 else None
         is_told = needed_by is not None and needed_by.opcode in ELEMENTWISE | {"copy"}
-        is_sum = _find_family(operation) == "all-reduce"
-        summed = one if is_sum and not _is_placed(operation) else None
+        is_sum = _find_family(operation) == "all-reduce" and not find_placed(operation)
+        summed = one if is_sum else None
         end = needed_by.sharding() if needed_by and is_told else None
         return Passage(one, begin, end, needed_by, summed)
 
@@ -274,8 +284,9 @@ class Partitioned:
         made of the one before it or the other way round, sharded dimension by sharded dimension; no
         way is [].
         """
-        cut = [at for at, parts in enumerate(wanted.tile_dims) if parts > 1]
-        cut = [at for at, axes in enumerate(wanted.dim_axes) if axes] or cut
+        rank = len(wanted.tile_dims) - len(wanted.last_tile_dims)
+        cut = [at for at, parts in enumerate(wanted.tile_dims[:rank]) if parts > 1]
+        cut += [at for at, axes in enumerate(wanted.dim_axes) if axes]
         own = operation.sharding()
         ways: dict[Instruction, Instruction | None] = {operation: None}
         pending = [operation] if own and own.text == wanted.text else []
