@@ -103,6 +103,7 @@ def _add_program(rows: RowList) -> RowList:
         rows,
         record=_make_record(rows.record),
         chosen=(program, place, *figures, error),
+        key=rows.key_field.name,
         fold=None,
         has_total=False,
         is_optional=True,

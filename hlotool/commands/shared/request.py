@@ -150,8 +150,8 @@ def refuse_several(request: Request, typed: str) -> UsageError:
     found = request.find()
     return UsageError(
         f"{typed} would show one of {len(found.inputs):,} programs in {found.path}.",
-        "Choose one with --module REGEX; or take the rows of all: buffers, fusions, collectives, "
-        "shardings and summary --rows NAME have them as json, jsonl, csv, tsv and parquet.",
+        "Choose one with --module REGEX, or take the rows of all with --format jsonl:",
+        "buffers, fusions, collectives, shardings and summary --rows NAME have them.",
     )
 
 
