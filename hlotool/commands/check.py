@@ -37,6 +37,7 @@ from hlotool.check.history import (
 from hlotool.check.results import CHECK, FACTS, CheckFacts, RuleResult, choose_check_columns
 from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Run
+from hlotool.commands.diff.cause_text import write_cause
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
 from hlotool.commands.shared.messages import say, say_all
@@ -85,7 +86,7 @@ _NO_BUDGETS = (
     CHECK,
     TREND,
     example=_EXAMPLE,
-    formats=(*FORMATS, *_CI_FORMATS),
+    formats=(*FORMATS, "comment", *_CI_FORMATS),
     choose_specs=lambda values: (TREND,) if values["trend"] else (CHECK,),
 )
 @dump_options
@@ -141,7 +142,7 @@ def check(
     if update_baseline:
         _write_figures(request, baseline)
         return 0
-    run = _run(request, baseline, history)
+    run = _run(request, baseline, history, has_causes=options.format == "comment")
     if run.results:
         print_run(run, settings, options)
     if history:
@@ -160,7 +161,7 @@ def _expect_usage(history: str, given: Sequence[str]) -> None:
             raise UsageError(f"{name} goes with what is recorded; --trend only reads.")
 
 
-def _run(request: Request, baseline: str, history: str) -> Run:
+def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> Run:
     """Hold the budgets against the dump, and measure its figures for a history."""
     if not (request.config.budgets or request.budgets or history):
         raise NothingCheckedError(_NO_BUDGETS)
@@ -173,7 +174,7 @@ def _run(request: Request, baseline: str, history: str) -> Run:
             read_lines(read_bytes(history), display_name(history))
         expect_keys(_list_modules(request), "--history")
     earlier, missing = _read_baseline(baseline, rules, request)
-    run = run_rules(request, rules, earlier, is_recorded=bool(history))
+    run = run_rules(request, rules, earlier, is_recorded=bool(history), has_causes=has_causes)
     for failure in missing:
         say(failure.message)
     return replace(run, failures=(*missing, *run.failures))
@@ -191,12 +192,15 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 def print_run(run: Run, settings: Config, options: RowOptions) -> None:
     """Print what a check came to."""
     document = Document(
-        spec=choose_check_columns(run.results),
+        spec=choose_check_columns(run.results, is_comment=options.format == "comment"),
         input=run.paths,
         scalars=run.facts,
         rows={"rules": run.results},
         lines=(_headline(run.facts),),
     )
+    if options.format == "comment":
+        why = (Line(f"{name}: {write_cause(cause, options.units)}") for name, cause in run.causes)
+        document = replace(document, lines=(*document.lines, *why))
     if options.format not in _CI_FORMATS:
         print_document(document, options)
         return
@@ -314,7 +318,7 @@ def _write_figures(request: Request, path: str) -> None:
             one, request.path, with_buffers=True, assumptions=request.assumptions
         )
         request.tell(note_files(program))
-        modules[candidate.key] = measure_baseline(program)
+        modules[candidate.key] = measure_baseline(program, one)
     write_file(path, (write_baseline(modules, kept),), "--baseline")
     count = count_noun(str(len(modules)), "module")
     say(f"wrote the figures of {count} to {display_name(path)}")

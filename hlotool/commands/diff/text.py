@@ -81,7 +81,8 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     """Write what differs in memory and work, the reasons, and who did it.
 
     Each has a row; what is left of five goes to the first reason, to who did it, and to a second
-    reason, which is told whole or not at all.
+    reason, which is told whole or not at all. If the sides are of two kinds, that comes first, and
+    who did it is left out.
     """
     rows = by_path(report.metrics)
     who = write_triage(report.triage, report.flags, report.causes) if report.triage else []
@@ -89,8 +90,9 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     memory = [*_memory(rows, units), *_spaces(report.spaces, rows, units)]
     memory[:1] = [f"memory: {one}" for one in memory[:1]]
     work = _work(report, rows, units)
-    first = [_fit(each) for each in (who if comes_first else (), memory, work) if each]
-    is_last = bool(who) and not comes_first
+    kinds = _say_kinds(report)
+    first = [_fit(each) for each in (kinds, who if comes_first else (), memory, work) if each]
+    is_last = bool(who) and not comes_first and not kinds
     free = _MOST_ROWS - len(first) - is_last
     why: list[str] = []
     for number, cause in enumerate(report.causes[:_MOST_WHY], start=1):
@@ -110,6 +112,19 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
         why = [*(one.removesuffix(f"; {left + 1} more") for one in why), _shorten(text, free)]
         free -= count_rows(why[-1])
     return [*first, *why, *([_fit(who, 1 + free)] if is_last else ())]
+
+
+def _say_kinds(report: DiffReport) -> list[str]:
+    """Say what both sides are, where these are two stages, or run on other numbers of devices."""
+    parts = []
+    if report.stages:
+        parts.append(f"{report.stages[0]} against {report.stages[1]} optimizations")
+    counts = report.old_devices, report.new_devices
+    if counts != (1, 1):
+        if not report.stages:
+            parts.append(f"{count_noun(counts[0], 'device')} against {counts[1]:,}")
+        parts.append("figures are of all devices together")
+    return parts
 
 
 def _fit(parts: Sequence[str], most: int = 1) -> str:
@@ -233,6 +248,14 @@ def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
     if old is not None and new is not None:
         delta = format_value(new - old, Unit.BYTES, units, is_signed=True)
         yield f"peak (one side estimated) {delta}"
+
+
+def list_headlines(metrics: Sequence[MetricRow]) -> list[MetricRow]:
+    """Return the figures that a verdict tells of, by its words: what differs, or else the first."""
+    titles = {**_ASSIGNED, **_ESTIMATED, **_WORK}
+    told = [row for row in metrics if row.metric in titles and row.delta is not None]
+    told = [row for row in told if row.delta] or told[:1]
+    return [replace(row, metric=titles[row.metric]) for row in told]
 
 
 def _spaces(
@@ -381,6 +404,8 @@ def say_missing(report: DiffReport) -> Iterator[Line]:
     """Say what was not compared."""
     if report.not_compared:
         yield Line(f"not compared: {', '.join(report.not_compared)}")
+    if report.identical is None and report.causes:
+        yield Line("reasons are of the program before optimizations, on all devices together")
 
 
 def explain_rest(hidden: Mapping[str, int]) -> Iterator[Line]:
@@ -388,27 +413,6 @@ def explain_rest(hidden: Mapping[str, int]) -> Iterator[Line]:
     parts = [f"{name} ({count:,})" for name, count in hidden.items() if count]
     if parts:
         yield Line(f"not shown: {', '.join(parts)}; --full shows all")
-
-
-def explain_flags(flags: Sequence[FlagChange]) -> Iterator[Line]:
-    """Say what it means that a side does not print a flag."""
-    count = sum(one.is_of_one_side for one in flags)
-    if count:
-        be = plural(count, "is", "are")
-        yield Line(
-            f"{count:,} of {len(flags):,} flags {be} printed on one side alone: XLA prints no "
-            "default, and a release no flag of another; --rows flags -n 0 lists all"
-        )
-
-
-def say_hidden(hidden: int) -> Iterator[Line]:
-    """Say how many instructions other tables tell of."""
-    if hidden:
-        rows = count_noun(hidden, "row is", "rows are")
-        yield Line(
-            f"{rows} not shown: instructions inside fusions, fusions and collectives themselves, "
-            "instructions that move no data; see --rows instructions"
-        )
 
 
 def name_counterparts(
@@ -471,6 +475,12 @@ def count_statuses(
     yield Line(quote_braces(", ".join(parts)))
 
 
+def say_devices(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
+    """Say of how many devices figures are sums, where any are."""
+    if any((row.old_devices, row.new_devices) != (1, 1) for row in rows):
+        yield Line("of programs on other numbers of devices, figures are of all devices together")
+
+
 def say_names(
     rows: Sequence[ModuleDiff], divisions: Sequence[Division], arguments: tuple[Argument, Argument]
 ) -> Iterator[Line]:
@@ -509,9 +519,8 @@ def say_pair(row: ModuleDiff, words: str, typed: str, units: str) -> Line:
 def say_means(rows: Sequence[ModuleDiff], units: str) -> Iterator[Line]:
     """Say by how much all pairs together changed."""
     parts = [
-        f"{one.figure} {format_value(one.change, Unit.PERCENT, units, is_signed=True)} of "
-        f"{count_noun(one.count, 'pair')}"
-        for one in average_changes(rows)
+        f"{name} {format_value(change, Unit.PERCENT, units, is_signed=True)} of {count:,} pairs"
+        for name, (change, count) in average_changes(rows).items()
     ]
     if parts:
         yield Line(f"geometric mean: {', '.join(parts)}")
