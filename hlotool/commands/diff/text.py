@@ -95,23 +95,24 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     is_last = bool(who) and not comes_first and not kinds
     free = _MOST_ROWS - len(first) - is_last
     why: list[str] = []
-    for number, cause in enumerate(report.causes[:_MOST_WHY], start=1):
-        left = len(report.causes) - number
-        more = f"; {count_noun(left, 'more reason')}" * (left > 0)
-        text = f"why: {write_cause(cause, units)}{more}"
+    for cause in report.causes[:_MOST_WHY]:
+        text = f"why: {write_cause(cause, units)}"
         if why and count_rows(text) > free:
             break
         for width in _WIDTHS if count_rows(text) > free else ():
             old, new = cut_apart((cause.old, cause.new), width)
             subject = cause.subject and cut(shorten_list(cause.subject), width)
             named = replace(cause, subject=subject, old=old, new=new)
-            text = f"why: {write_cause(named, units)}{more}"
+            text = f"why: {write_cause(named, units)}"
             if count_rows(text) <= free:
                 break
-        # The number of others stands with the last that is told.
-        told = f"; {count_noun(left + 1, 'more reason')}"
-        why = [*(one.removesuffix(told) for one in why), _shorten(text, free)]
+        why.append(_shorten(text, free))
         free -= count_rows(why[-1])
+    left = len(report.causes) - len(why)
+    if left:  # those who find no room for it see the list of them
+        rows_before = count_rows(why[-1])
+        why[-1] = _fit([why[-1], count_noun(left, "more reason")], rows_before + free)
+        free -= count_rows(why[-1]) - rows_before
     return [*first, *why, *([_fit(who, 1 + free)] if is_last else ())]
 
 
@@ -342,7 +343,7 @@ def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
         given = join_words(told, "and")
         return [f"input program differs in {given}, not in its operations", *builds]
     doers = _name_doers(triage, "their order")
-    return [f"input program has the same operations: {doers}", *_tell_builds(triage)]
+    return [f"input has the same operations: {doers}", *_tell_builds(triage)]
 
 
 def _name_doers(triage: Triage, *others: str) -> str:
