@@ -149,11 +149,7 @@ def diff_document(
         },
         rows={name: found for name, found in rows.items() if found or not is_overview},
         lines=lines,
-        notes=(
-            *counts,
-            *missing,
-            *time,
-        ),
+        notes=(*counts, *missing, *time),
         limits_all=True,
         shown=tuple(name for name, found in rows.items() if len(found) > told.get(name, 0)),
     )
