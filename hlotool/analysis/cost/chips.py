@@ -10,11 +10,12 @@ import os
 import tomllib
 from collections.abc import Mapping
 from functools import cache
+from math import inf
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, ValidationError, convert
 
-from hlotool.analysis.cost.cost import PRODUCT_TYPES, TypedFlops
+from hlotool.analysis.cost.cost import PRODUCT_TYPES, Cost, TypedFlops
 from hlotool.errors import InputError, UsageError
 from hlotool.table.renamed import update_names
 
@@ -27,8 +28,10 @@ class Chip(Struct, frozen=True):
 
     `hbm_bytes` is the memory a program finds, `flops_per_second` dense bfloat16 matrix
     arithmetic, `product_flops_per_second` that in other types (`PRODUCT_TYPES`), as far
-    as stated; `vmem_bytes_per_second` that of TPU's vector memory (space 1),
-    `link_bytes_per_second` what goes out on a ring of neighbours; both are None where no
+    as stated; `vector_flops_per_second` what is no product, `vmem_bytes_per_second` TPU's vector
+    memory (space 1), `clock_hertz` its cores,
+    `link_bytes_per_second` what goes out on a ring of neighbours, along one of its `torus_axes`;
+    they are None where no
     source states them. `backend` is whose programs run on it, None for all; `devices_per_node` how
     many devices the link usually joins.
     """
@@ -45,6 +48,9 @@ class Chip(Struct, frozen=True):
     is_link_within_node: bool = False
     link_interconnect: LinkInterconnect | None = None
     vmem_bytes_per_second: float | None = None
+    vector_flops_per_second: float | None = None
+    clock_hertz: float | None = None
+    torus_axes: int = 1
     backend: ChipBackend | None = None
     devices_per_node: int | None = None
     product_flops_per_second: tuple[tuple[str, float], ...] = ()
@@ -59,6 +65,7 @@ _FIGURE: Final = _Figure, "a number above 0"
 _KINDS: Final[Mapping[str, tuple[object, str]]] = {
     "devices_per_chip": (_Count, "1 to 1000"),
     "devices_per_node": (_Count, "1 to 1000"),
+    "torus_axes": (_Count, "1 to 1000"),
     "link_interconnect": (LinkInterconnect, "ici or nvlink"),
     "backend": (ChipBackend, "gpu or tpu"),
 }
@@ -148,6 +155,9 @@ def _make_chip(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
         table.get("link_within_node") is True,
         find("link_interconnect"),
         share("vmem_bytes_per_second"),
+        share("vector_flops_per_second"),
+        find("clock_hertz"),
+        find("torus_axes") or 1,
         find("backend"),
         find("devices_per_node"),
         tuple(expect_product(key) for key in table if key.startswith(_BY_TYPE)),
@@ -171,23 +181,38 @@ def find_peak(name: str, chip: Chip) -> float | None:
     """Return the flops that a chip makes in a second of products of a type, None where unknown."""
     peaks = dict(chip.product_flops_per_second)
     taken = name if name in peaks else _COMPUTED_AS.get(chip.backend, {}).get(name, name)
+    if taken == "tf32" not in peaks:  # AMD's chips of 2021 and 2025 have none
+        taken = "f32"
     base, _, parts = taken.partition("_x")
     peak = chip.flops_per_second if base == "bf16" else peaks.get(base)
     return peak / int(parts or 1) if peak else None
 
 
-def weigh_flops(flops: int, products: TypedFlops, chip: Chip) -> int:
+def weigh_flops(flops: int, products: TypedFlops, chip: Chip, vector_flops: int = 0) -> int:
     """Return the flops at the chip's bfloat16 peak that take as long as these.
 
-    `products` are those of them in other types. Where nobody states a peak for a type, and for all
-    that is no product, flops count as they are.
+    `products` are those of them in other types, `vector_flops` those that are no product: other
+    units make these at the same time, so that the longer counts. Where nobody states a peak flops
+    count as they are.
     """
+    vector = vector_flops * (chip.flops_per_second / (chip.vector_flops_per_second or inf))
+    flops -= vector_flops if chip.vector_flops_per_second else 0
     more = 0.0
     for name, count in products:
         peak = find_peak(name, chip)
         if peak is not None:
             more += count * (chip.flops_per_second / peak - 1)
-    return max(flops + round(more), 0)
+    return max(flops + round(more), round(vector), 0)
+
+
+def weigh_cost(cost: Cost, chip: Chip, without_flops: int = 0) -> int:
+    """Return the flops at the chip's bfloat16 peak that take as long as work does on the chip.
+
+    That is its arithmetic, or what it moves through TPU's vector memory, where its speed is known.
+    """
+    flops, vector = cost.total_flops - without_flops, max(cost.vector_flops - without_flops, 0)
+    moved = cost.vmem_bytes * chip.flops_per_second / (chip.vmem_bytes_per_second or inf)
+    return max(weigh_flops(flops, cost.products, chip, vector), round(moved))
 
 
 def list_unstated(products: TypedFlops, chip: Chip) -> tuple[str, ...]:

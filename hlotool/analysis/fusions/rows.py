@@ -269,6 +269,13 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
     on_chip_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
     flops: Annotated[int, figure(f"{_WITHOUT_CALLS}, in one execution", FLOPS, is_summed=False)]
+    padded_traffic_bytes: Annotated[
+        int,
+        figure("traffic_bytes with the padding of tiles, in one execution", BYTES, is_summed=False),
+    ]
+    matrix_flops: Annotated[
+        int, figure("those of flops that products of matrices make", FLOPS, is_summed=False)
+    ]
     product_types: Annotated[tuple[str, ...], figure(f"of flops, {TYPES}")]
     product_flops: Annotated[tuple[int, ...], figure(f"of flops, {OF_TYPES}")]
     transcendentals: Transcendentals
