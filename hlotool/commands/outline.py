@@ -108,7 +108,9 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
     end = max((row.end_seconds or 0.0 for row in rows), default=0.0)
     step = program.step_time
     run = format_value(step.duration.total if step else end, Unit.SECONDS)
-    said = f"{module.name}, {order}; at the peaks of {pricing.chip.name} one step takes an estimated "
+    said = (
+        f"{module.name}, {order}; at the peaks of {pricing.chip.name} one step takes an estimated "
+    )
     if step and step.padded.total > step.duration.total * NEARLY:
         run += f" to {format_value(step.padded.total, Unit.SECONDS)} with tile padding"
     # How links are shared, and what a transfer waits for, is modelled: that is no peak.

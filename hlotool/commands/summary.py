@@ -319,6 +319,8 @@ def _say_step_time(run: StepEstimate, chip: str) -> Line:
         most = f"{{largest_share}} of it {_PARTS[run.largest_part]}"
     padded = " to {padded_seconds}" if run.padded_seconds > run.estimated_seconds * NEARLY else ""
     text = f"{quote_braces(chip)}: {{estimated_seconds}}{padded} per step (estimate), {most}"
+    if run.xla_seconds is not None:
+        text += "; XLA estimates {xla_seconds} for its kernels"
     return Line(text, STEP_TIME, run)
 
 
@@ -371,9 +373,9 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
         )
         basis = _say_basis(totals)
         if totals.exposed_seconds is not None:
-            text += f"; {{exposed_seconds}} of an estimated {{transfer_seconds}} is exposed{basis}"
+            text += f"; {{exposed_seconds}} of {{transfer_seconds}} is exposed, by estimate{basis}"
         elif totals.exposed_bytes_per_step is not None:
-            text += f"; an estimated {{exposed_bytes_per_step}} is exposed{basis}"
+            text += f"; {{exposed_bytes_per_step}} is exposed, by estimate{basis}"
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
         lines.append(Line(text, COLLECTIVES, totals))

@@ -125,7 +125,9 @@ def measure_exposures(
     for one, extent in placed:
         way = one.interconnect, extent.span
         sent = one.sent.once
-        need = Fraction() if sent == 0 else pricing.links.estimate(sent, *way)
+        need = (
+            Fraction() if sent == 0 else pricing.links.estimate(sent, *way, one.groups.group_size)
+        )
         window = _find_window(one.collective, need)
         windows.append(window)
         if window is not None:
@@ -138,7 +140,9 @@ def measure_exposures(
     for (one, extent), window in zip(placed, windows, strict=True):
         work = works[window] if window else None
         share = _find_exposed_share(one.collective, window, work)
-        seconds = pricing.shown.estimate(one.sent.once, one.interconnect, extent.span)
+        seconds = pricing.shown.estimate(
+            one.sent.once, one.interconnect, extent.span, one.groups.group_size
+        )
         found.append(_expose(one, work, share, seconds))
     return found
 

@@ -14,6 +14,7 @@ from math import inf
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import replace
 
 from hlotool.analysis.cost.cost import PRODUCT_TYPES, Cost, TypedFlops
 from hlotool.errors import InputError, UsageError
@@ -90,18 +91,66 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
     raise UsageError(f"there is no chip {name!r}; known chips are {', '.join(sorted(tables))}.")
 
 
+class Target(Struct, frozen=True):
+    """What a dump tells of the device it is for: its name, or its kind, and figures of its own.
+
+    `kind` is a compute capability as `9.0`, an AMD architecture, or a version of TPU. Where a
+    file's name alone tells it the chip is not sure. `chip_count` are all chips of a TPU slice.
+    """
+
+    name: str = ""
+    kind: str = ""
+    hbm_bytes: int | None = None
+    hbm_bytes_per_second: float | None = None
+    is_sure: bool = True
+    chip_count: int | None = None
+
+
+def match_chip(target: Target, device_count: int | None = None) -> Chip | None:
+    """Return the chip that a dump names, else the first of its kind, which is then assumed.
+
+    A program for twice as many devices as there are chips has two in each.
+    """
+    tables = _known()
+    named = [
+        key
+        for key, table in tables.items()
+        if any(one.lower() == target.name.lower() for one in table.get("device_names", ()))
+    ]
+    if target.name and not named:  # a part of the name, as in "AMD Instinct MI300X OAM"
+        named = [
+            key
+            for key, table in tables.items()
+            if any(one.lower() in target.name.lower() for one in table.get("device_names", ()))
+        ]
+    alike = [key for key, table in tables.items() if target.kind in table.get("targets", ())]
+    if not named and not alike:
+        return None
+    key = (named or alike)[0]
+    is_halved = target.chip_count is not None and device_count == 2 * target.chip_count
+    chip = _make_chip(key, tables[key] | ({"devices_per_chip": 2} if is_halved else {}), "")
+    own = {
+        name: value
+        for name in ("hbm_bytes", "hbm_bytes_per_second")
+        if (value := getattr(target, name))
+    }
+    if not named and target.name:
+        own["description"] = f"{target.name}, else as {chip.description}"
+    return replace(chip, **own)
+
+
 def list_chips() -> Mapping[str, str]:
     """Return the chips that are known without a file, by name, with what each is."""
     return {name: str(table.get("description", name)) for name, table in _known().items()}
 
 
 @cache
-def _known() -> Mapping[str, dict[str, object]]:
+def _known() -> Mapping[str, dict[str, Any]]:
     # No `importlib.resources`: it brings archives and compressions, which take longer than this.
     return _read(os.path.normpath(os.path.join(__file__, "../../../data/chips.toml")))  # noqa: PTH118
 
 
-def _read(path: str) -> dict[str, dict[str, object]]:
+def _read(path: str) -> dict[str, dict[str, Any]]:
     try:
         with open(path, "rb") as file:  # noqa: PTH123  pathlib takes longer as well
             tables = tomllib.load(file)

@@ -420,7 +420,7 @@ class CostReport(Struct, frozen=True, kw_only=True):
     padded_traffic_bytes_per_step: Annotated[
         int,
         figure(
-            "traffic_bytes_per_step with the padding of tiles, of which nobody knows how much crosses",
+            "traffic_bytes_per_step with all the padding of tiles, of which a part may cross",
             BYTES,
             heading="padded traffic/step",
             lower_if=_LOWER_MEMORY,

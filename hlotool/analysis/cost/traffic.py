@@ -149,8 +149,8 @@ def measure_memory(
     and the done writes. Control flow moves nothing itself: what it calls does. A custom call
     reads its operands and writes its results, scratch memory left out, or moves what is stated
     of it; `call` is what is known of it. Raises UnknownCostError where a size is unknown, or
-    what a custom call does. `PADDED` are the bytes of the main space with the padding of tiles, each
-    part of an array as much as all of it: how much of it a copy skips is not known.
+    what a custom call does. `PADDED` are the bytes of the main space with the padding of
+    tiles, a part of an array as much as all of it: how much of it a copy skips is not known.
     """
     if instruction.opcode in _MOVES_NOTHING:
         return {}

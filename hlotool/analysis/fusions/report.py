@@ -278,9 +278,9 @@ def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
     """Set `bound` and `estimated_seconds` of every row, for all its executions per step.
 
     A fusion takes the longest of `flops` at the chip's matrix peaks, by the types that products
-    compute in and that of the vector units, and of the bytes of each memory space at its bandwidth; a
-    space whose bandwidth nobody states limits nothing. What a missing peak, or the padding of tiles,
-    could overturn has no bound. Nothing is said of launch latency, of caches, nor of
+    compute in and that of the vector units, and of the bytes of each memory space at its
+    bandwidth; a space whose bandwidth nobody states limits nothing. What a missing peak, or the
+    padding of tiles, could overturn has no bound. Nothing is said of launch latency, of caches, of
     transcendentals and custom calls, which have no flops. None where the executions are unknown.
     The sum in `totals` leaves these rows out, and is a lower bound then.
     """
@@ -297,14 +297,14 @@ def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
         vector = row.flops - row.matrix_flops
         weighed = weigh_flops(row.flops, products, chip, vector)
         times["compute"] = weighed / chip.flops_per_second
-        bound: Bound | None = max(times, key=times.__getitem__)
-        seconds = None if row.executions is None else times[bound] * row.executions
-        padded_seconds = row.padded_traffic_bytes / chip.hbm_bytes_per_second
-        is_open = bound == "compute" and (
-            padded_seconds > times[bound] or bool(list_unstated(products, chip))
+        longest = max(times, key=times.__getitem__)
+        seconds = None if row.executions is None else times[longest] * row.executions
+        is_open = longest == "compute" and (
+            row.padded_traffic_bytes / chip.hbm_bytes_per_second > times[longest]
+            or bool(list_unstated(products, chip))
         )
         is_open |= chip.backend == "tpu" and VMEM in sizes and chip.vmem_bytes_per_second is None
-        bound = None if is_open or not times[bound] else bound
+        bound = None if is_open or not times[longest] else longest
         rows.append(replace(row, bound=bound, estimated_seconds=seconds))
     known = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
     total = sum(known) if known or not rows else None

@@ -586,7 +586,8 @@ class BodyRow(Struct, frozen=True):
     ]
     result_bytes: Annotated[int, figure("size of the result", BYTES, is_summed=False)]
     bytes_accessed: Annotated[
-        int, column("bytes of it read from or written to memory", BYTES, heading="memory")
+        int,
+        column("bytes of it that are read or written, in any memory", BYTES, heading="accessed"),
     ]
     on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
     flops: Annotated[int, column(FLOATING_POINT, FLOPS)]

@@ -308,7 +308,9 @@ class Clock:
         row = (evidence.ends if is_end else evidence.begins)[one.full_name]
         if not is_end and row.name in evidence.waited:
             return NO_TIME
-        seconds = evidence.pricing.links.estimate(row.sent_bytes, row.interconnect, row.span)
+        seconds = evidence.pricing.links.estimate(
+            row.sent_bytes, row.interconnect, row.span, row.group_size
+        )
         if seconds is None or row.exposed_share is None:
             return Duration(is_known=False)
         return Duration(exposed=float(seconds) * row.exposed_share)
@@ -337,15 +339,15 @@ class StepTime(Struct, frozen=True):
 
     Of a reference chip only ratios of times are to be shown. `assumed_bf16` are the types of
     products for which nobody states a peak of the chip, `links` the links whose speed the user
-    states, `padded` the same if tiles cross memory with their padding. `is_upper_bound`: what may not
-    happen is counted.
+    states, `padded` the same if tiles cross memory with their padding. `is_upper_bound`: what may
+    not happen is counted.
     """
 
     chip: str
     is_timed: bool
     duration: Duration
     padded: Duration
-    is_upper_bound: bool
+    is_upper_bound: bool = False
     assumed_bf16: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
 

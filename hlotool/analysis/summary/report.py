@@ -102,7 +102,7 @@ class Roofline(Struct, frozen=True, kw_only=True):
     padded_memory_seconds: Annotated[
         float,
         figure(
-            "memory_seconds if all the padding of tiles crosses memory too; how much does is unknown",
+            "memory_seconds if all the padding of tiles crosses memory too; nobody knows how much",
             SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",
@@ -119,8 +119,8 @@ def measure_roofline(cost: CostReport, chip: Chip) -> Roofline:
     """Hold the figures of a step against the peaks of a chip.
 
     As of fusions, nothing is said of launches, caches and transcendentals; work and traffic are
-    taken to overlap in full. A bound is named only where the time of the other is known in full, and
-    neither the padding of tiles nor a peak that nobody states could overturn it.
+    taken to overlap in full. A bound is named only where the time of the other is known in
+    full, and neither the padding of tiles nor a peak that nobody states could overturn it.
     """
     products = pair_types(cost.product_types, cost.product_flops_per_step)
     vector = cost.flops_per_step - cost.matrix_flops_per_step
@@ -175,6 +175,14 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
             lower_if="is_lower_bound",
         ),
     ]
+    xla_seconds: Annotated[
+        float | None,
+        figure(
+            "XLA's own estimate: the estimated_cycles of TPU's after_codegen text at the chip's "
+            "clock, those of kernels that have any; null where it is not beside",
+            SECONDS,
+        ),
+    ]
     memory_seconds: Annotated[
         float,
         figure(
@@ -208,7 +216,9 @@ STEP_TIME: Final = Block(
 )
 
 
-def describe_step_time(found: StepTime | None, machine: str) -> StepEstimate | None:
+def describe_step_time(
+    found: StepTime | None, machine: str, xla_seconds: float | None = None
+) -> StepEstimate | None:
     """Return the figures of an estimate, None where there is none, or no chip was named."""
     if found is None or not found.is_timed:
         return None
@@ -228,6 +238,7 @@ def describe_step_time(found: StepTime | None, machine: str) -> StepEstimate | N
         machine=machine,
         estimated_seconds=taken.total,
         padded_seconds=found.padded.total,
+        xla_seconds=xla_seconds,
         memory_seconds=taken.memory,
         exposed_seconds=taken.exposed,
         largest_part=largest,
