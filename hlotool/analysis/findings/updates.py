@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.findings.flow import Flow
+from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Instruction
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from hlotool.analysis.cost.arithmetic import count_work
 from hlotool.analysis.cost.chips import find_peak, weigh_flops
 from hlotool.analysis.cost.cost import MALFORMED, find_product_type
+from hlotool.analysis.dataflow.flow import SLICED
 from hlotool.analysis.findings.finding import (
     LEAST_BYTES,
     LEAST_SHARE,
@@ -22,7 +23,6 @@ from hlotool.analysis.findings.finding import (
     name_all,
     percent,
 )
-from hlotool.analysis.findings.flow import SLICED
 from hlotool.analysis.findings.loops import Rounds
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.origin import read_origin, write_source
