@@ -322,7 +322,7 @@ def find_nondeterminism(evidence: Evidence) -> Iterator[Finding]:
         for computation in evidence.executions.executed
         for outer in computation.instructions
         for one in list_inside(outer)
-        if (why := _find_chance(one, is_gpu=is_gpu))
+        if (why := _find_chance(evidence, one, is_gpu=is_gpu))
     }
     if found and evidence.module.header.is_scheduled:
         members = list(found)
@@ -331,8 +331,11 @@ def find_nondeterminism(evidence: Evidence) -> Iterator[Finding]:
         yield from find_about(evidence, "nondeterministic", members, message, severity="info")
 
 
-def _find_chance(one: Instruction, *, is_gpu: bool) -> str:
-    """Say why an instruction may give other bits in another run, '' where it does not."""
+def _find_chance(evidence: Evidence, one: Instruction, *, is_gpu: bool) -> str:
+    """Say why an instruction may give other bits in another run, '' where it does not.
+
+    Indices of which one counts, as that of the row of a label does, do not collide.
+    """
     if one.opcode == "rng":
         return "its random numbers have no key"
     reducer = one.callee() if is_gpu and one.opcode == "scatter" else None
@@ -344,5 +347,9 @@ def _find_chance(one: Instruction, *, is_gpu: bool) -> str:
         or is_unique
         or reducer.root.opcode in {"maximum", "minimum"}
     ):
+        return ""
+    indices = evidence.flow.source(one.operands[len(one.operands) // 2]).inner
+    columns = indices.operands if indices.opcode == "concatenate" else ()
+    if any(evidence.flow.source(each, (), _SPREAD).inner.opcode == "iota" for each in columns):
         return ""
     return "colliding indices are written, or added up, in the order in which threads come"
