@@ -206,10 +206,13 @@ def find_converted_products(evidence: Evidence) -> Iterator[Finding]:
             max(product.flops / one, moving)
             for one in (chip.flops_per_second, peak or chip.flops_per_second)
         )
+        users = [use.instruction for use in evidence.flow.uses(product.one)]
+        # What is narrowed again XLA for CPU widens by itself, however it is written.
+        is_narrowed = all(one is not None and one.opcode == "convert" for one in users)
         wide = [
             one
             for one in set(product.outer.operands)
-            if one.opcode in {"convert", "fusion"} and _is_half(evidence, one)
+            if one.opcode in {"convert", "fusion"} and not is_narrowed and _is_half(evidence, one)
         ]
         size = runs * sum(
             costs.of(one).traffic_bytes + costs.size_bytes(one.shape) // 2 for one in wide
