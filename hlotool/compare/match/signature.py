@@ -24,6 +24,8 @@ _NOT_COMPARED: Final = frozenset(
 )
 _TINY: Final = 2  # operations of a fusion that its place identifies
 _WIDE: Final = 8  # operands from which their places are remembered
+# What JAX puts into the names of what a loop runs.
+_LOOPS: Final = re.compile(r"(?:while/(?:body|cond)|closed_call)/|^jit\(\w+\)/")
 _SHARDING_METADATA = re.compile(r",? ?metadata=\{(?:[^{}]|\{[^{}]*\})*\}")
 
 
@@ -48,6 +50,7 @@ class Signatures:
     def __init__(self, terms: comparable.Terms) -> None:
         self.terms = terms
         self.layers = Layers()
+        self.has_other_loops = False  # then op_names do not count the loops they are in
         self.table = Table()
         self._shapes: dict[int, tuple[Shape, int, int]] = {}
         self._values: dict[tuple[str, str], Hashable] = {}
@@ -89,7 +92,8 @@ class Signatures:
         return self._shape_numbers(shape)[2]
 
     def _translate(self, instruction: Instruction) -> str:
-        return self.layers.translate(instruction.metadata().op_name, instruction.module)
+        name = self.layers.translate(instruction.metadata().op_name, instruction.module)
+        return _LOOPS.sub("", name) if self.has_other_loops else name
 
     def origin(self, instruction: Instruction) -> str:
         """Return the scope and the primitive, without what differentiation and remat add."""
