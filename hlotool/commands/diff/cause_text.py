@@ -87,16 +87,32 @@ def _layers(cause: Cause, units: str) -> str:
 
 def _loop(cause: Cause, units: str) -> str:
     del units
-    is_unrolled = cause.id == "loop-unrolled"
+    kind = cause.id.removeprefix("loop-")
+    if kind.startswith("partly-"):
+        return f"the loop ({cause.subject}) is {kind[7:]} in part: {cause.old} → {cause.new} rounds"
+    if kind not in {"unrolled", "rolled"}:
+        rounds = cause.new if kind in {"added", "split"} else cause.old
+        times = f" of {rounds} rounds" if rounds else ""
+        return _LOOPS[kind].format(f"{plural(cause.count, 'a loop', 'loops')}{times}", cause.subject)
+    is_unrolled = kind == "unrolled"
     layers = cause.old if is_unrolled else cause.new
     over = f"over {layers} layers " if layers else ""
     # Work grows with the layers that are new; 0 where none are, or that is unknown.
     word = "more" if cause.more and cause.more > 0 else "fewer"
     more = f", and so {count_noun(str(abs(cause.more)), 'layer')} {word}" if cause.more else ""
-    copies = f"{cause.count} copies, {cause.scope}"
+    family = f", {cause.scope}" if cause.scope else ""
+    copies = f"{cause.count} copies{family}"
     if is_unrolled:
         return f"the loop {over}({cause.subject}) is unrolled: {copies}{more}"
     return f"{copies}, are a loop {over}now ({cause.subject}){more}"
+
+
+_LOOPS: Final = {
+    "added": "{} ({}) is new around what ran without it",
+    "removed": "{} ({}) is gone; what it ran runs without it",
+    "split": "{} ({}) does a part of what one loop did",
+    "joined": "{} ({}) is gone; another does what it did as well",
+}
 
 
 def _dimension(cause: Cause, units: str) -> str:

@@ -22,7 +22,6 @@ _FINDERS: Final = (
     memory.find_rematerialization,
     memory.find_donation,
     structure.find_layers,
-    structure.find_unrolling,
     structure.find_loops,
     structure.find_operations,
     memory.find_dtypes,

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final
 
-from hlotool.analysis.graph.executions import Loop
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.causes.cause import (
     Cause,
@@ -24,9 +23,11 @@ from hlotool.compare.causes.cause import (
     list_families,
     list_scopes,
 )
+from hlotool.compare.match.loops import LoopChange, LoopKind
 from hlotool.hlo.opcodes import CONTROL_FLOW, ELEMENTWISE, MATRIX_PRODUCTS, TRANSCENDENTAL
 from hlotool.program.program import Program
-from hlotool.table.words import fold_numbers, list_some
+from hlotool.table.sums import group_by
+from hlotool.table.words import ANY, fold_numbers, list_some
 
 _LEAST: Final = 2  # members that make a family
 
@@ -93,95 +94,71 @@ def _is_of(scope: str | None, members: frozenset[str]) -> bool:
     return scope is not None and any(is_within(scope, member) for member in members)
 
 
+_LOOP_CAUSES: Final[Mapping[LoopKind, CauseId]] = {
+    "trips": "trip-count-changed",
+    "unrolled": "loop-unrolled",
+    "rolled": "loop-rolled",
+    "partly-unrolled": "loop-partly-unrolled",
+    "partly-rolled": "loop-partly-rolled",
+    "added": "loop-added",
+    "removed": "loop-removed",
+    "split": "loop-split",
+    "joined": "loop-joined",
+}
+
+
 def find_loops(evidence: Evidence) -> Iterator[Cause]:
-    """Yield loops with another trip count, if both know theirs; flops and bytes go by one body.
+    """Yield what became of loops, those of the forward and the backward pass together.
 
-    `delta_bytes` is what the runs more or less move in memory per step of the entry.
+    `old` and `new` are rounds, or copies of the body in place of the loop, whose family is `scope`.
+    `delta_bytes` is what all rounds move in memory per step more or less, where the trip count is
+    another.
     """
-    there = {loop.instruction: loop for loop in evidence.new.executions.loops}
-    for loop in evidence.old.executions.loops:
-        counterpart = evidence.reasoner.pairs.get(loop.instruction)
-        other = there.get(counterpart) if counterpart else None
-        if other is None or loop.trips.count is None or other.trips.count is None:
-            continue
-        if loop.trips.count != other.trips.count:
-            here, now = _cost_of(evidence.old, loop), _cost_of(evidence.new, other)
-            yield Cause(
-                id="trip-count-changed",
-                count=1,
-                subject=other.instruction.full_name,
-                old=str(loop.trips.count),
-                new=str(other.trips.count),
-                measure="traffic",
-                delta_bytes=now[0] - here[0],
-                delta_flops=now[1] - here[1],
-            )
+    plan = evidence.reasoner.loops
+    for (kind, _), alike in group_by(plan.changes, _find_alike).items():
+        loops = [one.new_loop or one.old_loop for one in alike]
+        if kind in {"unrolled", "removed"}:
+            loops = [one.old_loop or one.new_loop for one in alike]
+        names = sorted(loop.full_name for loop in loops if loop)
+        old, new = ([getattr(one, side) for one in alike] for side in ("old", "new"))
+        rounds = [None if None in side else str(max(side)) for side in (old, new)]
+        is_copied = kind in {"unrolled", "rolled"}
+        costs = [_measure_rounds(evidence, one) for one in alike] if kind == "trips" else []
+        yield Cause(
+            id=_LOOP_CAUSES[kind],
+            count=max(new if kind == "unrolled" else old) if is_copied else len(alike),
+            subject=list_some(names),
+            scope=_find_family(evidence) if is_copied else None,
+            old=rounds[0],
+            new=rounds[1],
+            measure="traffic" if costs else None,
+            delta_bytes=sum(each[0] for each in costs) if costs else None,
+            delta_flops=sum(each[1] for each in costs) if costs else None,
+        )
 
 
-def _cost_of(program: Program, loop: Loop) -> tuple[int, int]:
-    """Return memory bytes and flops of all runs of a body per step of the entry."""
-    cost = program.costs.of_computation(loop.body)
-    runs = program.executions.lower_bound(loop.body)
-    return cost.traffic_bytes * runs, cost.flops * runs
+def _find_alike(one: LoopChange) -> tuple[LoopKind, Hashable]:
+    """Return what became of a loop, and how often it ran: of copies one pass may have one less."""
+    rounds = {"unrolled": one.old, "rolled": one.new}.get(one.kind, (one.old, one.new))
+    return one.kind, rounds
 
 
-_SHARE: Final = 0.5  # of the scopes in a copy, so that it is one of a body
+def _find_family(evidence: Evidence) -> str | None:
+    """Return the numbered scope in which most copies of a body stand: `layer_*`."""
+    scopes = (find_inner_scope(one) for one in evidence.reasoner.copies)
+    outer = Counter(fold_numbers(scope).partition("/")[0] for scope in scopes if scope)
+    families = [name for name, _ in outer.most_common() if ANY in name]
+    return families[0] if families else None
 
 
-def find_unrolling(evidence: Evidence) -> Iterator[Cause]:
-    """Yield the loops that one side alone has, where the other alone has copies of their body.
-
-    Copies are the members of a numbered family, `layer_0` … `layer_11`. They are copies of a body
-    if at least half of the scopes in them are scopes in it: `layer_3/mlp` of `mlp`, or of
-    `model/mlp`. `old` and `new` are rounds and copies; `count` are the copies, `scope` is their
-    family, `subject` names the loops: that of the forward and that of the backward pass.
-    """
-    programs = evidence.old, evidence.new
-    counterparts = evidence.reasoner.pairs, evidence.reasoner.back
-    scopes = [list_scopes(names) for names in evidence.op_names]
-    families = [list_families(each) for each in scopes]
-    for rolled, copied in ((0, 1), (1, 0)):
-        alone = []
-        for loop in programs[rolled].executions.loops:
-            counterpart = counterparts[rolled].get(loop.instruction)
-            if counterpart is None or counterpart.opcode != loop.instruction.opcode:
-                alone.append(loop)
-        told: list[str] = []
-        for family in sorted(families[copied].keys() - families[rolled].keys()):
-            members = families[copied][family]
-            inner = _list_inside(scopes[copied], family)
-            loops = [loop for loop in alone if _is_copied(loop, inner)]
-            # `layer_*/norm_*` is told with `layer_*`.
-            is_inside = any(is_within(family, outer) for outer in told)
-            if not loops or len(members) < _LEAST or is_inside:
-                continue
-            told.append(family)
-            trips = {loop.trips.count for loop in loops}
-            rounds = trips.pop() if len(trips) == 1 else None
-            sides = [None if rounds is None else str(rounds), str(len(members))]
-            yield Cause(
-                id="loop-rolled" if rolled else "loop-unrolled",
-                count=len(members),
-                subject=list_some(sorted(loop.instruction.full_name for loop in loops)),
-                scope=family,
-                old=sides[rolled],
-                new=sides[copied],
-            )
-
-
-def _list_inside(scopes: Collection[str], family: str) -> set[str]:
-    """Return the scopes inside the members of a family, as paths below these."""
-    depth = family.count("/") + 1
-    inside = (scope for scope in scopes if fold_numbers(scope).startswith(f"{family}/"))
-    return {"/".join(scope.split("/")[depth:]) for scope in inside}
-
-
-def _is_copied(loop: Loop, inner: Collection[str]) -> bool:
-    """Say whether most scopes in a copy are scopes in a loop's body, or end those."""
-    found = {find_inner_scope(one) for one in loop.body.instructions}
-    body = {f"/{scope}" for scope in found if scope}
-    shared = sum(any(scope.endswith(f"/{path}") for scope in body) for path in inner)
-    return bool(inner) and shared >= _SHARE * len(inner)
+def _measure_rounds(evidence: Evidence, change: LoopChange) -> tuple[int, int]:
+    """Return by how much all rounds of a loop move more bytes in memory, and compute more."""
+    old, new = (
+        program.costs.of_computation(body).times(program.executions.lower_bound(body))
+        for program, loop in ((evidence.old, change.old_loop), (evidence.new, change.new_loop))
+        for body in (loop.callees("body")[0] if loop else program.expect_module().entry,)
+    )
+    return new.traffic_bytes - old.traffic_bytes, new.flops - old.flops
 
 
 # The compiler itself writes these and takes them away.

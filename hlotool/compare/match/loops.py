@@ -35,7 +35,17 @@ from hlotool.hlo.opcodes import FREE, MOVES, SLICES
 from hlotool.program.program import Program
 from hlotool.table.words import fold_numbers
 
-LoopKind: TypeAlias = Literal["added", "removed", "unrolled", "rolled", "split", "joined", "trips"]
+LoopKind: TypeAlias = Literal[
+    "added",
+    "removed",
+    "unrolled",
+    "rolled",
+    "partly-unrolled",
+    "partly-rolled",
+    "split",
+    "joined",
+    "trips",
+]
 _Words: TypeAlias = Counter[tuple[Hashable, ...]]
 _ALIKE: Final = 0.7  # cosine of two bodies that are counterparts
 _ROUGHLY: Final = 0.3
@@ -213,7 +223,8 @@ def _compare_rounds(old: _Level, new: _Level) -> Iterator[LoopChange]:
     more, fewer = (old, new) if one > other else (new, old)
     times = max(one, other) // min(one, other)
     is_copied = times >= _COPIES and _count_copies(more.words, fewer.words) == times
-    kind: LoopKind = "trips" if not is_copied else "unrolled" if one > other else "rolled"
+    parted: LoopKind = "partly-unrolled" if one > other else "partly-rolled"
+    kind: LoopKind = parted if is_copied else "trips"
     yield LoopChange(kind, old.loop.instruction, new.loop.instruction, one, other)
 
 
