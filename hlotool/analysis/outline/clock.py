@@ -334,7 +334,7 @@ class StepTime(Struct, frozen=True):
 
     Of a reference chip only ratios of times are to be shown. `assumed_bf16` are the types of
     products for which nobody states a peak of the chip, `links` the links whose speed the user
-    states.
+    states. `clock` has the time of each instruction.
     """
 
     chip: str
@@ -342,6 +342,7 @@ class StepTime(Struct, frozen=True):
     duration: Duration
     assumed_bf16: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    clock: Clock | None = None
 
 
 def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
@@ -355,10 +356,12 @@ def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
     if not evidence.module.header.is_scheduled or not pricing.is_rated:
         return None
     links = (pricing.links.inside, pricing.links.between)
+    clock = Clock(evidence)
     return StepTime(
         pricing.chip.name,
         pricing.is_timed,
-        Clock(evidence).of_run(entry),
+        clock.of_run(entry),
         list_unstated(evidence.costs.of_computation(entry).products, pricing.chip),
         tuple(str(link) for link in links if link is not None and link.is_as_given),
+        clock,
     )
