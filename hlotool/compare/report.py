@@ -8,8 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import find_backend
+from hlotool.compare.causes.account import AccountRow
 from hlotool.compare.causes.cause import Cause, Evidence, InputPair, Triage
-from hlotool.compare.causes.find import find_causes
+from hlotool.compare.causes.find import Findings, find_causes
 from hlotool.compare.changes import figures
 from hlotool.compare.changes.collectives import CollectiveChange, compare_collectives, compare_kinds
 from hlotool.compare.changes.fusions import FusionChange, compare_fusions
@@ -67,6 +68,7 @@ class DiffReport(Struct, frozen=True):
     changed_count: int | None
     old_only_count: int | None
     new_only_count: int | None
+    copied_count: int | None
     order: OrderChange | None
     metrics: tuple[figures.MetricRow, ...]
     memory: tuple[MemoryChange, ...]
@@ -77,6 +79,7 @@ class DiffReport(Struct, frozen=True):
     flags: tuple[FlagChange, ...]
     spaces: tuple[SpaceChange, ...] = ()
     causes: tuple[Cause, ...] = ()
+    account: tuple[AccountRow, ...] = ()
     triage: Triage | None = None
     time: figures.TimeChange | None = None
     structure: Structure | None = None
@@ -157,6 +160,7 @@ class _Comparison:
             changed_count=found.changed_count if found else None,
             old_only_count=found.old_only_count if found else None,
             new_only_count=found.new_only_count if found else None,
+            copied_count=found.copied_count if found else None,
             order=order,
             metrics=self._metrics(has_equal=self.options.has_equal_figures),
             memory=self._memory() if "memory" in wants and not self.is_one else (),
@@ -182,11 +186,11 @@ class _Comparison:
         """Add the reasons for what differs, and who did it."""
         old, new = self.old.program, self.new.program
         inputs = InputPair(self.old.before, self.new.before)
-        causes: tuple[Cause, ...] = ()
+        found = Findings()
         if old and new and self.reasoner is not None:
             lists = report.collectives, report.instructions, report.header
             metrics = figures.by_path(report.metrics)
-            causes = find_causes(Evidence(old, new, self.reasoner, inputs, metrics, *lists))
+            found = find_causes(Evidence(old, new, self.reasoner, inputs, metrics, *lists))
         has_flags = self.old.flags is not None and self.new.flags is not None
         triage = Triage(
             inputs.is_same,
@@ -196,7 +200,7 @@ class _Comparison:
             self.new.build,
             *(find_backend(one.module) if one and one.module else None for one in (old, new)),
         )
-        return replace(report, causes=causes, triage=triage)
+        return replace(report, causes=found.causes, account=found.account, triage=triage)
 
     def _spaces(self) -> tuple[SpaceChange, ...]:
         old, new = self.old.program, self.new.program

@@ -83,7 +83,7 @@ class Asked(Struct, frozen=True):
 
 
 # So many rows of a list, the lines above the tables tell.
-_TOLD = {"causes": MOST_WHY, "spaces": 1}
+_TOLD = {"causes": MOST_WHY, "spaces": 1, "account": 1_000}
 
 
 def diff_document(
@@ -102,6 +102,7 @@ def diff_document(
     others = (row for row in report.instructions if not (row.is_fused or _has_own_block(row)))
     rows = {  # in the order of the tables
         "causes": report.causes,
+        "account": report.account,
         "metrics": changed_metrics(report.metrics) if is_brief else report.metrics,
         "spaces": report.spaces,
         "memory": report.memory,

@@ -309,7 +309,8 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
         yield Line(
             "{matched_count:instruction} matched, {changed_count} of them differ; "
             f"{{old_only_count}} are only in {quote_braces(labels[0])}, "
-            f"{{new_only_count}} only in {quote_braces(labels[1])}",
+            f"{{new_only_count}} only in {quote_braces(labels[1])}"
+            + f", {facts.copied_count:,} are copies of a loop's" * bool(facts.copied_count),
             FACTS,
             facts,
         )

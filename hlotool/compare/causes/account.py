@@ -19,18 +19,20 @@ thing was changed, by the same compiler under the same flags, all of the differe
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Final, Literal, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from hlotool.compare.causes.cause import Cause, Evidence, list_executed
 from hlotool.compare.changes.collectives import pair_collectives
 from hlotool.compare.changes.figures import PEAKS
+from hlotool.compare.match.signature import strip_loops
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
-from hlotool.table import MEASURE, PERCENT, Unit, column
+from hlotool.table import COUNT, MEASURE, PERCENT, Unit, column
 
 Figure: TypeAlias = Literal["memory", "time", "flops", "traffic", "sent", "exposed"]
 How: TypeAlias = Literal["new", "gone", "runs", "size", "the peak moved", "reserved", "rest"]
@@ -76,8 +78,13 @@ class AccountRow(Struct, frozen=True):
             "aside beyond what is in use; rest: no instruction's"
         ),
     ]
-    count: Annotated[int, column("instructions, or values")]
-    delta: Annotated[float, column("new minus old", MEASURE, heading="difference", is_signed=True)]
+    count: Annotated[int, column("instructions, or values", COUNT)]
+    delta: Annotated[
+        int | float | None,
+        column(
+            "new minus old; of times with --chip", MEASURE, heading="difference", is_signed=True
+        ),
+    ]
     share: Annotated[
         float | None, column("part of the figure's difference", PERCENT, is_signed=True)
     ]
@@ -206,3 +213,83 @@ def _list_sent(evidence: Evidence) -> Iterator[Share]:
             )
             for how, delta in _cut(here, there):
                 yield Share(figure, how, round(delta), old, new)  # type: ignore[arg-type]
+
+
+_UNEXPLAINED: Final = "unexplained"
+_FARTHEST: Final = 4  # steps to an instruction that somebody changed
+_MOST_NEAR: Final = 64  # instructions asked in a step
+
+
+class Claim(Struct, frozen=True):
+    """A cause, and the instructions of the input programs, or of the compiled ones, that it changed."""
+
+    cause: Cause
+    touched: Collection[Instruction] = ()
+
+
+def settle(evidence: Evidence, claims: Sequence[Claim]) -> tuple[AccountRow, ...]:
+    """Return the account of all figures that differ: rows of one cause and one way, largest first."""
+    judge = _Judge(claims)
+    is_timed = all(one.step_time and one.step_time.is_timed for one in (evidence.old, evidence.new))
+    found: defaultdict[tuple[Figure, int | None, How], list[float]] = defaultdict(list)
+    totals: Counter[Figure] = Counter()
+    for share in list_shares(evidence):
+        found[share.figure, judge.find(share), share.how].append(share.delta)
+        totals[share.figure] += share.delta  # type: ignore[assignment]
+    rows = []
+    for (figure, place, how), deltas in found.items():
+        cause = None if place is None else claims[place].cause
+        total = totals[figure]
+        rows.append(
+            AccountRow(
+                figure,
+                cause.id if cause else _UNEXPLAINED,
+                cause and (cause.subject or cause.scope),
+                how,
+                len(deltas),
+                sum(deltas) if is_timed or figure != "time" else None,
+                sum(deltas) / total if total else None,
+                _UNITS.get(figure, Unit.BYTES),
+            )
+        )
+    order = get_args(Figure)
+    rows.sort(key=lambda row: (order.index(row.figure), -abs(row.share or 0), row.reason, row.how))
+    return tuple(rows)
+
+
+class _Judge:
+    """Says which claim a share belongs to: by instruction, by what it is called, by what is near."""
+
+    def __init__(self, claims: Sequence[Claim]) -> None:
+        self._is_alone = len(claims) == 1
+        self._own: dict[Instruction, int] = {}
+        self._named: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        self._asked = cache(self._ask)
+        for place, claim in enumerate(claims):
+            for one in claim.touched:
+                self._own.setdefault(one, place)
+                name = strip_loops(one.metadata().op_name)
+                if name:
+                    self._named[name][place] += 1
+
+    def find(self, share: Share) -> int | None:
+        """Return the claim's place, None where nobody answers."""
+        if self._is_alone:
+            return 0
+        near = [one for one in (share.new, share.old) if one is not None]
+        for _ in range(_FARTHEST):
+            votes = Counter(place for one in near if (place := self._asked(one)) is not None)
+            if votes:
+                return votes.most_common(1)[0][0]
+            near = [each for one in near for each in (*one.operands, *one.users)][:_MOST_NEAR]
+        return None
+
+    def _ask(self, one: Instruction) -> int | None:
+        """Return who changed an instruction, or most of what stands in a fusion; by name at last."""
+        body = one.callee() if one.opcode == "fusion" else None
+        inside = (one, *(body.instructions if body else ()))
+        votes = Counter(self._own[each] for each in inside if each in self._own)
+        if not votes:
+            for each in inside:
+                votes.update(self._named.get(strip_loops(each.metadata().op_name), ()))
+        return votes.most_common(1)[0][0] if votes else None

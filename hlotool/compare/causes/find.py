@@ -11,7 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.compare.causes import arrays, communication, memory, structure
+from hlotool.compare.causes.account import AccountRow, Claim, settle
 from hlotool.compare.causes.cause import Cause, Evidence
 from hlotool.compare.changes.figures import PEAKS
 from hlotool.table.words import list_some
@@ -53,7 +56,14 @@ _LAST: Final = frozenset(
 )
 
 
-def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
+class Findings(Struct, frozen=True):
+    """All reasons, and how much of each figure they account for."""
+
+    causes: tuple[Cause, ...] = ()
+    account: tuple[AccountRow, ...] = ()
+
+
+def find_causes(evidence: Evidence) -> Findings:
     """Ask all finders: first what somebody changed in the program, then what may follow.
 
     The mesh and what is sharded otherwise come before all else; in both, most bytes come first.
@@ -69,7 +79,8 @@ def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
     if any(one.id in _CUT for one in found):  # then a device has other work, over other axes
         found = [one for one in found if one.id not in {"axes", "fusion-structure-changed"}]
     found.sort(key=_rank)
-    return tuple(found or list(_find_dtypes_inside(evidence)) or _find_kinds(evidence))
+    causes = tuple(found or list(_find_dtypes_inside(evidence)) or _find_kinds(evidence))
+    return Findings(causes, settle(evidence, [Claim(cause) for cause in causes]))
 
 
 def _rank(one: Cause) -> tuple[int, bool, int]:

@@ -93,7 +93,7 @@ class Signatures:
 
     def _translate(self, instruction: Instruction) -> str:
         name = self.layers.translate(instruction.metadata().op_name, instruction.module)
-        return _LOOPS.sub("", name) if self.has_other_loops else name
+        return strip_loops(name) if self.has_other_loops else name
 
     def origin(self, instruction: Instruction) -> str:
         """Return the scope and the primitive, without what differentiation and remat add."""
@@ -174,6 +174,11 @@ class Signatures:
             exact = self.table.number(("layout", shape)) if self.terms.has_layouts else bare
             known = self._shapes[id(shape)] = shape, exact, bare  # keeps the shape alive
         return known
+
+
+def strip_loops(op_name: str) -> str:
+    """Return an op_name without the loops that it is in, and the function around all."""
+    return _LOOPS.sub("", op_name)
 
 
 def _count_opcodes(computation: Computation) -> Counter[str]:
