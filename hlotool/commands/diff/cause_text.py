@@ -91,7 +91,7 @@ def _loop(cause: Cause, units: str) -> str:
     if kind.startswith("partly-"):
         return f"the loop ({cause.subject}) is {kind[7:]} in part: {cause.old} → {cause.new} rounds"
     if kind not in {"unrolled", "rolled"}:
-        rounds = cause.new if kind in {"added", "split"} else cause.old
+        rounds = cause.new if kind in {"new", "added", "split"} else cause.old
         times = f" of {rounds} rounds" if rounds else ""
         return _LOOPS[kind].format(f"{plural(cause.count, 'a loop', 'loops')}{times}", cause.subject)
     is_unrolled = kind == "unrolled"
@@ -108,6 +108,8 @@ def _loop(cause: Cause, units: str) -> str:
 
 
 _LOOPS: Final = {
+    "new": "{} ({}) is new, with what it runs",
+    "gone": "{} ({}) is gone, with what it ran",
     "added": "{} ({}) is new around what ran without it",
     "removed": "{} ({}) is gone; what it ran runs without it",
     "split": "{} ({}) does a part of what one loop did",

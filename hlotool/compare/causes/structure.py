@@ -100,6 +100,8 @@ _LOOP_CAUSES: Final[Mapping[LoopKind, CauseId]] = {
     "rolled": "loop-rolled",
     "partly-unrolled": "loop-partly-unrolled",
     "partly-rolled": "loop-partly-rolled",
+    "new": "loop-new",
+    "gone": "loop-gone",
     "added": "loop-added",
     "removed": "loop-removed",
     "split": "loop-split",
@@ -117,7 +119,7 @@ def find_loops(evidence: Evidence) -> Iterator[Cause]:
     plan = evidence.reasoner.loops
     for (kind, _), alike in group_by(plan.changes, _find_alike).items():
         loops = [one.new_loop or one.old_loop for one in alike]
-        if kind in {"unrolled", "removed"}:
+        if kind in {"unrolled", "removed", "gone"}:
             loops = [one.old_loop or one.new_loop for one in alike]
         names = sorted(loop.full_name for loop in loops if loop)
         old, new = ([getattr(one, side) for one in alike] for side in ("old", "new"))

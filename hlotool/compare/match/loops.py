@@ -6,6 +6,7 @@ have the same proportions are counterparts, at whatever depth; a body that was u
 keeps its proportions. Words of a loop without counterpart are looked for in the levels of the
 other side:
 
+    nowhere                          it is new, or gone, with what it runs
     once, in a level around it       it was added around what is there, or removed
     several times                    it was rolled, or unrolled: one becomes many
     in another loop's body           that loop was split, or joined
@@ -36,6 +37,8 @@ from hlotool.program.program import Program
 from hlotool.table.words import fold_numbers
 
 LoopKind: TypeAlias = Literal[
+    "new",
+    "gone",
     "added",
     "removed",
     "unrolled",
@@ -50,6 +53,7 @@ _Words: TypeAlias = Counter[tuple[Hashable, ...]]
 _ALIKE: Final = 0.7  # cosine of two bodies that are counterparts
 _ROUGHLY: Final = 0.3
 _HELD: Final = 0.5  # of a loop's words that stand in a level
+_FEWEST: Final = 3  # different words, so that they tell where a loop stood
 _COPIES: Final = 2  # of a body, so that it was unrolled
 # What a loop adds to cut its inputs apart and to stack its results, and what says nothing.
 _SILENT: Final = FREE | MOVES | SLICES | {"broadcast", "compare", "iota", "select", "while"}
@@ -231,7 +235,7 @@ def _compare_rounds(old: _Level, new: _Level) -> Iterator[LoopChange]:
 def _count_copies(words: _Words, held: Mapping[tuple[Hashable, ...], int]) -> int:
     """Return how often a level holds what a body does; 0 where it holds less than half of that."""
     shared = [held[word] // count for word, count in words.items() if held.get(word)]
-    is_held = shared and len(shared) >= _HELD * len(words)
+    is_held = len(shared) >= max(_HELD * len(words), min(_FEWEST, len(words)))
     return max(median_low(shared), 1) if is_held else 0
 
 
@@ -256,6 +260,8 @@ def _find_place(
             shared = len(words.keys() & surplus.keys()) if copies else 0
             if shared > most:
                 best, count, most = other, copies, shared
+    if len(level.words) < _FEWEST:
+        best, count = None, 0
     inner = [other.parent for one, other in known.items() if one.parent is level]
     if best is None and inner:
         best, count = inner[0], 1
@@ -273,9 +279,11 @@ def _merge_passes(words: _Words) -> _Words:
 def _describe(level: _Level, place: _Level | None, count: int, *, is_old: bool) -> LoopChange:
     """Say what became of a loop that has no counterpart."""
     kinds: tuple[LoopKind, LoopKind] = "removed", "added"
-    if count >= _COPIES:
+    if place is None:
+        kinds = "gone", "new"
+    elif count >= _COPIES:
         kinds = "unrolled", "rolled"
-    elif place is not None and place.loop is not None:
+    elif place.loop is not None:
         kinds = "joined", "split"
     own = level.loop.instruction if level.loop else None
     other = place.loop.instruction if place and place.loop else None
