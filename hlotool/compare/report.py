@@ -194,7 +194,6 @@ class _Comparison:
         has_flags = self.old.flags is not None and self.new.flags is not None
         triage = Triage(
             inputs.is_same,
-            inputs.has_same_operations,
             len(report.flags) if has_flags else None,
             self.old.build,
             self.new.build,

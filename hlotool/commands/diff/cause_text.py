@@ -29,6 +29,7 @@ def write_cause(cause: Cause, units: str) -> str:
         size=_bytes(cause, units),
         flops=_flops(cause, units),
         sent=_say_sent(cause, units),
+        where=f" in {cause.scope}" if cause.scope else "",
         be=plural(cause.count, "is", "are"),
         plural=plural(cause.count, "", "s"),
         verb=plural(cause.count, "computes", "compute"),
@@ -39,8 +40,6 @@ _DTYPE: Final = (
     "{count} result{plural} {be} {one.new} in place of {one.old} ({size} of results/step{sent})"
 )
 _TEMPLATES: Final[Mapping[CauseId, str]] = {
-    "trip-count-changed": "trip count of {one.subject} {one.old} → {one.new} ({flops} flops/step, "
-    "{size} memory traffic/step)",
     "matmul-backend-changed": "{count} matrix product{plural} moved from {one.old} to {one.new}",
     "dtype-widened": _DTYPE,
     "dtype-narrowed": _DTYPE,
@@ -50,6 +49,21 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
     "({size} memory traffic/step)",
     "dtype-inside-fusions": "{count} operation{plural} inside fusions {verb} in {one.new} in "
     "place of {one.old}",
+    "rematerialization-policy": "rematerialization policy: {one.old} → {one.new} operations are "
+    "computed again in the backward pass ({one.subject})",
+    "arguments-new": "new arguments: {one.subject} ({size} on a device)",
+    "arguments-gone": "arguments gone: {one.subject} ({size} on a device)",
+    "arguments-retyped": "arguments in {one.new} instead of {one.old}: {one.subject} ({size} on a "
+    "device)",
+    "results": "the program returns {one.new} results instead of {one.old}",
+    "scope-new": "new in the program: {one.subject}, with {one.new}",
+    "scope-gone": "gone from the program: {one.subject}, with {one.old}",
+    "operation-replaced": "{one.old} became {one.new}{where}",
+    "type-changed": "computed in {one.new} instead of {one.old}{where}: {one.subject}",
+    "shape-changed": "another shape of {one.subject}{where}: {one.old} → {one.new}",
+    "attribute-changed": "{one.subject}{where}: {one.old} → {one.new}",
+    "operands-swapped": "the operands of {one.subject}{where} are swapped",
+    "moved": "{one.subject}{where} runs {one.new} instead of {one.old} times: it moved across a loop",
     "other": "what differs is {one.subject}",
 }
 
@@ -65,6 +79,12 @@ def _rematerialization(cause: Cause, units: str) -> str:
         f"rematerialization {what} in {cause.subject}: {cause.count} {more} values live from the "
         f"forward to the backward pass ({_bytes(cause, units)} at the peak)"
     )
+
+
+def _trips(cause: Cause, units: str) -> str:
+    work = f" ({_flops(cause, units)} flops/step, {_bytes(cause, units)} memory traffic/step)"
+    told = work if cause.delta_bytes is not None else ""
+    return f"trip count of {cause.subject} {cause.old} → {cause.new}{told}"
 
 
 def _donation(cause: Cause, units: str) -> str:
@@ -93,7 +113,8 @@ def _loop(cause: Cause, units: str) -> str:
     if kind not in {"unrolled", "rolled"}:
         rounds = cause.new if kind in {"new", "added", "split"} else cause.old
         times = f" of {rounds} rounds" if rounds else ""
-        return _LOOPS[kind].format(f"{plural(cause.count, 'a loop', 'loops')}{times}", cause.subject)
+        what = f"{plural(cause.count, 'a loop', 'loops')}{times}"
+        return _LOOPS[kind].format(what, cause.subject, f", in {cause.scope}" * bool(cause.scope))
     is_unrolled = kind == "unrolled"
     layers = cause.old if is_unrolled else cause.new
     over = f"over {layers} layers " if layers else ""
@@ -108,12 +129,12 @@ def _loop(cause: Cause, units: str) -> str:
 
 
 _LOOPS: Final = {
-    "new": "{} ({}) is new, with what it runs",
-    "gone": "{} ({}) is gone, with what it ran",
-    "added": "{} ({}) is new around what ran without it",
-    "removed": "{} ({}) is gone; what it ran runs without it",
-    "split": "{} ({}) does a part of what one loop did",
-    "joined": "{} ({}) is gone; another does what it did as well",
+    "new": "{} ({}{}) is new, with what it runs",
+    "gone": "{} ({}{}) is gone, with what it ran",
+    "added": "{} ({}{}) is new around what ran without it",
+    "removed": "{} ({}{}) is gone; what it ran runs without it",
+    "split": "{} ({}{}) does a part of what one loop did",
+    "joined": "{} ({}{}) is gone; another does what it did as well",
 }
 
 
@@ -157,8 +178,8 @@ def _constraint(cause: Cause, units: str) -> str:
 def _constant(cause: Cause, units: str) -> str:
     del units
     where = f" in {cause.scope}" if cause.scope else ""
-    what = plural(cause.count, "a constant", "constants")
-    return f"{what}{where} ({cause.subject}): {cause.new} instead of {cause.old}"
+    what = plural(cause.count, "a constant", f"{cause.count} constants")
+    return f"{what}{where} ({cause.subject}): {cause.old} → {cause.new}"
 
 
 def _overlap(cause: Cause, units: str) -> str:
@@ -206,6 +227,7 @@ def _say_sent(cause: Cause, units: str) -> str:
 _SENTENCES: Final[Mapping[str, _Write]] = {
     "rematerialization": _rematerialization,
     "donation": _donation,
+    "trip": _trips,
     "layers": _layers,
     "loop": _loop,
     "dimension": _dimension,

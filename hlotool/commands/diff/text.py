@@ -13,7 +13,7 @@ from typing import Final
 from hlotool.commands.diff.cause_text import write_cause
 from hlotool.commands.shared.messages import quote_command
 from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
-from hlotool.compare.causes.cause import Cause, CauseId, Triage
+from hlotool.compare.causes.cause import Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
     MetricRow,
@@ -76,7 +76,7 @@ _WORK: Final = {
 def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
     """Write what differs in memory and work, the reasons, and who did it."""
     rows = by_path(report.metrics)
-    who = write_triage(report.triage, report.flags, report.causes) if report.triage else ""
+    who = write_triage(report.triage, report.flags) if report.triage else ""
     comes_first = report.triage is not None and report.triage.has_other_backend
     if who and comes_first:
         yield Line(who)
@@ -232,22 +232,11 @@ _FLAGS: Final = 3
 _LONGEST: Final = 40  # characters of a flag's value
 
 
-# What of the program a reason is, where its operations are the same.
-_GIVEN: Final[Mapping[CauseId, str]] = {
-    "mesh": "the mesh",
-    "sharding": "shardings",
-    "constraint": "shardings",
-    "constant-changed": "constants",
-    "donation-lost": "donation",
-    "donation-gained": "donation",
-}
-
-
-def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[Cause]) -> str:
+def write_triage(triage: Triage, flags: Sequence[FlagChange]) -> str:
     """Say who did it; '' where nothing tells."""
     if triage.has_other_backend:  # then flags and builds are of different compilers
         return f"compiled for {triage.old_backend} and for {triage.new_backend}"
-    parts = _say_input(triage, causes)
+    parts = _say_input(triage)
     if triage.flag_count == 0:
         parts.append("no printed flag differs")
     elif flags:
@@ -256,37 +245,29 @@ def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[C
     return "; ".join(parts)
 
 
-def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
+def _say_input(triage: Triage) -> list[str]:
     """Say whether the input program did it, else who can have; builds in any case."""
     builds = _builds(triage)
     if triage.is_input_identical is None:
-        return builds
+        return ["concluded from the compiled programs, as a text before optimization is missing", *builds]
     if triage.is_input_identical:
         return [f"input program identical: {_name_doers(triage)}"]
-    if not triage.has_same_operations:
-        return ["input program differs", *builds]
-    told = list(dict.fromkeys(_GIVEN[cause.id] for cause in causes if cause.id in _GIVEN))
-    if told:
-        given = join_words(told, "and")
-        return [f"input program differs in {given}, not in its operations", *builds]
-    return [f"input program has the same operations: {_name_doers(triage, 'their order')}"]
+    return ["input program differs", *builds]
 
 
-def _name_doers(triage: Triage, *others: str) -> str:
-    """Name who can have done it where the program did not: the compiler, a flag, and others.
+def _name_doers(triage: Triage) -> str:
+    """Name who can have done it where the program did not: the compiler or a flag.
 
     Builds are known of TPU alone: other dumps name no version of the compiler.
     """
     old, new = triage.old_build, triage.new_build
-    has_builds = old is not None and new is not None
-    names = [] if has_builds and old == new else ["another compiler"]
-    names += [] if triage.flag_count == 0 else ["a flag"]
-    names = [*names, *others] or ["what no dump tells"]
-    doers = join_words(names, "or")
-    if has_builds:
-        known = _builds(triage) or [f"the build is cl_{old} on both sides"]
-        return f"{doers} did it; {known[0]}"
-    return f"{doers} did it; the dumps name no version of the compiler"
+    flag = "a flag" if triage.flag_count != 0 else ""
+    if old is None or new is None:
+        doer = f"{flag} did it, or" if flag else "the dumps do not tell who did it:"
+        return f"{doer} the compiler, of which they name no version"
+    if old != new:
+        return f"{join_words(['the build of the compiler', *filter(None, [flag])], 'or')} did it; {_builds(triage)[0]}"
+    return f"{flag or 'what no dump tells'} did it; the build is cl_{old} on both sides"
 
 
 def _cut(text: str | None) -> str:

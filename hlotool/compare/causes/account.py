@@ -19,13 +19,13 @@ thing was changed, by the same compiler under the same flags, all of the differe
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from hlotool.compare.causes.cause import Cause, Evidence, list_executed
+from hlotool.compare.causes.cause import Claim, Evidence, list_executed
 from hlotool.compare.changes.collectives import pair_collectives
 from hlotool.compare.changes.figures import PEAKS
 from hlotool.compare.match.signature import strip_loops
@@ -218,13 +218,6 @@ def _list_sent(evidence: Evidence) -> Iterator[Share]:
 _UNEXPLAINED: Final = "unexplained"
 _FARTHEST: Final = 4  # steps to an instruction that somebody changed
 _MOST_NEAR: Final = 64  # instructions asked in a step
-
-
-class Claim(Struct, frozen=True):
-    """A cause, and the instructions of the input programs, or of the compiled ones, that it changed."""
-
-    cause: Cause
-    touched: Collection[Instruction] = ()
 
 
 def settle(evidence: Evidence, claims: Sequence[Claim]) -> tuple[AccountRow, ...]:

@@ -8,25 +8,21 @@ bring, and what fits no kind is told as `other`, where nothing else was found.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from hlotool.compare.causes import arrays, communication, memory, structure
-from hlotool.compare.causes.account import AccountRow, Claim, settle
-from hlotool.compare.causes.cause import Cause, Evidence
+from hlotool.compare.causes import arrays, communication, edits, memory, structure
+from hlotool.compare.causes.account import AccountRow, settle
+from hlotool.compare.causes.cause import Cause, Claim, Evidence
 from hlotool.compare.changes.figures import PEAKS
 from hlotool.table.words import list_some
 
-_FINDERS: Final = (
-    arrays.find_arrays,
-    arrays.find_constants,
-    memory.find_rematerialization,
-    memory.find_donation,
-    structure.find_layers,
-    structure.find_loops,
-    structure.find_operations,
+# What somebody may have written, and what accounts for whole parts of a program.
+_PARTS: Final = (memory.find_rematerialization, structure.find_layers, structure.find_loops)
+# What follows, or is the compiler's own.
+_CONSEQUENCES: Final = (
     memory.find_dtypes,
     communication.find_products,
     communication.find_overlap,
@@ -44,16 +40,22 @@ _ON_MEMORY: Final = {
     "results": 1,
     "parameters": 1,
 }
-# Somebody wrote these: what the compiler made of them comes behind.
-_FIRST: Final = {"mesh": 0, "sharding": 1, "constraint": 2, "dimension": 3, "constant-changed": 4}
+# What somebody wrote, in the order in which it is told; what follows comes behind.
+_EDITS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("mesh",), 0),
+    **dict.fromkeys(("sharding", "constraint"), 1),
+    **dict.fromkeys(("layers-added", "layers-removed"), 2),
+    **dict.fromkeys(("rematerialization-lost", "rematerialization-gained"), 3),
+    **dict.fromkeys(("rematerialization-policy", "donation-lost", "donation-gained"), 3),
+    **dict.fromkeys(("dimension", "arguments-retyped"), 4),
+    **dict.fromkeys(("scope-new", "scope-gone"), 5),
+    **dict.fromkeys(("arguments-new", "arguments-gone"), 6),
+    **dict.fromkeys(("attribute-changed", "operands-swapped", "operation-replaced"), 8),
+    **dict.fromkeys(("constant-changed", "shape-changed", "moved", "results"), 8),
+    **dict.fromkeys(("type-changed", "operations"), 9),
+}
+_LOOPS: Final = 4
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
-# These follow from others; all else somebody changed, or it says who computes it.
-_LAST: Final = frozenset(
-    (
-        *("dtype-widened", "dtype-narrowed", "overlap-lost", "overlap-gained", "collectives"),
-        *("fusion-structure-changed", "buffers-at-peak-changed"),
-    )
-)
 
 
 class Findings(Struct, frozen=True):
@@ -64,27 +66,40 @@ class Findings(Struct, frozen=True):
 
 
 def find_causes(evidence: Evidence) -> Findings:
-    """Ask all finders: first what somebody changed in the program, then what may follow.
+    """Find what somebody changed in the program, then what may follow, and draw up the account.
 
-    The mesh and what is sharded otherwise come before all else; in both, most bytes come first.
     What else is held at the peak is told where others account for less than half of its difference,
     what else differs where there is no other. Collectives more or fewer are no reason of their own
     where new layers bring them.
     """
-    found = [cause for find in _FINDERS for cause in find(evidence)]
+    claims: list[Claim] = []
+    if not evidence.inputs.is_same:
+        claims += arrays.find_arrays(evidence)
+        parts = [claim for find in _PARTS for claim in find(evidence)]
+        told = {one for claim in parts for one in claim.touched}
+        claims += [*parts, *edits.find_edits(evidence, told)]
+    claims += map(Claim, memory.find_donation(evidence))
+    claims.sort(key=_rank)
+    answered = claims
+    found = [claim.cause for claim in claims]
+    found += [cause for find in _CONSEQUENCES for cause in find(evidence)]
     if _is_peak_open(evidence, found):
         found += memory.find_values(evidence)
     if _are_of_layers(found):
         found = [one for one in found if one.id != "collectives"]
     if any(one.id in _CUT for one in found):  # then a device has other work, over other axes
         found = [one for one in found if one.id not in {"axes", "fusion-structure-changed"}]
-    found.sort(key=_rank)
-    causes = tuple(found or list(_find_dtypes_inside(evidence)) or _find_kinds(evidence))
-    return Findings(causes, settle(evidence, [Claim(cause) for cause in causes]))
+    follow = sorted(found[len(claims) :], key=lambda one: -abs(one.delta_bytes or 0))
+    causes = [*found[: len(claims)], *follow] or list(_find_dtypes_inside(evidence))
+    causes = causes or list(_find_kinds(evidence))
+    return Findings(tuple(causes), settle(evidence, answered or list(map(Claim, causes))))
 
 
-def _rank(one: Cause) -> tuple[int, bool, int]:
-    return _FIRST.get(one.id, len(_FIRST)), one.id in _LAST, -abs(one.delta_bytes or 0)
+def _rank(one: Claim) -> tuple[int, int]:
+    """Return what comes first: by kind, then by how much of the program it changed."""
+    cause = one.cause
+    kind = _LOOPS if cause.id.startswith(("loop-", "trip-")) else _EDITS.get(cause.id, len(_EDITS))
+    return kind, -len(one.touched)
 
 
 def _is_peak_open(evidence: Evidence, found: Sequence[Cause]) -> bool:

@@ -16,6 +16,7 @@ from hlotool.analysis.memory.donation import DonationRow
 from hlotool.compare.causes.cause import (
     Cause,
     CauseId,
+    Claim,
     Evidence,
     find_inner_scope,
     is_within,
@@ -32,24 +33,52 @@ from hlotool.table.words import ANY, fold_numbers, list_some
 _MADE_AGAIN: Final = "rematted_computation"
 
 
-def find_rematerialization(evidence: Evidence) -> Iterator[Cause]:
+def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
     """Yield what was lost and what was gained, each as one cause.
 
     `count` are the values that live from the forward to the backward pass at the peak of the
     side without rematerialization and not at the other's; their bytes are held at the peak.
+    Where scopes tell no difference, the number of operations that are made again does: a policy.
     """
     again = [[name for name in names if _MADE_AGAIN in name] for names in evidence.op_names]
+    given = evidence.given
+    touched = [
+        one
+        for program, other in zip(given.programs, reversed(again), strict=True)
+        for one in program.expect_module().instructions()
+        if _MADE_AGAIN in (name := one.metadata().op_name) and name not in other
+    ]
     old, new = map(_fold_scopes, again)
-    if old == new:
-        if not old and bool(again[0]) != bool(again[1]):
-            yield _describe(frozenset(), (), is_lost=bool(again[0]))
-        return
     everything = [_fold_scopes(names) for names in evidence.op_names]
     lost, gained = (old - new) & everything[1], (new - old) & everything[0]
     if lost:
-        yield _describe(lost, evidence.values, is_lost=True)
+        yield Claim(_describe(lost, evidence.values, is_lost=True), touched)
     if gained:
-        yield _describe(gained, evidence.values, is_lost=False)
+        yield Claim(_describe(gained, evidence.values, is_lost=False), touched)
+    if lost or gained:
+        return
+    if bool(again[0]) != bool(again[1]):
+        yield Claim(_describe(frozenset(), (), is_lost=bool(again[0])), touched)
+    elif again[0] and given.is_input:
+        counts = [_count_again(program) for program in given.programs]
+        fewer, more = counts[0] - counts[1], counts[1] - counts[0]
+        if (fewer or more) and not (fewer and more):
+            yield Claim(
+                Cause(
+                    id="rematerialization-policy",
+                    count=(fewer or more).total(),
+                    subject=list_some([name for name, _ in (fewer or more).most_common()]),
+                    old=str(counts[0].total()),
+                    new=str(counts[1].total()),
+                ),
+                touched,
+            )
+
+
+def _count_again(program: Program) -> Counter[str]:
+    """Count what is made again by primitive."""
+    names = (one.metadata().op_name for one in program.expect_module().instructions())
+    return Counter(name.rpartition("/")[2] for name in names if _MADE_AGAIN in name)
 
 
 def _fold_scopes(op_names: Iterable[str]) -> frozenset[str]:

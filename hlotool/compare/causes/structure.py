@@ -8,7 +8,7 @@ was unrolled where one side alone has the loop and the other alone numbered copi
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final
 
@@ -16,6 +16,7 @@ from hlotool.analysis.origin import find_scope
 from hlotool.compare.causes.cause import (
     Cause,
     CauseId,
+    Claim,
     Evidence,
     find_inner_scope,
     is_within,
@@ -24,15 +25,17 @@ from hlotool.compare.causes.cause import (
     list_scopes,
 )
 from hlotool.compare.match.loops import LoopChange, LoopKind
-from hlotool.hlo.opcodes import CONTROL_FLOW, ELEMENTWISE, MATRIX_PRODUCTS, TRANSCENDENTAL
+from hlotool.hlo import Instruction
+from hlotool.hlo.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
 from hlotool.table.sums import group_by
 from hlotool.table.words import ANY, fold_numbers, list_some
 
 _LEAST: Final = 2  # members that make a family
+_NUMBER: Final = re.compile(r"\d+")
 
 
-def find_layers(evidence: Evidence) -> Iterator[Cause]:
+def find_layers(evidence: Evidence) -> Iterator[Claim]:
     """Yield the new and the gone members of each family, the outermost ones.
 
     Bytes are by how much more the whole family holds at one peak than at the other: its values,
@@ -47,10 +50,27 @@ def find_layers(evidence: Evidence) -> Iterator[Cause]:
         if is_inside or max(len(here), len(there)) < _LEAST or here == there:
             continue
         told.append(family)
+        given = evidence.given.programs
         if there - here:
-            yield _describe("layers-added", family, there - here, evidence.new, evidence.old)
+            cause = _describe("layers-added", family, there - here, evidence.new, evidence.old)
+            yield Claim(cause, _list_members(given[1], there - here))
         if here - there:
-            yield _describe("layers-removed", family, here - there, evidence.old, evidence.new)
+            cause = _describe("layers-removed", family, here - there, evidence.old, evidence.new)
+            yield Claim(cause, _list_members(given[0], here - there))
+
+
+def _list_members(program: Program, members: frozenset[str]) -> list[Instruction]:
+    """List what stands in some layers, and the parameters of their numbers."""
+    numbers = {(_NUMBER.findall(one) or [""])[-1] for one in members}
+    return [
+        one
+        for one in program.expect_module().instructions()
+        if (op_name := one.metadata().op_name)
+        and (
+            _is_of(find_scope(op_name), members)
+            or (one.opcode == "parameter" and not numbers.isdisjoint(_NUMBER.findall(op_name)))
+        )
+    ]
 
 
 def _describe(
@@ -109,33 +129,48 @@ _LOOP_CAUSES: Final[Mapping[LoopKind, CauseId]] = {
 }
 
 
-def find_loops(evidence: Evidence) -> Iterator[Cause]:
+def find_loops(evidence: Evidence) -> Iterator[Claim]:
     """Yield what became of loops, those of the forward and the backward pass together.
 
     `old` and `new` are rounds, or copies of the body in place of the loop, whose family is `scope`.
     `delta_bytes` is what all rounds move in memory per step more or less, where the trip count is
-    another.
+    another. What the program was given tells; compiled loops lend names and figures.
     """
-    plan = evidence.reasoner.loops
-    for (kind, _), alike in group_by(plan.changes, _find_alike).items():
-        loops = [one.new_loop or one.old_loop for one in alike]
-        if kind in {"unrolled", "removed", "gone"}:
-            loops = [one.old_loop or one.new_loop for one in alike]
-        names = sorted(loop.full_name for loop in loops if loop)
+    given = evidence.given
+    compiled = group_by(evidence.reasoner.loops.changes, _find_alike)
+    for key, alike in group_by(given.reasoner.loops.changes, _find_alike).items():
+        kind = key[0]
+        shown = compiled.get(key, alike)
+        is_gone = kind in {"unrolled", "removed", "gone", "joined"}
+        ends = [(one.old_loop, one.new_loop)[not is_gone] for one in shown]
         old, new = ([getattr(one, side) for one in alike] for side in ("old", "new"))
         rounds = [None if None in side else str(max(side)) for side in (old, new)]
         is_copied = kind in {"unrolled", "rolled"}
-        costs = [_measure_rounds(evidence, one) for one in alike] if kind == "trips" else []
-        yield Cause(
-            id=_LOOP_CAUSES[kind],
-            count=max(new if kind == "unrolled" else old) if is_copied else len(alike),
-            subject=list_some(names),
-            scope=_find_family(evidence) if is_copied else None,
-            old=rounds[0],
-            new=rounds[1],
-            measure="traffic" if costs else None,
-            delta_bytes=sum(each[0] for each in costs) if costs else None,
-            delta_flops=sum(each[1] for each in costs) if costs else None,
+        has_costs = kind == "trips" and key in compiled
+        costs = [_measure_rounds(evidence, one) for one in compiled[key]] if has_costs else []
+        bodies = [
+            one
+            for change in alike
+            for loop in (change.old_loop, change.new_loop)
+            if loop
+            for body in loop.called_computations()
+            for one in body.instructions
+        ]
+        scopes = Counter(fold_numbers(name) for one in bodies if (name := find_inner_scope(one)))
+        scope = scopes.most_common(1)[0][0] if scopes else None
+        yield Claim(
+            Cause(
+                id=_LOOP_CAUSES[kind],
+                count=max(new if kind == "unrolled" else old) if is_copied else len(alike),
+                subject=list_some(sorted(one.full_name for one in ends if one)),
+                scope=_find_family(given.reasoner.copies) if is_copied else scope,
+                old=rounds[0],
+                new=rounds[1],
+                measure="traffic" if costs else None,
+                delta_bytes=sum(each[0] for each in costs) if costs else None,
+                delta_flops=sum(each[1] for each in costs) if costs else None,
+            ),
+            [*bodies, *given.reasoner.copies],
         )
 
 
@@ -145,9 +180,9 @@ def _find_alike(one: LoopChange) -> tuple[LoopKind, Hashable]:
     return one.kind, rounds
 
 
-def _find_family(evidence: Evidence) -> str | None:
+def _find_family(copies: Iterable[Instruction]) -> str | None:
     """Return the numbered scope in which most copies of a body stand: `layer_*`."""
-    scopes = (find_inner_scope(one) for one in evidence.reasoner.copies)
+    scopes = map(find_inner_scope, copies)
     outer = Counter(fold_numbers(scope).partition("/")[0] for scope in scopes if scope)
     families = [name for name, _ in outer.most_common() if ANY in name]
     return families[0] if families else None
@@ -161,61 +196,3 @@ def _measure_rounds(evidence: Evidence, change: LoopChange) -> tuple[int, int]:
         for body in (loop.callees("body")[0] if loop else program.expect_module().entry,)
     )
     return new.traffic_bytes - old.traffic_bytes, new.flops - old.flops
-
-
-# The compiler itself writes these and takes them away.
-_COMPILED: Final = frozenset(("convert", "bitcast-convert", "reduce-precision"))
-_GIVEN: Final = (ELEMENTWISE | MATRIX_PRODUCTS) - _COMPILED
-_FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))")
-
-
-def find_operations(evidence: Evidence) -> Iterator[Cause]:
-    """Yield each scope of both sides in which functions or opcodes are new or gone.
-
-    Functions are those that JAX names: `jit(silu)`. Of the texts before optimizations, if both
-    are there and run different operations, all opcodes that compute are compared; else of the
-    compiled ones transcendental opcodes alone, as XLA rewrites the rest. `count` are instructions
-    in the text, numbered scopes together.
-    """
-    inputs = evidence.inputs
-    if inputs.has_same_operations:
-        return
-    programs = inputs.programs if inputs.is_whole else (evidence.old, evidence.new)
-    wanted = _GIVEN if inputs.is_whole else TRANSCENDENTAL
-    old, new = (_count_opcodes(program, wanted) for program in programs)
-    functions = [_list_functions(names) for names in evidence.op_names]
-    for scope in sorted(old.keys() & new.keys()):
-        here, there = (each.get(scope, set()) for each in functions)
-        gone = sorted(old[scope].keys() - new[scope].keys())
-        after = sorted(new[scope].keys() - old[scope].keys())
-        old_names, new_names = [*sorted(here - there), *gone], [*sorted(there - here), *after]
-        if old_names or new_names:
-            count = sum(old[scope][each] for each in gone) + sum(new[scope][each] for each in after)
-            yield Cause(
-                id="operations",
-                count=count,
-                scope=scope or None,
-                old=", ".join(old_names) or None,
-                new=", ".join(new_names) or None,
-            )
-
-
-def _list_functions(op_names: Iterable[str]) -> Mapping[str, set[str]]:
-    """Return the functions that stand inside each scope, without the outermost."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for name in op_names:
-        scope = find_scope(name)
-        calls = _FUNCTION.findall(name)
-        if scope and calls:
-            found[fold_numbers(scope)].update(calls[1:] if name.startswith(calls[0]) else calls)
-    return found
-
-
-def _count_opcodes(program: Program, wanted: frozenset[str]) -> Mapping[str, Counter[str]]:
-    """Count opcodes by scope, '' where there is none; what reducers apply is no part of it."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in program.expect_module().instructions():
-        name = one.metadata().op_name if one.opcode in wanted else ""
-        if name:
-            found[fold_numbers(find_scope(name) or "")][one.opcode] += 1
-    return found

@@ -1,0 +1,581 @@
+"""What somebody changed in the program, said in the words of an edit, with both values.
+
+The texts that XLA was given are compared where both sides have one, else the compiled ones. All
+that differs is claimed by one edit, in this order: sizes of arguments, and whatever follows from
+them; arguments and results that are new or gone; loops and layers; what the backward pass computes
+again; scopes; then instruction by instruction element types, shapes, constants, attributes,
+operands, operations. What follows from something else is no edit of its own: of values of another
+shape the first is told, of values in another type the types, and a constant that grew as a
+dimension did is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Final, TypeAlias
+
+from hlotool.analysis.origin import find_scope
+from hlotool.analysis.shardings.witness import is_constraint
+from hlotool.compare.causes.cause import Cause, Claim, Evidence, find_inner_scope, is_within
+from hlotool.compare.changes.instructions import share_scope
+from hlotool.compare.changes.reasons import Reason
+from hlotool.compare.match.structure import list_reached
+from hlotool.hlo import ArrayShape, Instruction, Shape
+from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS
+from hlotool.table.sums import group_by
+from hlotool.table.words import count_noun, fold_numbers, list_some
+
+_Pair: TypeAlias = tuple[Instruction, Instruction]
+_MOST_NAMED: Final = 3
+_MOST_VALUES: Final = 3
+# Attributes that somebody writes, and what each is called.
+_WRITTEN: Final[Mapping[str, str]] = {
+    "direction": "comparison",
+    "slice": "slice",
+    "dimensions": "axes",
+    "padding": "padding",
+    "window": "window",
+    "dynamic_slice_sizes": "sizes of the slice",
+    "iota_dimension": "axis",
+    "lhs_contracting_dims": "contracted axes",
+    "rhs_contracting_dims": "contracted axes",
+    "lhs_batch_dims": "batch axes",
+    "dim_labels": "axes",
+    "feature_group_count": "feature groups",
+    "batch_group_count": "batch groups",
+    "operand_precision": "precision",
+    "precision_config": "precision",
+    "is_stable": "stability",
+    "largest": "order",
+    "k": "k",
+    "custom call target": "custom call",
+    "fft_type": "transform",
+    "fft_length": "length",
+    "algorithm": "algorithm",
+    "distribution": "distribution",
+    "exponent_bits": "precision",
+}
+# What these change follows from a size or a type.
+_SIZED: Final = frozenset(("slice", "padding", "window", "dynamic_slice_sizes", "fft_length", "k"))
+_MADE_OF_SIZES: Final = frozenset(("broadcast", "iota", "constant", "parameter", "reduce"))
+_PLUMBING: Final = FREE | {"copy", "broadcast", "reshape", "transpose", "convert", "while", "call"}
+_FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))(?=/)")
+_CALLED: Final = re.compile(r"jit\((\w+)\)")
+_TREE: Final = re.compile(r"\w+(?:\[[^\]]*\]|\.\w+)?(?:\[\d+\]\.\w+)?")
+
+
+def find_edits(evidence: Evidence, told: Collection[Instruction]) -> Iterator[Claim]:
+    """Yield what was changed in the program, with the instructions that each edit changed.
+
+    `told` are those that layers, loops and what is made again account for.
+    """
+    if not evidence.inputs.is_same:
+        yield from _Edits(evidence, told).find()
+
+
+class _Edits:
+    """What differs and nobody has claimed yet."""
+
+    def __init__(self, evidence: Evidence, told: Collection[Instruction]) -> None:
+        self._given = given = evidence.given
+        self._reasoner = given.reasoner
+        pairs, back, copies = given.reasoner.pairs, given.reasoner.back, given.reasoner.copies
+        self._factors: set[Fraction] = set()
+        self._has_found = False
+        self._gone, self._come = (
+            {
+                one: None
+                for computation in list_reached(program)
+                for one in computation.instructions
+                if one not in paired and one not in copies and one not in told
+            }
+            for program, paired in zip(given.programs, (pairs, back), strict=True)
+        )
+        self._changed: dict[_Pair, tuple[Reason, ...]] = {
+            (old, new): reasons
+            for old, new in pairs.items()
+            if (reasons := given.reasoner.reasons(old, new))
+        }
+
+    def find(self) -> Iterator[Claim]:
+        """Yield all edits."""
+        self._learn_sizes()
+        for find in (
+            self._find_arguments,
+            self._find_results,
+            self._find_scopes,
+            self._find_replaced,
+            self._find_types,
+            self._find_shapes,
+            self._find_constants,
+            self._find_attributes,
+            self._find_swapped,
+            self._find_moved,
+            self._find_operations,
+        ):
+            for claim in find():
+                self._has_found = True
+                yield claim
+
+    # -- what follows from sizes
+
+    def _learn_sizes(self) -> None:
+        """Learn by which factors dimensions of arguments, and rounds of loops, are larger."""
+        for old, new in self._reasoner.pairs.items():
+            if old.opcode == new.opcode == "parameter" and old.computation is old.module.entry:
+                self._factors.update(_list_factors(old.shape, new.shape))
+        for change in self._reasoner.loops.changes:
+            if change.old or change.new:
+                self._factors.add(Fraction(change.new or 1, change.old or 1))
+                self._factors.add(Fraction(change.old or 1, change.new or 1))
+        self._factors |= {one * other for one, other in product(self._factors, repeat=2)}
+
+    def _follows(self, old: Shape, new: Shape) -> bool:
+        """Say whether a shape differs in dimensions that grew as those of arguments did."""
+        factors = _list_factors(old, new)
+        return bool(factors) and factors <= self._factors
+
+    # -- arguments and results
+
+    def _find_arguments(self) -> Iterator[Claim]:
+        """Yield arguments that are new or gone, by the tree they are in, and those of another type."""
+        names = [
+            {one.metadata().op_name for one in program.expect_module().entry.parameters}
+            for program in self._given.programs
+        ]
+        for kind, side, others in (
+            ("arguments-new", self._come, names[0]),
+            ("arguments-gone", self._gone, names[1]),
+        ):
+            found = [
+                one
+                for one in side
+                if one.opcode == "parameter"
+                and one.computation is one.module.entry
+                and one.metadata().op_name not in others
+            ]
+            if found:
+                size = sum(one.shape.size_bytes or 0 for one in found)
+                yield Claim(
+                    Cause(
+                        id=kind,  # type: ignore[arg-type]
+                        count=len(found),
+                        subject=_name_trees(found),
+                        measure="parameters",
+                        delta_bytes=size if side is self._come else -size,
+                    ),
+                    self._take(side, found),
+                )
+        retyped: dict[tuple[str, str], list[_Pair]] = defaultdict(list)
+        for old, new in self._changed:
+            types = _compare_types(old.shape, new.shape)
+            if types and old.opcode == "parameter" and old.computation is old.module.entry:
+                retyped[types].append((old, new))
+        for (before, after), pairs in retyped.items():
+            yield Claim(
+                Cause(
+                    id="arguments-retyped",
+                    count=len(pairs),
+                    subject=_name_trees(new for _, new in pairs),
+                    old=before,
+                    new=after,
+                    measure="parameters",
+                    delta_bytes=sum(
+                        (new.shape.size_bytes or 0) - (old.shape.size_bytes or 0)
+                        for old, new in pairs
+                    ),
+                ),
+                self._settle(pairs),
+            )
+
+    def _find_results(self) -> Iterator[Claim]:
+        """Yield that the program returns more results, or fewer, than state that is new does."""
+        modules = [program.expect_module() for program in self._given.programs]
+        roots = [module.entry.root for module in modules]
+        counts = [sum(1 for _ in root.shape.leaves()) for root in roots]
+        if counts[0] == counts[1] or any(root.opcode != "tuple" for root in roots):
+            return
+        back, pairs = self._reasoner.back, self._reasoner.pairs
+        old, new = (
+            [str(one.shape) for one in root.operands if one not in paired]
+            for root, paired in zip(roots, (pairs, back), strict=True)
+        )
+        yield Claim(
+            Cause(
+                id="results",
+                count=abs(counts[1] - counts[0]),
+                subject=list_some((new if counts[1] > counts[0] else old), _MOST_NAMED) or None,
+                old=str(counts[0]),
+                new=str(counts[1]),
+            )
+        )
+
+    # -- scopes
+
+    def _find_scopes(self) -> Iterator[Claim]:
+        """Yield scopes that one side alone has, outermost ones, with what they compute."""
+        old, new = (
+            {scope for one in program.expect_module().instructions() if (scope := _scope(one))}
+            for program in self._given.programs
+        )
+        for kind, side, own, others in (
+            ("scope-new", self._come, new, old),
+            ("scope-gone", self._gone, old, new),
+        ):
+            told: list[str] = []
+            parts = {part for scope in others for part in scope.split("/")}
+            for scope in sorted(own):
+                last = scope.rpartition("/")[2]
+                if last in parts or any(is_within(scope, outer) for outer in told):
+                    continue
+                told.append(scope)
+                found = [one for one in side if is_within(_scope(one), scope)]
+                if any(one.opcode not in _PLUMBING for one in found):
+                    names = self._name_operations(found)
+                    yield Claim(
+                        Cause(
+                            id=kind,  # type: ignore[arg-type]
+                            count=len(found),
+                            subject=scope,
+                            old=names if side is self._gone else None,
+                            new=names if side is self._come else None,
+                        ),
+                        self._take(side, found),
+                    )
+
+    # -- pairs
+
+    def _find_types(self) -> Iterator[Claim]:
+        """Yield each change of the type in which values are computed; what only converts follows."""
+        found: dict[tuple[str, str], list[_Pair]] = defaultdict(list)
+        for old, new in self._changed:
+            types = _compare_types(old.shape, new.shape)
+            if types:
+                found[types].append((old, new))
+        for (before, after), pairs in found.items():
+            computing = [new for _, new in pairs if new.opcode not in _PLUMBING]
+            touched = self._settle(pairs)
+            if computing:
+                yield Claim(
+                    Cause(
+                        id="type-changed",
+                        count=len(computing),
+                        subject=self._name_operations(computing),
+                        scope=_share(computing),
+                        old=before,
+                        new=after,
+                    ),
+                    touched,
+                )
+
+    def _find_shapes(self) -> Iterator[Claim]:
+        """Yield the first values of another shape where no argument's size says why."""
+        shaped = {
+            pair: reasons
+            for pair, reasons in self._changed.items()
+            if any(one.kind == "shape" for one in reasons)
+        }
+        self._settle([pair for pair in shaped if self._follows(pair[0].shape, pair[1].shape)], sized=True)
+        rest = [pair for pair in shaped if pair in self._changed and pair[0].opcode not in _PASSED]
+        rest.sort(key=lambda pair: pair[0].opcode in _MADE_OF_SIZES)
+        shaped_old = {old for old, _ in shaped}
+        for pair in rest:
+            old, new = pair
+            if pair not in self._changed or not shaped_old.isdisjoint(_list_makers(old)):
+                continue
+            self._factors |= _list_factors(old.shape, new.shape)
+            self._factors |= {1 / one for one in self._factors}
+            alike = [one for one in rest if one in self._changed and self._follows(one[0].shape, one[1].shape)]
+            if self._changed.get(pair) is None:
+                continue
+            yield Claim(
+                Cause(
+                    id="shape-changed",
+                    count=len(alike) or 1,
+                    subject=_tail(new),
+                    scope=_share([new]),
+                    old=_dims(old.shape),
+                    new=_dims(new.shape),
+                ),
+                self._settle([pair, *alike], sized=True),
+            )
+        self._settle([pair for pair in rest if pair in self._changed], sized=True)
+
+    def _find_constants(self) -> Iterator[Claim]:
+        """Yield constants of another value, those of one scope and pair of values together."""
+        found: dict[Hashable, list[_Pair]] = defaultdict(list)
+        for (old, new), reasons in self._changed.items():
+            values = next(((one.old, one.new) for one in reasons if one.kind == "constant"), None)
+            if values and not self._is_scaled(*values):
+                found[values].append((old, new))
+        for values, pairs in found.items():
+            users = [user for _, new in pairs for user in _list_users(new)]
+            yield Claim(
+                Cause(
+                    id="constant-changed",
+                    count=len(pairs),
+                    subject=str(pairs[0][1].shape),
+                    scope=_share(users[:1]),
+                    old=values[0],  # type: ignore[index]
+                    new=values[1],  # type: ignore[index]
+                ),
+                [*self._settle(pairs), *users],
+            )
+
+    def _is_scaled(self, old: str, new: str) -> bool:
+        """Say whether a number grew as a dimension did, or is one more or less than one that did."""
+        try:
+            one, other = Fraction(old.strip("{}")), Fraction(new.strip("{}"))
+        except (ValueError, ZeroDivisionError):
+            return False
+        numbers = ((one, other), (one + 1, other + 1), (one - 1, other - 1))
+        ratios = {after / before for before, after in numbers if before and after}
+        known = self._factors | {1 / each for each in self._factors}
+        squared = {float(each) ** 0.5 for each in known}
+        return bool(known & ratios) or any(
+            abs(float(ratio) - each) < _ROUNDING * each for ratio in ratios for each in squared | set(map(float, known))
+        )
+
+    def _find_attributes(self) -> Iterator[Claim]:
+        """Yield what somebody wrote otherwise: a comparison, a slice, an axis."""
+        found: dict[Hashable, list[_Pair]] = defaultdict(list)
+        for pair, reasons in self._changed.items():
+            for one in reasons:
+                if one.kind in _WRITTEN and one.old != one.new:
+                    opcode = pair[1].opcode
+                    found[opcode, one.kind, one.old, one.new, _share([pair[1]])].append(pair)
+        for (opcode, kind, old, new, scope), pairs in found.items():  # type: ignore[misc]
+            pairs = [pair for pair in pairs if pair in self._changed]
+            if pairs:
+                what = _WRITTEN[kind]
+                yield Claim(
+                    Cause(
+                        id="attribute-changed",
+                        count=len(pairs),
+                        subject=what if what == opcode else f"{what} of {_tail(pairs[0][1])}",
+                        scope=scope,
+                        old=old,
+                        new=new,
+                    ),
+                    self._settle(pairs),
+                )
+
+    def _find_swapped(self) -> Iterator[Claim]:
+        """Yield operations whose operands stand in another order."""
+        found: dict[Hashable, list[_Pair]] = defaultdict(list)
+        for (old, new), reasons in self._changed.items():
+            if any(one.kind == "operands" for one in reasons) and len(old.operands) > 1:
+                moved = [self._reasoner.pairs.get(one) for one in old.operands]
+                if moved != list(new.operands) and sorted(map(id, moved)) == sorted(map(id, new.operands)):
+                    found[_tail(new), _share([new])].append((old, new))
+        for (name, scope), pairs in found.items():  # type: ignore[misc]
+            yield Claim(
+                Cause(id="operands-swapped", count=len(pairs), subject=name, scope=scope),
+                self._settle(pairs),
+            )
+
+    def _find_replaced(self) -> Iterator[Claim]:
+        """Yield operations in whose place another stands: maximum, where tanh was."""
+        found: dict[Hashable, list[_Pair]] = defaultdict(list)
+        for (old, new), reasons in self._changed.items():
+            if any(one.kind == "opcode" for one in reasons):
+                names = _tail(old), _tail(new)
+                if names[0] == names[1]:
+                    names = old.opcode, new.opcode
+                if not (old.opcode in _PLUMBING and new.opcode in _PLUMBING - {"call"}):
+                    found[(*names, _share([new]))].append((old, new))
+        for (old, new, scope), pairs in found.items():  # type: ignore[misc]
+            yield Claim(
+                Cause(id="operation-replaced", count=len(pairs), scope=scope, old=old, new=new),
+                self._settle(pairs),
+            )
+
+    def _find_moved(self) -> Iterator[Claim]:
+        """Yield products and collectives that run in a loop now, or no longer."""
+        loops = self._reasoner.loops
+        if any(one.kind not in {"trips"} for one in loops.changes):
+            return
+        runs = [program.executions.lower_bound for program in self._given.programs]
+        found: dict[Hashable, list[_Pair]] = defaultdict(list)
+        for old, new in self._reasoner.pairs.items():
+            if new.opcode in COLLECTIVES | MATRIX_PRODUCTS:
+                before, after = runs[0](old.computation), runs[1](new.computation)
+                if before != after and min(before, after) == 1:
+                    found[new.opcode, before, after].append((old, new))
+        for (opcode, before, after), pairs in found.items():  # type: ignore[misc]
+            yield Claim(
+                Cause(
+                    id="moved",
+                    count=len(pairs),
+                    subject=opcode,
+                    scope=_share([new for _, new in pairs]),
+                    old=str(before),
+                    new=str(after),
+                ),
+                [each for pair in pairs for each in pair],
+            )
+
+    # -- what is left
+
+    def _find_operations(self) -> Iterator[Claim]:
+        """Yield, scope by scope, what is computed that was not, and what no longer is.
+
+        What only moves or converts values is told where nothing else is.
+        """
+        found = list(self._list_operations(_PLUMBING))
+        if not found and not self._has_found:
+            found = list(self._list_operations(FREE | {"broadcast", "call", "while"}))
+        yield from found
+
+    def _list_operations(self, silent: Collection[str]) -> Iterator[Claim]:
+        scopes: dict[str, tuple[list[Instruction], list[Instruction]]] = {}
+        for place, side in enumerate((self._gone, self._come)):
+            for one in side:
+                if one.opcode not in FREE and not is_constraint(one):
+                    scopes.setdefault(_scope(one), ([], []))[place].append(one)
+        for scope, (gone, come) in scopes.items():
+            old, new = (
+                [one for one in side if one.opcode not in silent] for side in (gone, come)
+            )
+            counts = [Counter(map(_tail, side)) for side in (old, new)]
+            old = [one for one in old if counts[0][_tail(one)] > counts[1][_tail(one)]]
+            new = [one for one in new if counts[1][_tail(one)] > counts[0][_tail(one)]]
+            if old or new:
+                yield Claim(
+                    Cause(
+                        id="operations",
+                        count=len(old) + len(new),
+                        scope=scope or None,
+                        old=self._name_operations(old),
+                        new=self._name_operations(new),
+                    ),
+                    [*gone, *come],
+                )
+
+    def _name_operations(self, some: Sequence[Instruction]) -> str | None:
+        """Name functions, primitives and the constants that they read: `jit(silu), mul, 0.01`."""
+        names: Counter[str] = Counter()
+        for one in some:
+            op_name = one.metadata().op_name
+            functions = _FUNCTION.findall(op_name)
+            inner = functions[1:] if op_name.startswith("jit(") else functions
+            name = inner[-1] if inner else _tail(one)
+            if one.opcode == "slice":
+                name = f"slice {one.attributes.get('slice', '')}"
+            elif one.opcode == "convert":
+                name = f"convert to {str(one.shape).partition('[')[0]}"
+            names[name] += 1
+        literals = dict.fromkeys(
+            made.literal
+            for one in some
+            for operand in one.operands
+            for made in (operand, *operand.operands[:1])
+            if made.opcode == "constant" and (made in self._come or made in self._gone)
+        )
+        told = [name for name, _ in names.most_common()]
+        told += [f"constant {literal}" for literal in literals if len(literal) < _LONG]
+        return list_some(told, _MOST_NAMED + _MOST_VALUES) or None
+
+    def _settle(self, pairs: Iterable[_Pair], *, sized: bool = False) -> list[Instruction]:
+        """Take pairs out of what is left; those of another size alone may differ in more."""
+        touched: list[Instruction] = []
+        for pair in pairs:
+            reasons = self._changed.pop(pair, ())
+            rest = tuple(one for one in reasons if sized and one.kind in _WRITTEN and one.kind not in _SIZED)
+            if rest:
+                self._changed[pair] = rest
+            touched += pair
+        return touched
+
+    def _take(
+        self, side: dict[Instruction, None], some: Iterable[Instruction]
+    ) -> list[Instruction]:
+        found = list(some)
+        for one in found:
+            side.pop(one, None)
+        return found
+
+
+_PASSED: Final = frozenset(("parameter", "get-tuple-element", "tuple", "while", "call", "fusion"))
+_ROUNDING: Final = 1e-4
+_LONG: Final = 24
+
+
+def _tail(one: Instruction) -> str:
+    """Return the primitive that an instruction is a part of, else its opcode."""
+    tail = one.metadata().op_name.rpartition("/")[2]
+    named = _CALLED.fullmatch(tail)
+    if named:
+        return named[1]
+    return one.opcode if not tail or tail.endswith(")") else tail
+
+
+def _scope(one: Instruction) -> str:
+    return fold_numbers(find_scope(one.metadata().op_name) or "")
+
+
+def _share(some: Iterable[Instruction]) -> str | None:
+    """Return the scope that most of some instructions stand in, None where it is unknown."""
+    scopes = Counter(scope for one in some if (scope := fold_numbers(find_inner_scope(one) or "")))
+    return scopes.most_common(1)[0][0] if scopes else None
+
+
+def _dims(shape: Shape) -> str:
+    return str(shape) if isinstance(shape, ArrayShape) else "a tuple"
+
+
+def _list_factors(old: Shape, new: Shape) -> set[Fraction]:
+    """Return by which factors dimensions differ; none where there are more or fewer of them."""
+    here, there = list(old.leaves()), list(new.leaves())
+    if len(here) != len(there):
+        return set()
+    return {
+        Fraction(after, before)
+        for one, other in zip(here, there, strict=True)
+        if len(one.dims) == len(other.dims)
+        for before, after in zip(one.dims, other.dims, strict=True)
+        if before != after and before > 0 and after > 0
+    }
+
+
+def _compare_types(old: Shape, new: Shape) -> tuple[str, str] | None:
+    """Return the types of the first array that differs in it."""
+    for one, other in zip(old.leaves(), new.leaves(), strict=False):
+        if one.dtype != other.dtype:
+            return one.dtype, other.dtype
+    return None
+
+
+def _list_makers(one: Instruction) -> Iterator[Instruction]:
+    """Yield the operands of an instruction, calls and tuples looked through one step."""
+    for operand in one.operands:
+        yield operand
+        if operand.opcode == "get-tuple-element":
+            yield from operand.operands
+
+
+def _list_users(one: Instruction) -> list[Instruction]:
+    """List what computes with a constant, broadcasts and conversions looked through."""
+    found: list[Instruction] = []
+    pending = [one]
+    for each in pending:
+        for user in each.users:
+            if user.opcode in {"broadcast", "convert", "reshape"}:
+                pending.append(user)
+            else:
+                found.append(user)
+    return found
+
+
+def _name_trees(parameters: Iterable[Instruction]) -> str:
+    """Name arguments, those of one tree by the tree where they are many: `state['nu'] (8)`."""
+    names = [one.metadata().op_name or one.name for one in parameters]
+    if len(names) <= _MOST_NAMED:
+        return list_some(names)
+    trees = group_by(names, lambda name: found[0] if (found := _TREE.match(name)) else name)
+    told = [tree if len(some) > 1 else some[0] for tree, some in trees.items()]
+    return list_some(told, _MOST_NAMED)
