@@ -26,7 +26,6 @@ from hlotool.compare.changes.reasons import Reason
 from hlotool.compare.match.structure import list_reached
 from hlotool.hlo import ArrayShape, Instruction, Shape
 from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS
-from hlotool.table.sums import group_by
 from hlotool.table.words import count_noun, fold_numbers, list_some
 
 _Pair: TypeAlias = tuple[Instruction, Instruction]
@@ -62,7 +61,8 @@ _WRITTEN: Final[Mapping[str, str]] = {
 # What these change follows from a size or a type.
 _SIZED: Final = frozenset(("slice", "padding", "window", "dynamic_slice_sizes", "fft_length", "k"))
 _MADE_OF_SIZES: Final = frozenset(("broadcast", "iota", "constant", "parameter", "reduce"))
-_PLUMBING: Final = FREE | {"copy", "broadcast", "reshape", "transpose", "convert", "while", "call"}
+_COMMUTATIVE: Final = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
+_PLUMBING: Final = FREE | {"opt-barrier", "copy", "broadcast", "reshape", "transpose", "convert", "while", "call"}
 _FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))(?=/)")
 _CALLED: Final = re.compile(r"jit\((\w+)\)")
 _TREE: Final = re.compile(r"\w+(?:\[[^\]]*\]|\.\w+)?(?:\[\d+\]\.\w+)?")
@@ -164,7 +164,7 @@ class _Edits:
                     Cause(
                         id=kind,  # type: ignore[arg-type]
                         count=len(found),
-                        subject=_name_trees(found),
+                        subject=_name_trees(found, others),
                         measure="parameters",
                         delta_bytes=size if side is self._come else -size,
                     ),
@@ -180,7 +180,7 @@ class _Edits:
                 Cause(
                     id="arguments-retyped",
                     count=len(pairs),
-                    subject=_name_trees(new for _, new in pairs),
+                    subject=_name_trees([new for _, new in pairs], names[0]),
                     old=before,
                     new=after,
                     measure="parameters",
@@ -197,7 +197,10 @@ class _Edits:
         modules = [program.expect_module() for program in self._given.programs]
         roots = [module.entry.root for module in modules]
         counts = [sum(1 for _ in root.shape.leaves()) for root in roots]
-        if counts[0] == counts[1] or any(root.opcode != "tuple" for root in roots):
+        more = counts[1] - counts[0]
+        arguments = [len(module.entry.parameters) for module in modules]
+        # State that is new is handed on as well.
+        if not more or more == arguments[1] - arguments[0] or roots[0].opcode != "tuple":
             return
         back, pairs = self._reasoner.back, self._reasoner.pairs
         old, new = (
@@ -207,8 +210,8 @@ class _Edits:
         yield Claim(
             Cause(
                 id="results",
-                count=abs(counts[1] - counts[0]),
-                subject=list_some((new if counts[1] > counts[0] else old), _MOST_NAMED) or None,
+                count=abs(more),
+                subject=list_some((new if more > 0 else old), _MOST_NAMED) or None,
                 old=str(counts[0]),
                 new=str(counts[1]),
             )
@@ -310,7 +313,7 @@ class _Edits:
         found: dict[Hashable, list[_Pair]] = defaultdict(list)
         for (old, new), reasons in self._changed.items():
             values = next(((one.old, one.new) for one in reasons if one.kind == "constant"), None)
-            if values and not self._is_scaled(*values):
+            if values and not self._is_scaled(*values) and self._are_used_alike(old, new):
                 found[values].append((old, new))
         for values, pairs in found.items():
             users = [user for _, new in pairs for user in _list_users(new)]
@@ -325,6 +328,13 @@ class _Edits:
                 ),
                 [*self._settle(pairs), *users],
             )
+
+    def _are_used_alike(self, old: Instruction, new: Instruction) -> bool:
+        """Say whether some counterparts read two constants: else what reads them is another."""
+        others = set(_list_users(new))
+        pairs = self._reasoner.pairs
+        found = (pairs.get(one) for one in _list_users(old))
+        return any(one in others and one.opcode not in _PLUMBING for one in found if one)
 
     def _is_scaled(self, old: str, new: str) -> bool:
         """Say whether a number grew as a dimension did, or is one more or less than one that did."""
@@ -368,6 +378,8 @@ class _Edits:
         """Yield operations whose operands stand in another order."""
         found: dict[Hashable, list[_Pair]] = defaultdict(list)
         for (old, new), reasons in self._changed.items():
+            if new.opcode in _COMMUTATIVE and self._has_found:
+                continue
             if any(one.kind == "operands" for one in reasons) and len(old.operands) > 1:
                 moved = [self._reasoner.pairs.get(one) for one in old.operands]
                 if moved != list(new.operands) and sorted(map(id, moved)) == sorted(map(id, new.operands)):
@@ -432,14 +444,16 @@ class _Edits:
         yield from found
 
     def _list_operations(self, silent: Collection[str]) -> Iterator[Claim]:
+        inside = self._list_inside()
         scopes: dict[str, tuple[list[Instruction], list[Instruction]]] = {}
         for place, side in enumerate((self._gone, self._come)):
             for one in side:
-                if one.opcode not in FREE and not is_constraint(one):
+                if one.opcode not in FREE and one not in inside and not is_constraint(one):
                     scopes.setdefault(_scope(one), ([], []))[place].append(one)
         for scope, (gone, come) in scopes.items():
             old, new = (
-                [one for one in side if one.opcode not in silent] for side in (gone, come)
+                [one for one in side if one.opcode not in silent or _is_named_call(one)]
+                for side in (gone, come)
             )
             counts = [Counter(map(_tail, side)) for side in (old, new)]
             old = [one for one in old if counts[0][_tail(one)] > counts[1][_tail(one)]]
@@ -455,6 +469,15 @@ class _Edits:
                     ),
                     [*gone, *come],
                 )
+
+    def _list_inside(self) -> set[Instruction]:
+        """Return what stands in functions that only new, or gone, calls call: the calls name them."""
+        found: set[Instruction] = set()
+        for program, side in zip(self._given.programs, (self._gone, self._come), strict=True):
+            for computation, callers in program.graph.list_callers().items():
+                if all(one.opcode == "call" and one in side for one in callers):
+                    found.update(computation.instructions)
+        return found
 
     def _name_operations(self, some: Sequence[Instruction]) -> str | None:
         """Name functions, primitives and the constants that they read: `jit(silu), mul, 0.01`."""
@@ -514,6 +537,11 @@ def _tail(one: Instruction) -> str:
     return one.opcode if not tail or tail.endswith(")") else tail
 
 
+def _is_named_call(one: Instruction) -> bool:
+    """Say whether an instruction calls a function that the user, or a library, has named."""
+    return one.opcode == "call" and not _tail(one).startswith(("_", "call", "dynamic_", "closed_"))
+
+
 def _scope(one: Instruction) -> str:
     return fold_numbers(find_scope(one.metadata().op_name) or "")
 
@@ -545,9 +573,14 @@ def _list_factors(old: Shape, new: Shape) -> set[Fraction]:
 def _compare_types(old: Shape, new: Shape) -> tuple[str, str] | None:
     """Return the types of the first array that differs in it."""
     for one, other in zip(old.leaves(), new.leaves(), strict=False):
-        if one.dtype != other.dtype:
+        if one.dtype != other.dtype and _kind(one.dtype) == _kind(other.dtype):
             return one.dtype, other.dtype
     return None
+
+
+def _kind(dtype: str) -> str:
+    """Return what a type holds: numbers with a point, or whole ones."""
+    return "float" if dtype.startswith(("f", "b")) else "whole" if dtype[0] in "su" else dtype
 
 
 def _list_makers(one: Instruction) -> Iterator[Instruction]:
@@ -571,11 +604,13 @@ def _list_users(one: Instruction) -> list[Instruction]:
     return found
 
 
-def _name_trees(parameters: Iterable[Instruction]) -> str:
-    """Name arguments, those of one tree by the tree where they are many: `state['nu'] (8)`."""
+def _name_trees(parameters: Iterable[Instruction], others: Collection[str] = ()) -> str:
+    """Name arguments: by the tree where the other side has none of it, else layers together."""
     names = [one.metadata().op_name or one.name for one in parameters]
-    if len(names) <= _MOST_NAMED:
-        return list_some(names)
-    trees = group_by(names, lambda name: found[0] if (found := _TREE.match(name)) else name)
-    told = [tree if len(some) > 1 else some[0] for tree, some in trees.items()]
-    return list_some(told, _MOST_NAMED)
+    trees = {found[0] for name in others if (found := _TREE.match(name))}
+    told: Counter[str] = Counter()
+    for name in names:
+        tree = _TREE.match(name)
+        told[fold_numbers(name) if tree is None or tree[0] in trees else tree[0]] += 1
+    shown = [f"{name} ×{count}" if count > 1 else name for name, count in told.items()]
+    return list_some(shown, _MOST_NAMED)

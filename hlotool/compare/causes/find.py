@@ -55,6 +55,7 @@ _EDITS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("type-changed", "operations"), 9),
 }
 _LOOPS: Final = 4
+_LAST: Final = 10
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
 
 
@@ -98,7 +99,9 @@ def find_causes(evidence: Evidence) -> Findings:
 def _rank(one: Claim) -> tuple[int, int]:
     """Return what comes first: by kind, then by how much of the program it changed."""
     cause = one.cause
-    kind = _LOOPS if cause.id.startswith(("loop-", "trip-")) else _EDITS.get(cause.id, len(_EDITS))
+    if cause.id in {"loop-new", "loop-gone"}:  # with what runs in them, which has other names
+        return _LAST, 0
+    kind = _LOOPS if cause.id.startswith(("loop-", "trip-")) else _EDITS.get(cause.id, _LAST)
     return kind, -len(one.touched)
 
 

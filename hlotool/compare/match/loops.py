@@ -31,7 +31,7 @@ from msgspec import Struct
 from hlotool.analysis.graph.executions import Loop
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.match.signature import family
-from hlotool.hlo import Computation, Instruction
+from hlotool.hlo import ArrayShape, Computation, Instruction, Shape
 from hlotool.hlo.opcodes import FREE, MOVES, SLICES
 from hlotool.program.program import Program
 from hlotool.table.words import fold_numbers
@@ -56,7 +56,7 @@ _HELD: Final = 0.5  # of a loop's words that stand in a level
 _FEWEST: Final = 3  # different words, so that they tell where a loop stood
 _COPIES: Final = 2  # of a body, so that it was unrolled
 # What a loop adds to cut its inputs apart and to stack its results, and what says nothing.
-_SILENT: Final = FREE | MOVES | SLICES | {"broadcast", "compare", "iota", "select", "while"}
+_SILENT: Final = FREE | MOVES | SLICES | {"broadcast", "call", "iota", "while"}
 
 
 class LoopChange(Struct, frozen=True):
@@ -117,8 +117,13 @@ def _word(kind: str, op_name: str) -> tuple[Hashable, ...]:
 
 def _list_words(computation: Computation) -> Iterator[tuple[Hashable, ...]]:
     for one in computation.instructions:
-        if one.opcode not in _SILENT:
+        if one.opcode not in _SILENT and not _is_index(one.shape):
             yield find_word(one)
+
+
+def _is_index(shape: Shape) -> bool:
+    is_scalar = isinstance(shape, ArrayShape) and not shape.dims
+    return is_scalar and shape.dtype.startswith(("s", "u", "pred"))
 
 
 def find_word(one: Instruction) -> tuple[Hashable, ...]:
