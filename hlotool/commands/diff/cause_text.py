@@ -63,7 +63,6 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
     "shape-changed": "another shape of {one.subject}{where}: {one.old} → {one.new}",
     "attribute-changed": "{one.subject}{where}: {one.old} → {one.new}",
     "operands-swapped": "the operands of {one.subject}{where} are swapped",
-    "moved": "{one.subject}{where} runs {one.new} instead of {one.old} times: it moved across a loop",
     "other": "what differs is {one.subject}",
 }
 
@@ -79,6 +78,13 @@ def _rematerialization(cause: Cause, units: str) -> str:
         f"rematerialization {what} in {cause.subject}: {cause.count} {more} values live from the "
         f"forward to the backward pass ({_bytes(cause, units)} at the peak)"
     )
+
+
+def _moved(cause: Cause, units: str) -> str:
+    del units
+    where = f" in {cause.scope}" if cause.scope else ""
+    way = "out of a loop" if cause.new == "1" else "into a loop"
+    return f"{cause.subject}{where} moved {way}: {cause.old} → {cause.new} runs each"
 
 
 def _trips(cause: Cause, units: str) -> str:
@@ -228,6 +234,7 @@ _SENTENCES: Final[Mapping[str, _Write]] = {
     "rematerialization": _rematerialization,
     "donation": _donation,
     "trip": _trips,
+    "moved": _moved,
     "layers": _layers,
     "loop": _loop,
     "dimension": _dimension,

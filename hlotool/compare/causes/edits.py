@@ -412,24 +412,27 @@ class _Edits:
         if any(one.kind not in {"trips"} for one in loops.changes):
             return
         runs = [program.executions.lower_bound for program in self._given.programs]
-        found: dict[Hashable, list[_Pair]] = defaultdict(list)
-        for old, new in self._reasoner.pairs.items():
-            if new.opcode in COLLECTIVES | MATRIX_PRODUCTS:
-                before, after = runs[0](old.computation), runs[1](new.computation)
-                if before != after and min(before, after) == 1:
-                    found[new.opcode, before, after].append((old, new))
-        for (opcode, before, after), pairs in found.items():  # type: ignore[misc]
-            yield Claim(
-                Cause(
-                    id="moved",
-                    count=len(pairs),
-                    subject=opcode,
-                    scope=_share([new for _, new in pairs]),
-                    old=str(before),
-                    new=str(after),
-                ),
-                [each for pair in pairs for each in pair],
-            )
+        found: dict[str, tuple[Counter[int], Counter[int], list[Instruction]]] = {}
+        for place, side in enumerate((self._gone, self._come)):
+            for one in side:
+                if one.opcode in COLLECTIVES | MATRIX_PRODUCTS:
+                    counts = found.setdefault(_tail(one), (Counter(), Counter(), []))
+                    counts[place][runs[place](one.computation)] += 1
+                    counts[2].append(one)
+        for name, (gone, come, some) in found.items():
+            before, after = max(gone, default=0), max(come, default=0)
+            if before and after and min(before, after) == 1 < max(before, after):
+                yield Claim(
+                    Cause(
+                        id="moved",
+                        count=len(some),
+                        subject=name,
+                        scope=_share(some),
+                        old=str(before),
+                        new=str(after),
+                    ),
+                    some,
+                )
 
     # -- what is left
 
@@ -499,7 +502,9 @@ class _Edits:
             for made in (operand, *operand.operands[:1])
             if made.opcode == "constant" and (made in self._come or made in self._gone)
         )
-        told = [name for name, _ in names.most_common()]
+        functions = {_tail(one) for one in some if one.opcode == "call"} & names.keys()
+        order = sorted(names, key=lambda name: (name not in functions, -names[name]))
+        told = [name for name in order if not name.startswith(("closed_", "call", "dynamic_"))]
         told += [f"constant {literal}" for literal in literals if len(literal) < _LONG]
         return list_some(told, _MOST_NAMED + _MOST_VALUES) or None
 

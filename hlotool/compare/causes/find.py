@@ -51,7 +51,8 @@ _EDITS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("scope-new", "scope-gone"), 5),
     **dict.fromkeys(("arguments-new", "arguments-gone"), 6),
     **dict.fromkeys(("attribute-changed", "operands-swapped", "operation-replaced"), 8),
-    **dict.fromkeys(("constant-changed", "shape-changed", "moved", "results"), 8),
+    **dict.fromkeys(("moved", "results"), 7),
+    **dict.fromkeys(("constant-changed", "shape-changed"), 8),
     **dict.fromkeys(("type-changed", "operations"), 9),
 }
 _LOOPS: Final = 4

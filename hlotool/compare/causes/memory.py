@@ -60,9 +60,13 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
     if bool(again[0]) != bool(again[1]):
         yield Claim(_describe(frozenset(), (), is_lost=bool(again[0])), touched)
     elif again[0] and given.is_input:
-        counts = [_count_again(program) for program in given.programs]
-        fewer, more = counts[0] - counts[1], counts[1] - counts[0]
-        if (fewer or more) and not (fewer and more):
+        counts = [_count_made(program, again=True) for program in given.programs]
+        first = [_count_made(program, again=False) for program in given.programs]
+        fewer, more = (
+            Counter({name: count for name, count in some.items() if first[0][name] == first[1][name]})
+            for some in (counts[0] - counts[1], counts[1] - counts[0])
+        )
+        if bool(fewer) != bool(more):  # of what is made as often as before
             yield Claim(
                 Cause(
                     id="rematerialization-policy",
@@ -75,10 +79,11 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
             )
 
 
-def _count_again(program: Program) -> Counter[str]:
-    """Count what is made again by primitive."""
+def _count_made(program: Program, *, again: bool) -> Counter[str]:
+    """Count by primitive what is made again, or for the first time; functions and notes are none."""
     names = (one.metadata().op_name for one in program.expect_module().instructions())
-    return Counter(name.rpartition("/")[2] for name in names if _MADE_AGAIN in name)
+    tails = (name.rpartition("/")[2] for name in names if (_MADE_AGAIN in name) == again)
+    return Counter(name for name in tails if name.isidentifier() and name != "sharding_constraint")
 
 
 def _fold_scopes(op_names: Iterable[str]) -> frozenset[str]:
