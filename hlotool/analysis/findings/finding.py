@@ -18,7 +18,7 @@ from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel, CostReport
-from hlotool.analysis.findings.flow import Flow
+from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.fusions.missed import find_missed
 from hlotool.analysis.fusions.rows import FusionRow, MissedRow
 from hlotool.analysis.graph.calls import CallGraph, read_call_graph

@@ -83,8 +83,9 @@ def _rematerialization(cause: Cause, units: str) -> str:
 def _moved(cause: Cause, units: str) -> str:
     del units
     where = f" in {cause.scope}" if cause.scope else ""
-    way = "out of a loop" if cause.new == "1" else "into a loop"
-    return f"{cause.subject}{where} moved {way}: {cause.old} → {cause.new} runs each"
+    is_out = cause.new == "1"
+    way, rounds = ("out of", cause.old) if is_out else ("into", cause.new)
+    return f"{cause.subject}{where} moved {way} a loop of {rounds} rounds"
 
 
 def _trips(cause: Cause, units: str) -> str:
@@ -202,7 +203,9 @@ def _operations(cause: Cause, units: str) -> str:
     del units
     gone = [f"{cause.old} gone"] if cause.old else []
     new = [f"{cause.new} new"] if cause.new else []
-    return f"{cause.scope or 'the program'} computes something else: {'; '.join([*gone, *new])}"
+    where = " in the backward pass" if cause.subject else ""
+    what = cause.scope or "the program"
+    return f"{what} computes something else{where}: {'; '.join([*gone, *new])}"
 
 
 def _values(cause: Cause, units: str) -> str:

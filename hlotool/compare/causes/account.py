@@ -216,7 +216,8 @@ def _list_sent(evidence: Evidence) -> Iterator[Share]:
 
 
 _UNEXPLAINED: Final = "unexplained"
-_FARTHEST: Final = 4  # steps to an instruction that somebody changed
+_MOSTLY: Final = 0.9  # of all that was changed
+_FARTHEST: Final = 8  # steps to an instruction that somebody changed
 _MOST_NEAR: Final = 64  # instructions asked in a step
 
 
@@ -254,6 +255,12 @@ class _Judge:
     """Says which claim a share belongs to: by instruction, by what it is called, by what is near."""
 
     def __init__(self, claims: Sequence[Claim]) -> None:
+        counts = [len(claim.touched) for claim in claims]
+        # What else is there is small beside it, or no instruction: all that nobody answers for is
+        # its own.
+        self._main = 0 if len(claims) == 1 else None
+        if len(claims) > 1 and max(counts) >= _MOSTLY * sum(counts) > 0:
+            self._main = counts.index(max(counts))
         self._is_alone = len(claims) == 1
         self._own: dict[Instruction, int] = {}
         self._named: defaultdict[str, Counter[int]] = defaultdict(Counter)
@@ -275,7 +282,7 @@ class _Judge:
             if votes:
                 return votes.most_common(1)[0][0]
             near = [each for one in near for each in (*one.operands, *one.users)][:_MOST_NEAR]
-        return None
+        return self._main
 
     def _ask(self, one: Instruction) -> int | None:
         """Return who changed an instruction, or most of what stands in a fusion; by name at last."""

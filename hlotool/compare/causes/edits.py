@@ -15,7 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import accumulate, islice, product
 from typing import Final, TypeAlias
 
 from hlotool.analysis.origin import find_scope
@@ -26,11 +26,13 @@ from hlotool.compare.changes.reasons import Reason
 from hlotool.compare.match.structure import list_reached
 from hlotool.hlo import ArrayShape, Instruction, Shape
 from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS
+from hlotool.program.program import Program
 from hlotool.table.words import count_noun, fold_numbers, list_some
 
 _Pair: TypeAlias = tuple[Instruction, Instruction]
 _MOST_NAMED: Final = 3
 _MOST_VALUES: Final = 3
+_MOST_FACTORS: Final = 64  # by which dimensions grew
 # Attributes that somebody writes, and what each is called.
 _WRITTEN: Final[Mapping[str, str]] = {
     "direction": "comparison",
@@ -65,7 +67,7 @@ _COMMUTATIVE: Final = frozenset(("add", "multiply", "maximum", "minimum", "and",
 _PLUMBING: Final = FREE | {"opt-barrier", "copy", "broadcast", "reshape", "transpose", "convert", "while", "call"}
 _FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))(?=/)")
 _CALLED: Final = re.compile(r"jit\((\w+)\)")
-_TREE: Final = re.compile(r"\w+(?:\[[^\]]*\]|\.\w+)?(?:\[\d+\]\.\w+)?")
+_PARTS: Final = re.compile(r"^[^\[.]+|\[[^\]]*\]|\.\w+")  # of `state['nu'][0].mu`
 
 
 def find_edits(evidence: Evidence, told: Collection[Instruction]) -> Iterator[Claim]:
@@ -91,10 +93,12 @@ class _Edits:
                 one: None
                 for computation in list_reached(program)
                 for one in computation.instructions
-                if one not in paired and one not in copies and one not in told
+                if one not in paired and one not in copies
             }
             for program, paired in zip(given.programs, (pairs, back), strict=True)
         )
+        for side in (self._gone, self._come):
+            self._take(side, [one for one in side if one in told])
         self._changed: dict[_Pair, tuple[Reason, ...]] = {
             (old, new): reasons
             for old, new in pairs.items()
@@ -132,7 +136,8 @@ class _Edits:
             if change.old or change.new:
                 self._factors.add(Fraction(change.new or 1, change.old or 1))
                 self._factors.add(Fraction(change.old or 1, change.new or 1))
-        self._factors |= {one * other for one, other in product(self._factors, repeat=2)}
+        if len(self._factors) < _MOST_FACTORS:
+            self._factors |= {one * other for one, other in product(self._factors, repeat=2)}
 
     def _follows(self, old: Shape, new: Shape) -> bool:
         """Say whether a shape differs in dimensions that grew as those of arguments did."""
@@ -259,7 +264,7 @@ class _Edits:
             types = _compare_types(old.shape, new.shape)
             if types:
                 found[types].append((old, new))
-        for (before, after), pairs in found.items():
+        for (before, after), pairs in found.items() if self._given.is_input else ():
             computing = [new for _, new in pairs if new.opcode not in _PLUMBING]
             touched = self._settle(pairs)
             if computing:
@@ -284,29 +289,53 @@ class _Edits:
         }
         self._settle([pair for pair in shaped if self._follows(pair[0].shape, pair[1].shape)], sized=True)
         rest = [pair for pair in shaped if pair in self._changed and pair[0].opcode not in _PASSED]
-        rest.sort(key=lambda pair: pair[0].opcode in _MADE_OF_SIZES)
+        # What has more dimensions, or is made of sizes alone, mostly follows from something else.
+        rest.sort(
+            key=lambda pair: (
+                not _list_factors(pair[0].shape, pair[1].shape),
+                pair[0].opcode in _MADE_OF_SIZES,
+            )
+        )
+        is_told = False
         shaped_old = {old for old, _ in shaped}
         for pair in rest:
             old, new = pair
             if pair not in self._changed or not shaped_old.isdisjoint(_list_makers(old)):
                 continue
-            self._factors |= _list_factors(old.shape, new.shape)
-            self._factors |= {1 / one for one in self._factors}
-            alike = [one for one in rest if one in self._changed and self._follows(one[0].shape, one[1].shape)]
-            if self._changed.get(pair) is None:
-                continue
-            yield Claim(
-                Cause(
-                    id="shape-changed",
-                    count=len(alike) or 1,
-                    subject=_tail(new),
-                    scope=_share([new]),
-                    old=_dims(old.shape),
-                    new=_dims(new.shape),
-                ),
-                self._settle([pair, *alike], sized=True),
+            factors = _list_factors(old.shape, new.shape)
+            factors |= {1 / one for one in factors}
+            if len(self._factors) < _MOST_FACTORS:
+                self._factors |= factors | {a * b for a, b in product(factors, factors | self._factors)}
+            is_written = any(one.kind in _WRITTEN for one in self._changed[pair])
+            is_made_anew = any(one in self._come for one in _list_makers(new)) or any(
+                one in self._gone for one in _list_makers(old)
             )
-        self._settle([pair for pair in rest if pair in self._changed], sized=True)
+            alike = [
+                one
+                for one in rest
+                if one in self._changed and one != pair and self._follows(one[0].shape, one[1].shape)
+            ]
+            if is_written:  # the attribute tells it
+                self._settle(alike, sized=True)
+            elif is_made_anew or not self._given.is_input or (is_told and not factors):
+                self._settle([pair, *alike], sized=True)
+            else:
+                is_told = True
+                yield Claim(
+                    Cause(
+                        id="shape-changed",
+                        count=len(alike) + 1,
+                        subject=_tail(new),
+                        scope=_share([new]),
+                        old=_dims(old.shape),
+                        new=_dims(new.shape),
+                    ),
+                    self._settle([pair, *alike], sized=True),
+                )
+        written = [pair for pair in rest if pair in self._changed]
+        for pair in written:
+            if not any(one.kind in _WRITTEN for one in self._changed[pair]):
+                self._settle([pair])
 
     def _find_constants(self) -> Iterator[Claim]:
         """Yield constants of another value, those of one scope and pair of values together."""
@@ -334,7 +363,8 @@ class _Edits:
         others = set(_list_users(new))
         pairs = self._reasoner.pairs
         found = (pairs.get(one) for one in _list_users(old))
-        return any(one in others and one.opcode not in _PLUMBING for one in found if one)
+        silent = _PLUMBING - {"call"}
+        return any(one in others and one.opcode not in silent for one in found if one)
 
     def _is_scaled(self, old: str, new: str) -> bool:
         """Say whether a number grew as a dimension did, or is one more or less than one that did."""
@@ -378,7 +408,7 @@ class _Edits:
         """Yield operations whose operands stand in another order."""
         found: dict[Hashable, list[_Pair]] = defaultdict(list)
         for (old, new), reasons in self._changed.items():
-            if new.opcode in _COMMUTATIVE and self._has_found:
+            if new.opcode in FREE or (new.opcode in _COMMUTATIVE and self._has_found):
                 continue
             if any(one.kind == "operands" for one in reasons) and len(old.operands) > 1:
                 moved = [self._reasoner.pairs.get(one) for one in old.operands]
@@ -398,7 +428,7 @@ class _Edits:
                 names = _tail(old), _tail(new)
                 if names[0] == names[1]:
                     names = old.opcode, new.opcode
-                if not (old.opcode in _PLUMBING and new.opcode in _PLUMBING - {"call"}):
+                if not {old.opcode, new.opcode} & (_PLUMBING - {"call"}):
                     found[(*names, _share([new]))].append((old, new))
         for (old, new, scope), pairs in found.items():  # type: ignore[misc]
             yield Claim(
@@ -416,7 +446,7 @@ class _Edits:
         for place, side in enumerate((self._gone, self._come)):
             for one in side:
                 if one.opcode in COLLECTIVES | MATRIX_PRODUCTS:
-                    counts = found.setdefault(_tail(one), (Counter(), Counter(), []))
+                    counts = found.setdefault(one.opcode, (Counter(), Counter(), []))
                     counts[place][runs[place](one.computation)] += 1
                     counts[2].append(one)
         for name, (gone, come, some) in found.items():
@@ -436,11 +466,36 @@ class _Edits:
 
     # -- what is left
 
+    def _find_named(self) -> Iterator[Claim]:
+        """Yield, of compiled programs, the names that one side alone has in a scope.
+
+        XLA puts operations in and takes them out, but for those that JAX has named.
+        """
+        old, new = (_name_all(program) for program in self._given.programs)
+        for scope, is_backward in sorted(old.keys() & new.keys()):
+            key = scope, is_backward
+            gone, come = old[key] - new[key], new[key] - old[key]
+            if gone or come:
+                yield Claim(
+                    Cause(
+                        id="operations",
+                        count=len(gone) + len(come),
+                        subject="backward" if is_backward else None,
+                        scope=scope or None,
+                        old=list_some(sorted(gone), _MOST_NAMED + _MOST_VALUES) or None,
+                        new=list_some(sorted(come), _MOST_NAMED + _MOST_VALUES) or None,
+                    ),
+                    [one for one in (*self._gone, *self._come) if _scope(one) == scope],
+                )
+
     def _find_operations(self) -> Iterator[Claim]:
         """Yield, scope by scope, what is computed that was not, and what no longer is.
 
         What only moves or converts values is told where nothing else is.
         """
+        if not self._given.is_input:
+            yield from self._find_named()
+            return
         found = list(self._list_operations(_PLUMBING))
         if not found and not self._has_found:
             found = list(self._list_operations(FREE | {"broadcast", "call", "while"}))
@@ -477,8 +532,10 @@ class _Edits:
         """Return what stands in functions that only new, or gone, calls call: the calls name them."""
         found: set[Instruction] = set()
         for program, side in zip(self._given.programs, (self._gone, self._come), strict=True):
-            for computation, callers in program.graph.list_callers().items():
-                if all(one.opcode == "call" and one in side for one in callers):
+            callers = program.graph.list_callers()
+            for computation in reversed(program.graph.callees_first):
+                calls = callers.get(computation)
+                if calls and all(one in side and (one in found or one.opcode == "call") for one in calls):
                     found.update(computation.instructions)
         return found
 
@@ -504,7 +561,7 @@ class _Edits:
         )
         functions = {_tail(one) for one in some if one.opcode == "call"} & names.keys()
         order = sorted(names, key=lambda name: (name not in functions, -names[name]))
-        told = [name for name in order if not name.startswith(("closed_", "call", "dynamic_"))]
+        told = [name for name in order if not name.startswith(_UNNAMED)]
         told += [f"constant {literal}" for literal in literals if len(literal) < _LONG]
         return list_some(told, _MOST_NAMED + _MOST_VALUES) or None
 
@@ -522,12 +579,25 @@ class _Edits:
     def _take(
         self, side: dict[Instruction, None], some: Iterable[Instruction]
     ) -> list[Instruction]:
+        """Take instructions out of what is left, with all that is left in functions they call."""
         found = list(some)
-        for one in found:
+        for one in found:  # grows while it is walked
             side.pop(one, None)
+            for body in one.called_computations() if one.opcode == "call" else ():
+                inside = [each for each in body.instructions if each in side]
+                found += inside
+                for each in inside:
+                    side.pop(each)
         return found
 
 
+_UNNAMED: Final = ("call", "closed_", "dynamic_", "checkpoint", "remat")
+_SILENT_PRIMITIVES: Final = frozenset(
+    (
+        *("convert_element_type", "broadcast_in_dim", "reshape", "transpose", "squeeze", "copy"),
+        *("while", "body", "cond", "closed_call", "checkpoint", "select_n", "add_any", "pjit"),
+    )
+)
 _PASSED: Final = frozenset(("parameter", "get-tuple-element", "tuple", "while", "call", "fusion"))
 _ROUNDING: Final = 1e-4
 _LONG: Final = 24
@@ -542,9 +612,23 @@ def _tail(one: Instruction) -> str:
     return one.opcode if not tail or tail.endswith(")") else tail
 
 
+def _name_all(program: Program) -> Mapping[tuple[str, bool], set[str]]:
+    """Return the functions and primitives in each scope, those of the backward pass apart."""
+    found: defaultdict[tuple[str, bool], set[str]] = defaultdict(set)
+    for one in program.expect_module().instructions():
+        op_name = one.metadata().op_name
+        tail = op_name.rpartition("/")[2]
+        if tail and tail not in _SILENT_PRIMITIVES and one.opcode not in _PLUMBING:
+            functions = [name[4:-1] for name in _FUNCTION.findall(op_name)]
+            if functions and op_name.startswith("jit("):
+                functions = functions[1:]
+            found[_scope(one), "transpose(" in op_name].add(functions[-1] if functions else tail)
+    return found
+
+
 def _is_named_call(one: Instruction) -> bool:
     """Say whether an instruction calls a function that the user, or a library, has named."""
-    return one.opcode == "call" and not _tail(one).startswith(("_", "call", "dynamic_", "closed_"))
+    return one.opcode == "call" and not _tail(one).startswith(_UNNAMED)
 
 
 def _scope(one: Instruction) -> str:
@@ -558,7 +642,7 @@ def _share(some: Iterable[Instruction]) -> str | None:
 
 
 def _dims(shape: Shape) -> str:
-    return str(shape) if isinstance(shape, ArrayShape) else "a tuple"
+    return ", ".join(map(str, islice(shape.leaves(), _MOST_VALUES)))
 
 
 def _list_factors(old: Shape, new: Shape) -> set[Fraction]:
@@ -609,13 +693,13 @@ def _list_users(one: Instruction) -> list[Instruction]:
     return found
 
 
-def _name_trees(parameters: Iterable[Instruction], others: Collection[str] = ()) -> str:
-    """Name arguments: by the tree where the other side has none of it, else layers together."""
-    names = [one.metadata().op_name or one.name for one in parameters]
-    trees = {found[0] for name in others if (found := _TREE.match(name))}
+def _name_trees(parameters: Iterable[Instruction], others: Iterable[str] = ()) -> str:
+    """Name arguments: by the outermost tree that the other side has none of, layers together."""
+    known = {prefix for name in others for prefix in accumulate(_PARTS.findall(name))}
     told: Counter[str] = Counter()
-    for name in names:
-        tree = _TREE.match(name)
-        told[fold_numbers(name) if tree is None or tree[0] in trees else tree[0]] += 1
+    for one in parameters:
+        name = one.metadata().op_name or one.name
+        prefixes = accumulate(_PARTS.findall(name))
+        told[fold_numbers(next((each for each in prefixes if each not in known), name))] += 1
     shown = [f"{name} ×{count}" if count > 1 else name for name, count in told.items()]
     return list_some(shown, _MOST_NAMED)

@@ -46,7 +46,8 @@ _EDITS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("sharding", "constraint"), 1),
     **dict.fromkeys(("layers-added", "layers-removed"), 2),
     **dict.fromkeys(("rematerialization-lost", "rematerialization-gained"), 3),
-    **dict.fromkeys(("rematerialization-policy", "donation-lost", "donation-gained"), 3),
+    **dict.fromkeys(("donation-lost", "donation-gained"), 3),
+    "rematerialization-policy": 5,
     **dict.fromkeys(("dimension", "arguments-retyped"), 4),
     **dict.fromkeys(("scope-new", "scope-gone"), 5),
     **dict.fromkeys(("arguments-new", "arguments-gone"), 6),
@@ -81,8 +82,7 @@ def find_causes(evidence: Evidence) -> Findings:
         told = {one for claim in parts for one in claim.touched}
         claims += [*parts, *edits.find_edits(evidence, told)]
     claims += map(Claim, memory.find_donation(evidence))
-    claims.sort(key=_rank)
-    answered = claims
+    claims = _put_operations_first(sorted(claims, key=_rank))
     found = [claim.cause for claim in claims]
     found += [cause for find in _CONSEQUENCES for cause in find(evidence)]
     if _is_peak_open(evidence, found):
@@ -94,7 +94,7 @@ def find_causes(evidence: Evidence) -> Findings:
     follow = sorted(found[len(claims) :], key=lambda one: -abs(one.delta_bytes or 0))
     causes = [*found[: len(claims)], *follow] or list(_find_dtypes_inside(evidence))
     causes = causes or list(_find_kinds(evidence))
-    return Findings(tuple(causes), settle(evidence, answered or list(map(Claim, causes))))
+    return Findings(tuple(causes), settle(evidence, claims or list(map(Claim, causes))))
 
 
 def _rank(one: Claim) -> tuple[int, int]:
@@ -104,6 +104,13 @@ def _rank(one: Claim) -> tuple[int, int]:
         return _LAST, 0
     kind = _LOOPS if cause.id.startswith(("loop-", "trip-")) else _EDITS.get(cause.id, _LAST)
     return kind, -len(one.touched)
+
+
+def _put_operations_first(claims: Sequence[Claim]) -> list[Claim]:
+    """Put constants behind, where other operations run: they may be those of other operations."""
+    if not any(claim.cause.id in {"operations", "scope-new", "scope-gone"} for claim in claims):
+        return list(claims)
+    return sorted(claims, key=lambda claim: claim.cause.id == "constant-changed")
 
 
 def _is_peak_open(evidence: Evidence, found: Sequence[Cause]) -> bool:
