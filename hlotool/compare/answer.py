@@ -152,7 +152,18 @@ DIFF: Final = DocumentSpec(
     scalars=FACTS,
     blocks=(_side("old"), _side("new"), TRIAGE, TIME, ORDER),
     row_lists=(
-        *(INSTRUCTIONS, CAUSES, ACCOUNT, MEMORY, SPACES, COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
+        *(
+            INSTRUCTIONS,
+            CAUSES,
+            ACCOUNT,
+            MEMORY,
+            SPACES,
+            COLLECTIVES,
+            FUSIONS,
+            METRICS,
+            HEADER,
+            FLAGS,
+        ),
     ),
 )
 

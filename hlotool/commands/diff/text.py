@@ -350,7 +350,8 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
             "{matched_count:instruction} matched ({changed_count} differ); "
             f"{{old_only_count}} only in {quote_braces(labels[0])}, "
             f"{{new_only_count}} only in {quote_braces(labels[1])}"
-            + f", {facts.copied_count:,} copies of a loop's" * bool(facts.copied_count),
+            + f", {facts.copied_count:,} copies of a loop's"
+            * bool(facts.copied_count),
             FACTS,
             facts,
         )

@@ -160,7 +160,10 @@ def _weigh(program: Program) -> Mapping[Instruction, tuple[int, tuple[float, ...
     most expensive branch counts, less than nothing.
     """
     clock = program.step_time.clock if program.step_time else None
-    costs, trips = program.costs, {loop.instruction: loop.trips.count for loop in program.executions.loops}
+    costs, trips = (
+        program.costs,
+        {loop.instruction: loop.trips.count for loop in program.executions.loops},
+    )
     found = {}
     for one, runs in list_executed(program):
         cost = costs.of_all_rounds(one)
@@ -216,7 +219,7 @@ def _list_sent(evidence: Evidence) -> Iterator[Share]:
 
 
 _UNEXPLAINED: Final = "unexplained"
-_MOSTLY: Final = 0.9  # of all that was changed
+_MOSTLY: Final = 0.5  # of all that was changed
 _FARTHEST: Final = 8  # steps to an instruction that somebody changed
 _MOST_NEAR: Final = 64  # instructions asked in a step
 

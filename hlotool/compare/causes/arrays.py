@@ -270,11 +270,14 @@ def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[
         axes = {axis for each in found.values() for axis in each}
         title = f"dimension {axes.pop()}" if len(axes) == 1 else "a dimension"
         whose = "" if change.is_global else "a device's part of "
-        if not change.is_global and not evidence.delta("cost.matrix_flops_per_step"):
+        work = evidence.metrics.get("cost.matrix_flops_per_step")
+        if not change.is_global and work and work.old and not work.delta:
             # A larger weight would take more flops: it is cut into fewer parts.
             size = [f"in parts of {size}" for size in change.sizes]
             names = list_some(list(found))
-            yield Claim(Cause(id="sharding", count=len(found), subject=names, old=size[0], new=size[1]))
+            yield Claim(
+                Cause(id="sharding", count=len(found), subject=names, old=size[0], new=size[1])
+            )
             continue
         cause = Cause(
             id="dimension",

@@ -87,6 +87,7 @@ CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "fusion-structure-changed": "there are more fusions for the same operations, or fewer",
     "buffers-at-peak-changed": "values are new at the peak, or gone from it, and no other reason "
     "accounts for half of its difference",
+    "compilation": "a flag or the compiler, of the same program",
     "other": "what differs where there is no other reason",
 }
 
@@ -148,6 +149,7 @@ CauseId: TypeAlias = Literal[
     "fusion-structure-changed",
     "buffers-at-peak-changed",
     "dtype-inside-fusions",
+    "compilation",
     "other",
 ]
 Measure: TypeAlias = Literal[

@@ -60,11 +60,26 @@ _WRITTEN: Final[Mapping[str, str]] = {
     "distribution": "distribution",
     "exponent_bits": "precision",
 }
+_AXES: Final = frozenset(
+    (
+        *("dimensions", "lhs_contracting_dims", "rhs_contracting_dims", "lhs_batch_dims"),
+        *("iota_dimension", "dynamic_slice_sizes"),
+    )
+)
 # What these change follows from a size or a type.
 _SIZED: Final = frozenset(("slice", "padding", "window", "dynamic_slice_sizes", "fft_length", "k"))
 _MADE_OF_SIZES: Final = frozenset(("broadcast", "iota", "constant", "parameter", "reduce"))
 _COMMUTATIVE: Final = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
-_PLUMBING: Final = FREE | {"opt-barrier", "copy", "broadcast", "reshape", "transpose", "convert", "while", "call"}
+_PLUMBING: Final = FREE | {
+    "opt-barrier",
+    "copy",
+    "broadcast",
+    "reshape",
+    "transpose",
+    "convert",
+    "while",
+    "call",
+}
 _FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))(?=/)")
 _CALLED: Final = re.compile(r"jit\((\w+)\)")
 _PARTS: Final = re.compile(r"^[^\[.]+|\[[^\]]*\]|\.\w+")  # of `state['nu'][0].mu`
@@ -267,7 +282,7 @@ class _Edits:
         for (before, after), pairs in found.items() if self._given.is_input else ():
             computing = [new for _, new in pairs if new.opcode not in _PLUMBING]
             touched = self._settle(pairs)
-            if computing:
+            if computing and self._name_operations(computing):
                 yield Claim(
                     Cause(
                         id="type-changed",
@@ -287,17 +302,26 @@ class _Edits:
             for pair, reasons in self._changed.items()
             if any(one.kind == "shape" for one in reasons)
         }
-        self._settle([pair for pair in shaped if self._follows(pair[0].shape, pair[1].shape)], sized=True)
+        self._settle(
+            [pair for pair in shaped if self._follows(pair[0].shape, pair[1].shape)], sized=True
+        )
         rest = [pair for pair in shaped if pair in self._changed and pair[0].opcode not in _PASSED]
         # What has more dimensions, or is made of sizes alone, mostly follows from something else.
         rest.sort(
             key=lambda pair: (
+                not any(one.kind in _WRITTEN for one in self._changed[pair]),
                 not _list_factors(pair[0].shape, pair[1].shape),
                 pair[0].opcode in _MADE_OF_SIZES,
             )
         )
         is_told = False
         shaped_old = {old for old, _ in shaped}
+        written = {
+            pair
+            for pair in rest
+            if any(one.kind in _WRITTEN for one in self._changed[pair])
+            and shaped_old.isdisjoint(_list_makers(pair[0]))
+        }
         for pair in rest:
             old, new = pair
             if pair not in self._changed or not shaped_old.isdisjoint(_list_makers(old)):
@@ -305,7 +329,9 @@ class _Edits:
             factors = _list_factors(old.shape, new.shape)
             factors |= {1 / one for one in factors}
             if len(self._factors) < _MOST_FACTORS:
-                self._factors |= factors | {a * b for a, b in product(factors, factors | self._factors)}
+                self._factors |= factors | {
+                    a * b for a, b in product(factors, factors | self._factors)
+                }
             is_written = any(one.kind in _WRITTEN for one in self._changed[pair])
             is_made_anew = any(one in self._come for one in _list_makers(new)) or any(
                 one in self._gone for one in _list_makers(old)
@@ -313,7 +339,10 @@ class _Edits:
             alike = [
                 one
                 for one in rest
-                if one in self._changed and one != pair and self._follows(one[0].shape, one[1].shape)
+                if one in self._changed
+                and one != pair
+                and one not in written
+                and self._follows(one[0].shape, one[1].shape)
             ]
             if is_written:  # the attribute tells it
                 self._settle(alike, sized=True)
@@ -332,8 +361,7 @@ class _Edits:
                     ),
                     self._settle([pair, *alike], sized=True),
                 )
-        written = [pair for pair in rest if pair in self._changed]
-        for pair in written:
+        for pair in [pair for pair in rest if pair in self._changed]:
             if not any(one.kind in _WRITTEN for one in self._changed[pair]):
                 self._settle([pair])
 
@@ -377,7 +405,9 @@ class _Edits:
         known = self._factors | {1 / each for each in self._factors}
         squared = {float(each) ** 0.5 for each in known}
         return bool(known & ratios) or any(
-            abs(float(ratio) - each) < _ROUNDING * each for ratio in ratios for each in squared | set(map(float, known))
+            abs(float(ratio) - each) < _ROUNDING * each
+            for ratio in ratios
+            for each in squared | set(map(float, known))
         )
 
     def _find_attributes(self) -> Iterator[Claim]:
@@ -385,7 +415,7 @@ class _Edits:
         found: dict[Hashable, list[_Pair]] = defaultdict(list)
         for pair, reasons in self._changed.items():
             for one in reasons:
-                if one.kind in _WRITTEN and one.old != one.new:
+                if one.kind in _WRITTEN and (one.kind not in _AXES or _have_same_ranks(*pair)):
                     opcode = pair[1].opcode
                     found[opcode, one.kind, one.old, one.new, _share([pair[1]])].append(pair)
         for (opcode, kind, old, new, scope), pairs in found.items():  # type: ignore[misc]
@@ -412,7 +442,9 @@ class _Edits:
                 continue
             if any(one.kind == "operands" for one in reasons) and len(old.operands) > 1:
                 moved = [self._reasoner.pairs.get(one) for one in old.operands]
-                if moved != list(new.operands) and sorted(map(id, moved)) == sorted(map(id, new.operands)):
+                if moved != list(new.operands) and sorted(map(id, moved)) == sorted(
+                    map(id, new.operands)
+                ):
                     found[_tail(new), _share([new])].append((old, new))
         for (name, scope), pairs in found.items():  # type: ignore[misc]
             yield Claim(
@@ -516,14 +548,15 @@ class _Edits:
             counts = [Counter(map(_tail, side)) for side in (old, new)]
             old = [one for one in old if counts[0][_tail(one)] > counts[1][_tail(one)]]
             new = [one for one in new if counts[1][_tail(one)] > counts[0][_tail(one)]]
-            if old or new:
+            names = self._name_operations(old), self._name_operations(new)
+            if any(names):
                 yield Claim(
                     Cause(
                         id="operations",
                         count=len(old) + len(new),
                         scope=scope or None,
-                        old=self._name_operations(old),
-                        new=self._name_operations(new),
+                        old=names[0],
+                        new=names[1],
                     ),
                     [*gone, *come],
                 )
@@ -535,7 +568,9 @@ class _Edits:
             callers = program.graph.list_callers()
             for computation in reversed(program.graph.callees_first):
                 calls = callers.get(computation)
-                if calls and all(one in side and (one in found or one.opcode == "call") for one in calls):
+                if calls and all(
+                    one in side and (one in found or one.opcode == "call") for one in calls
+                ):
                     found.update(computation.instructions)
         return found
 
@@ -570,7 +605,9 @@ class _Edits:
         touched: list[Instruction] = []
         for pair in pairs:
             reasons = self._changed.pop(pair, ())
-            rest = tuple(one for one in reasons if sized and one.kind in _WRITTEN and one.kind not in _SIZED)
+            rest = tuple(
+                one for one in reasons if sized and one.kind in _WRITTEN and one.kind not in _SIZED
+            )
             if rest:
                 self._changed[pair] = rest
             touched += pair
@@ -618,12 +655,24 @@ def _name_all(program: Program) -> Mapping[tuple[str, bool], set[str]]:
     for one in program.expect_module().instructions():
         op_name = one.metadata().op_name
         tail = op_name.rpartition("/")[2]
-        if tail and tail not in _SILENT_PRIMITIVES and one.opcode not in _PLUMBING:
+        is_named = tail.isidentifier() or tail.startswith("jit(")
+        if is_named and tail not in _SILENT_PRIMITIVES and one.opcode not in _PLUMBING:
             functions = [name[4:-1] for name in _FUNCTION.findall(op_name)]
             if functions and op_name.startswith("jit("):
                 functions = functions[1:]
-            found[_scope(one), "transpose(" in op_name].add(functions[-1] if functions else tail)
+            name = functions[-1] if functions else tail.removeprefix("jit(").rstrip(")")
+            found[_scope(one), "transpose(" in op_name].add(name)
     return found
+
+
+def _have_same_ranks(old: Instruction, new: Instruction) -> bool:
+    """Say whether the numbers of axes mean the same in two instructions."""
+    values = zip((old, *old.operands), (new, *new.operands), strict=False)
+    return all(
+        len(one.dims) == len(other.dims)
+        for here, there in values
+        for one, other in zip(here.shape.leaves(), there.shape.leaves(), strict=False)
+    )
 
 
 def _is_named_call(one: Instruction) -> bool:
@@ -696,10 +745,11 @@ def _list_users(one: Instruction) -> list[Instruction]:
 def _name_trees(parameters: Iterable[Instruction], others: Iterable[str] = ()) -> str:
     """Name arguments: by the outermost tree that the other side has none of, layers together."""
     known = {prefix for name in others for prefix in accumulate(_PARTS.findall(name))}
-    told: Counter[str] = Counter()
+    told: defaultdict[str, list[str]] = defaultdict(list)
     for one in parameters:
         name = one.metadata().op_name or one.name
         prefixes = accumulate(_PARTS.findall(name))
-        told[fold_numbers(next((each for each in prefixes if each not in known), name))] += 1
-    shown = [f"{name} ×{count}" if count > 1 else name for name, count in told.items()]
+        tree = next((each for each in prefixes if each not in known), name)
+        told[fold_numbers(tree)].append(tree)
+    shown = [f"{name} ×{len(all_)}" if all_[1:] else all_[0] for name, all_ in told.items()]
     return list_some(shown, _MOST_NAMED)

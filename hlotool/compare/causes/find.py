@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.compare.causes import arrays, communication, edits, memory, structure
 from hlotool.compare.causes.account import AccountRow, settle
@@ -47,16 +48,16 @@ _EDITS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("layers-added", "layers-removed"), 2),
     **dict.fromkeys(("rematerialization-lost", "rematerialization-gained"), 3),
     **dict.fromkeys(("donation-lost", "donation-gained"), 3),
-    "rematerialization-policy": 5,
+    "rematerialization-policy": 6,
     **dict.fromkeys(("dimension", "arguments-retyped"), 4),
-    **dict.fromkeys(("scope-new", "scope-gone"), 5),
-    **dict.fromkeys(("arguments-new", "arguments-gone"), 6),
+    **dict.fromkeys(("scope-new", "scope-gone"), 6),
+    **dict.fromkeys(("arguments-new", "arguments-gone"), 7),
     **dict.fromkeys(("attribute-changed", "operands-swapped", "operation-replaced"), 8),
     **dict.fromkeys(("moved", "results"), 7),
-    **dict.fromkeys(("constant-changed", "shape-changed"), 8),
-    **dict.fromkeys(("type-changed", "operations"), 9),
+    "constant-changed": 8,
+    **dict.fromkeys(("shape-changed", "type-changed", "operations"), 9),
 }
-_LOOPS: Final = 4
+_LOOPS: Final = 5
 _LAST: Final = 10
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
 
@@ -82,7 +83,7 @@ def find_causes(evidence: Evidence) -> Findings:
         told = {one for claim in parts for one in claim.touched}
         claims += [*parts, *edits.find_edits(evidence, told)]
     claims += map(Claim, memory.find_donation(evidence))
-    claims = _put_operations_first(sorted(claims, key=_rank))
+    claims = _put_operations_first(sorted(_join_rounds(claims), key=_rank))
     found = [claim.cause for claim in claims]
     found += [cause for find in _CONSEQUENCES for cause in find(evidence)]
     if _is_peak_open(evidence, found):
@@ -94,7 +95,8 @@ def find_causes(evidence: Evidence) -> Findings:
     follow = sorted(found[len(claims) :], key=lambda one: -abs(one.delta_bytes or 0))
     causes = [*found[: len(claims)], *follow] or list(_find_dtypes_inside(evidence))
     causes = causes or list(_find_kinds(evidence))
-    return Findings(tuple(causes), settle(evidence, claims or list(map(Claim, causes))))
+    doers = [Cause(id="compilation", count=1)] if evidence.inputs.is_same else causes
+    return Findings(tuple(causes), settle(evidence, claims or list(map(Claim, doers))))
 
 
 def _rank(one: Claim) -> tuple[int, int]:
@@ -104,6 +106,16 @@ def _rank(one: Claim) -> tuple[int, int]:
         return _LAST, 0
     kind = _LOOPS if cause.id.startswith(("loop-", "trip-")) else _EDITS.get(cause.id, _LAST)
     return kind, -len(one.touched)
+
+
+def _join_rounds(claims: Sequence[Claim]) -> Iterator[Claim]:
+    """Yield claims, dimensions with the loops whose rounds they count."""
+    rounds = {(one.cause.old, one.cause.new) for one in claims if one.cause.id.startswith("trip-")}
+    for claim in claims:
+        cause = claim.cause
+        if cause.id == "dimension" and (cause.old, cause.new) in rounds:
+            cause = replace(cause, subject=f"trip count and {cause.subject}")
+        yield Claim(cause, claim.touched)
 
 
 def _put_operations_first(claims: Sequence[Claim]) -> list[Claim]:

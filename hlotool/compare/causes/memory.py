@@ -63,7 +63,9 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
         counts = [_count_made(program, again=True) for program in given.programs]
         first = [_count_made(program, again=False) for program in given.programs]
         fewer, more = (
-            Counter({name: count for name, count in some.items() if first[0][name] == first[1][name]})
+            Counter(
+                {name: count for name, count in some.items() if first[0][name] == first[1][name] > 0}
+            )
             for some in (counts[0] - counts[1], counts[1] - counts[0])
         )
         if bool(fewer) != bool(more):  # of what is made as often as before
@@ -135,6 +137,8 @@ def find_donation(evidence: Evidence) -> Iterator[Cause]:
         return
     (old, old_names), (new, new_names) = map(_by_name, programs)
     known = old_names & new_names
+    # XLA was given whole arrays: bytes are those of a device.
+    local = {**_by_name(evidence.new)[0], **_by_name(evidence.old)[0]}
     lost = [row for key, row in old.items() if key in known and key not in new]
     gained = [row for key, row in new.items() if key in known and key not in old]
     if not evidence.given.is_input and (lost or gained):
@@ -142,10 +146,10 @@ def find_donation(evidence: Evidence) -> Iterator[Cause]:
         kept = sum(row.size_bytes for key, row in new.items() if key in old)
         if sum(row.size_bytes for row in (*lost, *gained)) < kept:
             return
-    if lost:
-        yield _describe_donation("donation-lost", lost, -1)
-    if gained:
-        yield _describe_donation("donation-gained", gained, 1)
+    for kind, some, sign in (("donation-lost", lost, -1), ("donation-gained", gained, 1)):
+        if some:
+            rows = [local.get(row.parameter_name or "", row) for row in some]
+            yield _describe_donation(kind, rows, sign)  # type: ignore[arg-type]
 
 
 def _by_name(program: Program) -> tuple[Mapping[str, DonationRow], set[str]]:

@@ -265,8 +265,8 @@ def _find_place(
             shared = len(words.keys() & surplus.keys()) if copies else 0
             if shared > most:
                 best, count, most = other, copies, shared
-    if len(level.words) < _FEWEST:
-        best, count = None, 0
+    if len(level.words) < _FEWEST and not any(word[2] for word in level.words):
+        best, count = None, 0  # a few nameless operations stand anywhere
     inner = [other.parent for one, other in known.items() if one.parent is level]
     if best is None and inner:
         best, count = inner[0], 1
@@ -300,6 +300,8 @@ def _describe(level: _Level, place: _Level | None, count: int, *, is_old: bool) 
 
 def _find_most_alike(level: _Level, place: _Level) -> tuple[Computation, Computation]:
     """Return the computations of two levels that have most words in common: their own, not called."""
-    words = [[(one, Counter(_list_words(one))) for one in each.computations] for each in (level, place)]
+    words = [
+        [(one, Counter(_list_words(one))) for one in each.computations] for each in (level, place)
+    ]
     ours, theirs = max(product(*words), key=lambda both: (both[0][1] & both[1][1]).total())
     return ours[0], theirs[0]
