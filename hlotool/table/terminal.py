@@ -25,6 +25,9 @@ _INDENT: Final = 4  # blanks before what stands below a row
 _NOTHING: Final = "(no rows)"
 _LONGEST: Final = 120  # of a line of prose that may be cut, in a pipe
 _MOST_COMPARED: Final = 1000  # rows that are compared with each other
+# Characters of a column, padded to its widest cell; that may always have so many.
+_MOST_PADDED: Final = 1 << 26
+_LEAST_CUT: Final = 1000
 
 
 def render_tables(document: Document, selections: Sequence[Selection], look: Look) -> str:
@@ -243,11 +246,13 @@ class _Fit:
     def choose(self) -> tuple[list[int], list[int]]:
         """Return the columns, in order, and their widths; all of them where there is no width.
 
+        Even there, one cell of a million characters does not pad as many rows to its length.
         The first column stays unless it is told below. Where none can be hidden, the last one is.
         """
         columns = self._columns
         if self._width is None:
-            return columns, self._full
+            most = max(_LEAST_CUT, _MOST_PADDED // len(self._cells.rows))
+            return columns, [min(full, most) for full in self._full]
         rows = self._cells.rows
         # What tells nothing goes first, the last of it before the first.
         idle = [index for index in columns if _is_constant(self._cells, index)]
@@ -336,7 +341,7 @@ def render_markdown(document: Document, selections: Sequence[Selection], units: 
             blocks += _quote_prose(above, units)
         elif selection.row_list.title and len(selections) > 1:
             blocks.append(f"**{quote_markdown(selection.row_list.title)}**")
-        blocks.append(_render_table(make_cells(selection, units, is_flat=True)))
+        blocks.append(render_markdown_table(make_cells(selection, units, is_flat=True)))
     blocks += _quote_prose(document.notes, units)
     return "\n\n".join(blocks) + "\n"
 
@@ -353,7 +358,7 @@ def quote_markdown(text: str) -> str:
     return "&nbsp;" * (len(text) - len(stripped)) + _SPECIAL.sub(r"\\\g<0>", stripped)
 
 
-def _render_table(cells: Cells) -> str:
+def render_markdown_table(cells: Cells) -> str:
     """Lay one table out; what was left out is a paragraph below it."""
     if not cells.rows:
         return "(no rows)"

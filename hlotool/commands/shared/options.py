@@ -162,7 +162,7 @@ _complete_rows: Final = completing(
 
 FORMATS: Final = ("table", "json", "jsonl", "csv", "tsv", "parquet", "markdown", "folded", "pprof")
 _WORD: Final = re.compile(r"[a-z_]+")
-_FOR_EYES: Final = frozenset({"table", "markdown"})
+_FOR_EYES: Final = frozenset({"table", "markdown", "comment"})
 
 
 class RowOptions(Struct, frozen=True):
@@ -183,7 +183,7 @@ class RowOptions(Struct, frozen=True):
 
     @property
     def is_for_eyes(self) -> bool:
-        """Whether the output is a table or markdown: cut, folded and with a TOTAL."""
+        """Whether the output is a table, markdown or a comment: cut, folded and with a TOTAL."""
         return self.format in _FOR_EYES
 
     @property
@@ -259,7 +259,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
         fields(
             "--columns FIELD,…", "Choose columns; +FIELD adds one to those shown, -FIELD hides it."
         ),
-        row_option("-w, --wide", "Show all columns, untruncated.", "is_wide"),
+        row_option("-w, --wide", "Show all columns, untruncated up to 64 MiB each.", "is_wide"),
         row_option(
             "--units",
             "Units of sizes in tables; B is exact.",

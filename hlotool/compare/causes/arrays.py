@@ -22,7 +22,6 @@ from hlotool.compare.causes.cause import Cause, Claim, Evidence, list_scopes
 from hlotool.compare.causes.memory import MAKE_NOTHING
 from hlotool.hlo import ArrayShape, Instruction, Mesh, Module
 from hlotool.hlo.sharding import Spec
-from hlotool.table.sums import group_by
 from hlotool.table.words import count_noun, fold_numbers, list_some
 
 _MOST_NAMED: Final = 2

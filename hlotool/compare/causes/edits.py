@@ -21,13 +21,12 @@ from typing import Final, TypeAlias
 from hlotool.analysis.origin import find_scope
 from hlotool.analysis.shardings.witness import is_constraint
 from hlotool.compare.causes.cause import Cause, Claim, Evidence, find_inner_scope, is_within
-from hlotool.compare.changes.instructions import share_scope
 from hlotool.compare.changes.reasons import Reason
 from hlotool.compare.match.structure import list_reached
-from hlotool.hlo import ArrayShape, Instruction, Shape
+from hlotool.hlo import Instruction, Shape
 from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS
 from hlotool.program.program import Program
-from hlotool.table.words import count_noun, fold_numbers, list_some
+from hlotool.table.words import fold_numbers, list_some
 
 _Pair: TypeAlias = tuple[Instruction, Instruction]
 _MOST_NAMED: Final = 3

@@ -64,7 +64,11 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
         first = [_count_made(program, again=False) for program in given.programs]
         fewer, more = (
             Counter(
-                {name: count for name, count in some.items() if first[0][name] == first[1][name] > 0}
+                {
+                    name: count
+                    for name, count in some.items()
+                    if first[0][name] == first[1][name] > 0
+                }
             )
             for some in (counts[0] - counts[1], counts[1] - counts[0])
         )
