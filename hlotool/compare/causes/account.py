@@ -1,4 +1,4 @@
-"""The account: each figure's difference, cut into shares that add up to it, and who answers for each.
+"""The account: each figure's difference, cut into shares that add up to it, and whose each is.
 
 A share is one instruction, or value, with its counterpart: what it comes to on the new side less
 what it came to on the old one. Everything that runs is in one share, and so is everything that is
@@ -59,7 +59,7 @@ class Share(Struct, frozen=True):
 
 
 class AccountRow(Struct, frozen=True):
-    """What one cause makes of one figure, in one way; all rows of a figure add up to its difference."""
+    """What one cause makes of one figure, in one way; the rows of a figure add up."""
 
     figure: Annotated[
         Figure,
@@ -225,7 +225,7 @@ _MOST_NEAR: Final = 64  # instructions asked in a step
 
 
 def settle(evidence: Evidence, claims: Sequence[Claim]) -> tuple[AccountRow, ...]:
-    """Return the account of all figures that differ: rows of one cause and one way, largest first."""
+    """Return the account of all figures that differ, the largest shares of each first."""
     judge = _Judge(claims)
     is_timed = all(one.step_time and one.step_time.is_timed for one in (evidence.old, evidence.new))
     found: defaultdict[tuple[Figure, int | None, How], list[float]] = defaultdict(list)
@@ -241,7 +241,7 @@ def settle(evidence: Evidence, claims: Sequence[Claim]) -> tuple[AccountRow, ...
             AccountRow(
                 figure,
                 cause.id if cause else _UNEXPLAINED,
-                cause and (cause.subject or cause.scope),
+                (cause.subject or cause.scope) if cause else None,
                 how,
                 len(deltas),
                 sum(deltas) if is_timed or figure != "time" else None,
@@ -255,7 +255,7 @@ def settle(evidence: Evidence, claims: Sequence[Claim]) -> tuple[AccountRow, ...
 
 
 class _Judge:
-    """Says which claim a share belongs to: by instruction, by what it is called, by what is near."""
+    """Says whose a share is: by instruction, by what it is called, by what is near."""
 
     def __init__(self, claims: Sequence[Claim]) -> None:
         counts = [len(claim.touched) for claim in claims]
@@ -288,7 +288,7 @@ class _Judge:
         return self._main
 
     def _ask(self, one: Instruction) -> int | None:
-        """Return who changed an instruction, or most of what stands in a fusion; by name at last."""
+        """Return who changed an instruction, or most of what stands in a fusion."""
         body = one.callee() if one.opcode == "fusion" else None
         inside = (one, *(body.instructions if body else ()))
         votes = Counter(self._own[each] for each in inside if each in self._own)

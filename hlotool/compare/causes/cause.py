@@ -271,8 +271,8 @@ class InputPair:
     def is_same(self) -> bool | None:
         """Whether the programs are proven to compute the same; None without a text.
 
-        Equal texts are the same; others are, if they are equal but for names, metadata and order, or
-        for what is a function of its own: releases of JAX differ in that.
+        Equal texts are the same; others are, if they are equal but for names, metadata, order, and
+        what is a function of its own: releases of JAX differ in that.
         """
         if not self.is_whole:
             return None
@@ -288,7 +288,7 @@ class InputPair:
 
 
 class Given(Struct, frozen=True):
-    """The programs in which edits are looked for: those that XLA was given, else the compiled ones."""
+    """The programs in which edits are looked for: what XLA was given, else the compiled ones."""
 
     programs: tuple[Program, Program]
     reasoner: Reasoner

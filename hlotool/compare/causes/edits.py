@@ -13,22 +13,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, islice, product
 from typing import Final, TypeAlias
 
 from hlotool.analysis.origin import find_scope
 from hlotool.analysis.shardings.witness import is_constraint
-from hlotool.compare.causes.cause import Cause, Claim, Evidence, find_inner_scope, is_within
+from hlotool.compare.causes.cause import (
+    Cause,
+    CauseId,
+    Claim,
+    Evidence,
+    find_inner_scope,
+    is_within,
+)
 from hlotool.compare.changes.reasons import Reason
 from hlotool.compare.match.structure import list_reached
-from hlotool.hlo import Instruction, Shape
+from hlotool.hlo import Computation, Instruction, Shape
 from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS
 from hlotool.program.program import Program
 from hlotool.table.words import fold_numbers, list_some
 
 _Pair: TypeAlias = tuple[Instruction, Instruction]
+_Reasons: TypeAlias = tuple[Reason, ...]
+_Key: TypeAlias = tuple[str | None, str | None, str | None]  # what it is about, old and new value
+_Find: TypeAlias = Callable[[Instruction, Instruction, _Reasons], Iterator[_Key]]
 _MOST_NAMED: Final = 3
 _MOST_VALUES: Final = 3
 _MOST_FACTORS: Final = 64  # by which dimensions grew
@@ -161,7 +171,7 @@ class _Edits:
     # -- arguments and results
 
     def _find_arguments(self) -> Iterator[Claim]:
-        """Yield arguments that are new or gone, by the tree they are in, and those of another type."""
+        """Yield arguments that are new or gone, by their tree, and those of another type."""
         names = [
             {one.metadata().op_name for one in program.expect_module().entry.parameters}
             for program in self._given.programs
@@ -272,7 +282,7 @@ class _Edits:
     # -- pairs
 
     def _find_types(self) -> Iterator[Claim]:
-        """Yield each change of the type in which values are computed; what only converts follows."""
+        """Yield each change of the type in which values are computed."""
         found: dict[tuple[str, str], list[_Pair]] = defaultdict(list)
         for old, new in self._changed:
             types = _compare_types(old.shape, new.shape)
@@ -366,24 +376,22 @@ class _Edits:
 
     def _find_constants(self) -> Iterator[Claim]:
         """Yield constants of another value, those of one scope and pair of values together."""
-        found: dict[Hashable, list[_Pair]] = defaultdict(list)
+        found: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
         for (old, new), reasons in self._changed.items():
             values = next(((one.old, one.new) for one in reasons if one.kind == "constant"), None)
             if values and not self._is_scaled(*values) and self._are_used_alike(old, new):
                 found[values].append((old, new))
-        for values, pairs in found.items():
+        for (before, after), pairs in found.items():
             users = [user for _, new in pairs for user in _list_users(new)]
-            yield Claim(
-                Cause(
-                    id="constant-changed",
-                    count=len(pairs),
-                    subject=str(pairs[0][1].shape),
-                    scope=_share(users[:1]),
-                    old=values[0],  # type: ignore[index]
-                    new=values[1],  # type: ignore[index]
-                ),
-                [*self._settle(pairs), *users],
+            cause = Cause(
+                id="constant-changed",
+                count=len(pairs),
+                subject=str(pairs[0][1].shape),
+                scope=_share(users[:1]),
+                old=before,
+                new=after,
             )
+            yield Claim(cause, [*self._settle(pairs), *users])
 
     def _are_used_alike(self, old: Instruction, new: Instruction) -> bool:
         """Say whether some counterparts read two constants: else what reads them is another."""
@@ -394,7 +402,7 @@ class _Edits:
         return any(one in others and one.opcode not in silent for one in found if one)
 
     def _is_scaled(self, old: str, new: str) -> bool:
-        """Say whether a number grew as a dimension did, or is one more or less than one that did."""
+        """Say whether a number grew as a dimension did, or stands beside one that did."""
         try:
             one, other = Fraction(old.strip("{}")), Fraction(new.strip("{}"))
         except (ValueError, ZeroDivisionError):
@@ -411,89 +419,81 @@ class _Edits:
 
     def _find_attributes(self) -> Iterator[Claim]:
         """Yield what somebody wrote otherwise: a comparison, a slice, an axis."""
-        found: dict[Hashable, list[_Pair]] = defaultdict(list)
-        for pair, reasons in self._changed.items():
+
+        def find(old: Instruction, new: Instruction, reasons: _Reasons) -> Iterator[_Key]:
             for one in reasons:
-                if one.kind in _WRITTEN and (one.kind not in _AXES or _have_same_ranks(*pair)):
-                    opcode = pair[1].opcode
-                    found[opcode, one.kind, one.old, one.new, _share([pair[1]])].append(pair)
-        for (opcode, kind, old, new, scope), pairs in found.items():  # type: ignore[misc]
-            pairs = [pair for pair in pairs if pair in self._changed]
-            if pairs:
-                what = _WRITTEN[kind]
-                yield Claim(
-                    Cause(
-                        id="attribute-changed",
-                        count=len(pairs),
-                        subject=what if what == opcode else f"{what} of {_tail(pairs[0][1])}",
-                        scope=scope,
-                        old=old,
-                        new=new,
-                    ),
-                    self._settle(pairs),
-                )
+                if one.kind in _WRITTEN and (one.kind not in _AXES or _have_same_ranks(old, new)):
+                    what = _WRITTEN[one.kind]
+                    subject = what if what == new.opcode else f"{what} of {_tail(new)}"
+                    yield subject, one.old, one.new
+
+        yield from self._group("attribute-changed", find)
 
     def _find_swapped(self) -> Iterator[Claim]:
         """Yield operations whose operands stand in another order."""
-        found: dict[Hashable, list[_Pair]] = defaultdict(list)
-        for (old, new), reasons in self._changed.items():
-            if new.opcode in FREE or (new.opcode in _COMMUTATIVE and self._has_found):
-                continue
-            if any(one.kind == "operands" for one in reasons) and len(old.operands) > 1:
+
+        def find(old: Instruction, new: Instruction, reasons: _Reasons) -> Iterator[_Key]:
+            is_free = new.opcode in FREE or (new.opcode in _COMMUTATIVE and self._has_found)
+            if not is_free and any(one.kind == "operands" for one in reasons):
                 moved = [self._reasoner.pairs.get(one) for one in old.operands]
-                if moved != list(new.operands) and sorted(map(id, moved)) == sorted(
-                    map(id, new.operands)
-                ):
-                    found[_tail(new), _share([new])].append((old, new))
-        for (name, scope), pairs in found.items():  # type: ignore[misc]
-            yield Claim(
-                Cause(id="operands-swapped", count=len(pairs), subject=name, scope=scope),
-                self._settle(pairs),
-            )
+                is_other = moved != list(new.operands)
+                if is_other and sorted(map(id, moved)) == sorted(map(id, new.operands)):
+                    yield _tail(new), None, None
+
+        yield from self._group("operands-swapped", find)
 
     def _find_replaced(self) -> Iterator[Claim]:
         """Yield operations in whose place another stands: maximum, where tanh was."""
-        found: dict[Hashable, list[_Pair]] = defaultdict(list)
-        for (old, new), reasons in self._changed.items():
-            if any(one.kind == "opcode" for one in reasons):
+
+        def find(old: Instruction, new: Instruction, reasons: _Reasons) -> Iterator[_Key]:
+            is_moved = {old.opcode, new.opcode} & (_PLUMBING - {"call"})
+            if not is_moved and any(one.kind == "opcode" for one in reasons):
                 names = _tail(old), _tail(new)
-                if names[0] == names[1]:
-                    names = old.opcode, new.opcode
-                if not {old.opcode, new.opcode} & (_PLUMBING - {"call"}):
-                    found[(*names, _share([new]))].append((old, new))
-        for (old, new, scope), pairs in found.items():  # type: ignore[misc]
-            yield Claim(
-                Cause(id="operation-replaced", count=len(pairs), scope=scope, old=old, new=new),
-                self._settle(pairs),
-            )
+                yield (None, *(names if names[0] != names[1] else (old.opcode, new.opcode)))
+
+        yield from self._group("operation-replaced", find)
+
+    def _group(self, kind: CauseId, find: _Find) -> Iterator[Claim]:
+        """Yield one claim for all pairs of one scope that differ alike."""
+        found: defaultdict[tuple[_Key, str | None], list[_Pair]] = defaultdict(list)
+        for pair, reasons in self._changed.items():
+            for key in find(*pair, reasons):
+                found[key, _share([pair[1]])].append(pair)
+        for ((subject, old, new), scope), alike in found.items():
+            pairs = [pair for pair in alike if pair in self._changed]
+            if pairs:
+                cause = Cause(
+                    id=kind, count=len(pairs), subject=subject, scope=scope, old=old, new=new
+                )
+                yield Claim(cause, self._settle(pairs))
 
     def _find_moved(self) -> Iterator[Claim]:
         """Yield products and collectives that run in a loop now, or no longer."""
-        loops = self._reasoner.loops
-        if any(one.kind not in {"trips"} for one in loops.changes):
+        if any(one.kind != "trips" for one in self._reasoner.loops.changes):
             return
-        runs = [program.executions.lower_bound for program in self._given.programs]
-        found: dict[str, tuple[Counter[int], Counter[int], list[Instruction]]] = {}
+        found: defaultdict[str, tuple[list[Instruction], list[Instruction]]] = defaultdict(
+            lambda: ([], [])
+        )
         for place, side in enumerate((self._gone, self._come)):
             for one in side:
                 if one.opcode in COLLECTIVES | MATRIX_PRODUCTS:
-                    counts = found.setdefault(one.opcode, (Counter(), Counter(), []))
-                    counts[place][runs[place](one.computation)] += 1
-                    counts[2].append(one)
-        for name, (gone, come, some) in found.items():
-            before, after = max(gone, default=0), max(come, default=0)
-            if before and after and min(before, after) == 1 < max(before, after):
-                yield Claim(
-                    Cause(
-                        id="moved",
-                        count=len(some),
-                        subject=name,
-                        scope=_share(some),
-                        old=str(before),
-                        new=str(after),
-                    ),
-                    some,
+                    found[one.opcode][place].append(one)
+        for opcode, sides in found.items():
+            before, after = (
+                max((program.executions.lower_bound(one.computation) for one in some), default=0)
+                for program, some in zip(self._given.programs, sides, strict=True)
+            )
+            if min(before, after) == 1 < max(before, after):
+                both = [*sides[0], *sides[1]]
+                cause = Cause(
+                    id="moved",
+                    count=len(both),
+                    subject=opcode,
+                    scope=_share(both),
+                    old=str(before),
+                    new=str(after),
                 )
+                yield Claim(cause, both)
 
     # -- what is left
 
@@ -561,10 +561,13 @@ class _Edits:
                 )
 
     def _list_inside(self) -> set[Instruction]:
-        """Return what stands in functions that only new, or gone, calls call: the calls name them."""
+        """Return what stands in functions of new, or gone, calls alone: the calls name them."""
         found: set[Instruction] = set()
         for program, side in zip(self._given.programs, (self._gone, self._come), strict=True):
-            callers = program.graph.list_callers()
+            callers: defaultdict[Computation, list[Instruction]] = defaultdict(list)
+            for caller, callees in program.graph.callees.items():
+                for each in callees:
+                    callers[each].append(caller)
             for computation in reversed(program.graph.callees_first):
                 calls = callers.get(computation)
                 if calls and all(
@@ -593,8 +596,8 @@ class _Edits:
             for made in (operand, *operand.operands[:1])
             if made.opcode == "constant" and (made in self._come or made in self._gone)
         )
-        functions = {_tail(one) for one in some if one.opcode == "call"} & names.keys()
-        order = sorted(names, key=lambda name: (name not in functions, -names[name]))
+        called = {_tail(one) for one in some if one.opcode == "call"}
+        order = sorted(names, key=lambda name: (name not in called, -names[name]))
         told = [name for name in order if not name.startswith(_UNNAMED)]
         told += [f"constant {literal}" for literal in literals if len(literal) < _LONG]
         return list_some(told, _MOST_NAMED + _MOST_VALUES) or None

@@ -86,7 +86,7 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
 
 
 def _count_made(program: Program, *, again: bool) -> Counter[str]:
-    """Count by primitive what is made again, or for the first time; functions and notes are none."""
+    """Count by primitive what is made again, or for the first time; functions are none."""
     names = (one.metadata().op_name for one in program.expect_module().instructions())
     tails = (name.rpartition("/")[2] for name in names if (_MADE_AGAIN in name) == again)
     return Counter(name for name in tails if name.isidentifier() and name != "sharding_constraint")

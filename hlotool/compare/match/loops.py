@@ -1,4 +1,4 @@
-"""The loops of two programs, aligned before anything else is: added, removed, unrolled, rolled, split.
+"""The loops of two programs, aligned first: added, removed, unrolled, rolled, split.
 
 A level is what runs equally often: the entry, or the body of a loop, with all that it calls but
 loops. Words say what a level does: opcode, primitive and the innermost scope. Loops whose words
@@ -122,8 +122,9 @@ def _list_words(computation: Computation) -> Iterator[tuple[Hashable, ...]]:
 
 
 def _is_index(shape: Shape) -> bool:
-    is_scalar = isinstance(shape, ArrayShape) and not shape.dims
-    return is_scalar and shape.dtype.startswith(("s", "u", "pred"))
+    if not isinstance(shape, ArrayShape) or shape.dims:
+        return False
+    return shape.dtype.startswith(("s", "u", "pred"))
 
 
 def find_word(one: Instruction) -> tuple[Hashable, ...]:
@@ -219,13 +220,13 @@ def _pair_levels(
             if likeness < least or one in pairs or other in back:
                 continue
             # What is only roughly alike must stand in the same place as well.
-            if least == _ALIKE or pairs.get(one.parent) is other.parent:
+            if least == _ALIKE or (one.parent and pairs.get(one.parent) is other.parent):
                 pairs[one], back[other] = other, one
     return pairs, back
 
 
 def _compare_rounds(old: _Level, new: _Level) -> Iterator[LoopChange]:
-    """Yield that a loop makes more rounds or fewer, or that of its body more or fewer copies run."""
+    """Yield that a loop makes more rounds or fewer, or that its body was unrolled in part."""
     one, other = old.trips, new.trips
     if one == other or not one or not other or old.loop is None or new.loop is None:
         return
@@ -299,7 +300,7 @@ def _describe(level: _Level, place: _Level | None, count: int, *, is_old: bool) 
 
 
 def _find_most_alike(level: _Level, place: _Level) -> tuple[Computation, Computation]:
-    """Return the computations of two levels that have most words in common: their own, not called."""
+    """Return the computations of two levels that have most words in common."""
     words = [
         [(one, Counter(_list_words(one))) for one in each.computations] for each in (level, place)
     ]
