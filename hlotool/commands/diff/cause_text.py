@@ -63,6 +63,7 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
     "shape-changed": "another shape of {one.subject}{where}: {one.old} → {one.new}",
     "attribute-changed": "{one.subject}{where}: {one.old} → {one.new}",
     "operands-swapped": "the operands of {one.subject}{where} are swapped",
+    "compilation": "the same program was compiled otherwise",
     "other": "what differs is {one.subject}",
 }
 

@@ -92,20 +92,26 @@ def find_causes(evidence: Evidence) -> Findings:
         found = [one for one in found if one.id != "collectives"]
     if any(one.id in _CUT for one in found):  # then a device has other work, over other axes
         found = [one for one in found if one.id not in {"axes", "fusion-structure-changed"}]
-    follow = sorted(found[len(claims) :], key=lambda one: -abs(one.delta_bytes or 0))
+    follow = sorted(found[len(claims) :], key=_rank_following)
     causes = [*found[: len(claims)], *follow] or list(_find_dtypes_inside(evidence))
     causes = causes or list(_find_kinds(evidence))
     doers = [Cause(id="compilation", count=1)] if evidence.inputs.is_same else causes
     return Findings(tuple(causes), settle(evidence, claims or list(map(Claim, doers))))
 
 
-def _rank(one: Claim) -> tuple[int, int]:
+def _rank(one: Claim) -> tuple[int, bool, int]:
     """Return what comes first: by kind, then by how much of the program it changed."""
     cause = one.cause
     if cause.id in {"loop-new", "loop-gone"}:  # with what runs in them, which has other names
-        return _LAST, 0
+        return _LAST, False, 0
     kind = _LOOPS if cause.id.startswith(("loop-", "trip-")) else _EDITS.get(cause.id, _LAST)
-    return kind, -len(one.touched)
+    is_anywhere = cause.id == "operations" and cause.scope is None
+    return kind, is_anywhere, -len(one.touched)
+
+
+def _rank_following(one: Cause) -> tuple[bool, int]:
+    """Return who computes first, then what moves most bytes."""
+    return one.id != "matmul-backend-changed", -abs(one.delta_bytes or 0)
 
 
 def _join_rounds(claims: Sequence[Claim]) -> Iterator[Claim]:

@@ -63,7 +63,8 @@ class _Values:
         """Return what is equal for programs that compute the same."""
         entry = program.expect_module().entry
         given = [self._number((one.parameter_number, self._sign(one))) for one in entry.parameters]
-        return self._run(entry, given, 0), self._sign(entry.root), len(given)
+        sharding = entry.root.attributes.get("sharding")
+        return self._run(entry, given, 0), self._signatures.shape(entry.root.shape), sharding, given
 
     def _sign(self, one: Instruction, callees: tuple[int, ...] = ()) -> int:
         return self._signatures.exact(one, callees)
