@@ -34,7 +34,8 @@ def compare(old: str, new: str) -> DiffReport:
     found = [
         find_candidates(Argument("", path), "after", None, DEFAULT_BUDGET)[0] for path in (old, new)
     ]
-    return compare_programs(*(read_side(one[0], "")[0] for one in found))
+    before, after = (read_side(one[0], "")[0] for one in found)
+    return compare_programs(before, after)
 
 
 def check(report: DiffReport) -> None:

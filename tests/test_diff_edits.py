@@ -1,4 +1,4 @@
-"""What somebody changed in a program is said in the words of an edit, and what is the same proven."""
+"""What somebody changed is said in the words of an edit, and what is the same is proven."""
 
 from __future__ import annotations
 

@@ -173,10 +173,16 @@ CHECK: Final = DocumentSpec(
 )
 
 
-def choose_check_columns(results: Iterable[RuleResult]) -> DocumentSpec:
-    """Return the declaration with places only where a module has one; JSON is always the same."""
+def choose_check_columns(
+    results: Iterable[RuleResult], *, is_comment: bool = False
+) -> DocumentSpec:
+    """Return the declaration with places only where a module has one; JSON is always the same.
+
+    A comment has figures before and after.
+    """
     hidden = set() if any(one.place for one in results) else {"place"}
-    return replace(CHECK, row_lists=(RULES.showing(RULES.shown() - hidden),))
+    rules = RULES.showing((RULES.shown() | {"baseline"} if is_comment else RULES.shown()) - hidden)
+    return replace(CHECK, row_lists=(rules,))
 
 
 def choose_verdict(results: Iterable[RuleResult]) -> Verdict | None:

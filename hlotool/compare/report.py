@@ -181,7 +181,7 @@ class _Comparison:
             new_devices=self.devices[1],
         )
         if not report.differs:
-            return report
+            return self._explain_given(report)
         # Figures that were left out as known to be equal are wanted now, beside those that differ.
         report = replace(report, metrics=self._metrics())
         if not self.options.is_whole:
@@ -195,6 +195,15 @@ class _Comparison:
         """Return the stages of both texts, where they are known and differ."""
         stages = tuple(side.stage.value for side in (self.old, self.new) if side.stage)
         return stages if len(set(stages)) > 1 else ()
+
+    def _explain_given(self, report: DiffReport) -> DiffReport:
+        """Add what was changed in the program, where XLA made the same of two."""
+        has_causes = self.options.has_causes and self.options.is_whole and not self.is_one
+        inputs = InputPair(self.old.before, self.new.before)
+        if not has_causes or inputs.is_same is not False:
+            return report
+        explained = self._explain(report)
+        return explained if any(one.id != "other" for one in explained.causes) else report
 
     def _explain(self, report: DiffReport) -> DiffReport:
         """Add the reasons for what differs, and who did it."""

@@ -20,7 +20,6 @@ from hlotool.commands.diff.text import (
     count_changes,
     count_rows,
     count_statuses,
-    explain_flags,
     explain_rest,
     list_ambiguous,
     list_headlines,
@@ -28,8 +27,8 @@ from hlotool.commands.diff.text import (
     name_statuses,
     note_several,
     say_backends,
+    say_devices,
     say_difference,
-    say_hidden,
     say_means,
     say_missing,
     say_names,
@@ -47,7 +46,6 @@ from hlotool.compare.changes.instructions import InstructionChange
 from hlotool.compare.changes.reasons import DIFF_WHY, compare_counterparts, find_pairs
 from hlotool.compare.directory import (
     ModuleDiff,
-    Weight,
     choose_columns,
     describe_alone,
     describe_pair,
@@ -135,8 +133,6 @@ def diff_document(
         "flags": report.flags,
         "account": report.account,
     }
-    hidden = len(report.instructions) - len(rows["instructions"])
-    hidden *= "instructions" in asked.compared.only
     facts = describe_report(report)
     labels = sides[0].label, sides[1].label
     counts = tuple(count_changes(facts, report, labels))
@@ -157,8 +153,6 @@ def diff_document(
         lines=lines,
         notes=(
             *counts,
-            *explain_flags(report.flags),
-            *say_hidden(hidden),
             *missing,
             *time[: None if is_overview else 1],
         ),
@@ -357,6 +351,7 @@ def print_directory(
     lines = [
         *count_statuses(rows, arguments, is_told=is_overview),
         *say_names(rows, divisions, arguments),
+        *say_devices(rows),
     ]
     ambiguous = tuple(list_ambiguous(rows))
     if is_overview:
@@ -473,8 +468,8 @@ def _rank(
 
     def key(place: int) -> tuple[object, ...]:
         row, weight = found[place][1], weights[place]
-        size = weight if by_worst else Weight(abs(weight.worse), abs(weight.time))
         is_alone = row.status in {"added", "removed", "ambiguous"}
-        return row.status == "identical", is_alone, -size.worse, -size.time, row.module
+        size = weight if by_worst else abs(weight)
+        return row.status == "identical", is_alone, -size, -(row.time_change or 0), row.module
 
     return [found[place] for place in sorted(range(len(found)), key=key)]

@@ -69,7 +69,10 @@ _WORK: Final = {
 
 def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
     """Say what differs, and why."""
-    if report.identical and not report.differs:
+    if report.identical and not report.differs and report.triage is not None:
+        yield Line("XLA makes the same of both, of input programs that differ")
+        yield from (Line(f"why: {write_cause(one, units)}") for one in report.causes[:_MOST_WHY])
+    elif report.identical and not report.differs:
         yield Line("identical: the same program except for names, numbering and metadata")
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides have")
@@ -404,27 +407,6 @@ def explain_rest(hidden: Mapping[str, int]) -> Iterator[Line]:
         yield Line(f"not shown: {', '.join(parts)}; --full shows all")
 
 
-def explain_flags(flags: Sequence[FlagChange]) -> Iterator[Line]:
-    """Say what it means that a side does not print a flag."""
-    count = sum(one.is_of_one_side for one in flags)
-    if count:
-        be = plural(count, "is", "are")
-        yield Line(
-            f"{count:,} of {len(flags):,} flags {be} printed on one side alone: XLA prints no "
-            "default, and a release no flag of another; --rows flags -n 0 lists all"
-        )
-
-
-def say_hidden(hidden: int) -> Iterator[Line]:
-    """Say how many instructions other tables tell of."""
-    if hidden:
-        rows = count_noun(hidden, "row is", "rows are")
-        yield Line(
-            f"{rows} not shown: instructions inside fusions, fusions and collectives themselves, "
-            "instructions that move no data; see --rows instructions"
-        )
-
-
 def name_counterparts(
     before: Instruction | None, after: Instruction | None, labels: tuple[str, str]
 ) -> str:
@@ -485,6 +467,12 @@ def count_statuses(
     yield Line(quote_braces(", ".join(parts)))
 
 
+def say_devices(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
+    """Say of how many devices figures are sums, where any are."""
+    if any((row.old_devices, row.new_devices) != (1, 1) for row in rows):
+        yield Line("of programs on other numbers of devices, figures are of all devices together")
+
+
 def say_names(
     rows: Sequence[ModuleDiff], divisions: Sequence[Division], arguments: tuple[Argument, Argument]
 ) -> Iterator[Line]:
@@ -523,9 +511,8 @@ def say_pair(row: ModuleDiff, words: str, typed: str, units: str) -> Line:
 def say_means(rows: Sequence[ModuleDiff], units: str) -> Iterator[Line]:
     """Say by how much all pairs together changed."""
     parts = [
-        f"{one.figure} {format_value(one.change, Unit.PERCENT, units, is_signed=True)} of "
-        f"{count_noun(one.count, 'pair')}"
-        for one in average_changes(rows)
+        f"{name} {format_value(change, Unit.PERCENT, units, is_signed=True)} of {count:,} pairs"
+        for name, (change, count) in average_changes(rows).items()
     ]
     if parts:
         yield Line(f"geometric mean: {', '.join(parts)}")

@@ -42,7 +42,7 @@ _ON_MEMORY: Final = {
     "parameters": 1,
 }
 # What somebody wrote, in the order in which it is told; what follows comes behind.
-_EDITS: Final[Mapping[str, int]] = {
+_EDITS: Final[Mapping[str, float]] = {
     **dict.fromkeys(("mesh",), 0),
     **dict.fromkeys(("sharding", "constraint"), 1),
     **dict.fromkeys(("layers-added", "layers-removed"), 2),
@@ -52,10 +52,11 @@ _EDITS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("dimension", "arguments-retyped"), 4),
     **dict.fromkeys(("scope-new", "scope-gone"), 6),
     **dict.fromkeys(("arguments-new", "arguments-gone"), 7),
-    **dict.fromkeys(("attribute-changed", "operands-swapped", "operation-replaced"), 8),
+    **dict.fromkeys(("attribute-changed", "operation-replaced"), 8),
     **dict.fromkeys(("moved", "results"), 7),
     "constant-changed": 8,
     **dict.fromkeys(("shape-changed", "type-changed", "operations"), 9),
+    "operands-swapped": 9.5,  # of operations that are new, these follow
 }
 _LOOPS: Final = 5
 _LAST: Final = 10
@@ -99,7 +100,7 @@ def find_causes(evidence: Evidence) -> Findings:
     return Findings(tuple(causes), settle(evidence, claims or list(map(Claim, doers))))
 
 
-def _rank(one: Claim) -> tuple[int, bool, int]:
+def _rank(one: Claim) -> tuple[float, bool, int]:
     """Return what comes first: by kind, then by how much of the program it changed."""
     cause = one.cause
     if cause.id in {"loop-new", "loop-gone"}:  # with what runs in them, which has other names

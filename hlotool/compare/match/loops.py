@@ -191,10 +191,17 @@ def align_loops(old: Program, new: Program) -> LoopPlan:
         (True, here, there, back, pairs),
         (False, there, here, pairs, back),
     ):
-        for level in levels[1:]:
-            if level in known:
-                continue
-            place, count = _find_place(level, others, partners, known)
+        places = {
+            level: _find_place(level, others, partners, known)
+            for level in levels[1:]
+            if level not in known
+        }
+        # The backward pass over layers is unrolled as the forward pass is, though it does more.
+        counts = {
+            (place, level.trips): count for level, (place, count) in places.items() if count > 1
+        }
+        for level, (place, found) in places.items():
+            count = counts.get((place, level.trips), found) if place else found
             changes.append(_describe(level, place, count, is_old=is_old))
             if place is not None and count >= _COPIES:
                 copies.append(Copies(level.computations, place.computations, is_old))
@@ -242,7 +249,7 @@ def _count_copies(words: _Words, held: Mapping[tuple[Hashable, ...], int]) -> in
     """Return how often a level holds what a body does; 0 where it holds less than half of that."""
     shared = [held[word] // count for word, count in words.items() if held.get(word)]
     is_held = len(shared) >= max(_HELD * len(words), min(_FEWEST, len(words)))
-    return max(median_low(shared), 1) if is_held else 0
+    return max(median_low(shared), 1) if shared and is_held else 0
 
 
 def _find_place(
