@@ -659,7 +659,7 @@ def _name_all(program: Program) -> Mapping[tuple[str, bool], set[str]]:
         tail = op_name.rpartition("/")[2]
         is_named = tail.isidentifier() or tail.startswith("jit(")
         if is_named and tail not in _SILENT_PRIMITIVES and one.opcode not in _PLUMBING:
-            functions = [name[4:-1] for name in _FUNCTION.findall(op_name)]
+            functions = [name[4:-1] for name in _FUNCTION.findall(op_name) if name != "jit(main)"]
             if functions and op_name.startswith("jit("):
                 functions = functions[1:]
             name = functions[-1] if functions else tail.removeprefix("jit(").rstrip(")")
