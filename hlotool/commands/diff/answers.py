@@ -49,7 +49,6 @@ from hlotool.compare.directory import (
     choose_columns,
     describe_alone,
     describe_pair,
-    mark_divided,
     weigh_rows,
 )
 from hlotool.compare.inputs import (
@@ -137,7 +136,7 @@ def diff_document(
     labels = sides[0].label, sides[1].label
     counts = tuple(count_changes(facts, report, labels))
     missing = tuple(say_missing(report))
-    time = tuple(say_time(report, options.units))
+    time = tuple(say_time(report))
     lines = tuple(say_difference(report, options.units))
     told = {"causes": sum(one.template.startswith("why:") for one in lines), "spaces": 1}
     document = Document(
@@ -154,7 +153,7 @@ def diff_document(
         notes=(
             *counts,
             *missing,
-            *time[: None if is_overview else 1],
+            *time,
         ),
         limits_all=True,
         shown=tuple(name for name, found in rows.items() if len(found) > told.get(name, 0)),
@@ -165,7 +164,7 @@ def diff_document(
         return replace(document, rows=figures, shown=shown)
     if not is_overview or asked.is_full or options.limit is not None:
         return document
-    return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time[:1]), is_brief=True))
+    return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time), is_brief=True))
 
 
 def _choose_lists(document: Document) -> Document:
@@ -343,14 +342,13 @@ def print_directory(
     say_all(note for one in done for note in one.notes)
     for failure in failures:
         say(*failure.message.split("\n"))
-    divisions = find_divisions(pairs)
-    found = _rank(mark_divided(found, divisions), by_worst=asked.is_stat)
+    found = _rank(found, by_worst=asked.is_stat)
     rows = [row for _, row in found]
     worse = [worse_line(one.worse, one.row.module) for one in done if one.worse]
     is_overview = options.wants_overview and not asked.is_stat
     lines = [
         *count_statuses(rows, arguments, is_told=is_overview),
-        *say_names(rows, divisions, arguments),
+        *say_names(rows, find_divisions(pairs), arguments),
         *say_devices(rows),
     ]
     ambiguous = tuple(list_ambiguous(rows))

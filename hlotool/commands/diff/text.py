@@ -35,7 +35,7 @@ from hlotool.hlo import Instruction
 from hlotool.table import Line, Unit, quote_braces
 from hlotool.table.terminal import cut, cut_apart
 from hlotool.table.units import format_bounds, format_field, format_value, wrap
-from hlotool.table.words import count_noun, join_words, list_some, plural
+from hlotool.table.words import count_noun, join_words, list_some, plural, shorten_list
 
 # One pair.
 
@@ -98,22 +98,24 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     is_last = bool(who) and not comes_first and not kinds
     free = _MOST_ROWS - len(first) - is_last
     why: list[str] = []
-    for number, cause in enumerate(report.causes[:_MOST_WHY], start=1):
-        left = len(report.causes) - number
-        more = f"; {left} more" * (left > 0)
-        text = f"why: {write_cause(cause, units)}{more}"
+    for cause in report.causes[:_MOST_WHY]:
+        text = f"why: {write_cause(cause, units)}"
         if why and count_rows(text) > free:
             break
         for width in _WIDTHS if count_rows(text) > free else ():
             old, new = cut_apart((cause.old, cause.new), width)
-            subject = cause.subject and cut(cause.subject, width)
+            subject = cause.subject and cut(shorten_list(cause.subject), width)
             named = replace(cause, subject=subject, old=old, new=new)
-            text = f"why: {write_cause(named, units)}{more}"
+            text = f"why: {write_cause(named, units)}"
             if count_rows(text) <= free:
                 break
-        # The number of others stands with the last that is told.
-        why = [*(one.removesuffix(f"; {left + 1} more") for one in why), _shorten(text, free)]
+        why.append(_shorten(text, free))
         free -= count_rows(why[-1])
+    left = len(report.causes) - len(why)
+    if left:  # those who find no room for it see the list of them
+        rows_before = count_rows(why[-1])
+        why[-1] = _fit([why[-1], count_noun(left, "more reason")], rows_before + free)
+        free -= count_rows(why[-1]) - rows_before
     return [*first, *why, *([_fit(who, 1 + free)] if is_last else ())]
 
 
@@ -186,23 +188,17 @@ def _write_work(row: MetricRow, units: str) -> str:
     return f"{_WORK[row.metric]} {format_bounds(part, **bounds)}"
 
 
-def say_time(report: DiffReport, units: str) -> Iterator[Line]:
-    """Say what the estimate of time rests on, and what takes how much of it."""
+def say_time(report: DiffReport) -> Iterator[Line]:
+    """Say what the estimate of time rests on."""
     time = report.time
     if time is None or time.relative_delta is None:
         if report.triage is not None and report.triage.old_backend == "cpu":
             yield Line("time is not estimated: no chip stands for CPU")
         return
-    shares = {
-        "memory traffic": (time.old_memory_share, time.new_memory_share),
-        "exposed transfers": (time.old_exposed_share, time.new_exposed_share),
-    }
-    parts = [f"{_shares(*both, units)} {what}" for what, both in shares.items() if any(both)]
-    if time.assumed_bf16:
-        parts.append(f"products in {', '.join(time.assumed_bf16)} count as fast as in bf16")
     hint = "" if time.old_seconds is not None else "; --chip gives seconds"
-    yield Line(f"time is rough, at the peaks of {time.chip}{write_links(time.links)}{hint}")
-    yield Line(f"of the time: {', '.join(parts)}")
+    types = ", ".join(time.assumed_bf16)
+    rest = f", {types} taken as fast as bf16" if types else ""
+    yield Line(f"time is rough, at the peaks of {time.chip}{write_links(time.links)}{rest}{hint}")
 
 
 def write_links(links: Sequence[str]) -> str:
@@ -225,12 +221,6 @@ def _time(time: TimeChange, change: float, units: str) -> str:
         for each, is_lower in sides
     )
     return f"{old} → {new} ({text})"
-
-
-def _shares(old: float | None, new: float | None, units: str) -> str:
-    """Write a part of the time on both sides, once where it reads the same."""
-    texts = [format_value(part, Unit.PERCENT, units) for part in (old, new)]
-    return " → ".join(dict.fromkeys(texts))
 
 
 def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
