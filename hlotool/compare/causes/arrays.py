@@ -313,7 +313,7 @@ def _list_placed(
 
 
 def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int, Instruction]]:
-    """Yield which dimensions changed of each array, by how many bytes, and its maker."""
+    """Yield which dimensions changed of each array, by how many bytes, and what makes it."""
     executions = evidence.old.executions, evidence.new.executions
     for one, other in evidence.reasoner.pairs.items():
         # The done of an asynchronous operation hands on what its start made: it counts once.

@@ -329,11 +329,11 @@ class _Edits:
             pair
             for pair in rest
             if any(one.kind in _WRITTEN for one in self._changed[pair])
-            and shaped_old.isdisjoint(_list_makers(pair[0]))
+            and shaped_old.isdisjoint(_list_sources(pair[0]))
         }
         for pair in rest:
             old, new = pair
-            if pair not in self._changed or not shaped_old.isdisjoint(_list_makers(old)):
+            if pair not in self._changed or not shaped_old.isdisjoint(_list_sources(old)):
                 continue
             factors = _list_factors(old.shape, new.shape)
             factors |= {1 / one for one in factors}
@@ -342,8 +342,8 @@ class _Edits:
                     a * b for a, b in product(factors, factors | self._factors)
                 }
             is_written = any(one.kind in _WRITTEN for one in self._changed[pair])
-            is_made_anew = any(one in self._come for one in _list_makers(new)) or any(
-                one in self._gone for one in _list_makers(old)
+            is_made_anew = any(one in self._come for one in _list_sources(new)) or any(
+                one in self._gone for one in _list_sources(old)
             )
             alike = [
                 one
@@ -723,7 +723,7 @@ def _kind(dtype: str) -> str:
     return "float" if dtype.startswith(("f", "b")) else "whole" if dtype[0] in "su" else dtype
 
 
-def _list_makers(one: Instruction) -> Iterator[Instruction]:
+def _list_sources(one: Instruction) -> Iterator[Instruction]:
     """Yield the operands of an instruction, calls and tuples looked through one step."""
     for operand in one.operands:
         yield operand

@@ -187,12 +187,12 @@ def align_loops(old: Program, new: Program) -> LoopPlan:
     for level in here[1:]:
         if level in pairs:
             changes += _compare_rounds(level, pairs[level])
-    for is_old, levels, others, partners, known in (
+    for is_old, levels, others, counterparts, known in (
         (True, here, there, back, pairs),
         (False, there, here, pairs, back),
     ):
         places = {
-            level: _find_place(level, others, partners, known)
+            level: _find_place(level, others, counterparts, known)
             for level in levels[1:]
             if level not in known
         }
@@ -255,7 +255,7 @@ def _count_copies(words: _Words, held: Mapping[tuple[Hashable, ...], int]) -> in
 def _find_place(
     level: _Level,
     others: Sequence[_Level],
-    partners: Mapping[_Level, _Level],
+    counterparts: Mapping[_Level, _Level],
     known: Mapping[_Level, _Level],
 ) -> tuple[_Level | None, int]:
     """Return the level of the other side in which a loop's words stand, and how often they do.
@@ -266,9 +266,9 @@ def _find_place(
     best, count, most = None, 0, 0
     for view in (Counter, _merge_passes):
         for other in others if best is None else ():
-            partner = partners.get(other)
+            counterpart = counterparts.get(other)
             words = view(level.words)
-            surplus = view(other.words - partner.words if partner else other.words)
+            surplus = view(other.words - counterpart.words if counterpart else other.words)
             copies = _count_copies(words, surplus)
             shared = len(words.keys() & surplus.keys()) if copies else 0
             if shared > most:
