@@ -31,7 +31,7 @@ from hlotool.compare.causes.cause import (
 from hlotool.compare.changes.reasons import Reason
 from hlotool.compare.match.structure import list_reached
 from hlotool.hlo import Computation, Instruction, Shape
-from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS
+from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS, TRANSCENDENTAL
 from hlotool.program.program import Program
 from hlotool.table.words import fold_numbers, list_some
 
@@ -662,8 +662,11 @@ def _name_all(program: Program) -> Mapping[tuple[str, bool], set[str]]:
             functions = [name[4:-1] for name in _FUNCTION.findall(op_name) if name != "jit(main)"]
             if functions and op_name.startswith("jit("):
                 functions = functions[1:]
-            name = functions[-1] if functions else tail.removeprefix("jit(").rstrip(")")
-            found[_scope(one), "transpose(" in op_name].add(name)
+            scope = _scope(one)
+            # Outside of scopes XLA's own choices, of libraries say, take names along.
+            if scope or functions or one.opcode in TRANSCENDENTAL:
+                name = functions[-1] if functions else tail.removeprefix("jit(").rstrip(")")
+                found[scope, "transpose(" in op_name].add(name)
     return found
 
 
