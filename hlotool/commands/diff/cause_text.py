@@ -128,9 +128,10 @@ def _loop(cause: Cause, units: str) -> str:
     over = f"over {layers} layers " if layers else ""
     # Work grows with the layers that are new; 0 where none are, or that is unknown.
     word = "more" if cause.more and cause.more > 0 else "fewer"
-    more = f", and so {count_noun(str(abs(cause.more)), 'layer')} {word}" if cause.more else ""
+    is_counted = cause.scope and cause.more
+    more = f", and so {count_noun(str(abs(cause.more or 0)), 'layer')} {word}" * bool(is_counted)
     family = f", {cause.scope}" if cause.scope else ""
-    copies = f"{cause.count} copies{family}"
+    copies = f"{cause.count} copies{family}" if cause.scope or not cause.more else "copies"
     if is_unrolled:
         return f"the loop {over}({cause.subject}) is unrolled: {copies}{more}"
     return f"{copies}, are a loop {over}now ({cause.subject}){more}"

@@ -197,11 +197,11 @@ def align_loops(old: Program, new: Program) -> LoopPlan:
             if level not in known
         }
         # The backward pass over layers is unrolled as the forward pass is, though it does more.
-        counts = {
-            (place, level.trips): count for level, (place, count) in places.items() if count > 1
-        }
+        counts: Counter[tuple[_Level | None, int | None]] = Counter()
+        for level, (place, count) in places.items():
+            counts[place, level.trips] = max(counts[place, level.trips], count)
         for level, (place, found) in places.items():
-            count = counts.get((place, level.trips), found) if place else found
+            count = counts[place, level.trips] if place else found
             changes.append(_describe(level, place, count, is_old=is_old))
             if place is not None and count >= _COPIES:
                 copies.append(Copies(level.computations, place.computations, is_old))
