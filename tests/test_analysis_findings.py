@@ -10,6 +10,7 @@ from each import for_each
 
 from hlotool.analysis.collectives.machine import find_machine
 from hlotool.analysis.findings.find import FINDERS, collect_findings
+from hlotool.analysis.findings.memory import COPY_ADVICE
 from hlotool.analysis.findings.finding import (
     ADVICE,
     FINDINGS,
@@ -67,9 +68,8 @@ def test_findings_of_dumps_are_sentences(case: Case) -> None:
         (one.severity == "warning", one.weighted_bytes or -1, one.bytes or -1) for one in findings
     ]
     assert ranks == sorted(ranks, reverse=True)
-    assert all(
-        one.advice in {ADVICE[one.id], SYNCHRONOUS_ADVICE, MARKED_ADVICE} for one in findings
-    )
+    told = {SYNCHRONOUS_ADVICE, MARKED_ADVICE, *COPY_ADVICE.values()}
+    assert all(one.advice in {ADVICE[one.id], *told} for one in findings)
     for one in findings:
         assert one.id in FINDINGS.field("id").values
         assert one.instruction is None or one.instruction in names
@@ -121,8 +121,10 @@ def test_large_copies_fused_or_not() -> None:
     )
     found = [one.message for one in find(text) if one.id == "large-copy"]
     assert found == [
-        "a and 1 like it (copy) only move data, 67 % of all memory traffic.",
-        "c (fusion) only moves data, 33 % of all memory traffic.",
+        "a and 1 like it (copy) only move data, 67 % of all memory traffic, from "
+        "f32[1024,1024]{1,0} of p to f32[1024,1024]{0,1} for the result.",
+        "c (fusion) only moves data, 33 % of all memory traffic, from f32[1024,1024]{1,0} of p to "
+        "f32[1024,1024]{0,1} for the result.",
     ]
 
 

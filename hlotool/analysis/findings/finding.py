@@ -18,7 +18,7 @@ from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel, CostReport
-from hlotool.analysis.findings.flow import Flow
+from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.fusions.missed import find_missed
 from hlotool.analysis.fusions.rows import FusionRow, MissedRow
 from hlotool.analysis.graph.calls import CallGraph, read_call_graph
@@ -38,6 +38,7 @@ FindingCode: TypeAlias = Literal[
     "contradicted-trip-count",
     "donation-copied",
     "donation-missed",
+    "dominant-array",
     "exposed-collective",
     "f32-collective",
     "fragmentation",
@@ -71,7 +72,10 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "a loop's printed trip count is not what its condition, step and "
     "init come to; the printed one is followed, as XLA does, and the row of the loop has both",
     "donation-copied": "the output in the memory of a donated parameter, of 1 MiB, is made of a "
-    "copy of the parameter, in the same layout",
+    "copy of the parameter, in the same layout; or copies of donated parameters take 1 MiB more "
+    "than donation saves",
+    "dominant-array": "one parameter or constant, of 1 MiB, is three quarters or more of what the "
+    "program holds at its peak",
     "donation-missed": "parameters of 1 MiB each are not donated although results have their "
     "shapes; the bytes, 1 MiB at least, are what `allocated_bytes` would fall by, as "
     "`buffers --hbm` has it: less than the sizes where temporaries lie in the results' memory. "
@@ -98,7 +102,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "the bytes, 1 MiB and 1 % of all bytes sent per step, are those that it sends less. Only where "
     "the texts of passes lie beside: else there is a `gather-then-slice`",
     "large-copy": "1 MiB and 1 % of all memory traffic of a step is moved by copies, transposes or "
-    "reshapes, fused or not, that only move data, and that no `donation-copied` names",
+    "reshapes, fused or not, that only move data, and that no `donation-copied` names; with their "
+    "cause, where the text shows it",
     "loop-invariant-collective": "a collective in a loop gets the same operands in every round; "
     "the bytes, 1 MiB and 1 % of all bytes sent per step, are those of all rounds but one",
     "missed-fusion": "elementwise operations outside any fusion move 1 MiB and 1 % of all memory "
@@ -131,7 +136,7 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "trust no total of this loop before you know which count is right",
-    "donation-copied": "keep the parameter's last use before the update, or donate another",
+    "donation-copied": "do not donate it",
     "donation-missed": "donate them, as with jax.jit(donate_argnums=…)",
     "exposed-collective": "give the scheduler work that does not need the result",
     "f32-collective": "convert to 16 bits before sending",
@@ -141,7 +146,8 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside of "
     "it, or keep the result with a policy such as save_only_these_names",
     "involuntary-reshard": "constrain it to that first, with jax.lax.with_sharding_constraint",
-    "large-copy": "keep one layout, or write in place what is copied",
+    "dominant-array": "",
+    "large-copy": "",
     "loop-invariant-collective": "do it once, before the loop",
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
     "padding": "make the last two dimensions multiples of the tile",

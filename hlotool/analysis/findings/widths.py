@@ -16,7 +16,7 @@ from hlotool.analysis.findings.collectives import (
     make_finding,
 )
 from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all
-from hlotool.analysis.findings.flow import MOST_STEPS, Flow, Use
+from hlotool.analysis.dataflow.flow import MOST_STEPS, Flow, Use
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import ArrayShape

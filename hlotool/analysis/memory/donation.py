@@ -83,6 +83,7 @@ class DonationRow(Struct, frozen=True):
         ),
     ] = None
     donatable: Saving[Any] | None = None
+    spare_copies: tuple[str, ...] = ()  # of a donated array, in its layout: not needed without
 
     @property
     def is_missed(self) -> bool:
@@ -128,7 +129,8 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
             if size < least_bytes:
                 continue
             name = parameter.metadata().op_name
-            copy = _find_copy(parameter, index, output) if is_donated else None
+            copies = list(_list_copies(parameter, index)) if is_donated else []
+            copy = _find_copy(parameter, copies, output)
             status: DonationStatus = "donated" if is_donated else "not-donated"
             rows.append(
                 DonationRow(
@@ -141,6 +143,7 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
                     output,
                     copy.full_name if copy else None,
                     explain.find_reason(parameter, shape, size) if is_unused else None,
+                    spare_copies=tuple(one.full_name for one in copies if one.shape == shape),
                 )
             )
     return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter_number))
@@ -180,18 +183,19 @@ class _Explainer:
 
 
 def _find_copy(
-    parameter: Instruction, index: ShapeIndex, output: ShapeIndex | None
+    parameter: Instruction, copies: Collection[Instruction], output: ShapeIndex | None
 ) -> Instruction | None:
     """Return the copy of a parameter's array that becomes the output in its memory, if any."""
-    copies = list(_list_copies(parameter, index))
     if not copies or output is None:
         return None
-    sources = trace_sources(parameter.computation.root, output)
-    return next((copy for copy in copies if copy in sources), None)
+    root = parameter.computation.root
+    sources = trace_sources(root, output)
+    # One that is a result itself needs memory either way.
+    return next((copy for copy in copies if copy in sources and root not in copy.users), None)
 
 
 def _list_copies(parameter: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
-    """Yield the copies of a parameter's array within its memory space."""
+    """Yield the copies of a parameter's array within its memory space, and copies of these."""
     pending: list[tuple[Instruction, ShapeIndex]] = [(parameter, index)]
     while pending:
         one, at = pending.pop()
@@ -202,6 +206,7 @@ def _list_copies(parameter: Instruction, index: ShapeIndex) -> Iterator[Instruct
                 pending.append((user, at))
             elif not at and _is_copy(user, one):
                 yield user
+                pending.append((user, at))
 
 
 def _is_copy(user: Instruction, operand: Instruction) -> bool:
