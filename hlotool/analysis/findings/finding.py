@@ -25,7 +25,7 @@ from hlotool.analysis.graph.calls import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, list_donations
-from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
+from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_undonation
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.shardings.report import ArrayRow
 from hlotool.analysis.shardings.rows import ReshardRow
@@ -72,8 +72,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "a loop's printed trip count is not what its condition, step and "
     "init come to; the printed one is followed, as XLA does, and the row of the loop has both",
     "donation-copied": "the output in the memory of a donated parameter, of 1 MiB, is made of a "
-    "copy of the parameter, in the same layout; or copies of donated parameters take 1 MiB more "
-    "than donation saves",
+    "copy of the parameter, in the same layout; not where the program reserves more without "
+    "donation",
     "dominant-array": "one parameter or constant, of 1 MiB, is three quarters or more of what the "
     "program holds at its peak",
     "donation-missed": "parameters of 1 MiB each are not donated although results have their "
@@ -136,7 +136,7 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "trust no total of this loop before you know which count is right",
-    "donation-copied": "do not donate it",
+    "donation-copied": "",
     "donation-missed": "donate them, as with jax.jit(donate_argnums=…)",
     "exposed-collective": "give the scheduler work that does not need the result",
     "f32-collective": "convert to 16 bits before sending",
@@ -279,6 +279,7 @@ def name_all(names: Sequence[str]) -> str:
 
 
 LEAST_BYTES: Final = 1 << 20
+_SLIGHT: Final = 1 << 16
 LEAST_SECONDS: Final = 10e-6
 LEAST_SHARE: Final = 0.01  # of all that crosses memory per step
 
@@ -342,8 +343,18 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @cached_property
     def copied_first(self) -> frozenset[str]:
-        """The copies that make a donation worthless: a finding of their own, and no other."""
-        return frozenset(row.copy_instruction for row in self.donations if row.copy_instruction)
+        """The copies that make a donation worthless: a finding of their own, and no other.
+
+        Without these arrays' donation the program reserves no more; where nothing tells, the copies
+        that become the output in their memory.
+        """
+        rows = [row for row in self.donations if row.spare_copies]
+        if not self.memory:
+            return frozenset(row.copy_instruction for row in rows if row.copy_instruction)
+        saved = measure_undonation(self.memory, self.module) if rows else {}
+        return frozenset(
+            name for row in rows if saved.get(row.argument, -LEAST_BYTES) > -_SLIGHT for name in row.spare_copies
+        )
 
     def share(self, size_bytes: int) -> str:
         """Write a part of all that crosses memory per step: `3 %`."""

@@ -10,17 +10,10 @@ from hlotool.analysis.dataflow.copies import Copy, CopyCause, CopyReader
 from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all, percent
 from hlotool.analysis.fusions.rows import is_copy_only
 from hlotool.analysis.memory.donation import DonationRow
-from hlotool.analysis.memory.parts import divide_memory
-from hlotool.analysis.memory.reduction_plan import (
-    SAVES_CAVEAT,
-    Reserved,
-    list_remedies,
-    measure_donation,
-)
-from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_donation
 from hlotool.analysis.memory.rows import rows_at
 from hlotool.analysis.origin import read_origin, write_source
-from hlotool.hlo import Instruction, Module
+from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import MOVES
 from hlotool.table.words import plural
 
@@ -181,29 +174,17 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
             parameter=_name(missed[0]),
         )
     for row in rows:
-        if row.status == "copied":
-            message = f"{_name(row)} is donated, but {row.copy_instruction} copies it first."
+        names = [one for one in row.spare_copies if one in evidence.copied_first]
+        if names:
+            first = row.copy_instruction or names[0]
             yield Finding(
-                row.size_bytes, "warning", "donation-copied", message, row.copy_instruction
+                row.size_bytes,
+                "warning",
+                "donation-copied",
+                f"{_name(row)} is donated, but {first} copies it first.",
+                first,
+                advice="do not donate it" if evidence.memory else "",
             )
-    spare = [row for row in rows if row.spare_copies and row.status != "copied"]
-    if spare and evidence.memory:
-        yield from _find_costly_donations(evidence.memory, evidence.module)
-
-
-def _find_costly_donations(report: MemoryReport, module: Module) -> Iterator[Finding]:
-    """Find arguments whose copies take more than their donation saves, 1 MiB of it or more."""
-    parts = divide_memory(report, module)
-    reserved = Reserved(report, parts)
-    for one in list_remedies(report, module, parts):
-        saving = reserved.saving([one]) if one.kind == "undonate" else 0
-        if saving >= LEAST_BYTES:
-            names = [value.instruction for each in one.parts for value in each.tenures[0].values]
-            message = (
-                f"{one.of} is donated and still read: its copies, {names[0]} among them, take more "
-                "memory than donation saves."
-            )
-            yield Finding(saving, "warning", "donation-copied", message, names[0], parameter=one.of)
 
 
 def _missed_message(missed: list[DonationRow], *, is_saving: bool) -> str:

@@ -6,6 +6,7 @@ the output back to where it comes from, to tell such copies from others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -29,6 +30,8 @@ UNUSED_REASONS: Final[Mapping[str, str]] = {
     "layout": "an output of as many elements takes other bytes in its layout",
     "still-read": "it is read after the output of its size is made",
 }
+
+_ARGUMENT: Final = re.compile(r"[^.\[{]+")  # a parameter's name without the path to its part
 
 
 class DonationRow(Struct, frozen=True):
@@ -84,6 +87,12 @@ class DonationRow(Struct, frozen=True):
     ] = None
     donatable: Saving[Any] | None = None
     spare_copies: tuple[str, ...] = ()  # of a donated array, in its layout: not needed without
+
+    @property
+    def argument(self) -> str:
+        """The argument of the program that the parameter is a part of."""
+        found = _ARGUMENT.match(self.parameter_name or "")
+        return found[0] if found else f"parameter {self.parameter_number}"
 
     @property
     def is_missed(self) -> bool:

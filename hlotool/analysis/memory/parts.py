@@ -77,7 +77,6 @@ _OPTIMIZER: Final = re.compile(
 _LOGITS: Final = re.compile(
     r"(?i)(?:.*_)?(?:logits?|head|unembed(?:ding)?|loss(?:_fn)?|cross_entropy(?:_loss)?)"
 )
-_ARGUMENT: Final = re.compile(r"[^.\[{]+")  # a parameter's name without the path to its part
 _PRODUCTS: Final = re.compile(r"(?:dot_general|conv_general_dilated|ragged_dot)\Z")
 _FILLED: Final = frozenset(("broadcast", "constant", "iota"))
 _REPEATED: Final = 2  # layers at least
@@ -136,7 +135,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
         donors = (missed[value.key] for value in tenure.values if value.key in missed)
         donor = next(donors, None) if tenure.is_owner and row.allocation_type == "output" else None
         if donor is not None:
-            kind, of = "missed-donation", name_argument(donor.parameter_name, donor.parameter_number)
+            kind, of = "missed-donation", donor.argument
         else:
             kind, of = divider.name_part(row, tenure)
         part = parts.setdefault((kind, of), Part(kind, of))
@@ -155,12 +154,6 @@ def keep_before(tenure: Tenure, outputs: Collection[ValueKey]) -> Curve:
     start = min(block.start for value, block in held if value.key in outputs)
     before = [replace(one, end=min(one.end, start)) for _, one in held if one.start < start]
     return add_up_groups(before, [range(len(before))] if len(before) > 1 else ())
-
-
-def name_argument(name: str | None, number: int) -> str:
-    """Return the argument of the program that a parameter is a part of."""
-    argument = _ARGUMENT.match(name or "")
-    return argument[0] if argument else f"parameter {number}"
 
 
 def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenure, BufferRow]]:
@@ -230,9 +223,7 @@ class _Divider:
         given = {_dims(shape) for one in module.entry.parameters for shape in one.shape.leaves()}
         self.weights = {one for one in results & given if len(one) > 1}
         for row in list_donations(module):
-            argument = name_argument(row.parameter_name, row.parameter_number)
-            for name in row.spare_copies:
-                self.donated_copies[name] = argument
+            self.donated_copies |= dict.fromkeys(row.spare_copies, row.argument)
 
     def name_part(self, row: BufferRow, tenure: Tenure) -> tuple[PartKind, str]:
         """Say what kind of part a tenure is in, and of what."""

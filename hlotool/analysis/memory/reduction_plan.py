@@ -28,7 +28,7 @@ from hlotool.analysis.memory.donation import DonationRow, list_donations, list_m
 from hlotool.analysis.memory.figures import Fit
 from hlotool.analysis.memory.intervals import Curve, add_curves
 from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenure, Tenures
-from hlotool.analysis.memory.parts import Part, PartKind, divide_memory, keep_before, name_argument
+from hlotool.analysis.memory.parts import Part, PartKind, divide_memory, keep_before
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows, rows_at
 from hlotool.errors import InputError
@@ -249,7 +249,7 @@ def list_remedies(
             undonated = frozenset(
                 row.parameter_number
                 for row in (list_donations(module) if module and kind == "undonate" else ())
-                if name_argument(row.parameter_name, row.parameter_number) == of
+                if row.argument == of
             )
             found.append(Remedy(kind, of, tuple(group), band, undonated))
     return found
@@ -342,6 +342,14 @@ def measure_donation(report: MemoryReport, module: Module) -> int | None:
     """
     remedies, reserved = _divide_outputs(report, module)
     return reserved.saving(remedies.values()) if reserved else None
+
+
+def measure_undonation(report: MemoryReport, module: Module) -> dict[str, int]:
+    """Return what space 0 would reserve less if an argument were not donated, where it is copied."""
+    parts = divide_memory(report, module)
+    reserved = Reserved(report, parts)
+    found = [one for one in list_remedies(report, module, parts) if one.kind == "undonate"]
+    return {one.of: reserved.saving([one]) for one in found}
 
 
 def add_savings(
