@@ -10,7 +10,6 @@ from each import for_each
 
 from hlotool.analysis.collectives.machine import find_machine
 from hlotool.analysis.findings.find import FINDERS, collect_findings
-from hlotool.analysis.findings.memory import COPY_ADVICE
 from hlotool.analysis.findings.finding import (
     ADVICE,
     FINDINGS,
@@ -19,6 +18,7 @@ from hlotool.analysis.findings.finding import (
     Evidence,
     Finding,
 )
+from hlotool.analysis.findings.memory import COPY_ADVICE
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.hlo import Module
 from hlotool.hlo.assignment_parser import parse_buffer_assignment
@@ -120,11 +120,10 @@ def test_large_copies_fused_or_not() -> None:
         before=body,
     )
     found = [one.message for one in find(text) if one.id == "large-copy"]
+    why = "from f32[1024,1024]{1,0} of p to f32[1024,1024]{0,1} for the result."
     assert found == [
-        "a and 1 like it (copy) only move data, 67 % of all memory traffic, from "
-        "f32[1024,1024]{1,0} of p to f32[1024,1024]{0,1} for the result.",
-        "c (fusion) only moves data, 33 % of all memory traffic, from f32[1024,1024]{1,0} of p to "
-        "f32[1024,1024]{0,1} for the result.",
+        f"a and 1 like it (copy) only move data, 67 % of all memory traffic, {why}",
+        f"c (fusion) only moves data, 33 % of all memory traffic, {why}",
     ]
 
 

@@ -28,9 +28,11 @@ from hlotool.analysis.memory.reduction_plan import (
 )
 from hlotool.analysis.memory.report import MemoryReport, measure_fit
 from hlotool.dump.find import resolve_inputs
+from hlotool.hlo.parser import parse_module
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
 from hlotool.table.sums import join_rows
+from hlotool.text import Source
 
 MIB = 1 << 20
 SCANNED = ADVICE / "gpu_h100.scanned"
@@ -93,9 +95,6 @@ def test_without_scopes_the_same_is_said() -> None:
     report, program = report_of(SCANNED), load(SCANNED)
     text = program.expect_module().source.text.replace("/mlp/", "/").replace("(head)", "()")
     assert text != program.expect_module().source.text
-    from hlotool.hlo.parser import parse_module
-    from hlotool.text import Source
-
     parts = divide_memory(report, parse_module(Source(text)))
     told = {part.kind: part.temp_curve.peak()[0] for part in parts}
     assert told["saved-activations"] >= 288 * MIB

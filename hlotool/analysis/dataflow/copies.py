@@ -14,23 +14,23 @@ from msgspec import Struct
 
 from hlotool.analysis.dataflow.flow import Flow, Made
 from hlotool.hlo import ArrayShape, Instruction, Module
-from hlotool.hlo.shape import Layout
 from hlotool.hlo.opcodes import COLLECTIVES, GIVEN, MOVES
+from hlotool.hlo.shape import Layout
 
 CopyCause: TypeAlias = Literal[
     "memory-space", "layout", "donated-and-read", "returned", "loop-carry", "loop-aliasing",
     "sharding",
 ]  # fmt: skip
+# Why, behind "copies": who makes what is copied, who asks for the copy, and both layouts.
 COPY_CAUSES: Final[Mapping[CopyCause, str]] = {
-    "memory-space": "the copy lies in another memory space",
-    "layout": "two operations want other layouts, or another order of dimensions",
-    "donated-and-read": "a donated parameter is still read when its memory is written",
-    "returned": "a parameter or a constant is a result, which needs memory of its own",
-    "loop-carry": "a loop writes over what enters it, and what enters may not be written over",
-    "loop-aliasing": "a round still reads what it writes over, or hands it on at another place",
-    "sharding": "what devices exchanged is copied into its place",
+    "memory-space": "into another memory space",
+    "layout": "from {before} of {source} to {after} for {user}",
+    "donated-and-read": "as {source} is donated and still read",
+    "returned": "as {source} is a result, in memory of its own",
+    "loop-carry": "as {user} writes over what enters it",
+    "loop-aliasing": "as a round still reads what it writes over",
+    "sharding": "behind {source}",
 }
-
 _COPYING: Final = MOVES | {"convert", "copy-done", "copy-start", "fusion"}
 
 
@@ -45,6 +45,18 @@ class Copy(Struct, frozen=True):
     source: Instruction
     user: Instruction | None
     layouts: tuple[str, str] | None = None
+
+    @property
+    def because(self) -> str:
+        """The cause, behind what is said of the copy; empty where it is not known."""
+        if self.cause is None:
+            return ""
+        before, after = self.layouts or ("", "")
+        user = self.user.full_name if self.user is not None else "the result"
+        name = self.source.metadata().op_name if self.source.opcode == "parameter" else ""
+        source = name or self.source.full_name
+        said = COPY_CAUSES[self.cause]
+        return f", {said.format(before=before, after=after, source=source, user=user)}"
 
 
 class CopyReader:
@@ -84,17 +96,17 @@ class CopyReader:
     ) -> CopyCause | None:
         source = made.inner
         is_entry = copy.computation is self._entry
-        if source.opcode == "parameter" and is_entry:
-            if (source.parameter_number, made.index) in self._donated:
-                return "donated-and-read"
+        number = source.parameter_number if source.opcode == "parameter" and is_entry else None
+        if (number, made.index) in self._donated:
+            return "donated-and-read"
         if is_entry and None in users and source.opcode in GIVEN:
             return "returned"
         if any(one is not None and one.opcode == "while" for one in users):
             return "loop-carry"
         caller = None if is_entry else self._flow.caller(copy.computation)
-        if caller is not None and caller.opcode == "while":
-            if source.opcode == "parameter" or None in users:
-                return "loop-aliasing"
+        is_handed_on = source.opcode == "parameter" or None in users
+        if caller is not None and caller.opcode == "while" and is_handed_on:
+            return "loop-aliasing"
         return "sharding" if source.opcode in COLLECTIVES or copy.sharding() else None
 
 
@@ -112,7 +124,7 @@ def _compare(copy: Instruction, before: ArrayShape, after: ArrayShape) -> tuple[
 
 
 def _order(shape: ArrayShape) -> str:
-    """Write the order of dimensions in memory, and the tiles; unprinted, the last varies fastest."""
+    """Write the order of dimensions in memory, and the tiles; unprinted, the last is fastest."""
     layout = shape.layout or Layout(tuple(reversed(range(len(shape.dims)))))
     order = ",".join(map(str, layout.minor_to_major))
     tiles = "".join(f"({','.join(map(str, tile))})" for tile in layout.tiles)

@@ -8,7 +8,7 @@ stand in `collectives`, `gathers` and `loops`, the one about products in `replic
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -43,12 +43,10 @@ from hlotool.analysis.findings.memory import (
 )
 from hlotool.analysis.findings.replicated import find_replicated_compute
 from hlotool.analysis.findings.widths import find_wide_collectives
-from hlotool.analysis.fusions.rows import FusionRow, is_copy_only
+from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.calls import reach
-from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import SpaceRow
-from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_donation
-from hlotool.analysis.origin import read_origin, write_source
+from hlotool.analysis.origin import write_source
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import MOVES
 from hlotool.table.words import count_noun, list_some, plural

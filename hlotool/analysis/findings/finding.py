@@ -353,7 +353,10 @@ class Evidence(Struct, frozen=True, dict=True):
             return frozenset(row.copy_instruction for row in rows if row.copy_instruction)
         saved = measure_undonation(self.memory, self.module) if rows else {}
         return frozenset(
-            name for row in rows if saved.get(row.argument, -LEAST_BYTES) > -_SLIGHT for name in row.spare_copies
+            name
+            for row in rows
+            if saved.get(row.argument, -LEAST_BYTES) > -_SLIGHT
+            for name in row.spare_copies
         )
 
     def share(self, size_bytes: int) -> str:

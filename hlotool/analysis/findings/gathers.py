@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.transfers import MessagePart, Transfer, measure_share
+from hlotool.analysis.dataflow.flow import SLICED, Flow, Use
 from hlotool.analysis.dataflow.values import Position
 from hlotool.analysis.findings.collectives import Waste, find_waste, list_results
 from hlotool.analysis.findings.finding import Evidence, Finding
-from hlotool.analysis.dataflow.flow import SLICED, Flow, Use
 from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import DEVICE_NUMBERS, UPDATES_IN_PLACE

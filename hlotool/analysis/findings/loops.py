@@ -7,9 +7,9 @@ from typing import Final, TypeAlias
 
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.transfers import Transfer, measure_share
+from hlotool.analysis.dataflow.flow import MOST_STEPS, Flow
 from hlotool.analysis.findings.collectives import Waste, find_waste, list_results
 from hlotool.analysis.findings.finding import Evidence, Finding
-from hlotool.analysis.dataflow.flow import MOST_STEPS, Flow
 from hlotool.analysis.graph.executions import Loop
 from hlotool.hlo import Computation, Instruction, ShapeIndex
 from hlotool.hlo.opcodes import EFFECTS, MOVES

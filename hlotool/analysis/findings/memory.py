@@ -18,16 +18,6 @@ from hlotool.hlo.opcodes import MOVES
 from hlotool.table.words import plural
 
 _LEAST_DOMINANT: Final = 0.75  # of what space 0 holds at its peak
-# What becomes of a copy, by its cause; `{}` is what is copied, and who asks for the copy.
-_BECAUSE: Final[Mapping[CopyCause, str]] = {
-    "memory-space": "into another memory space",
-    "layout": "from {before} of {source} to {after} for {user}",
-    "donated-and-read": "as {source} is donated and still read",
-    "returned": "as {source} is a result, in memory of its own",
-    "loop-carry": "as {user} writes over what enters it",
-    "loop-aliasing": "as a round still reads what it writes over",
-    "sharding": "behind {source}",
-}
 # What was tried against it; of loops and layouts where a parameter is copied.
 COPY_ADVICE: Final[Mapping[CopyCause, str]] = {
     "returned": "do not return it",
@@ -55,7 +45,6 @@ def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
     for one in (*_list_copies(evidence, reader), *_list_copy_fusions(evidence, reader)):
         if one.size >= evidence.least_traffic_bytes:
             moves = plural(len(one.names), "moves", "move")
-            because = _say_why(one.why)
             parameter = reader.find_given(one.why.source)
             cause = one.why.cause if parameter is not None else None
             yield Finding(
@@ -63,7 +52,7 @@ def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
                 "warning",
                 "large-copy",
                 f"{name_all(one.names)} ({one.opcode}) only {moves} data, "
-                f"{evidence.share(one.size)} of all memory traffic{because}.",
+                f"{evidence.share(one.size)} of all memory traffic{one.why.because}.",
                 one.names[0],
                 one.source,
                 COPY_ADVICE.get(cause, "") if cause else "",
@@ -71,21 +60,11 @@ def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-def _say_why(why: Copy) -> str:
-    if why.cause is None:
-        return ""
-    before, after = why.layouts or ("", "")
-    user = why.user.full_name if why.user is not None else "the result"
-    source = why.source.metadata().op_name if why.source.opcode == "parameter" else ""
-    said = _BECAUSE[why.cause].format(
-        before=before, after=after, source=source or why.source.full_name, user=user
-    )
-    return f", {said}"
-
-
 def _list_copies(evidence: Evidence, reader: CopyReader) -> Iterator[_Copies]:
     """Yield copies outside of fusions, those of one cause together."""
-    named = {one.full_name: one for one in evidence.module.instructions()} if evidence.missed else {}
+    named = (
+        {one.full_name: one for one in evidence.module.instructions()} if evidence.missed else {}
+    )
     for row in evidence.missed:
         groups: defaultdict[CopyCause | None, list[str]] = defaultdict(list)
         whys: dict[CopyCause | None, Copy] = {}
@@ -102,7 +81,7 @@ def _list_copies(evidence: Evidence, reader: CopyReader) -> Iterator[_Copies]:
 
 
 def _list_copy_fusions(evidence: Evidence, reader: CopyReader) -> Iterator[_Copies]:
-    """Yield fusions that only copy, in a scheduled program; of one source line and cause together."""
+    """Yield fusions that only copy, in a scheduled program; of one line and cause together."""
     found: defaultdict[object, list[tuple[int, Instruction, str | None]]] = defaultdict(list)
     is_scheduled = evidence.module.header.is_scheduled
     for computation in evidence.executions.executed if is_scheduled else ():
@@ -143,8 +122,8 @@ def find_dominant_arrays(evidence: Evidence) -> Iterator[Finding]:
             size,
             "warning",
             "dominant-array",
-            f"The {kind} {row.parameter or row.value} {row.shape} is {percent(size, whole)} of what the "
-            "program holds at its peak.",
+            f"The {kind} {row.parameter or row.value} {row.shape} is {percent(size, whole)} of "
+            "what the program holds at its peak.",
             row.instruction,
             row.source,
             parameter=row.parameter,

@@ -21,9 +21,9 @@ from typing import Final, TypeAlias
 
 from hlotool.analysis.collectives.groups import GroupReader
 from hlotool.analysis.cost.chips import weigh_flops
+from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.dataflow.values import Position
 from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all, percent
-from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.origin import read_origin, write_source
 from hlotool.hlo import Instruction, Mesh, ShapeIndex
 from hlotool.hlo.groups import find_order

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from hlotool.analysis.collectives.transfers import Transfer, measure_share
+from hlotool.analysis.dataflow.flow import MOST_STEPS, Flow, Use
 from hlotool.analysis.dataflow.values import Position
 from hlotool.analysis.findings.collectives import (
     LEAST_SENT_SHARE,
@@ -16,7 +17,6 @@ from hlotool.analysis.findings.collectives import (
     make_finding,
 )
 from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all
-from hlotool.analysis.dataflow.flow import MOST_STEPS, Flow, Use
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import ArrayShape

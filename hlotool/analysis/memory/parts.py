@@ -199,7 +199,7 @@ def _fill_gaps(producers: Sequence[str | None]) -> list[bool | None]:
 
 
 def _rank(row: BufferRow) -> tuple[bool, bool, int]:
-    """Rank who tells of a tenure: with a scope, then a name, of its own or its producer; longest."""
+    """Rank who tells of a tenure: with a scope, then a name; the longest-lived."""
     is_told = row.producer_op_name is not None
     return is_told and row.scope is not None, is_told, row.live_positions or 0
 
@@ -250,18 +250,17 @@ class _Divider:
 
     def _find_moved(self, row: BufferRow, tenure: Tenure) -> tuple[PartKind, str] | None:
         """Return the parameter that a tenure has in another order of dimensions, or a copy of."""
-        for value in tenure.values if self.copies is not None else ():
+        for value in tenure.values:
             one = self.definers.get(value.instruction)
-            given = self.copies.find_parameter(one) if one is not None and not value.index else None
-            if one is None or given is None:
+            if one is None or value.index or self.copies is None:
                 continue
-            is_layout = self.copies.read(one).cause == "layout" and any(
-                (each.dtype, each.element_count) == (one.shape.dtype, one.shape.element_count)
-                for each in given.shape.leaves()
-                if isinstance(one.shape, ArrayShape)
-            )
-            name = given.metadata().op_name or f"parameter {given.parameter_number}"
-            return "parameter-layout" if is_layout else "parameter-copy", name
+            given = self.copies.find_parameter(one)
+            if given is not None:
+                before = [(each.dtype, each.element_count) for each in given.shape.leaves()]
+                after = [(each.dtype, each.element_count) for each in one.shape.leaves()]
+                is_layout = before == after and self.copies.read(one).cause == "layout"
+                name = given.metadata().op_name or f"parameter {given.parameter_number}"
+                return "parameter-layout" if is_layout else "parameter-copy", name
         if row.moved_parameter is not None and row.scope_from not in {"own", "producer"}:
             return "parameter-copy", row.moved_parameter
         return None
@@ -346,7 +345,7 @@ class Checkpoint:
     @cached_property
     def stacks(self) -> Mapping[tuple[int, ...], Stack]:
         """A stack of the forward pass by its dimensions; those that are computed again alone."""
-        found = {}
+        found: dict[tuple[int, ...], Stack] = {}
         for one in self.sequence:
             if one is not None and one.opcode == "while" and is_forward(one.metadata().op_name):
                 for index, shape in one.shape.leaves_with_index():
@@ -424,7 +423,9 @@ class Checkpoint:
         if made.inner.opcode != "dynamic-update-slice":
             return None
         whole, update = made.inner.shape, made.inner.operands[1]
-        sizes = [each.unpadded_bytes for each in (whole, update.shape) if isinstance(each, ArrayShape)]
+        sizes = [
+            each.unpadded_bytes for each in (whole, update.shape) if isinstance(each, ArrayShape)
+        ]
         if len(sizes) < 2 or not sizes[0] or not sizes[1]:  # noqa: PLR2004
             return None
         source = self.flow.source(update, within=body)
@@ -449,7 +450,7 @@ class Checkpoint:
 
     def _backward_loops(self, loop: Instruction) -> list[Instruction]:
         """Return the loops of the backward pass to which a loop hands anything it made."""
-        found = {}
+        found: dict[Instruction, None] = {}
         for index, _ in loop.shape.leaves_with_index():
             for use in self.flow.uses(loop, index):
                 user = use.instruction

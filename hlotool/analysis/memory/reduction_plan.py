@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import combinations
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
@@ -131,7 +130,9 @@ RELIEF: Final = RowList(
     option="--hbm SIZE",
     title="Ways to fit",
 )
-SAVES_CAVEAT: Final = "Savings are simulated in this schedule; what is compiled again may save less."
+SAVES_CAVEAT: Final = (
+    "Savings are simulated in this schedule; what is compiled again may save less."
+)
 MOST_TOGETHER: Final = 3  # remedies of a set, beside donation
 MOST_REMEDIES: Final = 8  # that sets are made of: those that save most
 MOST_SETS: Final = 5
@@ -207,13 +208,16 @@ def _choose_sets(
 
 
 class Remedy(Struct, frozen=True, eq=False):
-    """One thing to do, about some parts; what lies in `undonated` then needs memory of its own."""
+    """One thing to do, about some parts.
+
+    `undonated` are parameters whose outputs then need memory of their own.
+    """
 
     kind: RemedyKind
     of: str
     parts: tuple[Part, ...]
     band: Band
-    undonated: frozenset[int | None] = frozenset()  # parameters
+    undonated: frozenset[int | None] = frozenset()
 
     @property
     def title(self) -> str:
@@ -295,40 +299,37 @@ class Reserved:
 
     def _measure(self, remedies: frozenset[Remedy]) -> int:
         left: dict[Part, float] = {}
-        again: set[Part] = set()
         for one in remedies:
             for part in one.parts:
                 left[part] = left.get(part, 1) * one.left
-                if one.kind == "checkpoint":
-                    again.add(part)
+        again = {part for one in remedies if one.kind == "checkpoint" for part in one.parts}
         change = []
         for part, share in left.items():
             change.append(part.temp_curve)
-            change += self._negate(part.again_curve if part in again else part.temp_curve, share)
+            change += _take(part.again_curve if part in again else part.temp_curve, share)
+        undonated = {number for one in remedies for number in one.undonated}
         freed = 0
         for allocation, tenures in self.lying_in.items():
-            parts = [self.part_of[one] for one in tenures]
-            owned = [left.get(part, 1) for part, one in zip(parts, tenures, strict=True) if one.is_owner]
-            if not any(part in left for part in parts) or any(owned):
+            is_split = allocation.is_donated and allocation.parameter in undonated
+            owners = [self.part_of[one] for one in tenures if one.is_owner]
+            touched = any(self.part_of[one] in left for one in tenures)
+            if not is_split and (not touched or any(left.get(one, 1) for one in owners)):
                 continue
-            freed += allocation.size_bytes
+            freed += -allocation.size_bytes if is_split else allocation.size_bytes
             # What else lies in it needs room among the temporaries, if it is not gone itself.
-            for part, one in zip(parts, tenures, strict=True):
-                if one.is_owner:
-                    change += self._negate(part.again.get(one, Curve()), 1)
-                else:
-                    change += self._negate(one.curve(), 1)
-        for allocation, tenures in self.lying_in.items():
-            if allocation.is_donated and any(allocation.parameter in one.undonated for one in remedies):
-                freed -= allocation.size_bytes
-                guests = [one for one in tenures if not one.is_owner and self.part_of[one] not in left]
-                change += self._negate(add_curves([one.curve() for one in guests]), 1)
+            for tenure in tenures:
+                part = self.part_of[tenure]
+                if not tenure.is_owner and not (is_split and part in left):
+                    change += _take(tenure.curve(), 1)
+                elif not is_split and tenure in part.again:
+                    change += _take(part.again[tenure], 1)
         return freed + self.temp.peak_bytes - self.temp.peak_without(add_curves(change))
 
-    @staticmethod
-    def _negate(curve: Curve, share: float) -> list[Curve]:
-        levels = tuple(-round(level * share) for level in curve.levels)
-        return [Curve(curve.positions, levels)] if share else []
+
+def _take(curve: Curve, share: float) -> list[Curve]:
+    """Return what takes a share of a curve from what is taken away."""
+    levels = tuple(-round(level * share) for level in curve.levels)
+    return [Curve(curve.positions, levels)] if share else []
 
 
 # -- donation
@@ -345,7 +346,7 @@ def measure_donation(report: MemoryReport, module: Module) -> int | None:
 
 
 def measure_undonation(report: MemoryReport, module: Module) -> dict[str, int]:
-    """Return what space 0 would reserve less if an argument were not donated, where it is copied."""
+    """Return what space 0 would reserve less without the donation of arguments that are copied."""
     parts = divide_memory(report, module)
     reserved = Reserved(report, parts)
     found = [one for one in list_remedies(report, module, parts) if one.kind == "undonate"]
