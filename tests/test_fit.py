@@ -101,6 +101,27 @@ def test_the_table_has_what_is_predicted(name: str, rows: list[dict[str, str]]) 
         assert not told  # what is refused is in the table as nothing
         return
     assert told == {(row.size, row.metric): int(row.value) for row in report.predicted}
+    base = report.sizes[len(given) - 1]
+    for metric in {row.metric for row in report.terms}:
+        parts = sum(row.value for row in report.terms if row.metric == metric)
+        assert parts == pytest.approx(getattr(base, metric.split(".")[1]), rel=1e-3, abs=1)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_laws_reach_as_far_as_the_size_that_fits(name: str) -> None:
+    given = tuple(FAMILIES[name]["given"])
+    programs, vary = [load(name, value) for value in given], {FAMILIES[name]["vary"]: given}
+    limit_bytes = 10 * (fit_programs(programs, vary).sizes[-1].allocated_bytes or 0)
+    report = fit_programs(programs, vary, limit_bytes=limit_bytes)
+    (row,) = report.limits
+    assert row.fits
+    assert row.allocated_bytes
+    assert row.next_bytes
+    assert row.allocated_bytes <= limit_bytes < row.next_bytes
+    assert (row.surely_fits or 0) <= 4 * max(given) < row.fits
+    law = [one for one in report.laws if one.metric == "buffers.allocated_bytes"][-1]
+    told = sum(one * row.fits**power for power, one in enumerate(law.coefficients))
+    assert told == pytest.approx(row.allocated_bytes, rel=5e-3)
 
 
 def test_structure_that_is_kept_predicts_and_bands_hold(rows: list[dict[str, str]]) -> None:

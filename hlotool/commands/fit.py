@@ -24,11 +24,11 @@ from hlotool.commands.shared.options import (
     unpacking_option,
 )
 from hlotool.commands.shared.output import print_document
+from hlotool.compare.fit.predict import OVERFLOW
 from hlotool.compare.fit.report import (
     FIT,
     FIT_FACTS,
     LIMIT,
-    OVERFLOW,
     FitReport,
     FitRow,
     check_programs,
@@ -158,24 +158,25 @@ def _describe(report: FitReport) -> Iterator[Line]:
         yield Line(quote_braces(f"{one.variable} {sizes}: {what}"))
     yield Line("{matched_share} of the bytes follow a law", FIT_FACTS, report.facts)
     for row in report.limits:
-        yield _describe_limit(row)
-        tried = max(one.until_value for one in report.laws if one.variable == row.variable)
-        if row.fits is not None and row.fits > tried:
-            yield Line(f"that is beyond {tried:,}, up to where the laws below were tried")
+        yield Line(_describe_limit(row), LIMIT, row)
 
 
-def _describe_limit(row: FitRow) -> Line:
+def _describe_limit(row: FitRow) -> str:
+    """Say what fits by the law, what surely, and which sizes to compile."""
     name = quote_braces(row.variable)
+    held = f" with {quote_braces(row.others)}" if row.others else ""
     if row.fits is None:
-        told = f"no {name} fits {{limit_bytes}} by this law"
-    elif row.next_value is None:
-        told = f"{name} does not limit: {{fits}} fits {{limit_bytes}} by this law"
-    else:
-        told = (
-            f"{name} fits {{limit_bytes}} up to {{fits}} by this law, limited by {{limited_by}}; "
-            "compile {fits} and {next_value} to be sure"
-        )
-    return Line(told, LIMIT, row)
+        return f"no {name} fits {{limit_bytes}}{held} by this law"
+    if row.next_value is None:
+        return f"{name} does not limit: {{fits}} fits {{limit_bytes}}{held} by this law"
+    band = ""
+    if row.surely_fits != row.fits:
+        sure = "none" if row.surely_fits is None else "up to {surely_fits}"
+        band = f" ({sure} at the high end of the band)"
+    return (
+        f"{name} fits {{limit_bytes}}{held} up to {{fits}} by this law{band}; "
+        "compile {fits} and {next_value} to be sure. {limited_by} holds most there"
+    )
 
 
 def _note(report: FitReport) -> Iterator[Line]:
@@ -191,7 +192,10 @@ def _note(report: FitReport) -> Iterator[Line]:
         )
     for row in report.laws[1:]:
         if row.peak_at and row.from_value > report.laws[0].from_value:
-            told = f"from {row.variable}={row.from_value} on, memory is fullest at {row.peak_at}"
+            full = ", and a TPU's vmem is full" if row.is_vmem_full else ""
+            told = (
+                f"from {row.variable}={row.from_value} on, memory is fullest at {row.peak_at}{full}"
+            )
             yield Line(quote_braces(told))
     if any(row.law is None for row in report.laws):
         yield Line("a figure without a law is no polynomial: sizes are padded, or rounds change")

@@ -26,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from dump_files import ROOT
 
 from hlotool.compare.changes.instructions import compare_order
-from hlotool.compare.fit.report import FitReport, fit_programs, measure
+from hlotool.compare.fit.predict import measure
+from hlotool.compare.fit.report import FitReport, fit_programs
 from hlotool.compare.match.structure import compare_structure
 from hlotool.dump.find import resolve_inputs
 from hlotool.errors import UsageError
