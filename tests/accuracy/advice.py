@@ -19,8 +19,8 @@ from dump_files import ROOT, SHARED
 from msgspec import Struct
 
 from hlotool.analysis.findings.finding import Finding
-from hlotool.analysis.memory.memory_map import SpacePeak
-from hlotool.analysis.memory.reduction_plan import PartKind, Reserved, divide_memory
+from hlotool.analysis.memory.parts import divide_memory
+from hlotool.analysis.memory.reduction_plan import RemedyKind, Reserved, list_remedies
 from hlotool.dump.find import resolve_inputs
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
@@ -40,10 +40,7 @@ MEASURES: Final[Mapping[str, str]] = {
     "replicated-large-parameter": "argument_bytes",
 }
 SENT: Final = "sent_bytes"
-KINDS: Final[Mapping[str, PartKind]] = {
-    "remat": "saved-activations",
-    "donated": "missed-donation",
-}
+KINDS: Final[Mapping[str, RemedyKind]] = {"remat": "checkpoint", "donated": "donate"}
 NAMES: Final[Mapping[str, str]] = {"remat": "checkpoint", "donated": "donation"}
 # Why they differ; a change that is not listed is told to the byte, or nearly.
 SAME: Final = (
@@ -199,8 +196,7 @@ def measure_steps(*, with_shared: bool = True) -> Iterator[Trial]:
         truth = json.loads((folder / "truth.json").read_text("utf-8"))
         program = _load(folder)
         for change in KINDS:
-            after = truth[change]["allocated_bytes"], truth[change]["peak_bytes"]
-            yield from _measure(folder.name, change, program, after)
+            yield from _measure(folder.name, change, program, truth[change]["allocated_bytes"])
     dumps = ROOT / "testdata" / "dumps" / "gpu_h100"
     yield from _compare("gpu_h100.mlp_train", "remat", dumps / "mlp_train", "mlp_train.remat")
     if with_shared and PAIRS.is_dir():
@@ -269,27 +265,20 @@ def judge_advice(found: Sequence[Trial]) -> str:
 
 
 def _compare(name: str, change: str, folder: Path, other: str) -> Iterator[Trial]:
-    totals = _load(folder.parent / other).expect_memory().figures.totals
-    after = totals.allocated_bytes or 0, totals.peak_bytes or 0
+    after = _load(folder.parent / other).expect_memory().figures.totals.allocated_bytes or 0
     yield from _measure(name, change, _load(folder), after)
 
 
-def _measure(name: str, change: str, program: Program, after: tuple[int, int]) -> Iterator[Trial]:
+def _measure(name: str, change: str, program: Program, after: int) -> Iterator[Trial]:
     report = program.expect_memory()
-    totals = report.figures.totals
     parts = divide_memory(report, program.module)
-    changed = [part for part in parts if part.kind == KINDS[change]]
-    tenures = [one for part in changed for one in part.tenures]
-    curve = report.map.curve(0)
-    assert curve is not None
-    allocated, peak = totals.allocated_bytes or 0, totals.peak_bytes or 0
+    found = list_remedies(report, program.module, parts)
+    told = Reserved(report, parts).saving([one for one in found if one.kind == KINDS[change]])
     reason = REASONS.get(f"{name.removesuffix(NOT_KEPT)} {change}", "")
     backend, _, program_name = name.partition(".")
-    told = Reserved(report, parts).saving(changed), SpacePeak(curve).saving(tenures)
-    real = allocated - after[0], peak - after[1]
-    measures = ("allocated_bytes", "peak_bytes")
-    for measure, one, other in zip(measures, told, real, strict=True):
-        yield Trial(NAMES[change], program_name, backend, BOTH, measure, one, other, reason)
+    real = (report.figures.totals.allocated_bytes or 0) - after
+    advice = NAMES[change]
+    yield Trial(advice, program_name, backend, BOTH, "allocated_bytes", told, real, reason)
 
 
 def _load(folder: Path) -> Program:

@@ -20,7 +20,7 @@ from hlotool.analysis.memory.estimate import estimate_size
 from hlotool.analysis.memory.memory_map import Saving
 from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
 from hlotool.hlo.buffers import ValueKey, format_position
-from hlotool.table import BYTES, NUMBER, column
+from hlotool.table import BYTES, NUMBER, column, figure
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "donated-unused", "copied"]
 UnusedReason: TypeAlias = Literal["no-result", "results-taken", "layout", "still-read"]
@@ -85,8 +85,10 @@ class DonationRow(Struct, frozen=True):
             word_meanings=UNUSED_REASONS,
         ),
     ] = None
+    spare_copies: Annotated[
+        tuple[str, ...], figure("what copies the donated array, in its layout")
+    ] = ()
     donatable: Saving[Any] | None = None
-    spare_copies: tuple[str, ...] = ()  # of a donated array, in its layout: not needed without
 
     @property
     def argument(self) -> str:

@@ -28,7 +28,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.copies import CopyReader
-from hlotool.analysis.dataflow.flow import Flow
+from hlotool.analysis.dataflow.flow import SLICED, Flow
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.analysis.memory.donation import list_donations, list_missed_outputs
@@ -45,7 +45,7 @@ from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows
 from hlotool.analysis.memory.value_origins import index_definers
 from hlotool.analysis.origin import find_parameter_tree, find_scope
-from hlotool.hlo import ArrayShape, Instruction, Module
+from hlotool.hlo import ArrayShape, Instruction, Module, Shape
 from hlotool.hlo.buffers import BufferValue, ValueKey
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
 from hlotool.table.words import ANY, fold_numbers
@@ -238,15 +238,15 @@ class _Divider:
             return kind, find_parameter_tree(name) or name
         if row.scope and _LOGITS.fullmatch(row.scope.rpartition("/")[2]):
             return "logits", fold_numbers(row.scope)
-        of, maker = _cut_scope(row.scope), row.producer_op_name or ""
+        of, name = _cut_scope(row.scope), row.producer_op_name or ""
         if self.checkpoint is not None:
             if self.checkpoint.is_logits(tenure):
                 return "logits", of
-            if self.checkpoint.is_saved(tenure, maker):
+            if self.checkpoint.is_saved(tenure, name):
                 is_kept = self.checkpoint.is_kept(tenure)
                 return ("layer-inputs" if is_kept else "saved-activations"), of
         is_weight = any(_dims(value.shape) in self.weights for value in tenure.values)
-        return ("gradients" if is_weight and not is_forward(maker) else "temporaries"), of
+        return ("gradients" if is_weight and not is_forward(name) else "temporaries"), of
 
     def _find_moved(self, row: BufferRow, tenure: Tenure) -> tuple[PartKind, str] | None:
         """Return the parameter that a tenure has in another order of dimensions, or a copy of."""
@@ -287,13 +287,18 @@ def _cut_scope(scope: str | None) -> str:
     return "/".join(components[: next(numbered, 0) + 1])
 
 
+def _count(shape: Shape) -> int:
+    return (shape.element_count or 0) if isinstance(shape, ArrayShape) else 0
+
+
 def _dims(shape: object) -> tuple[int, ...]:
     return shape.dims if isinstance(shape, ArrayShape) else ()
 
 
 class Stack(Struct, frozen=True):
-    """What a loop stacks: how many slices, and whether they are what enters a round, kept whole."""
+    """What a loop stacks: its elements and slices; `is_kept`: they are what enters a round."""
 
+    elements: int
     slices: int
     is_kept: bool
     loop: Instruction
@@ -325,22 +330,24 @@ class Checkpoint:
         self.turn = _find_turn(self.op_names)
         self._stacks: dict[tuple[Instruction, tuple[int, ...]], Stack | None] = {}
 
-    def is_saved(self, tenure: Tenure, maker: str) -> bool:
+    def is_saved(self, tenure: Tenure, name: str) -> bool:
         """Whether what the forward pass made is needed when the backward pass runs.
 
         So are the zeros with which a stack begins.
         """
-        if self.turn is not None and tenure.end >= self.turn and is_forward(maker):
+        if self.turn is not None and tenure.end >= self.turn and is_forward(name):
             return True
         return self._find_filled(tenure) is not None
 
     def _find_filled(self, tenure: Tenure) -> Stack | None:
         """Return the stack that begins with what a tenure holds."""
         stacks = [self.stacks.get(_dims(value.shape)) for value in tenure.values]
-        first = self.definers.get(tenure.values[0].instruction)
+        value = tenure.values[0]
+        first = self.definers.get(value.instruction)
         if first is None or not all(stacks):
             return None
-        return stacks[0] if self.flow.source(first).inner.opcode in _FILLED else None
+        made = self.flow.source(first, value.index or ())
+        return stacks[0] if made.inner.opcode in _FILLED else None
 
     @cached_property
     def stacks(self) -> Mapping[tuple[int, ...], Stack]:
@@ -408,7 +415,7 @@ class Checkpoint:
             one = self.definers.get(value.instruction)
             if one is None or not isinstance(value.shape, ArrayShape):
                 continue
-            made = self.flow.source(one, value.index or ())
+            made = self.flow.source(one, value.index or (), SLICED)
             if made.inner.opcode == "while" and made.index:
                 key = made.inner, made.index
                 if key not in self._stacks:
@@ -422,15 +429,12 @@ class Checkpoint:
         made = self.flow.source(body.root, index, within=body)
         if made.inner.opcode != "dynamic-update-slice":
             return None
-        whole, update = made.inner.shape, made.inner.operands[1]
-        sizes = [
-            each.unpadded_bytes for each in (whole, update.shape) if isinstance(each, ArrayShape)
-        ]
-        if len(sizes) < 2 or not sizes[0] or not sizes[1]:  # noqa: PLR2004
+        update = made.inner.operands[1]
+        whole, part = (_count(made.inner.shape), _count(update.shape))
+        if not whole or not part:
             return None
         source = self.flow.source(update, within=body)
-        is_kept = source.inner is body.parameters[0]
-        return Stack(max(1, sizes[0] // sizes[1]), is_kept, loop)
+        return Stack(whole, max(1, whole // part), source.inner is body.parameters[0], loop)
 
     def _is_rematerialized(self, loop: Instruction) -> bool:
         """Whether the loop that goes back over what one stacks computes anything again."""
@@ -479,6 +483,8 @@ class Checkpoint:
             for loop in self._backward_loops(stack.loop)
             for body in loop.callees("body")
         ]
+        if all(_count(value.shape) < stack.elements for value in tenure.values):
+            return Curve()  # one slice, read from the stack
         size = max(block.high - block.low for block in tenure.blocks) // stack.slices
         start = max(self.turn or 0, min((one for one in starts if one is not None), default=0))
         if tenure.end < start:
