@@ -24,7 +24,7 @@ from hlotool.hlo.scanner import Scanner
 from hlotool.program.program import Program
 from hlotool.text import Source
 
-FINAL = "cpu_after_optimizations.txt"
+FINAL = "*after_optimizations.txt"
 
 
 class Case(NamedTuple):
@@ -97,6 +97,16 @@ def test_involuntary_is_what_xla_warns_of(cases: list[Case]) -> None:
             told.discard(same)
         assert told <= warned, (case.facts["name"], told - warned)
     assert counts == {"warned": 118, "exact": 109}
+
+
+def test_involuntary_on_tpu_is_what_xla_warns_of(folder: Path) -> None:
+    """TPU's partitioner leaves out shardings; within groups of devices nothing is proved."""
+    counts = Counter[str]()
+    for case in read_cases(folder / "tpu"):
+        told, warned = find_involuntary(case.program.reshards), read_warnings(case)
+        assert told <= warned, case.facts["name"]
+        counts.update(told=len(told), warned=len(warned))
+    assert counts == {"told": 14, "warned": 17}
 
 
 def test_final_text_alone_never_says_involuntary(cases: list[Case], tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def shardings(request: Request, *, mesh: str | None, why: str | None, options: R
     """List where arrays lie: global shapes, specs, what is replicated, and what moves them."""
     program = load_one(request)
     given = parse_mesh_axes(mesh) if mesh is not None else None
-    report = program.find_shardings(given)
+    report = program.find_shardings(given) if given else program.shardings
     lists: dict[str, Sequence[object]] = {
         "parameters": report.parameters,
         "results": report.results,

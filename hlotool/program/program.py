@@ -566,7 +566,7 @@ class Program:
             self.paths.module_path or self.paths.path,
             lambda: self.partitioned,
             self.read_specs(mesh),
-            lambda: self.find_shardings(mesh),
+            lambda: self.find_shardings(mesh, with_results=False) if mesh else self.placed_arrays,
         )
         return explain_collectives(evidence)
 

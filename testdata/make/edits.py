@@ -15,7 +15,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +29,34 @@ BEFORE = "before_optimizations.txt"
 Job = dict[str, Any]
 
 
-def list_jobs(backend: str, halves: list[str]) -> Iterator[Job]:
-    """Yield each archive once: whose source it has, and what is done to it."""
+def list_jobs(backend: str, halves: list[str], only: str) -> list[Job]:
+    """List what is to be compiled, each once: its source, and the archives that are made of it."""
+    jobs: dict[str, Job] = {}
     for half in halves:
         truths = tomllib.loads((EDITS / half / "truths.toml").read_text(encoding="utf-8"))
         for name, truth in truths.items():
-            if truth["backend"] != backend:
+            if truth["backend"] != backend or only not in name:
                 continue
-            final_alone = truth.get("final_alone", False)
-            base = {"program": truth["program"], "final_alone": final_alone}
-            before = truth.get("before", [])
-            old = {**base, "replace": before, "out": str((EDITS / half / truth["old"]).resolve())}
-            yield {**old, "name": name}
-            replace = [*before, *truth.get("replace", [])]
-            if truth["new"].startswith("../"):  # the program as it is
-                replace = []
-            made = {key: truth[key] for key in ("flags", "jax", "warm") if key in truth}
-            out = str((EDITS / half / truth["new"]).resolve())
-            yield {**base, **made, "name": name, "replace": replace, "out": out}
+            kept = FINAL if truth.get("final_alone") else (*FINAL, BEFORE)
+            for key, job in (("old", old_side(truth)), ("new", new_side(truth))):
+                out = (EDITS / half / truth[key]).resolve()
+                if not out.exists():
+                    jobs.setdefault(json.dumps(job), {**job, "outs": {}})["outs"][str(out)] = kept
+    return list(jobs.values())
+
+
+def old_side(truth: Job) -> Job:
+    """Give a program before its edit."""
+    return {"program": truth["program"], "replace": truth.get("before", [])}
+
+
+def new_side(truth: Job) -> Job:
+    """Give a program after its edit."""
+    if truth["new"].startswith("../"):  # the program as it is
+        return {"program": truth["program"], "replace": []}
+    old = old_side(truth)
+    made: Job = {key: truth[key] for key in ("flags", "jax", "warm") if key in truth}
+    return {**old, **made, "replace": [*old["replace"], *truth.get("replace", [])]}
 
 
 def edit_source(job: Job) -> str:
@@ -55,7 +65,7 @@ def edit_source(job: Job) -> str:
     source = path.read_text(encoding="utf-8")
     for old, new in job.get("replace", ()):
         if source.count(old) != 1:
-            raise ValueError(f"{job.get('name')}: {source.count(old)} times {old!r}")
+            raise ValueError(f"{job['program']}: {source.count(old)} times {old!r}")
         source = source.replace(old, new)
     return source
 
@@ -84,22 +94,24 @@ def compile_jobs(jobs: list[Job], backend: Backend) -> None:
                 shutil.rmtree(folder, ignore_errors=True)  # of others, and of what led here
                 for program in lowered:
                     program.compile()
-            pack(folder, job)
+            for out, kept in job["outs"].items():
+                pack(folder, Path(out), kept)
         except Exception as error:  # noqa: BLE001 (the next may do)
-            print(f"FAILED {job['out']}: {type(error).__name__}: {str(error)[:600]}", flush=True)
+            print(
+                f"FAILED {list(job['outs'])}: {type(error).__name__}: {str(error)[:600]}",
+                flush=True,
+            )
 
 
-def pack(folder: Path, job: Job) -> None:
+def pack(folder: Path, out: Path, kept: Sequence[str]) -> None:
     """Put what is kept of a dump into one archive."""
-    kept = (*FINAL, *(() if job["final_alone"] else (BEFORE,)))
-    out = Path(job["out"])
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         packed = Path(scratch) / "dump.tar"
         size = 0
         with tarfile.open(packed, mode="w") as archive:
             for path in sorted(folder.iterdir()):
-                if path.name.endswith(kept):
+                if path.name.endswith(tuple(kept)):
                     entry = tarfile.TarInfo(path.name)
                     entry.size = path.stat().st_size
                     size += entry.size
@@ -140,13 +152,8 @@ def main() -> None:
     if arguments.jobs:
         compile_jobs(arguments.jobs, backend)
         return
-    wanted = {
-        job["out"]: job
-        for job in list_jobs(backend.folder, arguments.half)
-        if arguments.only in job["out"] and not Path(job["out"]).exists()
-    }
     together: dict[str, list[Job]] = {}
-    for job in wanted.values():
+    for job in list_jobs(backend.folder, arguments.half, arguments.only):
         together.setdefault(json.dumps([job.get("flags"), job.get("jax")]), []).append(job)
     for jobs in together.values():
         python = arguments.other_jax if "jax" in jobs[0] else sys.executable

@@ -1,13 +1,14 @@
 """Compile small programs of random reshards, and note where XLA warns of them.
 
-    PYTHONPATH=testdata python -m make.involuntary SEED COUNT > programs.json
-    PYTHONPATH=testdata python -m make.involuntary < programs.json
+    PYTHONPATH=testdata python -m make.involuntary cpu|TOPOLOGY SEED COUNT > programs.json
+    PYTHONPATH=testdata python -m make.involuntary cpu|TOPOLOGY < programs.json
 
 A program is data: a mesh, an array and its spec, and steps. The second form compiles programs as
 they stand. Both print them with the warnings of "Involuntary full rematerialization", each as the
 op_name of the value, and the shardings from which and to which it had to go. Run it in an empty
-folder on 8 CPU devices, with `--xla_dump_hlo_pass_re=spmd|shardy|pipeline-start` for the texts of
-passes.
+folder, for 8 CPU devices or a TPU topology such as `v5e:2x4`, whose compiler warns with
+`TPU_STDERR_LOG_LEVEL=0 TPU_MIN_LOG_LEVEL=0`; for the texts of passes with
+`--xla_dump_hlo_pass_re=spmd|shardy|pipeline-start`.
 """
 
 import json
@@ -25,6 +26,8 @@ import numpy as np
 from jax._src import source_info_util
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
+
+from make.compile import find_devices
 
 Spec: TypeAlias = list[list[str]]  # of each dimension the axes
 Place: TypeAlias = Callable[[Spec], NamedSharding]
@@ -127,11 +130,11 @@ def apply_step(step: list[Any], x: Any, others: list[Any], place: Place) -> Any:
     return simple[kind]()
 
 
-def compile_program(program: dict[str, Any]) -> None:
+def compile_program(program: dict[str, Any], devices: list[jax.Device]) -> None:
     """Lower a program, and compile it; each step has a scope of its own."""
     names = [name for name, _ in program["mesh"]]
     sizes = [size for _, size in program["mesh"]]
-    mesh = Mesh(np.array(jax.devices()[: int(np.prod(sizes))]).reshape(sizes), names)
+    mesh = Mesh(np.array(devices[: int(np.prod(sizes))]).reshape(sizes), names)
 
     def place(spec: Spec) -> NamedSharding:
         return NamedSharding(mesh, P(*(tuple(axes) or None for axes in spec)))
@@ -156,13 +159,13 @@ def compile_program(program: dict[str, Any]) -> None:
     jax.jit(chosen).lower(*arrays).compile()
 
 
-def note_warnings(program: dict[str, Any]) -> None:
+def note_warnings(program: dict[str, Any], devices: list[jax.Device]) -> None:
     """Compile a program, and add what XLA says of it on stderr."""
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), 2)
         try:
-            compile_program(program)
+            compile_program(program, devices)
             program["error"] = None
         except Exception as error:  # noqa: BLE001  (what XLA cannot compile is no case)
             program["error"] = str(error)[:200]
@@ -182,13 +185,15 @@ def note_warnings(program: dict[str, Any]) -> None:
 def main() -> None:
     """Draw programs, or read them; compile each."""
     source_info_util.register_exclusion(__file__)
-    if len(sys.argv) > 1:
-        seed, count = map(int, sys.argv[1:])
+    backend, *numbers = sys.argv[1:]
+    devices = find_devices("cpu" if backend == "cpu" else "tpu", backend, "")
+    if numbers:
+        seed, count = map(int, numbers)
         programs = [draw(seed * 100_000 + at) for at in range(count)]
     else:
         programs = json.load(sys.stdin)
     for program in programs:
-        note_warnings(program)
+        note_warnings(program, devices)
     print(json.dumps(programs))
 
 

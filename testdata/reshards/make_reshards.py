@@ -4,8 +4,9 @@
 
 JAX_PYTHON is an interpreter that has jax; this one needs what hlotool does. `programs.tar.xz` then
 holds the texts of programs that XLA warns of, and of others, each with `.json`: the program and the
-warnings. Of those that hlotool knows a detour for, the program is compiled once more with the
-detour, and its final text is kept in the folder `detours`. What docs show goes to `passes`.
+warnings; those in the folder `tpu` are of a TPU. Of those that hlotool knows a detour for, the
+program is compiled once more with the detour, and its final text is kept in the folder `detours`.
+What docs show goes to `passes`.
 """
 
 from __future__ import annotations
@@ -25,21 +26,20 @@ from typing import Any
 import hlotool
 
 HERE = Path(__file__).resolve().parent
-SEEDS = {"tuned": 1, "held_out": 2}  # what was looked at while the rules were made, and what not
-COUNT = 250
+SEEDS = {"tuned": 1, "held_out": 2, "tpu": 3}  # the first was looked at while rules were made
+COUNTS = {"tuned": 250, "held_out": 250, "tpu": 150}
+MOST_OF_TPU = 12  # programs that are kept
 MOST_DETOURS = 24
 EVERY = 5  # of the programs without a warning
 FLAGS = (
     "--xla_force_host_platform_device_count=8 --xla_dump_to=xla_dump --xla_dump_hlo_as_text "
     "--xla_dump_hlo_pass_re=spmd|shardy|pipeline-start --xla_cpu_max_isa=AVX2"
 )
-KEPT = (
-    "before_optimizations.txt",
-    "after_shardy-xla.before_spmd-partitioning.txt",
-    "spmd-cleanup.after_pipeline-start.before_dce.txt",
-    "cpu_after_optimizations.txt",
+KEPT = re.compile(
+    r".*\.(before_optimizations|.*after_shardy-xla\..*|spmd-cleanup\.after_pipeline-start\..*|"
+    r"(cpu_)?after_optimizations)\.txt"
 )
-FINAL = KEPT[-1]
+FINAL = "after_optimizations.txt"
 # What docs/shardings.md shows.
 EXAMPLE = {
     "name": "blocks",
@@ -59,16 +59,21 @@ EXAMPLE = {
 _OF_STEP = re.compile(r"jit\(\w+\)/(?:jvp\()?s(\d+)\)?/[^(]*|x")
 
 
-def compile_programs(python: str, folder: Path, *seed: str, programs: Any = None) -> Any:
+def compile_programs(
+    python: str, folder: Path, *seed: str, programs: Any = None, backend: str = "cpu"
+) -> Any:
     """Compile programs in a folder, and return them with the warnings."""
     done = subprocess.run(  # noqa: S603  our own program
-        [python, "-m", "make.involuntary", *seed],
+        [python, "-m", "make.involuntary", backend, *seed],
         cwd=folder,
         env={
             **os.environ,
             "PYTHONPATH": str(HERE.parent),
             "JAX_PLATFORMS": "cpu",
             "XLA_FLAGS": FLAGS,
+            "TPU_SKIP_MDS_QUERY": "1",
+            "TPU_STDERR_LOG_LEVEL": "0",
+            "TPU_MIN_LOG_LEVEL": "0",
         },
         input=None if programs is None else json.dumps(programs),
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True,
@@ -79,7 +84,7 @@ def compile_programs(python: str, folder: Path, *seed: str, programs: Any = None
 def find_texts(folder: Path, program: Any) -> list[Path]:
     """List what is kept of a program."""
     found = (folder / "xla_dump").glob(f"module_*.jit_{program['name']}.*")
-    return sorted(path for path in found if path.name.endswith(KEPT))
+    return sorted(path for path in found if KEPT.fullmatch(path.name))
 
 
 def find_detours(folder: Path, program: Any) -> list[Any]:
@@ -135,7 +140,9 @@ def main() -> None:
         for kind, seed in SEEDS.items():
             folder = Path(scratch, kind)
             folder.mkdir()
-            programs = compile_programs(python, folder, str(seed), str(COUNT))
+            backend = "v5e:2x4" if kind == "tpu" else "cpu"
+            numbers = str(seed), str(COUNTS[kind])
+            programs = compile_programs(python, folder, *numbers, backend=backend)
             if kind == "tuned":
                 copies = [copy for each in programs for copy in find_detours(folder, each)]
                 others = Path(scratch, "detours")
@@ -147,6 +154,8 @@ def main() -> None:
                     (final,) = (p for p in find_texts(others, copy) if p.name.endswith(FINAL))
                     add(packed, f"detours/{copy['name']}.txt", final.read_bytes())
                     add(packed, f"detours/{copy['name']}.json", json.dumps(copy).encode())
+            elif kind == "tpu":
+                programs = [each for each in programs if each["warnings"]][:MOST_OF_TPU]
             else:
                 plain = [each for each in programs if not each["warnings"]][::EVERY]
                 programs = [each for each in programs if each["warnings"] or each in plain]

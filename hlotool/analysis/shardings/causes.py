@@ -21,7 +21,7 @@ the final text; null where no file says them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Final
@@ -32,6 +32,7 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.mesh import MeshSource
 from hlotool.analysis.collectives.rows import Cause, CollectiveRow
 from hlotool.analysis.collectives.transfers import Transfer
+from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.origin import write_short_source
 from hlotool.analysis.shardings.cuts import CutFinder, find_placed
@@ -39,11 +40,13 @@ from hlotool.analysis.shardings.detour import find_detour
 from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_constraint
 from hlotool.analysis.shardings.report import ArrayRow, ShardingReport, list_axes
 from hlotool.analysis.shardings.rows import ReshardRow
+from hlotool.analysis.shardings.traced import Traced, Tracer
 from hlotool.hlo import ArrayShape, Instruction, Mesh
-from hlotool.hlo.groups import Sharding
+from hlotool.hlo.groups import Order, Sharding
 from hlotool.hlo.module import all_operands
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS, MOVES
 from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, name_steps
+from hlotool.table.words import list_some
 
 
 class SpecReader:
@@ -132,6 +135,11 @@ class _Explainer:
         return self._evidence.find_partitioned()
 
     @cached_property
+    def _tracer(self) -> Tracer:
+        module = self._evidence.transfers[0].collective.begin.module
+        return Tracer(module, Flow(self._evidence.graph), self._evidence.find_arrays())
+
+    @cached_property
     def _kept_shapes(self) -> frozenset[tuple[int, ...]]:
         """The shapes of parameters that have a new value: the next one, or the gradient.
 
@@ -161,6 +169,8 @@ class _Explainer:
     def explain(self, transfer: Transfer, row: CollectiveRow) -> ReshardRow:
         """Return why one collective is there."""
         source = _find_source(transfer)
+        traced = [self._tracer.find(one.operand) for one in transfer.parts if one.operand]
+        arguments = tuple(dict.fromkeys(_list_names(traced)))
         is_user = row.inserted_by == "user"
         passage = None if is_user else self._partitioned.find(transfer.collective.operation)
         cause = self._find_cause(transfer, row, passage)
@@ -169,10 +179,10 @@ class _Explainer:
         is_sum = cause in SUMS
         before = None if is_sum else self._reader.read(begin, value)
         after = self._reader.read(end, value)
-        if passage is None and source is not None and not is_sum and _is_given(source):
-            before = self._reader.read(source.sharding(), source)
+        if before is None and not is_sum and len({one and one.spec for one in traced}) == 1:
+            before = traced[0].spec if traced[0] else None
         if before is not None and row.kind == "all-gather" and cause not in SUMS | {"involuntary"}:
-            after = _gather(before, row.axes or ()) or after
+            after = _gather(before, row.axes or (), transfer.groups.find_steps()) or after
         needed_by = passage.needed_by if passage else None
         name = (row.op_name or _name_product(source)) if is_sum else None
         location = needed_by.source_location() if needed_by and not is_sum else None
@@ -187,7 +197,8 @@ class _Explainer:
             kind=row.kind,
             cause=cause,
             axes=row.axes,
-            value=name or _name_value(value),
+            value=name or _name_value(value) or (list_some(arguments, 1) if arguments else None),
+            arguments=arguments,
             from_spec=list_axes(before),
             from_text=self._reader.write(before),
             to_spec=list_axes(after),
@@ -286,20 +297,33 @@ def _name_value(one: Instruction | None) -> str | None:
     return one.metadata().op_name or (one.name if _is_given(one) else None)
 
 
+def _list_names(traced: Iterable[Traced | None]) -> Iterator[str]:
+    """Yield the names of the arguments whose elements are moved."""
+    for one in traced:
+        if one and one.argument and one.argument.name:
+            yield one.argument.name
+
+
 def _is_given(one: Instruction) -> bool:
     """Whether a value is an array that the program is given."""
     return one.opcode == "parameter" and one.computation is one.module.entry
 
 
-def _gather(spec: Spec, axes: Names) -> Spec | None:
-    """Return a spec without some axes; None where these are no axes of it.
+def _gather(spec: Spec, axes: Names, steps: Order | None) -> Spec | None:
+    """Return a spec without some axes, or without some steps; None where these are none of it.
 
     What the partitioner writes at a gathered value may hold for a group of devices alone.
     """
-    if spec.axes is None or not set(axes) <= {name for names in spec.axes for name in names}:
+    if spec.axes is not None and set(axes) <= {name for names in spec.axes for name in names}:
+        kept = tuple(tuple(name for name in names if name not in axes) for names in spec.axes)
+        return replace(spec, axes=kept, dims=None)
+    if spec.dims is None or not steps or spec.axes is not None:
         return None
-    kept = tuple(tuple(name for name in names if name not in axes) for names in spec.axes)
-    return replace(spec, axes=kept, dims=None)
+    if not set(steps) <= {step for each in spec.dims for step in each}:
+        return None
+    dims = tuple(tuple(step for step in each if step not in steps) for each in spec.dims)
+    parts = tuple(prod(size for size, _ in each) for each in dims)
+    return replace(spec, dims=dims, parts=parts, replicated=None)
 
 
 def _cut_shape(row: ArrayRow) -> tuple[int, ...] | None:

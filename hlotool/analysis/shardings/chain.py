@@ -38,7 +38,7 @@ def explain_chain(
     Raises UsageError where no collective and no value that one moves is called so.
     """
     wanted = name.removeprefix("%")
-    chosen = [row for row in reshards if wanted in (row.collective, row.value)]
+    chosen = [row for row in reshards if wanted in (row.collective, row.value, *row.arguments)]
     if not chosen:
         some = list_some([row.collective for row in reshards], _SUGGESTED) if reshards else "none"
         raise UsageError(

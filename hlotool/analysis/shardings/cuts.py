@@ -3,13 +3,20 @@
 A use that cuts is a dynamic-slice whose offset comes from the number of the device. What lies
 between may move the elements, or compute each of the part's from one of the whole's inside the
 same fusion; another gather of the value counts if its result is cut likewise.
+
+`read_cut` works out which part that is on each device, where the text of the partitioner has it.
 """
 
 from __future__ import annotations
 
+import operator
+import re
+from collections.abc import Callable, Mapping
+from math import prod
 from typing import Final
 
-from hlotool.hlo import Computation, Instruction
+from hlotool.hlo import ArrayShape, Computation, Instruction
+from hlotool.hlo.groups import Sharding
 from hlotool.hlo.opcodes import (
     ASYNC_DONES,
     DEVICE_NUMBERS,
@@ -21,6 +28,13 @@ from hlotool.hlo.opcodes import (
 _MOST_STEPS: Final = 64  # from a gather to a cut, and from an offset to the device's number
 _PASSES: Final = MOVES | (VIEWS - {"tuple"}) | ASYNC_DONES | {"convert", "pad", "slice"}
 _GATHERS: Final = frozenset(("all-gather", "all-gather-start", "all-reduce", "all-reduce-start"))
+_UNCHANGED: Final = frozenset(("bitcast", "convert", "copy", "reshape"))
+_ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
+    "add": operator.add,
+    "multiply": operator.mul,
+    "subtract": operator.sub,
+}
+_NUMBER: Final = r"-?\d{1,18}"
 
 
 class CutFinder:
@@ -122,3 +136,63 @@ def _is_constant(one: Instruction) -> bool:
     if one.opcode == "fusion" and (body := one.callee()):
         return _is_constant(body.root)
     return one.opcode in {"constant", "parameter"}
+
+
+def read_cut(cut: Instruction, device_count: int) -> Sharding | None:
+    """Return how a dynamic-slice shards what it cuts, from its offsets on each device.
+
+    None where these cannot be worked out, or devices overlap, or some part is nobody's.
+    """
+    whole, part = (one.shape for one in (cut.operands[0], cut))
+    if not isinstance(whole, ArrayShape) or not isinstance(part, ArrayShape):
+        return None
+    dims, sizes = whole.dims, part.dims
+    if 0 in sizes or any(size % of for size, of in zip(dims, sizes, strict=True)):
+        return None
+    tiles = tuple(size // of for size, of in zip(dims, sizes, strict=True))
+    holders: dict[tuple[int, ...], list[int]] = {}
+    for device in range(device_count):
+        offsets = [_evaluate(one, device) for one in cut.operands[1:]]
+        place = tuple(
+            offset // of
+            for offset, of in zip(offsets, sizes, strict=False)
+            if offset is not None and offset >= 0 and offset % of == 0
+        )
+        if len(place) != len(dims):
+            return None
+        holders.setdefault(place, []).append(device)
+    copies = device_count // prod(tiles)
+    if len(holders) != prod(tiles) or {len(each) for each in holders.values()} != {copies}:
+        return None
+    devices = tuple(device for place in sorted(holders) for device in holders[place])
+    text = f"devices=[{','.join(map(str, (*tiles, copies)))}]{','.join(map(str, devices))}"
+    return Sharding(
+        "tiled",
+        text,
+        tile_dims=(*tiles, copies),
+        devices=devices,
+        last_tile_dims=("replicated",),
+    )
+
+
+def _evaluate(one: Instruction, device: int, depth: int = 0) -> int | None:
+    """Work out a whole number on one device; None where that takes more than a few steps."""
+    if one.opcode == "partition-id":
+        return device
+    if one.opcode == "constant":
+        return int(one.literal) if re.fullmatch(_NUMBER, one.literal) else None
+    if depth > _MOST_STEPS:
+        return None
+    if one.opcode == "dynamic-slice" and one.operands[0].opcode == "constant":
+        table = re.findall(_NUMBER, one.operands[0].literal)
+        at = _evaluate(one.operands[1], device, depth + 1)
+        is_one = all(leaf.element_count == 1 for leaf in one.shape.leaves())
+        return int(table[at]) if is_one and at is not None and 0 <= at < len(table) else None
+    values = [_evaluate(each, device, depth + 1) for each in one.operands]
+    known = [each for each in values if each is not None]
+    if not known or len(known) < len(values):
+        return None
+    if one.opcode in _UNCHANGED:
+        return known[0]
+    compute = _ARITHMETIC.get(one.opcode)
+    return compute(*known) if compute and len(known) == 2 else None  # noqa: PLR2004  two operands

@@ -13,6 +13,7 @@ xla/service/spmd/spmd_partitioner.cc).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -21,10 +22,13 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.groups import GroupReader
+from hlotool.analysis.shardings.cuts import read_cut
 from hlotool.errors import HlotoolError
 from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.groups import Sharding
 from hlotool.hlo.opcodes import COLLECTIVES, ELEMENTWISE
+from hlotool.hlo.sharding import Spec, find_spec
 from hlotool.hlo.values import SourceLocation
 
 # What the partitioner makes to move a value, and which operand the value is.
@@ -108,17 +112,85 @@ class Partitioned:
         """The collectives that gather what is cut otherwise at once."""
         found: dict[Instruction, Passage] = {}
         for one in self._collectives:
-            if one.opcode in _GATHERS and one not in found:
-                whole = _find_whole(one)
-                if whole is not None:
-                    value, chain = _trace_back(whole, is_strict=True)
-                    for cut in _list_cuts(whole, value):
-                        needed_by = self.find_operation(cut) or cut
-                        passage = Passage(
-                            value, value.sharding(), cut.sharding(), needed_by, is_involuntary=True
-                        )
-                        found |= dict.fromkeys(chain, passage)
+            if one.opcode not in _GATHERS or one in found:
+                continue
+            if self._is_unmarked:
+                found |= self._find_unmarked(one)
+            elif (whole := _find_whole(one)) is not None:
+                value, chain = _trace_back(whole, is_strict=True)
+                for cut in _list_cuts(whole, value):
+                    needed_by = self.find_operation(cut) or cut
+                    passage = Passage(
+                        value, value.sharding(), cut.sharding(), needed_by, is_involuntary=True
+                    )
+                    found |= dict.fromkeys(chain, passage)
         return found
+
+    @cached_property
+    def _groups(self) -> GroupReader:
+        return GroupReader(self._collectives[0].module)
+
+    @cached_property
+    def _is_unmarked(self) -> bool:
+        """Whether the partitioner's text has no shardings, as TPU's has none."""
+        after = self.texts.after
+        return after is not None and not any(one.sharding() for one in after.entry.instructions)
+
+    def _find_unmarked(self, last: Instruction) -> Mapping[Instruction, Passage]:
+        """Return the same for one gather of a text without shardings.
+
+        The value is the nearest that is as large as an operation of its name, sharded as that was,
+        has to be, or is told by the devices that gather it. All of it is gathered, and at once
+        each device cuts a part of its own, with more parts of some dimension than before.
+        """
+        devices = last.module.header.num_partitions or 1
+        chain, one = [last], last.operands[0]
+        for _ in range(_MOST_STEPS):
+            known = self.find_operation(one)
+            if known is not None:
+                begin = known.sharding()
+                if one is last.operands[0] and not _fits(one, known, begin, devices):
+                    begin = self._read_gathered(last, known, devices)
+                if _fits(one, known, begin, devices):
+                    passage = self._cut_otherwise(last, one, known, begin, devices)
+                    return dict.fromkeys(chain, passage) if passage else {}
+            at = _CARRIERS.get(one.opcode)
+            if at is None or len(one.operands) <= at:
+                break
+            chain += [one] if one.opcode in COLLECTIVES else []
+            one = one.operands[at]
+        return {}
+
+    def _read_gathered(
+        self, gather: Instruction, known: Instruction, device_count: int
+    ) -> Sharding | None:
+        """Return how a value is sharded that one all-gather makes whole, None of others."""
+        groups = self._groups.read(gather).expand() if gather.opcode == "all-gather" else None
+        if _dims(gather) != _dims(known) or groups is None or len(groups) != 1:
+            return None
+        (at,) = gather.integers("dimensions")
+        tiles = tuple(device_count if each == at else 1 for each in range(len(_dims(known))))
+        text = f"devices=[{','.join(map(str, tiles))}]{','.join(map(str, groups[0]))}"
+        return Sharding("tiled", text, tile_dims=tiles, devices=tuple(groups[0]))
+
+    def _cut_otherwise(
+        self,
+        gather: Instruction,
+        value: Instruction,
+        known: Instruction,
+        begin: Sharding | None,
+        device_count: int,
+    ) -> Passage | None:
+        """Return how a gathered value is cut at once, None unless it gets more parts somewhere."""
+        whole = _follow(gather, _dims(known))
+        before = _find_spec(begin, known, device_count)
+        for cut in _list_own_parts(whole) if whole else ():
+            end = read_cut(cut, device_count)
+            after = _find_spec(end, known, device_count)
+            if before and after and any(map(operator.gt, after.parts, before.parts)):
+                needed_by = self.find_operation(cut) or cut
+                return Passage(value, begin, end, needed_by, is_involuntary=True)
+        return None
 
     def find(self, operation: Instruction) -> Passage | None:
         """Return what a collective of the final text does.
@@ -329,6 +401,47 @@ def _list_cuts(whole: Instruction, value: Instruction) -> Iterator[Instruction]:
 def _is_whole(one: Instruction) -> bool:
     sharding = one.sharding()
     return sharding is None or sharding.kind == "replicated"
+
+
+def _find_spec(sharding: Sharding | None, one: Instruction, device_count: int) -> Spec | None:
+    """Return what a sharding means for an operation, None where it does not fit."""
+    with suppress(ValueError):
+        return find_spec(sharding, len(_dims(one)), device_count) if sharding else None
+    return None
+
+
+def _fits(
+    one: Instruction, known: Instruction, sharding: Sharding | None, device_count: int
+) -> bool:
+    """Whether a value is as large as a device's part of an operation that is sharded so."""
+    spec = _find_spec(sharding, known, device_count)
+    return spec is not None and spec.local_dims(_dims(known)) == _dims(one)
+
+
+def _dims(one: Instruction) -> tuple[int, ...]:
+    return one.shape.dims if isinstance(one.shape, ArrayShape) else ()
+
+
+def _follow(one: Instruction, dims: tuple[int, ...]) -> Instruction | None:
+    """Follow a gather to an array of these dimensions, if it leads to one."""
+    for _ in range(_MOST_STEPS):
+        if _dims(one) == dims:
+            return one
+        following = [user for user in one.users if user.opcode in _CARRIERS]
+        if len(following) != 1:
+            return None
+        one = following[0]
+    return None
+
+
+def _list_own_parts(whole: Instruction) -> Iterator[Instruction]:
+    """Yield what cuts an array at once, perhaps padded to parts of one size."""
+    for user in whole.users:
+        one = user
+        if one.opcode == "pad" and len(one.users) == 1:
+            one = one.users[0]
+        if one.opcode == "dynamic-slice" and one.operands[0] in {whole, user}:
+            yield one
 
 
 def _count_elements(one: Instruction) -> int:

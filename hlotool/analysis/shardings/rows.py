@@ -16,24 +16,33 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
 
     collective: Annotated[str, column("the collective", min_width=20)]
     kind: Annotated[str, column("what it amounts to", words=COLLECTIVES, hide_order=4)]
-    cause: Annotated[Cause, column("what it pays for")]
-    axes: Annotated[
-        tuple[str, ...] | None, column("axes of the mesh along which it runs", hide_order=3)
-    ]
+    cause: Annotated[Cause, column("what it pays for", is_whole=True)]
+    axes: Annotated[tuple[str, ...] | None, column("axes of the mesh along which it runs")]
+    sent_bytes_per_step: SentPerStep
+    known_sent_bytes_per_step: KnownSentPerStep
     value: Annotated[
         str | None,
-        column("what is moved: a parameter's name, else its op_name; a partial sum's product"),
+        column(
+            "what is moved: a parameter's name, else its op_name; a partial sum's product",
+            hide_order=2,
+        ),
+    ]
+    arguments: Annotated[
+        tuple[str, ...],
+        figure("parameters whose elements are moved, perhaps converted, or a slice of them"),
     ]
     from_spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
         figure("of each dimension the axes over which it is sharded before, as in parameters"),
     ]
     from_text: Annotated[
-        str | None, column("the same as users of JAX write it", heading="from", is_whole=True)
+        str | None,
+        column("the same as users of JAX write it", heading="from", is_whole=True, hide_order=1),
     ]
     to_spec: Annotated[tuple[tuple[str, ...], ...] | None, figure("the same afterwards")]
     to_text: Annotated[
-        str | None, column("the same as users of JAX write it", heading="to", is_whole=True)
+        str | None,
+        column("the same as users of JAX write it", heading="to", is_whole=True, hide_order=1),
     ]
     via_text: Annotated[
         str | None,
@@ -52,10 +61,9 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     needed_by: Annotated[str | None, figure("op_name of the operation that needs it so")]
-    sent_bytes_per_step: SentPerStep
-    known_sent_bytes_per_step: KnownSentPerStep
     source: Annotated[
-        str | None, column("line of the operation that needs it, without directories")
+        str | None,
+        column("line of the operation that needs it, without directories", hide_order=3),
     ]
     constraint: Annotated[
         str | None, figure("line of the sharding constraint that asks for it, if one does")
@@ -91,14 +99,16 @@ class ChainRow(Struct, frozen=True, kw_only=True):
         str | None,
         column("the same as users of JAX write it", heading="spec", null_text="", is_whole=True),
     ]
-    cause: Annotated[Cause | None, column("cause of the collective", null_text="")]
+    cause: Annotated[Cause | None, column("cause of the collective", null_text="", hide_order=1)]
     sent_bytes_per_step: Annotated[
         int | None,
         column(
             "bytes that a device sends by it per step", BYTES, heading="sent/step", null_text=""
         ),
     ]
-    source: Annotated[str | None, column("file and line, without directories", null_text="")]
+    source: Annotated[
+        str | None, column("file and line, without directories", null_text="", hide_order=2)
+    ]
     collective: Annotated[str, figure("the collective that the chain leads to")]
 
 
