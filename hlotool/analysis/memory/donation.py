@@ -31,7 +31,7 @@ UNUSED_REASONS: Final[Mapping[str, str]] = {
     "still-read": "it is read after the output of its size is made",
 }
 
-_ARGUMENT: Final = re.compile(r"[^.\[{]+")  # a parameter's name without the path to its part
+ARGUMENT: Final = re.compile(r"[^.\[{]+")  # a parameter's name without the path to its part
 
 
 class DonationRow(Struct, frozen=True):
@@ -93,7 +93,7 @@ class DonationRow(Struct, frozen=True):
     @property
     def argument(self) -> str:
         """The argument of the program that the parameter is a part of."""
-        found = _ARGUMENT.match(self.parameter_name or "")
+        found = ARGUMENT.match(self.parameter_name or "")
         return found[0] if found else f"parameter {self.parameter_number}"
 
     @property
@@ -123,6 +123,7 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     for index, shape in reversed(list(module.entry.root.shape.leaves_with_index())):
         if index not in taken:
             free.setdefault(shape.without_layout(), []).append(index)
+    given = {index: _find_carried(module, index) for each in free.values() for index in each}
     backend = find_backend(module)
     explain = _Explainer(module, taken, backend)
     rows = []
@@ -134,8 +135,12 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
             is_donated = (number, index) in aliases or (is_donor and not is_unused)
             output = aliases.get((number, index))
             if not is_donated and not is_unused:
-                outputs = free.get(shape.without_layout())
-                output = outputs.pop() if outputs else None
+                outputs = free.get(shape.without_layout(), [])
+                # A loop's result goes back to what enters it, and to no other.
+                fit = [one for one in outputs if given[one] in {None, (number, index)}]
+                output = next(iter(reversed(fit)), None)
+                if output is not None:
+                    outputs.remove(output)
             size = estimate_size(shape, backend)
             if size < least_bytes:
                 continue
@@ -158,6 +163,18 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
                 )
             )
     return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter_number))
+
+
+def _find_carried(module: Module, output: ShapeIndex) -> tuple[int, ShapeIndex] | None:
+    """Return the parameter that enters the loop whose result an output is; None of others."""
+    loop, index = follow(module.entry.root, output)
+    if loop.opcode != "while" or not index or not loop.operands:
+        return None
+    one, at = follow(loop.operands[0], index)
+    if one.opcode == "copy" and not at:
+        one, at = follow(one.operands[0], ())
+    is_given = one.opcode == "parameter" and one.computation is module.entry
+    return (one.parameter_number, at) if is_given else None
 
 
 class _Explainer:

@@ -20,8 +20,8 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, groupby, starmap
-from operator import itemgetter
+from itertools import accumulate, chain, groupby, starmap
+from operator import itemgetter, mul
 from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct, field
@@ -29,9 +29,15 @@ from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.copies import CopyReader
 from hlotool.analysis.dataflow.flow import SLICED, Flow
+from hlotool.analysis.dataflow.sharing import follow
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import read_call_graph
-from hlotool.analysis.memory.donation import list_donations, list_missed_outputs
+from hlotool.analysis.memory.donation import (
+    ARGUMENT,
+    DonationRow,
+    list_donations,
+    list_missed_outputs,
+)
 from hlotool.analysis.memory.intervals import (
     Curve,
     LiveBlock,
@@ -46,12 +52,13 @@ from hlotool.analysis.memory.rows import BufferRow, all_rows
 from hlotool.analysis.memory.value_origins import index_definers
 from hlotool.analysis.origin import find_parameter_tree, find_scope
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape
-from hlotool.hlo.buffers import BufferValue, ValueKey
+from hlotool.hlo.buffers import Allocation, BufferValue, ValueKey
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
 from hlotool.table.words import ANY, fold_numbers
 
 PartKind: TypeAlias = Literal[
     "missed-donation",
+    "carried-copy",
     "donated-copy",
     "saved-activations",
     "layer-inputs",
@@ -95,12 +102,15 @@ def is_backward(op_name: str) -> bool:
 class Part(Struct, frozen=True, eq=False, dict=True):
     """Tenures one would do the same about; `of` is a scope, or a part of the arguments' tree.
 
-    `again` is what a tenure still holds where layers are computed again; empty where that changes
-    nothing.
+    `again` is what a tenure still holds where layers are computed again, or what lies in an
+    output's memory before it. That needs room elsewhere up to `read_until` of the allocation, when
+    the parameter is done that could have the output. `has_batch`: it is as large as a batch.
     """
 
     kind: PartKind
     of: str
+    has_batch: bool = False
+    read_until: dict[Allocation, int] = field(default_factory=dict)
     tenures: list[Tenure] = field(default_factory=list)
     again: dict[Tenure, Curve] = field(default_factory=dict)
 
@@ -129,7 +139,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
             rows_of.setdefault(row.held.part, {})[row.value] = row
     missed = list_missed_outputs(module, report.flow) if module else {}
     divider = _Divider(report, module)
-    parts: dict[tuple[PartKind, str], Part] = {}
+    parts: dict[tuple[PartKind, str, bool], Part] = {}
     kind: PartKind
     for tenure, row in chain.from_iterable(starmap(_split, rows_of.items())):
         donors = (missed[value.key] for value in tenure.values if value.key in missed)
@@ -138,21 +148,50 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
             kind, of = "missed-donation", donor.argument
         else:
             kind, of = divider.name_part(row, tenure)
-        part = parts.setdefault((kind, of), Part(kind, of))
+        key = (
+            kind,
+            of,
+            any(not divider.batches.isdisjoint(_dims(value.shape)) for value in tenure.values),
+        )
+        part = parts.setdefault(key, Part(*key))
         part.tenures.append(tenure)
         if donor is not None:
-            part.again[tenure] = keep_before(tenure, missed)
+            read_until = find_last_read(module, report, donor)
+            part.again[tenure] = keep_before(tenure, missed, read_until)
+            part.read_until[tenure.allocation] = read_until
     found = list(parts.values())
     if divider.checkpoint:
         divider.checkpoint.add_to([one for one in found if one.kind == "saved-activations"])
     return found
 
 
-def keep_before(tenure: Tenure, outputs: Collection[ValueKey]) -> Curve:
-    """Return what lies in an output's memory before the output does: it needs room elsewhere."""
+def find_last_read(module: Module | None, report: MemoryReport, donor: DonationRow) -> int:
+    """Return when a parameter is read last, for which nothing needs room beside it any more."""
+    ranges = report.map.live_ranges
+    if module is None or ranges is None:
+        return 1 << 63
+    places = {name: place for place, name in enumerate(ranges.sequence)}
+    pending = [module.entry.parameters[donor.parameter_number]]
+    last = 0
+    while pending:
+        for user in pending.pop().users:
+            last = max(last, places.get(user.name, 0))
+            if user.opcode in {"bitcast", "get-tuple-element"}:
+                pending.append(user)
+            elif user.opcode == "tuple":
+                pending += user.users
+    return last
+
+
+def keep_before(tenure: Tenure, outputs: Collection[ValueKey], read_until: int) -> Curve:
+    """Return what lies in an output's memory before the output does, while the donor is read."""
     held = list(zip(tenure.values, tenure.blocks, strict=True))
     start = min(block.start for value, block in held if value.key in outputs)
-    before = [replace(one, end=min(one.end, start)) for _, one in held if one.start < start]
+    before = [
+        replace(one, end=min(one.end, start))
+        for _, one in held
+        if one.start < start and one.start <= read_until
+    ]
     return add_up_groups(before, [range(len(before))] if len(before) > 1 else ())
 
 
@@ -213,6 +252,7 @@ class _Divider:
         self.weights: set[tuple[int, ...]] = set()
         self.copies: CopyReader | None = None
         self.definers: Mapping[str, Instruction] = {}
+        self.batches = _find_batches(module) if module else set()
         if module is None or report.map.live_ranges is None:
             return
         self.definers = index_definers(module, report.map.assignment, report.flow)
@@ -223,7 +263,13 @@ class _Divider:
         given = {_dims(shape) for one in module.entry.parameters for shape in one.shape.leaves()}
         self.weights = {one for one in results & given if len(one) > 1}
         for row in list_donations(module):
-            self.donated_copies |= dict.fromkeys(row.spare_copies, row.argument)
+            names = list(row.spare_copies)
+            if row.is_donated and row.output_index is not None:
+                # What is copied to where it goes, as something still reads there.
+                copy, index = follow(module.entry.root, row.output_index)
+                if copy.opcode == "copy" and not index and copy.shape == copy.operands[0].shape:
+                    names.append(copy.operands[0].full_name)
+            self.donated_copies |= dict.fromkeys(names, row.argument)
 
     def name_part(self, row: BufferRow, tenure: Tenure) -> tuple[PartKind, str]:
         """Say what kind of part a tenure is in, and of what."""
@@ -235,12 +281,15 @@ class _Divider:
         moved = self._find_moved(row, tenure)
         if moved is not None:
             kind, name = moved
+            if kind == "carried-copy" and (argument := ARGUMENT.match(name)):
+                return kind, argument[0]
             return kind, find_parameter_tree(name) or name
         if row.scope and _LOGITS.fullmatch(row.scope.rpartition("/")[2]):
             return "logits", fold_numbers(row.scope)
         of, name = _cut_scope(row.scope), row.producer_op_name or ""
         if self.checkpoint is not None:
-            if self.checkpoint.is_logits(tenure):
+            is_looped = "while/body" in name or self.checkpoint.find_stack(tenure)
+            if not is_looped and self.checkpoint.is_logits(tenure):
                 return "logits", of
             if self.checkpoint.is_saved(tenure, name):
                 is_kept = self.checkpoint.is_kept(tenure)
@@ -258,12 +307,30 @@ class _Divider:
             if given is not None:
                 before = [(each.dtype, each.element_count) for each in given.shape.leaves()]
                 after = [(each.dtype, each.element_count) for each in one.shape.leaves()]
-                is_layout = before == after and self.copies.read(one).cause == "layout"
+                cause = self.copies.read(one).cause
                 name = given.metadata().op_name or f"parameter {given.parameter_number}"
+                if cause == "loop-carry" and before == after:
+                    return "carried-copy", name
+                is_layout = cause == "layout" and before == after
                 return "parameter-layout" if is_layout else "parameter-copy", name
         if row.moved_parameter is not None and row.scope_from not in {"own", "producer"}:
             return "parameter-copy", row.moved_parameter
         return None
+
+
+def _find_batches(module: Module) -> set[int]:
+    """Return the dimensions that grow with the batch where nothing is differentiated.
+
+    The batch is the first dimension of an input and of the result of fewest dimensions; it may be
+    joined with those behind it. None where an input has it twice, as then nobody knows.
+    """
+    given = [_dims(each) for one in module.entry.parameters for each in one.shape.leaves()]
+    made = sorted(filter(None, map(_dims, module.entry.root.shape.leaves())), key=len)
+    firsts = {one[0] for one in given if one}
+    batch = next((one[0] for one in made if one[0] in firsts and one[0] > 1), None)
+    if batch is None or any(one.count(batch) > 1 for one in given):
+        return set()
+    return {size for one in given if one[:1] == (batch,) for size in accumulate(one, mul)}
 
 
 def _name_owner(row: BufferRow) -> tuple[PartKind, str]:

@@ -14,7 +14,7 @@ is said to fit only where it does at the lower end.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
@@ -27,7 +27,7 @@ from hlotool.analysis.memory.donation import DonationRow, list_donations, list_m
 from hlotool.analysis.memory.figures import Fit
 from hlotool.analysis.memory.intervals import Curve, add_curves
 from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenure, Tenures
-from hlotool.analysis.memory.parts import Part, PartKind, divide_memory, keep_before
+from hlotool.analysis.memory.parts import Part, PartKind, divide_memory, find_last_read, keep_before
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows, rows_at
 from hlotool.errors import InputError
@@ -39,13 +39,19 @@ from hlotool.table.words import list_some
 # The easiest first. A donation costs nothing; what follows costs some time of each step, and a few
 # lines; then what changes what a program gets, gives and learns.
 RemedyKind: TypeAlias = Literal[
-    "donate", "undonate", "checkpoint", "chunk-loss", "one-layout", "return-less", "smaller-batch"
+    "donate",
+    "undonate",
+    "checkpoint",
+    "chunk-loss",
+    "one-layout",
+    "smaller-batch",
+    "shard",
 ]
 EASIEST_FIRST: Final[tuple[RemedyKind, ...]] = get_args(RemedyKind)
 CHUNKS: Final = 8  # into which the loss is cut
 # What is called how, what to do, about which parts, and what is left of these.
 REMEDIES: Final[Mapping[RemedyKind, tuple[str, str, tuple[PartKind, ...], float]]] = {
-    "donate": ("outputs beside {}", "donate", ("missed-donation",), 0),
+    "donate": ("outputs beside {}", "donate", ("missed-donation", "carried-copy"), 0),
     "undonate": ("copies of {}", "do not donate it: it is still read", ("donated-copy",), 0),
     "checkpoint": ("saved activations of {}", "checkpoint each layer", ("saved-activations",), 1),
     "chunk-loss": (
@@ -54,30 +60,29 @@ REMEDIES: Final[Mapping[RemedyKind, tuple[str, str, tuple[PartKind, ...], float]
     "one-layout": (
         "copies of {}", "keep the order of dimensions it is used in", ("parameter-layout",), 0,
     ),
-    "return-less": ("outputs of {}", "return less", ("outputs",), 0),
     "smaller-batch": (
         "activations", "half the batch",
         ("saved-activations", "layer-inputs", "logits", "temporaries"), 1 / 2,
     ),
+    "shard": ("arguments and activations", "shard over twice the devices", (), 1 / 2),
 }  # fmt: skip
 REMEDY_MEANINGS: Final[Mapping[RemedyKind, str]] = {
     kind: f"{title.format('…')}: {how}" for kind, (title, how, _, _) in REMEDIES.items()
 }
 # What was saved by what was simulated: its least and most, in programs compiled with the remedy.
-# None: it differed by more than half, so that no number is told.
+# Without one it was tried too rarely, or differed by more than half: no number is told.
 Band: TypeAlias = tuple[float, float]
 BANDS: Final[Mapping[RemedyKind, Mapping[Backend, Band]]] = {
-    "donate": {"cpu": (0.85, 1.15), "gpu": (0.85, 1.5), "tpu": (0.85, 1.15)},
-    "undonate": {"cpu": (0.85, 1.15), "gpu": (0.85, 1.15), "tpu": (0.85, 1.15)},
-    "checkpoint": {"cpu": (0.9, 1.35), "gpu": (0.75, 1.5), "tpu": (0.75, 1.5)},
-    "chunk-loss": {"cpu": (0.9, 1.3), "gpu": (0.85, 1.2), "tpu": (0.8, 1.3)},
-    "one-layout": {"gpu": (0.8, 1.4)},
-    "return-less": {"cpu": (0.8, 1.1), "gpu": (0.8, 1.1), "tpu": (0.8, 1.1)},
-    "smaller-batch": {"cpu": (0.95, 1.2), "gpu": (0.9, 1.25), "tpu": (0.8, 1.2)},
+    "donate": {"cpu": (0.6, 1.1), "gpu": (0.65, 1.5), "tpu": (0.65, 1.2)},
+    "undonate": {"cpu": (0.85, 1.15)},
+    "checkpoint": {"cpu": (0.75, 1.3), "gpu": (0.7, 1.5), "tpu": (0.7, 1.5)},
+    "chunk-loss": {"cpu": (0.9, 1.45), "gpu": (0.65, 1.3), "tpu": (0.7, 1.4)},
+    "smaller-batch": {"cpu": (0.65, 1.25), "gpu": (0.85, 1.25), "tpu": (0.7, 1.25)},
+    "shard": {"cpu": (0.85, 1.05), "gpu": (0.85, 1.05)},
 }
 
 
-Verdict: TypeAlias = Literal["fits", "may fit", "does not fit"]
+Verdict: TypeAlias = Literal["fits", "may fit", "does not fit", "unsure"]
 
 
 class ReliefRow(Struct, frozen=True):
@@ -88,22 +93,23 @@ class ReliefRow(Struct, frozen=True):
     kind: Annotated[RemedyKind, figure("what to do", word_meanings=REMEDY_MEANINGS)]
     origin: Annotated[str, figure("its scope, or the part of the arguments' tree")]
     saves_bytes: Annotated[
-        int, column("how far the allocated size falls with this alone, simulated", BYTES)
+        int | None, column("how far the allocated size falls with this alone, simulated", BYTES)
     ]
     saves_least_bytes: Annotated[
-        int, column("the least of that in programs compiled with it", BYTES, heading="at least")
+        int | None,
+        column("the least of that in programs compiled with it", BYTES, heading="at least"),
     ]
     saves_most_bytes: Annotated[
-        int, column("the most of that", BYTES, heading="at most", hide_order=1)
+        int | None, column("the most of that", BYTES, heading="at most", hide_order=1)
     ]
     option_saves_bytes: Annotated[
-        int, figure("how far it falls with all of the option", BYTES, is_summed=False)
+        int | None, figure("how far it falls with all of the option", BYTES, is_summed=False)
     ]
     option_least_bytes: Annotated[
-        int, figure("the least of that in programs compiled so", BYTES, is_summed=False)
+        int | None, figure("the least of that in programs compiled so", BYTES, is_summed=False)
     ]
     free_bytes: Annotated[
-        int,
+        int | None,
         column(
             "what is then left; negative where it still does not fit",
             BYTES,
@@ -114,7 +120,8 @@ class ReliefRow(Struct, frozen=True):
     verdict: Annotated[
         Verdict,
         column(
-            "fits: even with the least that it saves; may fit: with what is simulated",
+            "fits: even with the least that it saves; may fit: with what is simulated; unsure: it "
+            "was tried too rarely, or differed too much, for a number",
             is_verdict=True,
         ),
     ]
@@ -157,29 +164,51 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[R
     least = excess * _LEAST_SHARE
     remedies = list_remedies(report, module, parts)
     remedies = [one for one in remedies if reserved.saving([one]) > least]
-    free = [one for one in remedies if one.kind == "donate"]
-    others = [one for one in remedies if one.kind != "donate"]
+    told = [one for one in remedies if one.band]
+    free = [one for one in told if one.kind == "donate"]
+    others = [one for one in told if one.kind not in {"donate", "shard"}]
     others.sort(key=lambda one: -reserved.saving([one]))
     sets = _choose_sets(others[:MOST_REMEDIES], reserved, excess, tuple(free))
-    return [
-        ReliefRow(
+    # Twice the devices are the last that one has.
+    sharded = [(*free, one) for one in told if one.kind == "shard"]
+    sets += [one for one in sharded if reserved.saving(one) >= excess]
+    sets = sets or _go_furthest(told, reserved, tuple(free))
+    rows = [
+        row
+        for number, chosen in enumerate(sets, 1)
+        for row in _write_option(number, chosen, reserved, excess)
+    ]
+    number = len(sets)
+    for one in remedies:
+        if one.band is None:
+            number += 1
+            how = REMEDIES[one.kind][1]
+            unknown = (None,) * 6
+            rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
+    return rows
+
+
+def _write_option(
+    number: int, chosen: Sequence[Remedy], reserved: Reserved, excess: int
+) -> Iterator[ReliefRow]:
+    """Yield the rows of an option."""
+    saved, sure = reserved.saving(chosen), reserved.least_saving(chosen)
+    for one in chosen:
+        saves, (least, most) = reserved.saving([one]), one.band or (0, 0)
+        yield ReliefRow(
             option=number,
             what=one.title,
             kind=one.kind,
             origin=one.of,
-            saves_bytes=(saves := reserved.saving([one])),
-            saves_least_bytes=round(saves * one.band[0]),
-            saves_most_bytes=round(saves * one.band[1]),
+            saves_bytes=saves,
+            saves_least_bytes=round(saves * least),
+            saves_most_bytes=round(saves * most),
             option_saves_bytes=saved,
-            option_least_bytes=(sure := reserved.least_saving(chosen)),
+            option_least_bytes=sure,
             free_bytes=saved - excess,
             verdict="fits" if sure >= excess else "may fit" if saved >= excess else "does not fit",
             how=REMEDIES[one.kind][1],
         )
-        for number, chosen in enumerate(sets, 1)
-        for saved in (reserved.saving(chosen),)
-        for one in chosen
-    ]
 
 
 def _choose_sets(
@@ -187,17 +216,24 @@ def _choose_sets(
 ) -> list[tuple[Remedy, ...]]:
     """Return the sets of fewest remedies, each with donation, that save what is missing.
 
-    Those that surely do come first, then those that save most.
+    Those that leave the batch as it is come first, then those that save most.
     """
     for size in range(MOST_TOGETHER + 1):
         chosen = [(*free, *more) for more in combinations(others, size)]
         enough = [one for one in chosen if one and reserved.saving(one) >= excess]
         if enough:
-            enough.sort(key=lambda one: (-reserved.least_saving(one), len(one)))
+            enough.sort(key=reserved.rank)
             return enough[:MOST_SETS]
-    best = free
-    while len(best) < MOST_TOGETHER + len(free):
-        left = [(*best, one) for one in others if one not in best]
+    return []
+
+
+def _go_furthest(
+    remedies: Sequence[Remedy], reserved: Reserved, best: tuple[Remedy, ...]
+) -> list[tuple[Remedy, ...]]:
+    """Take what saves most beside what is taken, until nothing saves any more."""
+    most = MOST_TOGETHER + len(best)
+    while len(best) < most:
+        left = [(*best, one) for one in remedies if one not in best]
         further = max(left, key=reserved.saving, default=best)
         if reserved.saving(further) <= reserved.saving(best):
             break
@@ -211,13 +247,14 @@ def _choose_sets(
 class Remedy(Struct, frozen=True, eq=False):
     """One thing to do, about some parts.
 
-    `undonated` are parameters whose outputs then need memory of their own.
+    Without a `band` no number is told. `undonated` are parameters whose outputs then need memory
+    of their own.
     """
 
     kind: RemedyKind
     of: str
     parts: tuple[Part, ...]
-    band: Band
+    band: Band | None
     undonated: frozenset[int | None] = frozenset()
 
     @property
@@ -242,15 +279,24 @@ def list_remedies(
     trained = any(part.kind in {"saved-activations", "layer-inputs"} for part in parts)
     found = []
     for kind, (_, _, kinds, _) in REMEDIES.items():
-        band = BANDS[kind].get(backend) if backend else None
+        band = BANDS.get(kind, {}).get(backend) if backend else None
         about = [part for part in parts if part.kind in kinds]
         if kind == "checkpoint":
             about = [part for part in about if part.again]
-        if band is None or not about or (kind == "smaller-batch" and not trained):
+        if kind == "smaller-batch" and not trained:
+            about = [part for part in parts if part.has_batch]
+        if kind == "donate":
+            missed = {part.of for part in about if part.kind == "missed-donation"}
+            about = [part for part in about if part.of in missed]
+        if band is not None and kind == "shard":
+            found.append(Remedy(kind, "", (), band))
+        if not about:
             continue
-        groups = [about] if kind in _TOGETHER else [[part] for part in about]
-        for group in groups:
-            of = list_some([part.of for part in group], 2, " and {} more")
+        groups: dict[str, list[Part]] = {}
+        for part in about:
+            groups.setdefault("" if kind in _TOGETHER else part.of, []).append(part)
+        for group in groups.values():
+            of = list_some(list(dict.fromkeys(part.of for part in group)), 2, " and {} more")
             undonated = frozenset(
                 row.parameter_number
                 for row in (list_donations(module) if module and kind == "undonate" else ())
@@ -273,6 +319,8 @@ class Reserved:
         for tenure in self.part_of:
             if not tenure.is_temp:
                 self.lying_in[tenure.allocation].append(tenure)
+        figures = report.figures
+        self.allocated_bytes = (figures.estimated or figures.totals).allocated_bytes or 0
         self._known: dict[frozenset[Remedy], int] = {}
 
     def saving(self, remedies: Iterable[Remedy]) -> int:
@@ -288,15 +336,31 @@ class Reserved:
         """
         chosen = frozenset(remedies)
         if chosen not in self._known:
-            self._known[chosen] = self._measure(chosen)
+            saved = self._measure(chosen)
+            if any(one.kind == "shard" for one in chosen):  # half of all that is left
+                saved += (self.allocated_bytes - saved) // 2
+            self._known[chosen] = saved
         return self._known[chosen]
 
     def least_saving(self, remedies: Sequence[Remedy]) -> int:
-        """Return the least that it falls by in programs compiled so: each remedy has its share."""
-        shares = [(max(0, self.saving([one])), one.band[0]) for one in remedies]
+        """Return the least that it falls by in programs compiled so."""
+        return self._scale(remedies, lambda band: band[0])
+
+    def most_saving(self, remedies: Sequence[Remedy]) -> int:
+        """Return the most."""
+        return self._scale(remedies, lambda band: band[1])
+
+    def rank(self, remedies: Sequence[Remedy]) -> tuple[bool, int]:
+        """Rank what leaves the batch as it is before all else, then what most likely saves most."""
+        likely = self._scale(remedies, lambda band: sum(band) / 2)
+        return any(one.kind == "smaller-batch" for one in remedies), -likely
+
+    def _scale(self, remedies: Sequence[Remedy], choose: Callable[[Band], float]) -> int:
+        """Return what a set saves by its band: each remedy has its share in that."""
+        shares = [(max(0, self.saving([one])), choose(one.band or (0, 0))) for one in remedies]
         whole = sum(size for size, _ in shares)
-        mean = sum(size * low for size, low in shares) / whole if whole else 0
-        return round(self.saving(remedies) * min(1, mean))
+        mean = sum(size * share for size, share in shares) / whole if whole else 0
+        return round(self.saving(remedies) * mean)
 
     def _measure(self, remedies: frozenset[Remedy]) -> int:
         left: dict[Part, float] = {}
@@ -313,15 +377,19 @@ class Reserved:
         for allocation, tenures in self.lying_in.items():
             is_split = allocation.is_donated and allocation.parameter in undonated
             owners = [self.part_of[one] for one in tenures if one.is_owner]
-            touched = any(self.part_of[one] in left for one in tenures)
-            if not is_split and (not touched or any(left.get(one, 1) for one in owners)):
+            share = max((left.get(one, 1) for one in owners), default=1)
+            if not is_split and share:
+                freed += round(allocation.size_bytes * (1 - share))
                 continue
             freed += -allocation.size_bytes if is_split else allocation.size_bytes
+            until = min((one.read_until.get(allocation, 1 << 63) for one in owners), default=0)
             # What else lies in it needs room among the temporaries, if it is not gone itself.
             for tenure in tenures:
                 part = self.part_of[tenure]
-                if not tenure.is_owner and not (is_split and part in left):
-                    change += _take(tenure.curve(), 1)
+                if not tenure.is_owner:
+                    starts = min(block.start for block in tenure.blocks)
+                    is_moved = part not in left if is_split else starts <= until
+                    change += _take(tenure.curve(), is_moved)
                 elif not is_split and tenure in part.again:
                     change += _take(part.again[tenure], 1)
         return freed + self.temp.peak_bytes - self.temp.peak_without(add_curves(change))
@@ -396,7 +464,10 @@ def _divide_outputs(
             for part in [parts[index] for index in of] if tenure.is_owner and of else [rest]:
                 part.tenures.append(tenure)
                 if part is not rest:
-                    part.again[tenure] = keep_before(tenure, missed)
+                    donor = next(rows[value.key] for value in tenure.values if value.key in rows)
+                    until = find_last_read(module, report, donor)
+                    part.again[tenure] = keep_before(tenure, missed, until)
+                    part.read_until[allocation] = until
     remedies = {index: Remedy("donate", "", (part,), (1, 1)) for index, part in parts.items()}
     return remedies, Reserved(report, (*parts.values(), rest))
 
