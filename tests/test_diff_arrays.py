@@ -48,7 +48,7 @@ def check(report: DiffReport, sentences: str, differs_in: str) -> None:
     assert [write_cause(one, "auto") for one in report.causes[: len(expected)]] == expected
     assert not {"dimension", "axes"} & {one.id for one in report.causes}
     assert report.triage is not None
-    said = write_triage(report.triage, report.flags, report.causes)
+    said = "; ".join(write_triage(report.triage, report.flags, report.causes))
     expected_input = f"input program differs in {differs_in}, not in its operations"
     assert said in {expected_input, f"{expected_input}; no printed flag differs"}
 

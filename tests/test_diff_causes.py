@@ -291,7 +291,7 @@ def test_less_exposed_can_be_slower() -> None:
 @needs_shared
 def test_what_is_known_of_the_compiler() -> None:
     said = [
-        write_triage(report.triage, report.flags, report.causes)
+        "; ".join(write_triage(report.triage, report.flags, report.causes))
         for pair in (
             ("tpu83.base", "tpu.base"),
             ("tpu.base", "tpu.nolhs"),

@@ -64,5 +64,5 @@ def test_times_of_a_saved_document_are_in_the_verdict(
     for chip in ("h100", "a100"):
         assert run(["diff", saved_path, new, "--chip", chip]) == 0
         lines[chip] = capsys.readouterr().out.splitlines()[1]
-    assert lines["h100"].startswith("time (estimates at the peaks, rough): ")
+    assert lines["h100"].startswith("time (estimate): ")
     assert lines["a100"].startswith("work: ")

@@ -216,6 +216,13 @@ def test_in_a_pipe_the_shape_of_a_tuple_ends() -> None:
         assert len(lines(text)[2].split()[1]) == shown
 
 
+def test_a_very_long_cell_does_not_pad_very_many_rows() -> None:
+    rows = (Sample(name="x" * 100_000, kind="loop"), *[Sample(name="y", kind="loop")] * 2_000)
+    heading, *_ = table(rows=rows).split("\n")
+    assert len(heading) < 40_000
+    assert "x" * 100_000 in table(rows=rows[:600])
+
+
 def test_limit_and_total() -> None:
     assert lines(table(limit=1))[2:] == [
         "all-gather.1  loop  12.0 MiB",

@@ -215,6 +215,8 @@ COMMANDS = {
     f"fusions DUMP -n 0 --missed --recompute {CHIP}": 24,
     f"collectives DUMP -n 0 --operands --wide {CHIP}": 18,
     "shardings DUMP -n 0": 4,
+    "shardings DUMP --rows reshards -n 0": 18,
+    "text DUMP -o text.txt": 1,
     f"outline DUMP -n 0 {CHIP}": 22,
     "show DUMP v0": 28,
     "report DUMP -o page.html": 55,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import click
-from click.core import ParameterSource
 from msgspec.structs import replace
 
 from hlotool import __version__
@@ -40,7 +39,7 @@ from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Run
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
-from hlotool.commands.shared.messages import quote_command, say, say_all
+from hlotool.commands.shared.messages import say, say_all
 from hlotool.commands.shared.options import (
     FORMATS,
     MACHINE,
@@ -49,6 +48,7 @@ from hlotool.commands.shared.options import (
     dump_options,
     hide_typed,
     option,
+    repeat_command,
 )
 from hlotool.commands.shared.output import (
     add_to_file,
@@ -283,12 +283,12 @@ def _read_baseline(
     if not needs_baseline and (not path or is_there):
         return Earlier(), ()
     if not path:
-        command = _repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")
+        command = repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")
         say(f"there is no baseline; this writes one: {command}")
         return Earlier(), ()
     name = display_name(path)
     if not is_there:
-        command = _repeat_command(_CHOOSING, "--update-baseline")
+        command = repeat_command(_CHOOSING, "--update-baseline")
         message = f"{name}: there is no such baseline; this writes it: {command}"
         return Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
     modules, notes = find_candidates(
@@ -296,21 +296,6 @@ def _read_baseline(
     )
     say_all(notes)
     return Earlier(modules), ()
-
-
-def _repeat_command(kept: Collection[str], *added: str) -> str:
-    """Return the command line as typed, of its parameters those that are `kept`, and `added`."""
-    context = click.get_current_context()
-    words = context.command_path.split()
-    for each in context.command.params:
-        name = each.name or ""
-        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if typed and name in kept:
-            is_option = isinstance(each, click.Option)
-            words += (
-                [*each.opts[-1:], context.params[name]] if is_option else [context.params[name]]
-            )
-    return quote_command(*words[1:], *added)
 
 
 def _write_figures(request: Request, path: str) -> None:

@@ -1,8 +1,9 @@
-"""What a diff of directories tells of each pair of modules."""
+"""What a diff of directories tells of each pair of modules, which weighs most, and all together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from statistics import geometric_mean
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
@@ -19,7 +20,7 @@ from hlotool.compare.changes.instructions import (
     subtract,
 )
 from hlotool.compare.inputs import DiffSide
-from hlotool.compare.pairing import Pairing, Way
+from hlotool.compare.pairing import Division, Pairing, Way
 from hlotool.compare.report import DiffReport
 from hlotool.table import (
     BYTES,
@@ -48,6 +49,11 @@ _UNKNOWN: Final = "whether a part of the {} time is unknown"
 def _difference(of: str, unit: Unit, heading: str, hide_order: int) -> Meta:
     says = f"{of}, new minus old"
     return column(says, unit, heading=heading, is_signed=True, hide_order=hide_order)
+
+
+def _part(of: str, heading: str) -> Meta:
+    says = f"{of}, the difference relative to the old side"
+    return figure(says, PERCENT, heading=heading, is_signed=True, null_text="")
 
 
 class ModuleDiff(Struct, frozen=True):
@@ -96,12 +102,22 @@ class ModuleDiff(Struct, frozen=True):
         column(
             "estimated time of one step, the difference relative to the old side; rough",
             PERCENT,
-            heading="Δ time (estimate)",
+            heading="Δ time",
             is_signed=True,
             hide_order=2,
             null_text="",
             lower_if="is_time_lower_bound",
             upper_if="is_time_upper_bound",
+        ),
+    ] = None
+    sent_change: Annotated[float | None, _part("bytes sent per step", "Δ sent")] = None
+    flops_change: Annotated[float | None, _part("flops per step", "Δ flops")] = None
+    same_share: Annotated[
+        float | None,
+        figure(
+            "part of the instructions of both sides that have an equal counterpart",
+            PERCENT,
+            heading="the same",
         ),
     ] = None
     old_estimated_seconds: Annotated[float | None, figure(_SECONDS + OLD, SECONDS)] = None
@@ -117,6 +133,13 @@ class ModuleDiff(Struct, frozen=True):
     old_only_count: Annotated[int | None, _ALONE[0]] = None
     new_only_count: Annotated[int | None, _ALONE[1]] = None
     is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
+    old_name: Annotated[str | None, figure("its name on the old side, where that is another")] = (
+        None
+    )
+    divided: Annotated[
+        tuple[str, ...],
+        figure("programs of the other side that do parts of it, if it was split, or joined"),
+    ] = ()
     matched_by: Annotated[Way | None, figure("how its counterpart was found; null without one")] = (
         None
     )
@@ -126,7 +149,7 @@ class ModuleDiff(Struct, frozen=True):
 MODULES: Final = RowList(
     "modules",
     ModuleDiff,
-    "modules paired by path, content and name, largest difference of peaks first",
+    "modules paired by path, content and name, largest part of all differences first",
     key="module",
     has_total=False,
     limit=0,
@@ -136,11 +159,21 @@ DIFF_DIRECTORY: Final = DocumentSpec(
 )
 
 
-def choose_columns(rows: Iterable[ModuleDiff]) -> DocumentSpec:
-    """Return the answer with a column for times if any is estimated."""
-    if any(row.time_change is not None for row in rows):
-        return DIFF_DIRECTORY
-    return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(MODULES.shown() - {"time_change"}),))
+# What a table of releases has, if it has no room for all of it without both peaks.
+_STAT: Final = {
+    *("module", "status", "old_peak_bytes", "new_peak_bytes", "peak_change", "time_change"),
+    *("sent_change", "flops_change", "same_share"),
+}
+
+
+def choose_columns(rows: Sequence[ModuleDiff], *, is_stat: bool) -> DocumentSpec:
+    """Return the answer with a column for times if any is estimated, for places if they tell."""
+    shown = _STAT if is_stat else MODULES.shown()
+    if is_stat and len({row.module for row in rows}) < len(rows):
+        shown = shown | {"place"}
+    if all(row.time_change is None for row in rows):
+        shown = shown - {"time_change"}
+    return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(shown),))
 
 
 _EXPOSED: Final = "collectives.exposed_bytes_per_step"
@@ -158,6 +191,12 @@ def describe_pair(
     delta = subtract(new, old)
     paths = [each.input.module_path or each.input.path for each in facts]
     exposed = metrics.get("collectives.exposed_seconds", UNKNOWN)
+    sent, flops = metrics.get(_SENT, UNKNOWN), metrics.get(_FLOPS, UNKNOWN)
+    same = every = None
+    if report.matched_count is not None:
+        same = 2 * (report.matched_count - (report.changed_count or 0))
+        alone = (report.old_only_count or 0) + (report.new_only_count or 0)
+        every = 2 * report.matched_count + alone
     row = ModuleDiff(
         pair.name,
         "changed" if report.differs else "identical",
@@ -169,10 +208,13 @@ def describe_pair(
         new_peak_bytes=new,
         delta_peak_bytes=delta,
         peak_change=delta / old if delta is not None and old else None,
-        delta_sent_bytes=whole(metrics.get(_SENT, UNKNOWN).delta),
+        delta_sent_bytes=whole(sent.delta),
         delta_exposed_bytes=whole(metrics.get(_EXPOSED, UNKNOWN).delta),
         delta_exposed_seconds=exposed.delta,
-        delta_flops=whole(metrics.get(_FLOPS, UNKNOWN).delta),
+        delta_flops=whole(flops.delta),
+        sent_change=sent.relative_delta,
+        flops_change=flops.relative_delta,
+        same_share=same / every if same is not None and every else None,
         old_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).old),
         new_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).new),
         matched_count=report.matched_count,
@@ -180,6 +222,7 @@ def describe_pair(
         old_only_count=report.old_only_count,
         new_only_count=report.new_only_count,
         is_estimate=is_estimate,
+        old_name=pair.old.name if pair.old and pair.old.name != pair.name else None,
         matched_by=pair.way,
     )
     if time is None:
@@ -220,3 +263,61 @@ def describe_alone(pair: Pairing, side: DiffSide, facts: SideFacts) -> ModuleDif
     if pair.new is None:
         return replace(row, old_path=path, old_peak_bytes=peak, old_fusion_count=fusions)
     return replace(row, new_path=path, new_peak_bytes=peak, new_fusion_count=fusions)
+
+
+def mark_divided(
+    found: Iterable[tuple[Pairing, ModuleDiff]], divisions: Iterable[Division]
+) -> list[tuple[Pairing, ModuleDiff]]:
+    """Write into the rows of programs that were split or joined what they became, or were."""
+    names: dict[int, tuple[str, ...]] = {}
+    for one in divisions:
+        names[id(one.whole)] = tuple(part.name for part in one.parts)
+        names.update((id(part), (one.whole.name,)) for part in one.parts)
+    return [
+        (pair, replace(row, divided=names.get(id(pair.old), names.get(id(pair.new), ()))))
+        for pair, row in found
+    ]
+
+
+class Weight(Struct, frozen=True, order=True):
+    """How much a pair differs: its largest part of what all sides hold, send or compute."""
+
+    worse: float = 0.0
+    time: float = 0.0
+
+
+def weigh_rows(rows: Sequence[ModuleDiff]) -> list[Weight]:
+    """Weigh each row by its part of the peaks, bytes sent and flops that all differ by together.
+
+    Of what is worse a weight is more than 0; of an even part the time decides.
+    """
+    names = "delta_peak_bytes", "delta_sent_bytes", "delta_flops"
+    every = [[getattr(row, name) or 0 for row in rows] for name in names]
+    wholes = [sum(map(abs, deltas)) for deltas in every]
+    weights = []
+    for row, *deltas in zip(rows, *every, strict=True):
+        parts = [delta / whole for delta, whole in zip(deltas, wholes, strict=True) if whole]
+        weights.append(Weight(max(parts, key=abs, default=0.0), row.time_change or 0.0))
+    return weights
+
+
+class MeanChange(Struct, frozen=True):
+    """The geometric mean of how a figure changed over the pairs of which both sides know it."""
+
+    figure: str
+    count: int
+    change: float
+
+
+def average_changes(rows: Iterable[ModuleDiff]) -> list[MeanChange]:
+    """Average how peaks and times changed, as benchstat does; a pair of which one is 0 is none."""
+    pairs = [row for row in rows if row.old_path and row.new_path]
+    ratios = {
+        "peak": [1 + row.peak_change for row in pairs if row.peak_change is not None],
+        "time (estimate)": [1 + row.time_change for row in pairs if row.time_change is not None],
+    }
+    return [
+        MeanChange(name, len(found), geometric_mean(found) - 1)
+        for name, values in ratios.items()
+        if len(found := [value for value in values if value > 0]) > 1
+    ]

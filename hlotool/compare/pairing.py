@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.compare.inputs import EQUAL, Candidate, Content, read_content
 from hlotool.errors import NothingCheckedError, UsageError
@@ -71,6 +74,58 @@ def pair_candidates(
     pairer.pair_alone("same path", lambda one: one.folder or None)
     pairer.pair_alike()
     return pairer.pairings()
+
+
+class Division(Struct, frozen=True):
+    """A program, and those of the other side that do together what it does: it was split.
+
+    If it `is_joined`, it is of the new side, and the parts of the old one.
+    """
+
+    whole: Candidate
+    parts: tuple[Candidate, ...]
+    is_joined: bool
+
+
+_PART: Final = 0.7  # of what a part does the whole does, and of the whole the parts together
+_LEAST_PART: Final = 0.02  # of the whole: less is in any program
+_NO_WORK: Final = re.compile(r"parameter$|constant$|tuple$|get-tuple-element$")
+
+
+def find_divisions(pairs: Sequence[Pairing]) -> list[Division]:
+    """Find the programs that several of the other side do together, by what these do.
+
+    Parts are programs without a counterpart, and the counterpart of the whole, which does less.
+    """
+    found = []
+    for is_joined in (False, True):
+        sides = [(one.new, one.old) if is_joined else (one.old, one.new) for one in pairs]
+        alone = [part for whole, part in sides if whole is None and part]
+        for whole, own in sides if alone else ():
+            words = _count_work(whole)
+            if whole is None or not words:
+                continue
+            left, parts = words - _count_work(own), [own] if own else []
+            for part in alone:
+                does = _count_work(part)
+                is_part = (left & does).total() >= _PART * does.total()
+                if is_part and does.total() >= _LEAST_PART * words.total():
+                    left -= does
+                    parts.append(part)
+            if len(parts) > 1 and left.total() <= (1 - _PART) * words.total():
+                found.append(Division(whole, tuple(parts), is_joined))
+                alone = [one for one in alone if one not in parts]
+    return found
+
+
+def _count_work(one: Candidate | None) -> Counter[str]:
+    """Count what a program does, before optimizations if it can be; of a document nothing."""
+    chosen = one.input if one and not one.saved else None
+    if chosen is None:
+        return Counter()
+    content = read_content(replace(chosen, module=chosen.before or chosen.module))
+    words = content.words if content else Counter[str]()
+    return Counter({word: count for word, count in words.items() if not _NO_WORK.search(word)})
 
 
 def parse_map(items: Iterable[str]) -> tuple[Named, ...]:

@@ -142,6 +142,7 @@ def is_pipe(path: str) -> bool:
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-]{1,30}(?:::[^/]*)?://")
 _PAGES: Final = re.compile(r"https?://", re.IGNORECASE)
 _HTML: Final = re.compile(rb"\s*+<(?:!doctype\s++html|html)", re.IGNORECASE)
+_LINK: Final = re.compile(r"""<a\s[^>]*?\bhref=["']([^"'?#]+)""", re.IGNORECASE)
 _PROTOCOLS: Final = ("file", "http", "https", "gs", "s3", "az", "zip", "tar", "memory")
 _CHAIN: Final = "::"  # zip://step.txt::https://host/dump.zip
 _WORD: Final = re.compile(r"[a-z]+")  # what fsspec takes for a protocol that nothing follows
@@ -293,10 +294,22 @@ class RemoteStore(Store):
         listings = self._remote.listings
         if folder not in listings:
             try:
-                listings[folder] = _list(*self._resolve(path))
+                is_page = _PAGES.match(path)
+                found = self._list_page(path) if is_page else _list(*self._resolve(path))
+                listings[folder] = found
             except Exception:  # noqa: BLE001  whatever fsspec raises; who needs it says so
                 listings[folder] = None
         return listings[folder]
+
+    def _list_page(self, path: str) -> list[Entry]:
+        """Return what the links of a page name directly below it; its bytes count like a file's."""
+        from urllib.parse import urljoin  # noqa: PLC0415  start-up time
+
+        base = f"{path.rstrip('/')}/"
+        links = _LINK.findall(self.read(path).decode("utf-8", "replace"))
+        names = sorted({urljoin(base, each).removeprefix(base) for each in links})
+        below = filter(re.compile("[^/]+/?").fullmatch, names)
+        return [Entry(one.rstrip("/"), one.endswith("/")) for one in below]
 
     def _resolve(self, path: str) -> tuple[Any, str]:
         """Return fsspec's file system for an address, and what it calls the file there."""
@@ -331,8 +344,8 @@ def _list(system: Any, inside: str) -> list[Entry]:
     for each in system.ls(inside, detail=True):
         path = str(each["name"]).rstrip("/")
         name = path.rpartition("/")[2]
-        if path == inside.rstrip("/") or not name or name[0] in "?#":
-            continue  # the directory itself, or a link that sorts the list
+        if path == inside.rstrip("/") or not name:
+            continue  # the directory itself
         is_directory = each.get("type") == "directory"
         found.append(Entry(name, is_directory, 0 if is_directory else int(each.get("size") or 0)))
     return found

@@ -626,7 +626,7 @@ class Program:
             self.graph,
             arrays.specs if arrays else {},
             (find_header_mesh(self.expect_module()) or self._find_mesh()) if arrays else None,
-            lambda: self.reshards if self._read_pass_texts else (),
+            lambda: self.reshards if self.partitioned.texts.after else (),
             self.transfers,
         )
         return collect_findings(evidence)

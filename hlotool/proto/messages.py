@@ -6,9 +6,9 @@ descriptors have a pool of their own: other packages may have XLA's messages in 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -27,8 +27,10 @@ INSTRUCTION_PARTS: Final[Mapping[str, str]] = {
 def _pool() -> descriptor_pool.DescriptorPool:
     """Return the pool with all messages of hlo.proto."""
     pool = descriptor_pool.DescriptorPool()
-    data = resources.files(__package__).joinpath("hlo.binpb").read_bytes()
-    for file in descriptor_pb2.FileDescriptorSet.FromString(data).file:
+    path = os.path.join(os.path.dirname(__file__), "hlo.binpb")
+    with open(path, "rb") as data:  # importlib.resources takes longer to import
+        files = descriptor_pb2.FileDescriptorSet.FromString(data.read()).file
+    for file in files:
         pool.AddSerializedFile(file.SerializeToString())
     return pool
 

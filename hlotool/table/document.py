@@ -246,6 +246,7 @@ class Document(Struct, frozen=True):
     above: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)  # above one table
     notes: tuple[Line, ...] = ()  # below the tables
     shown: tuple[str, ...] = ()
+    is_brief: bool = False  # no TOTALs, and no word of columns without room: of a first look
     limits_all: bool = False  # whether -n holds for every list that is shown
     focus: str = ""  # the list that row options act on; '': the first that is present
     find_words: Callable[[], Collection[str]] = frozenset

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile, zip_longest
 from typing import Final
 
 from msgspec import Struct
@@ -24,6 +25,9 @@ _INDENT: Final = 4  # blanks before what stands below a row
 _NOTHING: Final = "(no rows)"
 _LONGEST: Final = 120  # of a line of prose that may be cut, in a pipe
 _MOST_COMPARED: Final = 1000  # rows that are compared with each other
+# Characters of a column, padded to its widest cell; that may always have so many.
+_MOST_PADDED: Final = 1 << 26
+_LEAST_CUT: Final = 1000
 
 
 def render_tables(document: Document, selections: Sequence[Selection], look: Look) -> str:
@@ -36,7 +40,9 @@ def render_tables(document: Document, selections: Sequence[Selection], look: Loo
             parts.append(_render_prose(document.above[name], look))
         elif title and len(selections) > 1:
             parts.append(look.bold(title))
-        parts.append(render_table(make_cells(selection, look.units), look))
+        cells = make_cells(selection, look.units)
+        cells = replace(cells, totals=()) if document.is_brief else cells
+        parts.append(render_table(cells, look, is_brief=document.is_brief))
         blocks.append("\n".join(parts))
     if document.notes:
         blocks.append(_render_prose(document.notes, look))
@@ -62,7 +68,7 @@ def _render_prose(lines: Sequence[Line], look: Look) -> str:
     return "\n".join(texts)
 
 
-def render_table(cells: Cells, look: Look) -> str:
+def render_table(cells: Cells, look: Look, *, is_brief: bool = False) -> str:
     """Lay one table out; without a width nothing is cut but long lists."""
     if not cells.rows:
         return _NOTHING
@@ -83,7 +89,8 @@ def render_table(cells: Cells, look: Look) -> str:
             made += _write_below(cells.below[number], look)
     made += [look.dim(cells.more)] if cells.more else []
     made += [look.bold(line) for line in lines[count:]]
-    made += [look.dim(line) for line in _say_left_out(cells, columns, look)]
+    if not is_brief:
+        made += [look.dim(line) for line in _say_left_out(cells, columns, look)]
     return "\n".join(made)
 
 
@@ -97,6 +104,13 @@ def _lay_out(cells: Cells, columns: Sequence[int], widths: Sequence[int], look: 
         [_cut_cell(row[each], width, cells.columns[each]) for row in rows]
         for each, width in zip(columns, widths, strict=True)
     ]
+    for number, row in enumerate(rows):  # both sides of a row that differ never look alike
+        short = [place for place, each in enumerate(columns) if shown[place][number] != row[each]]
+        names = [row[columns[place]] for place in short]
+        if len({shown[place][number] for place in short}) < len(set(names)):
+            apart = cut_apart(names, min(widths[place] for place in short))
+            for place, name in zip(short, apart, strict=True):
+                shown[place][number] = name or ""
     for texts, each in zip(shown, columns, strict=True):
         for number, tones in enumerate(cells.tones if look.has_color else (), start=1):
             texts[number] = look.paint(texts[number], tones[each])
@@ -139,6 +153,20 @@ def cut(text: str, width: int) -> str:
         return "…"[:width]
     tail = (width - 1) // 2
     return text[: width - 1 - tail] + "…" + text[len(text) - tail :]
+
+
+def cut_apart(texts: Sequence[str | None], width: int) -> list[str | None]:
+    """Cut texts in the middle; where those that differ would look alike, to where they do.
+
+    >>> cut_apart(["layers_10_attention", "layers_11_attention"], 9), cut_apart(["a", None], 9)
+    (['…10_…tion', '…11_…tion'], ['a', None])
+    """
+    known = [text for text in texts if text is not None]
+    if len({cut(text, width) for text in known}) < len(set(known)):
+        alike = takewhile(lambda each: len(set(each)) == 1, zip_longest(*known))
+        begin = max(0, sum(1 for _ in alike) - width // 2 + 3)
+        texts = [text and f"…{text[begin:]}" for text in texts]
+    return [text and cut(text, width) for text in texts]
 
 
 def _write_below(below: Sequence[Below], look: Look) -> Iterator[str]:
@@ -218,11 +246,13 @@ class _Fit:
     def choose(self) -> tuple[list[int], list[int]]:
         """Return the columns, in order, and their widths; all of them where there is no width.
 
+        Even there, one cell of a million characters does not pad as many rows to its length.
         The first column stays unless it is told below. Where none can be hidden, the last one is.
         """
         columns = self._columns
         if self._width is None:
-            return columns, self._full
+            most = max(_LEAST_CUT, _MOST_PADDED // len(self._cells.rows))
+            return columns, [min(full, most) for full in self._full]
         rows = self._cells.rows
         # What tells nothing goes first, the last of it before the first.
         idle = [index for index in columns if _is_constant(self._cells, index)]

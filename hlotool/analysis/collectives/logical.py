@@ -243,10 +243,9 @@ def _find_places(
     inside an async-start runs belongs to the async-start. Raises InputError for more runs than
     there can be.
     """
-    callers = graph.list_callers()
 
     def holding(computation: Computation) -> list[Computation]:
-        return [caller.computation for caller in callers.get(computation, ())]
+        return [caller.computation for caller in graph.callers.get(computation, ())]
 
     above = set(reach({one.computation for one in notes.transfers}, holding))
     found: dict[Computation, Place] = {}
@@ -255,7 +254,7 @@ def _find_places(
             continue
         around = [
             (caller, found[caller.computation])
-            for caller in callers.get(computation, ())
+            for caller in graph.callers.get(computation, ())
             if caller.computation in found
         ]
         if computation in executions.counts:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
@@ -65,15 +64,10 @@ class Flow:
         self._elements: dict[Instruction, defaultdict[int | None, list[Instruction]]] = {}
         self._depth = 0
 
-    @cached_property
-    def _callers(self) -> Mapping[Computation, list[Instruction]]:
-        return self._graph.list_callers()
-
     def caller(self, computation: Computation) -> Instruction | None:
         """Return the one instruction that calls a computation, None where several do."""
-        callers = [
-            one for one in self._callers.get(computation, ()) if one.opcode not in LATER_STEPS
-        ]
+        named = self._graph.callers.get(computation, ())
+        callers = [one for one in named if one.opcode not in LATER_STEPS]
         return callers[0] if len(callers) == 1 else None
 
     def source(

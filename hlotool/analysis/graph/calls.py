@@ -41,8 +41,9 @@ class CallGraph(Struct, frozen=True, dict=True):
         """Return the computations that one calls; what it calls twice is there twice."""
         return self.below.get(computation, ())
 
-    def list_callers(self) -> dict[Computation, list[Instruction]]:
-        """Return the instructions that name each computation; the others are absent."""
+    @cached_property
+    def callers(self) -> Mapping[Computation, Sequence[Instruction]]:
+        """The instructions that name each computation; the others are absent."""
         return _invert(self.callees)
 
     @cached_property

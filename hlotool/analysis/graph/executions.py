@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -213,10 +212,6 @@ class Scalars:
             value = Linear(given.slot, given.offset + value.offset)
         return value
 
-    @cached_property
-    def _callers(self) -> Mapping[Computation, list[Instruction]]:
-        return self._graph.list_callers()
-
     def _frame(self, computation: Computation) -> _Frame:
         """Return the one way into a computation; with several callers nothing is known."""
         if computation not in self._frames:
@@ -225,7 +220,7 @@ class Scalars:
 
     def _parameters(self, computation: Computation) -> Mapping[int, Value]:
         # A later step of an asynchronous operation names what its start calls: no call more.
-        named = self._callers.get(computation, ())
+        named = self._graph.callers.get(computation, ())
         callers = [one for one in named if one.opcode not in LATER_STEPS]
         if len(callers) != 1:
             return {}

@@ -20,7 +20,7 @@ estimate asks where memory is free, are about the time between moments: `[begin,
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import isqrt
@@ -300,8 +300,9 @@ class ByteUsage(_SegmentTree):
 
     Time is cut into as many stretches as a stretch has moments. Bytes in use throughout a stretch
     are in its `whole`, what is in use in a part of it in its `parts`, with its span. Each node of
-    the tree over stretches has the bytes that come into use in its time. All but the parts are
-    ranges `[low, high)` in order that do not touch, so that those of a full heap are few.
+    the tree over stretches has the bytes that come into use in its time. All are in order, which is
+    quick to merge; all but the parts are ranges `[low, high)` that do not touch, so that those of a
+    full heap are few.
     """
 
     def __init__(self, end: int) -> None:
@@ -309,17 +310,17 @@ class ByteUsage(_SegmentTree):
         count = end // self.width + 1
         super().__init__(count)
         self.whole: list[list[ByteRange]] = [[] for _ in range(count)]
-        self.parts: list[list[tuple[int, int, ByteRange]]] = [[] for _ in range(count)]
+        self.parts: list[list[tuple[ByteRange, int, int]]] = [[] for _ in range(count)]
         self.begun: list[list[ByteRange]] = [[] for _ in range(2 * self.leaves)]
 
     def add(self, low: int, high: int, spans: Iterable[tuple[int, int]]) -> None:
         """Say that the bytes [low, high) are in use in some spans of time."""
         for begin, end in spans:
             first, last = begin // self.width, (end - 1) // self.width
-            part = begin, end, (low, high)
-            self.parts[first].append(part)
+            part = (low, high), begin, end
+            insort(self.parts[first], part)
             if first < last:
-                self.parts[last].append(part)
+                insort(self.parts[last], part)
             for stretch in range(first + 1, last):
                 join_range(self.whole[stretch], low, high)
             node = first + self.leaves
@@ -334,7 +335,7 @@ class ByteUsage(_SegmentTree):
             found += self.whole[first]
             for stretch in (first, last) if first < last else (first,):
                 parts = self.parts[stretch]
-                found += [used for since, until, used in parts if since < end and begin < until]
+                found += [used for used, since, until in parts if since < end and begin < until]
             for node in self.cover(first + 1, last):
                 found += self.begun[node]
         found.sort()

@@ -161,9 +161,9 @@ class _Explainer:
 
     @cached_property
     def _loop_bodies(self) -> frozenset[object]:
-        callers = self._evidence.graph.list_callers()
+        callers = self._evidence.graph.callers.items()
         return frozenset(
-            body for body, ones in callers.items() if any(one.opcode == "while" for one in ones)
+            body for body, ones in callers if any(one.opcode == "while" for one in ones)
         )
 
     def explain(self, transfer: Transfer, row: CollectiveRow) -> ReshardRow:

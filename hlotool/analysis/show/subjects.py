@@ -112,11 +112,6 @@ class ShowEvidence(Struct, frozen=True, dict=True):
         return self._shapes[one]
 
     @cached_property
-    def callers(self) -> dict[Computation, list[Instruction]]:
-        """The instructions that name each computation."""
-        return self.graph.list_callers()
-
-    @cached_property
     def runs(self) -> dict[Computation, Runs]:
         """How often each computation runs, those inside fusions and reducers as their callers.
 
@@ -127,7 +122,7 @@ class ShowEvidence(Struct, frozen=True, dict=True):
             if one in self.executions.counts:
                 found[one] = self.executions.counts[one]
             else:
-                above = [found[each.computation] for each in self.callers.get(one, ())]
+                above = [found[each.computation] for each in self.graph.callers.get(one, ())]
                 is_exact = all(each.is_exact for each in above)
                 found[one] = Runs(sum(each.known for each in above), is_exact)
         return found
@@ -291,7 +286,7 @@ def describe_subject(
         traffic_bytes=0 if is_inside else once.traffic_bytes,
         computation=place.name if one else None,
         call_path=_call_path(place, evidence),
-        caller_count=len(evidence.callers.get(place, [])),
+        caller_count=len(evidence.graph.callers.get(place, [])),
         instruction_count=None if one and not one.called_computations() else len(inside),
         definition=definition,
         is_lower_bound=run.is_lower_bound,
@@ -358,11 +353,11 @@ def _call_path(computation: Computation, evidence: ShowEvidence) -> tuple[str, .
     than _MOST_CALLS lead to it, the path begins behind them.
     """
     path = [computation.name]
-    callers = evidence.callers.get(computation)
+    callers = evidence.graph.callers.get(computation)
     while callers and len(path) < 2 * _MOST_CALLS:
         caller = callers[0]
         path += [caller.name, caller.computation.name]
-        callers = evidence.callers.get(caller.computation)
+        callers = evidence.graph.callers.get(caller.computation)
     return tuple(reversed(path))
 
 

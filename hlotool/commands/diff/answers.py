@@ -6,46 +6,64 @@ worse than --threshold allows: `command` makes the exit code of that.
 
 from __future__ import annotations
 
+import os.path
+import re
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.commands.diff.text import (
-    MOST_WHY,
     count_changes,
+    count_rows,
     count_statuses,
     explain_flags,
+    explain_rest,
     list_ambiguous,
     name_counterparts,
+    name_statuses,
     note_several,
-    point_to_pair,
     say_backends,
     say_difference,
     say_hidden,
+    say_means,
+    say_missing,
+    say_names,
+    say_pair,
+    say_time,
     worse_line,
 )
-from hlotool.commands.shared.messages import say, say_all
-from hlotool.commands.shared.options import RowOptions
+from hlotool.commands.shared.messages import quote_command, say, say_all
+from hlotool.commands.shared.options import RowOptions, repeat_command
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
 from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
 from hlotool.compare.changes.figures import MetricRow, Threshold, changed_metrics, find_worse
 from hlotool.compare.changes.instructions import InstructionChange
 from hlotool.compare.changes.reasons import DIFF_WHY, compare_counterparts, find_pairs
-from hlotool.compare.directory import ModuleDiff, choose_columns, describe_alone, describe_pair
+from hlotool.compare.directory import (
+    ModuleDiff,
+    Weight,
+    choose_columns,
+    describe_alone,
+    describe_pair,
+    mark_divided,
+    weigh_rows,
+)
 from hlotool.compare.inputs import (
     Argument,
     Candidate,
     find_candidates,
     level_sides,
+    name_files,
     read_pair,
     read_side,
 )
 from hlotool.compare.match.structure import compare_structure
-from hlotool.compare.pairing import Pairing
+from hlotool.compare.pairing import Pairing, find_divisions
 from hlotool.compare.report import DiffOptions, DiffReport, compare_programs
 from hlotool.compare.several import (
     DIFF_SEVERAL,
@@ -64,7 +82,9 @@ from hlotool.errors import UsageError
 from hlotool.hlo.opcodes import COLLECTIVES, FREE
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, InputPaths, Line, quote_braces
+from hlotool.table.units import render_line
 from hlotool.table.words import list_some
+from hlotool.text import parse_pattern
 
 
 class Asked(Struct, frozen=True):
@@ -76,64 +96,99 @@ class Asked(Struct, frozen=True):
     assumptions: Assumptions
     threshold: Threshold | None
     unpacking: ByteBudget
+    is_full: bool = False
+    is_stat: bool = False
 
     def for_several(self) -> Asked:
         """Return the same for several programs, of which a chip need not fit each."""
         return replace(self, assumptions=self.assumptions.for_several())
 
 
-# So many rows of a list, the lines above the tables tell.
-_TOLD = {"causes": MOST_WHY, "spaces": 1}
+_MOST_ROWS: Final = 24  # of the terminal, behind the verdict
+_LIMITS: Final = (12, 8, 6, 5, 4, 3)  # of a list, as there is room
 
 
 def diff_document(
     report: DiffReport,
-    old: SideFacts,
-    new: SideFacts,
-    compared: DiffOptions,
+    sides: tuple[SideFacts, SideFacts],
+    asked: Asked,
     options: RowOptions,
 ) -> Document:
     """Make the document of one pair of programs.
 
     For eyes, unchanged figures are left out, and of the instructions those that other
-    blocks tell of, unless `--rows instructions` asks for them.
+    blocks tell of, unless `--rows instructions` asks for them; and all for which there is no room,
+    unless `--full` or `-n` does.
     """
-    is_brief = options.wants_overview
+    is_overview = options.wants_overview
     others = (row for row in report.instructions if not (row.is_fused or _has_own_block(row)))
     rows = {  # in the order of the tables
         "causes": report.causes,
-        "metrics": changed_metrics(report.metrics) if is_brief else report.metrics,
+        "metrics": changed_metrics(report.metrics) if is_overview else report.metrics,
         "spaces": report.spaces,
         "memory": report.memory,
         "collectives": report.collectives,
         "fusions": report.fusions,
-        "instructions": tuple(others) if is_brief else report.instructions,
+        "instructions": tuple(others) if is_overview else report.instructions,
         "header": report.header,
         "flags": report.flags,
     }
     hidden = len(report.instructions) - len(rows["instructions"])
-    hidden *= "instructions" in compared.only
+    hidden *= "instructions" in asked.compared.only
     facts = describe_report(report)
-    labels = old.label, new.label
-    return Document(
+    labels = sides[0].label, sides[1].label
+    counts = tuple(count_changes(facts, report, labels))
+    missing = tuple(say_missing(report))
+    time = tuple(say_time(report, options.units))
+    lines = tuple(say_difference(report, options.units))
+    told = {"causes": sum(one.template.startswith("why:") for one in lines), "spaces": 1}
+    document = Document(
         spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
         input=None,
         scalars=facts,
         blocks={
-            "old": old,
-            "new": new,
+            "old": sides[0],
+            "new": sides[1],
             **{name: getattr(report, name) for name in ("triage", "time", "order")},
         },
-        rows={name: found for name, found in rows.items() if found or not is_brief},
-        lines=tuple(say_difference(report, options.units)),
+        rows={name: found for name, found in rows.items() if found or not is_overview},
+        lines=lines,
         notes=(
-            *count_changes(facts, report, labels),
+            *counts,
             *explain_flags(report.flags),
             *say_hidden(hidden),
+            *missing,
+            *time[: None if is_overview else 1],
         ),
         limits_all=True,
-        shown=tuple(name for name, found in rows.items() if len(found) > _TOLD.get(name, 0)),
+        shown=tuple(name for name, found in rows.items() if len(found) > told.get(name, 0)),
     )
+    if not is_overview or asked.is_full or options.limit is not None:
+        return document
+    return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time[:1]), is_brief=True))
+
+
+def _choose_lists(document: Document) -> Document:
+    """Return a document with as many lists, and rows of each, as there is room for.
+
+    Most lists count more than most rows of one.
+    """
+    shown = [name for name in document.shown if name != "metrics"]
+    titles = {one.name: one.title.lower() for one in document.spec.row_lists}
+    counts = {name: len(document.rows[name]) for name in document.shown}
+    for number in range(len(shown), -1, -1):
+        told = shown[:number]
+        hidden = {titles[name]: count for name, count in counts.items() if name not in told}
+        notes = (*document.notes, *explain_rest(hidden))
+        free = _MOST_ROWS - sum(count_rows(render_line(one)) for one in notes) - bool(notes)
+        for limit in _LIMITS:
+            # Its blank line, title, headings, rule, rows, and how many others there are.
+            height = sum(4 + min(counts[name], limit) + (counts[name] > limit) for name in told)
+            if height <= free:
+                lists = tuple(replace(one, limit=limit) for one in document.spec.row_lists)
+                spec = replace(document.spec, row_lists=lists)
+                return replace(document, spec=spec, shown=tuple(told), notes=notes)
+    return document
 
 
 def _has_own_block(row: InstructionChange) -> bool:
@@ -264,9 +319,11 @@ def print_directory(
     asked: Asked,
     options: RowOptions,
 ) -> tuple[bool, bool]:
-    """Compare every pair, print the table; say whether anything differs, and whether any is worse.
+    """Compare every pair, print them; say whether anything differs, and whether any is worse.
 
-    A module that cannot be read costs one row; the exit code is then that of its error.
+    A module that cannot be read costs one row; the exit code is then that of its error. Eyes get
+    the pair that differs most as if it were alone, and of others a line with what to type to see
+    as much; the table of all is `--stat`, worst first, or what row options ask for.
     """
     with progress("comparing", sum(pair.size_bytes for pair in pairs)) as advance:
         figures_only = replace(asked, compared=replace(asked.compared, has_causes=False))
@@ -274,33 +331,93 @@ def print_directory(
         results = map_inputs(compare, pairs, progress=advance)
     done = [one for one in results if isinstance(one, _Result)]
     failures = [one for one in results if isinstance(one, Failure)]
-    rows = []
+    found = []
     for pair, result in zip(pairs, results, strict=True):
         if isinstance(result, _Result):
-            rows.append(result.row)
+            found.append((pair, result.row))
             continue
         sides = (pair.old, pair.new)
         old, new = (one.input.path if one and one.input else None for one in sides)
         row = ModuleDiff(pair.name, "error", pair.place, old, new, matched_by=pair.way)
-        rows.append(replace(row, error=result.message.partition("\n")[0]))
+        found.append((pair, replace(row, error=result.message.partition("\n")[0])))
     say_all(note for one in done for note in one.notes)
-    worse = [worse_line(one.worse, one.row.module) for one in done if one.worse]
     for failure in failures:
         say(*failure.message.split("\n"))
-    rows.sort(key=_rank)
-    print_document(
-        Document(
-            choose_columns(rows),
-            InputPaths(arguments[1].path),
-            rows={"modules": rows},
-            lines=(Line(quote_braces(count_statuses(rows, arguments))), *worse),
-            notes=(*list_ambiguous(rows), *point_to_pair(rows)),
-        ),
-        options,
+    divisions = find_divisions(pairs)
+    found = _rank(mark_divided(found, divisions), by_worst=asked.is_stat)
+    rows = [row for _, row in found]
+    is_overview = options.wants_overview and not asked.is_stat
+    most = next((pair for pair, row in found if row.status == "changed"), None)
+    worse = [worse_line(one.worse, one.row.module) for one in done if one.worse]
+    lines = (
+        *count_statuses(rows, arguments, is_told=is_overview),
+        *say_names(rows, divisions, arguments),
     )
+    notes = [*list_ambiguous(rows)]
+    if asked.is_stat:
+        notes += say_means(rows, options.units)
+    document = Document(
+        choose_columns(rows, is_stat=asked.is_stat),
+        InputPaths(arguments[1].path),
+        rows={} if is_overview else {"modules": rows},
+        lines=(*lines, *worse),
+    )
+    if is_overview:
+        if most is not None:
+            *_, document = compare_pair(most, arguments, asked, options)
+            first = Line(quote_braces(f"{most.name}, which differs most:"))
+            lines = (*lines, Line(""), first)
+            document = replace(document, lines=(*lines, *document.lines, *worse))
+        words = {**name_statuses(arguments), "changed": ""}
+        told = [
+            say_pair(row, words[row.status], _type_pair(pair, pairs), options.units)
+            for pair, row in found
+            if pair is not most and row.status not in {"identical", "ambiguous"}
+        ]
+        if told:
+            rest = len(told) - _MOST_ROWS
+            told = told if asked.is_full else told[:_MOST_ROWS]
+            more = [Line(f"… and {rest:,} others; --stat has all")] if rest > 0 else []
+            blank = [Line("")] if document.notes else []
+            notes = [*blank, Line("others:"), *told, *more * (not asked.is_full), *notes]
+    print_document(replace(document, notes=(*document.notes, *notes)), options)
     if failures:
         click.get_current_context().exit(failures[0].exit_code)
     return any(one.differs for one in done), bool(worse)
+
+
+# What an overview of directories was made from, and goes for one of its pairs as well.
+_KEPT: Final = ("sides", "stage", "renamed", "blocks", "strict", "config", "chip", "chip_file")
+
+
+def _type_pair(pair: Pairing, pairs: Sequence[Pairing]) -> str:
+    """Return what to type to see more of a pair, or of a program alone; '' if nothing names it."""
+    sides = [one for one in (pair.old, pair.new) if one]
+    paths = [one.input.path for one in sides if one.input and not one.saved]
+    is_read = len(paths) == len(sides) and all(map(os.path.isfile, paths))
+    if len(sides) == 1:
+        return quote_command("summary", *paths) if is_read else ""
+    every = [one for each in pairs for one in (each.old, each.new) if one]
+    name = "|".join(dict.fromkeys(re.escape(one.name) for one in sides))
+    for text in (name, f"^({name})$"):
+        pattern = parse_pattern(text)
+        if all(pattern.is_found(one.name) == (one in sides) for one in every):
+            return repeat_command(_KEPT, "--module", text)
+    return quote_command("diff", *paths) if is_read else ""
+
+
+def compare_pair(
+    pair: Pairing, arguments: tuple[Argument, Argument], asked: Asked, options: RowOptions
+) -> tuple[DiffReport, tuple[str, ...], Document]:
+    """Compare two programs in every respect; return also the notes about their files."""
+    labels = arguments[0].label, arguments[1].label
+    (old, new), read = read_pair(both_sides(pair), labels, asked.assumptions)
+    compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
+    report = compare_programs(old, new, compared)
+    facts = name_files(read[0], old), name_files(read[1], new)
+    document = diff_document(report, facts, asked, options)
+    document = replace(document, find_words=lambda: old.find_words() | new.find_words())
+    return report, (*old.notes(), *new.notes()), document
 
 
 def _compare(pair: Pairing, *, asked: Asked) -> _Result:
@@ -319,10 +436,16 @@ def _compare(pair: Pairing, *, asked: Asked) -> _Result:
     return _Result(row, report.differs, (*old.notes(), *new.notes()), worse)
 
 
-def _rank(row: ModuleDiff) -> tuple[bool, bool, int, str]:
-    return (
-        row.status == "identical",
-        row.status in {"added", "removed", "ambiguous"},
-        -abs(row.delta_peak_bytes or 0),
-        row.module,
-    )
+def _rank(
+    found: Sequence[tuple[Pairing, ModuleDiff]], *, by_worst: bool
+) -> list[tuple[Pairing, ModuleDiff]]:
+    """Order pairs: what differs most first, or what is worst; then what is alone, or the same."""
+    weights = weigh_rows([row for _, row in found])
+
+    def key(place: int) -> tuple[object, ...]:
+        row, weight = found[place][1], weights[place]
+        size = weight if by_worst else Weight(abs(weight.worse), abs(weight.time))
+        is_alone = row.status in {"added", "removed", "ambiguous"}
+        return row.status == "identical", is_alone, -size.worse, -size.time, row.module
+
+    return [found[place] for place in sorted(range(len(found)), key=key)]

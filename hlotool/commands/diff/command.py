@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hlotool.commands.diff.answers import (
     Asked,
     both_sides,
-    diff_document,
+    compare_pair,
     name_sides,
     print_counterparts,
     print_directory,
@@ -48,10 +48,8 @@ from hlotool.compare.directory import DIFF_DIRECTORY
 from hlotool.compare.inputs import (
     Argument,
     find_candidates,
-    name_files,
     name_path,
     parse_argument,
-    read_pair,
     read_side,
 )
 from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
@@ -81,6 +79,8 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
         return (DIFF_PASSES,)
     if values["why"]:
         return (DIFF_WHY,)
+    if values["stat"]:
+        return (DIFF_DIRECTORY,)
     return (DIFF_SEVERAL,) if len(values["sides"]) > _BOTH else (DIFF, DIFF_DIRECTORY)
 
 
@@ -105,6 +105,8 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--blocks BLOCK,…", f"Of {', '.join(BLOCKS)}.", default="")
 @option("--strict", "Compare autotuned choices and channel numbers too.")
 @option("--unfold", "List every changed instruction separately.")
+@option("--full", "Show all lists, not just what fits a screen.")
+@option("--stat", "One line a pair of programs, worst first.")
 @option("--exit-code", "Exit with 1 if anything differs.")
 @option("--threshold LIMIT,…", "--exit-code only if worse by more, as in 2%,64MiB.", default="")
 @option("--why NAME", "What an instruction and its counterpart have in common.", default="")
@@ -118,7 +120,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 )
 @option(
     "--trace EXPR",
-    "With --passes DIR: which pass made, and which removed, the instructions for which EXPR holds.",
+    "With --passes: what made and what removed matches.",
     default="",
 )
 @unpacking_option
@@ -133,6 +135,8 @@ def diff(
     blocks: str,
     strict: bool,
     unfold: bool,
+    full: bool,
+    stat: bool,
     exit_code: bool,
     threshold: str,
     why: str,
@@ -158,7 +162,7 @@ def diff(
     compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
     limit = parse_threshold(threshold) if threshold else None
-    asked = Asked(stage, module, compared, assumptions, limit, unpacking)
+    asked = Asked(stage, module, compared, assumptions, limit, unpacking, full, stat)
     if trace:
         print_trace(passes[0], asked, trace, options)
         return
@@ -184,7 +188,7 @@ def diff(
     if as_text:
         pair = choose_pair(pairs, "--text")
         differs = is_worse = _print_text(pair, arguments, computation, compared, options)
-    elif len(pairs) == 1 and pairs[0].old and pairs[0].new:
+    elif len(pairs) == 1 and pairs[0].old and pairs[0].new and not stat:
         differs, is_worse = _print_one(pairs[0], arguments, asked, options)
     else:
         differs, is_worse = print_directory(pairs, arguments, asked.for_several(), options)
@@ -225,14 +229,8 @@ def _print_one(
     pair: Pairing, arguments: tuple[Argument, Argument], asked: Asked, options: RowOptions
 ) -> tuple[bool, bool]:
     """Compare two programs and print all blocks; say if anything differs, if any is worse."""
-    labels = arguments[0].label, arguments[1].label
-    (old, new), read = read_pair(both_sides(pair), labels, asked.assumptions)
-    say_all((*old.notes(), *new.notes()))
-    compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
-    report = compare_programs(old, new, compared)
-    facts = name_files(read[0], old), name_files(read[1], new)
-    document = diff_document(report, *facts, asked.compared, options)
-    document = replace(document, find_words=lambda: old.find_words() | new.find_words())
+    report, notes, document = compare_pair(pair, arguments, asked, options)
+    say_all(notes)
     worse = find_worse(report.metrics, asked.threshold)
     if worse:
         document = replace(document, lines=(*document.lines, worse_line(worse)))

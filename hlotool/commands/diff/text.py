@@ -1,17 +1,18 @@
 """The sentences of `hlotool diff`: the verdict of a pair, and what stands round every table.
 
-The verdict has at most five lines: what differs in memory, in time and work, why, and who did it,
-the program, a flag or the compiler. Reasons are written by `cause_text`.
+The verdict has at most five rows of 80 columns: what differs in memory, in time and work, why, and
+who did it, the program, a flag or the compiler. What finds no room is told by the lists behind it.
+Reasons are written by `cause_text`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.commands.diff.cause_text import write_cause
-from hlotool.commands.shared.messages import quote_command
 from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
 from hlotool.compare.causes.cause import Cause, CauseId, Triage
 from hlotool.compare.changes.figures import (
@@ -23,34 +24,26 @@ from hlotool.compare.changes.figures import (
 )
 from hlotool.compare.changes.header import FlagChange
 from hlotool.compare.changes.memory import SpaceChange, pick_telling
-from hlotool.compare.directory import ModuleDiff
+from hlotool.compare.directory import MODULES, ModuleDiff, Status, average_changes
 from hlotool.compare.inputs import Argument
+from hlotool.compare.pairing import Division
 from hlotool.compare.passes import MEMORY, RESPECTS, PassRow, find_first
 from hlotool.compare.report import DiffReport
 from hlotool.compare.several import SideFigure, SideRow
 from hlotool.compare.trace import TraceFacts
 from hlotool.hlo import Instruction
 from hlotool.table import Line, Unit, quote_braces
-from hlotool.table.units import format_bounds, format_field, format_value
+from hlotool.table.terminal import cut, cut_apart
+from hlotool.table.units import format_bounds, format_field, format_value, wrap
 from hlotool.table.words import count_noun, join_words, list_some, plural
 
 # One pair.
 
 
-def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
-    """Say what differs, why, and what was not compared."""
-    if report.identical and not report.differs:
-        yield Line("identical: the same program except for names, numbering and metadata")
-    elif report.identical is None and not report.differs:
-        yield Line("no difference in the figures that both sides have")
-    else:
-        yield from write_verdict(report, units)
-    if report.not_compared:
-        yield Line(f"not compared: {', '.join(report.not_compared)}")
-
-
-MOST_WHY: Final = 2
-_MOST_SPACES: Final = 2
+_MOST_WHY: Final = 2
+_WIDTH: Final = 80  # columns of the verdict, on a wider terminal as well
+_MOST_ROWS: Final = 5
+_WIDTHS: Final = (60, 40, 30, 24, 16, 12)  # of names in a reason that finds no room
 # What runs out comes first; the others only where they differ by something else.
 _ASSIGNED: Final = {
     "buffers.reserved_peak_bytes": "reserved peak",
@@ -63,61 +56,135 @@ _ESTIMATED: Final = {
 }
 _EXPOSED_BYTES: Final = "collectives.exposed_bytes_per_step"
 _EXPOSED_TIME: Final = "collectives.exposed_seconds"
+_FUSIONS: Final = "fusions.fusion_count"
 _WORK: Final = {
     "cost.total_flops_per_step": "flops/step",
     "cost.traffic_bytes_per_step": "memory traffic/step",
     "collectives.sent_bytes_per_step": "sent/step",
     _EXPOSED_BYTES: "exposed/step",
     _EXPOSED_TIME: "exposed time",
-    "fusions.fusion_count": "fusions",
+    _FUSIONS: "fusions",
 }
 
 
-def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
-    """Write what differs in memory and work, the reasons, and who did it."""
+def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
+    """Say what differs, and why."""
+    if report.identical and not report.differs:
+        yield Line("identical: the same program except for names, numbering and metadata")
+    elif report.identical is None and not report.differs:
+        yield Line("no difference in the figures that both sides have")
+    else:
+        yield from map(Line, write_verdict(report, units))
+
+
+def write_verdict(report: DiffReport, units: str) -> list[str]:
+    """Write what differs in memory and work, the reasons, and who did it.
+
+    Each has a row; what is left of five goes to the first reason, to who did it, and to a second
+    reason, which is told whole or not at all.
+    """
     rows = by_path(report.metrics)
-    who = write_triage(report.triage, report.flags, report.causes) if report.triage else ""
+    who = write_triage(report.triage, report.flags, report.causes) if report.triage else []
     comes_first = report.triage is not None and report.triage.has_other_backend
-    if who and comes_first:
-        yield Line(who)
-    memory = "; ".join([*_memory(rows, units), *_spaces(report.spaces, rows, units)])
-    if memory:
-        yield Line(f"memory: {memory}")
-    yield from _work(report, rows, units)
-    more = len(report.causes) - MOST_WHY
-    for index, cause in enumerate(report.causes[:MOST_WHY], start=1):
-        rest = f"; and {more} more below" if index == MOST_WHY and more > 0 else ""
-        yield Line(f"why: {write_cause(cause, units)}{rest}")
-    if who and not comes_first:
-        yield Line(who)
+    memory = [*_memory(rows, units), *_spaces(report.spaces, rows, units)]
+    memory[:1] = [f"memory: {one}" for one in memory[:1]]
+    work = _work(report, rows, units)
+    first = [_fit(each) for each in (who if comes_first else (), memory, work) if each]
+    is_last = bool(who) and not comes_first
+    free = _MOST_ROWS - len(first) - is_last
+    why: list[str] = []
+    for number, cause in enumerate(report.causes[:_MOST_WHY], start=1):
+        left = len(report.causes) - number
+        more = f"; {left} more" * (left > 0)
+        text = f"why: {write_cause(cause, units)}{more}"
+        if why and count_rows(text) > free:
+            break
+        for width in _WIDTHS if count_rows(text) > free else ():
+            old, new = cut_apart((cause.old, cause.new), width)
+            subject = cause.subject and cut(cause.subject, width)
+            named = replace(cause, subject=subject, old=old, new=new)
+            text = f"why: {write_cause(named, units)}{more}"
+            if count_rows(text) <= free:
+                break
+        # The number of others stands with the last that is told.
+        why = [*(one.removesuffix(f"; {left + 1} more") for one in why), _shorten(text, free)]
+        free -= count_rows(why[-1])
+    return [*first, *why, *([_fit(who, 1 + free)] if is_last else ())]
 
 
-def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iterator[Line]:
-    """Write how long a step takes by estimate, and the work that it does."""
-    told = [path for path in _WORK if _is_known(rows, path)]
-    if _EXPOSED_TIME in told and _EXPOSED_BYTES in told:  # what is exposed is told once
-        told.remove(_EXPOSED_BYTES)
-    work = ", ".join(
-        _figure(rows[path], _WORK[path], units, is_brief=True)
-        for path in told
-        if rows[path].old or rows[path].new  # else the program has no such things
-    )
+def _fit(parts: Sequence[str], most: int = 1) -> str:
+    """Write parts of a sentence, of all but the first those for which there is room.
+
+    A part may have a shorter wording behind a line break.
+    """
+    text = parts[0].partition("\n")[0]
+    for part in parts[1:]:
+        worded = (f"{text}; {one}" for one in part.split("\n"))
+        text = next((one for one in worded if count_rows(one) <= most), text)
+    return _shorten(text, most)
+
+
+def count_rows(text: str) -> int:
+    """Count the rows that a line of prose takes on a terminal of 80 columns."""
+    return wrap(text, _WIDTH, "  ").count("\n") + 1
+
+
+def _shorten(text: str, most: int) -> str:
+    """Cut a text in the middle until it has no more rows."""
+    width = _WIDTH * most
+    short = text
+    while count_rows(short) > most:
+        short = cut(text, width)
+        width -= 1
+    return short
+
+
+def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> list[str]:
+    """Write how long a step takes by estimate, behind it the work that differs most."""
+    told = [rows[path] for path in _WORK if _is_known(rows, path)]
+    if any(row.metric == _EXPOSED_TIME for row in told):  # what is exposed is told once
+        told = [row for row in told if row.metric != _EXPOSED_BYTES]
+    told = [row for row in told if row.old or row.new]  # else the program has no such things
+    told.sort(key=lambda row: (not row.delta, row.metric == _FUSIONS, -abs(_find_part(row))))
+    work = [_write_work(row, units) for row in told if row.delta or row is told[0]]
     if report.time is not None and report.time.relative_delta is not None:
-        links = write_links(report.time.links)
-        title = f"estimate at the peaks of {report.time.chip}{links}, rough"
-        if report.time.assumed_bf16:
-            types = ", ".join(report.time.assumed_bf16)
-            title += f": products in {types} taken as fast as in bf16"
-        hint = "" if report.time.old_seconds is not None else "; --chip gives seconds"
-        parts = [_time(report.time, report.time.relative_delta, units), *[work] * bool(work)]
-        yield Line(f"time ({title}{hint}): {'; '.join(parts)}")
-    elif _is_known(rows, ESTIMATED_TIME):  # of a saved document nothing but the figure is there
-        figure = _figure(rows[ESTIMATED_TIME], "time (estimates at the peaks, rough):", units)
-        yield Line("; ".join([figure, *[work] * bool(work)]))
-    elif work:
-        is_cpu = report.triage is not None and report.triage.old_backend == "cpu"
-        no_time = " (no chip stands for CPU, so no time)" * is_cpu
-        yield Line(f"work{no_time}: {work}")
+        time = _time(report.time, report.time.relative_delta, units)
+        return [f"time (estimate): {time}", *work]
+    if _is_known(rows, ESTIMATED_TIME):  # of a saved document nothing but the figure is there
+        return [_figure(rows[ESTIMATED_TIME], "time (estimate):", units), *work]
+    return [f"work: {work[0]}", *work[1:]] if work else []
+
+
+def _find_part(row: MetricRow) -> float:
+    return float("inf") if row.relative_delta is None else row.relative_delta
+
+
+def _write_work(row: MetricRow, units: str) -> str:
+    """Write by how much a figure differs: as a part of the old side, where that is known."""
+    part = format_field(METRICS.field("relative_delta"), row, units) if row.delta else ""
+    if not part:
+        return f"{_WORK[row.metric]} {_delta(row, units)}"
+    bounds = {"is_lower": row.is_lower_bound, "is_upper": row.is_upper_bound}
+    return f"{_WORK[row.metric]} {format_bounds(part, **bounds)}"
+
+
+def say_time(report: DiffReport, units: str) -> Iterator[Line]:
+    """Say what the estimate of time rests on, and what takes how much of it."""
+    time = report.time
+    if time is None or time.relative_delta is None:
+        if report.triage is not None and report.triage.old_backend == "cpu":
+            yield Line("time is not estimated: no chip stands for CPU")
+        return
+    shares = {
+        "memory traffic": (time.old_memory_share, time.new_memory_share),
+        "exposed transfers": (time.old_exposed_share, time.new_exposed_share),
+    }
+    parts = [f"{_shares(*both, units)} {what}" for what, both in shares.items() if any(both)]
+    if time.assumed_bf16:
+        parts.append(f"products in {', '.join(time.assumed_bf16)} count as fast as in bf16")
+    hint = "" if time.old_seconds is not None else "; --chip gives seconds"
+    yield Line(f"time is rough, at the peaks of {time.chip}{write_links(time.links)}{hint}")
+    yield Line(f"of the time: {', '.join(parts)}")
 
 
 def write_links(links: Sequence[str]) -> str:
@@ -126,27 +193,20 @@ def write_links(links: Sequence[str]) -> str:
 
 
 def _time(time: TimeChange, change: float, units: str) -> str:
-    """Write the time of one step, and what takes how much of it."""
+    """Write the time of one step."""
     bounds = time.is_old_lower_bound, time.is_new_lower_bound
     share = format_value(change, Unit.PERCENT, units, is_signed=True)
     text = format_bounds(share, is_lower=bounds[1], is_upper=bounds[0])
     if share.lstrip("+−") == format_value(0.0, Unit.PERCENT, units):
         text = "the same, as far as it is known" if any(bounds) else "the same"
-    if time.old_seconds is not None and time.new_seconds is not None:
-        seconds = (time.old_seconds, time.new_seconds)
-        old, new = (
-            format_bounds(
-                format_value(each, Unit.SECONDS, units), is_lower=is_lower, is_upper=False
-            )
-            for each, is_lower in zip(seconds, bounds, strict=True)
-        )
-        text = f"{old} → {new} ({text})"
-    memory = _shares(time.old_memory_share, time.new_memory_share, units)
-    parts = [f"{memory} is memory traffic"]
-    if time.old_exposed_share or time.new_exposed_share:
-        exposed = _shares(time.old_exposed_share, time.new_exposed_share, units)
-        parts.append(f"{exposed} exposed transfers")
-    return f"{text}; of each side's time {', '.join(parts)}"
+    if time.old_seconds is None or time.new_seconds is None:
+        return text
+    sides = zip((time.old_seconds, time.new_seconds), bounds, strict=True)
+    old, new = (
+        format_bounds(format_value(each, Unit.SECONDS, units), is_lower=is_lower, is_upper=False)
+        for each, is_lower in sides
+    )
+    return f"{old} → {new} ({text})"
 
 
 def _shares(old: float | None, new: float | None, units: str) -> str:
@@ -167,7 +227,7 @@ def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
                 delta = _delta(rows[path], units)
                 if delta not in deltas:
                     parts.append(f"{other} {delta}")
-            yield ", ".join(parts)
+            yield from parts
             return
     old, new, _ = choose_peaks(rows)
     if old is not None and new is not None:
@@ -181,7 +241,7 @@ def _spaces(
     """Write the peaks of other spaces, the largest differences."""
     known = [rows[path] for path in (*_ASSIGNED, *_ESTIMATED) if path in rows]
     moved = pick_telling(spaces, (peak for row in known for peak in (row.old, row.new)))
-    for row in moved[:_MOST_SPACES]:
+    for row in moved:
         sides = (row.old_peak_bytes, row.new_peak_bytes)
         old, new = (format_value(size, Unit.BYTES, units) for size in sides)
         delta = format_value(row.delta_peak_bytes, Unit.BYTES, units, is_signed=True)
@@ -192,11 +252,8 @@ def _is_known(rows: Mapping[str, MetricRow], path: str) -> bool:
     return path in rows and rows[path].delta is not None
 
 
-def _figure(row: MetricRow, title: str, units: str, *, is_brief: bool = False) -> str:
-    """Write a figure: both sides, and the difference; that alone where they read the same.
-
-    If brief, the difference is a part of the old side, where that is known.
-    """
+def _figure(row: MetricRow, title: str, units: str) -> str:
+    """Write a figure: both sides, and the difference; that alone where they read the same."""
     old, new = (format_field(METRICS.field(name), row, units) for name in ("old", "new"))
     share = format_field(METRICS.field("relative_delta"), row, units)
     if old == new:
@@ -204,8 +261,6 @@ def _figure(row: MetricRow, title: str, units: str, *, is_brief: bool = False) -
     old = format_bounds(old, is_lower=row.is_old_lower_bound, is_upper=row.is_old_upper_bound)
     new = format_bounds(new, is_lower=row.is_new_lower_bound, is_upper=row.is_new_upper_bound)
     parts = ", ".join(filter(None, (_delta(row, units), share)))
-    if is_brief and share:
-        parts = format_bounds(share, is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
     return f"{title} {old} → {new} ({parts})"
 
 
@@ -243,17 +298,22 @@ _GIVEN: Final[Mapping[CauseId, str]] = {
 }
 
 
-def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[Cause]) -> str:
-    """Say who did it; '' where nothing tells."""
+def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[Cause]) -> list[str]:
+    """Say who did it, in parts of which the first tells most; none where nothing tells."""
     if triage.has_other_backend:  # then flags and builds are of different compilers
-        return f"compiled for {triage.old_backend} and for {triage.new_backend}"
+        return [f"compiled for {triage.old_backend} and for {triage.new_backend}"]
     parts = _say_input(triage, causes)
     if triage.flag_count == 0:
         parts.append("no printed flag differs")
     elif flags:
-        shown = [f"{one.flag} {_cut(one.old)} → {_cut(one.new)}" for one in flags]
-        parts.append(f"flags: {list_some(shown, _FLAGS)}")
-    return "; ".join(parts)
+        sides = [cut_apart((one.old, one.new), _LONGEST) for one in flags]
+        shown = [
+            f"{one.flag} {' → '.join(side or '(not printed)' for side in both)}"
+            for one, both in zip(flags, sides, strict=True)
+        ]
+        count = count_noun(len(flags), "flag differs", "flags differ")
+        parts.append(f"flags: {list_some(shown, _FLAGS)}\n{count}")
+    return parts
 
 
 def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
@@ -262,37 +322,30 @@ def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
     if triage.is_input_identical is None:
         return builds
     if triage.is_input_identical:
-        return [f"input program identical: {_name_doers(triage)}"]
+        return [f"input program identical: {_name_doers(triage)}", *_tell_builds(triage)]
     if not triage.has_same_operations:
         return ["input program differs", *builds]
     told = list(dict.fromkeys(_GIVEN[cause.id] for cause in causes if cause.id in _GIVEN))
     if told:
         given = join_words(told, "and")
         return [f"input program differs in {given}, not in its operations", *builds]
-    return [f"input program has the same operations: {_name_doers(triage, 'their order')}"]
+    doers = _name_doers(triage, "their order")
+    return [f"input program has the same operations: {doers}", *_tell_builds(triage)]
 
 
 def _name_doers(triage: Triage, *others: str) -> str:
-    """Name who can have done it where the program did not: the compiler, a flag, and others.
-
-    Builds are known of TPU alone: other dumps name no version of the compiler.
-    """
+    """Name who can have done it where the program did not: the compiler, a flag, and others."""
     old, new = triage.old_build, triage.new_build
-    has_builds = old is not None and new is not None
-    names = [] if has_builds and old == new else ["another compiler"]
+    names = [] if old == new and old is not None else ["another compiler"]
     names += [] if triage.flag_count == 0 else ["a flag"]
-    names = [*names, *others] or ["what no dump tells"]
-    doers = join_words(names, "or")
-    if has_builds:
-        known = _builds(triage) or [f"the build is cl_{old} on both sides"]
-        return f"{doers} did it; {known[0]}"
-    return f"{doers} did it; the dumps name no version of the compiler"
+    return f"{join_words([*names, *others] or ['what no dump tells'], 'or')} did it"
 
 
-def _cut(text: str | None) -> str:
-    if text is None:
-        return "(not printed)"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+def _tell_builds(triage: Triage) -> list[str]:
+    """Say of which builds the compiler is: known of TPU alone, other dumps name no version."""
+    if triage.old_build is None or triage.new_build is None:
+        return ["the dumps name no version of the compiler"]
+    return _builds(triage) or [f"the build is cl_{triage.old_build} on both sides"]
 
 
 def _builds(triage: Triage) -> list[str]:
@@ -307,8 +360,8 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
     """Say how much of the programs is the same."""
     if report.identical is False and facts.matched_count is not None:
         yield Line(
-            "{matched_count:instruction} matched, {changed_count} of them differ; "
-            f"{{old_only_count}} are only in {quote_braces(labels[0])}, "
+            "{matched_count:instruction} matched ({changed_count} differ); "
+            f"{{old_only_count}} only in {quote_braces(labels[0])}, "
             f"{{new_only_count}} only in {quote_braces(labels[1])}",
             FACTS,
             facts,
@@ -322,6 +375,19 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
             ORDER,
             report.order,
         )
+
+
+def say_missing(report: DiffReport) -> Iterator[Line]:
+    """Say what was not compared."""
+    if report.not_compared:
+        yield Line(f"not compared: {', '.join(report.not_compared)}")
+
+
+def explain_rest(hidden: Mapping[str, int]) -> Iterator[Line]:
+    """Say which lists are not shown, with how many rows, and what shows them."""
+    parts = [f"{name} ({count:,})" for name, count in hidden.items() if count]
+    if parts:
+        yield Line(f"not shown: {', '.join(parts)}; --full shows all")
 
 
 def explain_flags(flags: Sequence[FlagChange]) -> Iterator[Line]:
@@ -392,12 +458,63 @@ def note_several(
         )
 
 
-def count_statuses(rows: Sequence[ModuleDiff], arguments: tuple[Argument, Argument]) -> str:
-    """Say how many modules compare how."""
-    counts = {status: sum(row.status == status for row in rows) for status in _STATUS_WORDS}
+def count_statuses(
+    rows: Sequence[ModuleDiff], arguments: tuple[Argument, Argument], *, is_told: bool
+) -> Iterator[Line]:
+    """Say how many modules compare how; name those that are told of nowhere else."""
+    parts = []
+    for status, word in name_statuses(arguments).items():
+        names = [row.module for row in rows if row.status == status]
+        if names:
+            of = f" ({list_some(names)})" if is_told and status == "identical" else ""
+            parts.append(f"{len(names)} {word}{of}")
+    yield Line(quote_braces(", ".join(parts)))
+
+
+def say_names(
+    rows: Sequence[ModuleDiff], divisions: Sequence[Division], arguments: tuple[Argument, Argument]
+) -> Iterator[Line]:
+    """Say which programs were renamed, split or joined: by what they do, whatever their names."""
+    renamed = [f"{row.old_name} → {row.module}" for row in rows if row.old_name]
+    if renamed:
+        yield Line(f"renamed: {list_some(renamed)}")
     old, new = (argument.label for argument in arguments)
-    words = {**_STATUS_WORDS, "removed": f"only in {old}", "added": f"only in {new}"}
-    return ", ".join(f"{count} {words[status]}" for status, count in counts.items() if count)
+    for one in divisions:
+        parts = join_words([each.name for each in one.parts], "and")
+        if one.is_joined:
+            yield Line(f"{parts} of {old} are joined: {one.whole.name} of {new}")
+        else:
+            yield Line(f"{one.whole.name} of {old} is split: {parts} of {new}")
+
+
+_PAIR_FIGURES: Final = {
+    "delta_peak_bytes": "peak",
+    "time_change": "time (estimate)",
+    "delta_sent_bytes": "sent/step",
+    "delta_flops": "flops/step",
+}
+
+
+def say_pair(row: ModuleDiff, words: str, typed: str, units: str) -> Line:
+    """Say how a pair of programs differs, and what to type to see why; `words` of its status."""
+    parts = [
+        f"{title} {format_field(MODULES.field(name), row, units)}"
+        for name, title in _PAIR_FIGURES.items()
+        if getattr(row, name)
+    ]
+    said = row.error or ", ".join(parts) or "the same figures"
+    return Line(": ".join(filter(None, (row.module, words, said, typed))), is_typed=True)
+
+
+def say_means(rows: Sequence[ModuleDiff], units: str) -> Iterator[Line]:
+    """Say by how much all pairs together changed."""
+    parts = [
+        f"{one.figure} {format_value(one.change, Unit.PERCENT, units, is_signed=True)} of "
+        f"{count_noun(one.count, 'pair')}"
+        for one in average_changes(rows)
+    ]
+    if parts:
+        yield Line(f"geometric mean: {', '.join(parts)}")
 
 
 def list_ambiguous(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
@@ -408,17 +525,7 @@ def list_ambiguous(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
         yield from (Line(quote_braces(f"  {path}")) for path in paths)
 
 
-def point_to_pair(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
-    """Say what to type to see why a pair differs: the one that differs most."""
-    changed = next((row for row in rows if row.status == "changed"), None)
-    if changed is None or changed.old_path is None or changed.new_path is None:
-        return
-    if Path(changed.old_path).is_file() and Path(changed.new_path).is_file():
-        typed = quote_command("diff", changed.old_path, changed.new_path)
-        yield Line(f"{quote_braces(typed)}  # why the first differs", is_typed=True)
-
-
-_STATUS_WORDS: Final = {
+_STATUS_WORDS: Final[Mapping[Status, str]] = {
     "changed": "changed",
     "removed": "removed",
     "added": "added",
@@ -426,6 +533,12 @@ _STATUS_WORDS: Final = {
     "error": "not readable",
     "identical": "identical",
 }
+
+
+def name_statuses(arguments: tuple[Argument, Argument]) -> Mapping[Status, str]:
+    """Return how statuses are called, of what is alone by the side that has it."""
+    old, new = (argument.label for argument in arguments)
+    return {**_STATUS_WORDS, "removed": f"only in {old}", "added": f"only in {new}"}
 
 
 # Passes.

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.origin import add_stacks
 from hlotool.check.config import Config, find_config, read_config
-from hlotool.commands.shared.messages import say
+from hlotool.commands.shared.messages import quote_command, say
 from hlotool.commands.shared.request import Request
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import StageChoice
@@ -258,7 +259,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
         fields(
             "--columns FIELD,…", "Choose columns; +FIELD adds one to those shown, -FIELD hides it."
         ),
-        row_option("-w, --wide", "Show all columns, untruncated.", "is_wide"),
+        row_option("-w, --wide", "Show all columns, untruncated up to 64 MiB each.", "is_wide"),
         row_option(
             "--units",
             "Units of sizes in tables; B is exact.",
@@ -403,6 +404,20 @@ def read_assumptions(values: dict[str, Any], config: Config) -> Assumptions:
     from hlotool.check.rule import compile_call_costs  # noqa: PLC0415  brings pyparsing
 
     return Assumptions(compile_call_costs(config), take_machine(values, config))
+
+
+def repeat_command(kept: Collection[str], *added: str) -> str:
+    """Return the command line as typed, of its parameters those that are `kept`, and `added`."""
+    context = click.get_current_context()
+    words = context.command_path.split()
+    for each in context.command.params:
+        name = each.name or ""
+        if name in kept and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            options = each.opts[-1:] if isinstance(each, click.Option) else []
+            for one in value if isinstance(value, tuple) else (value,):
+                words += options if one is True else [*options, one]
+    return quote_command(*words[1:], *added)
 
 
 # The dump.
