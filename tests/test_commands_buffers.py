@@ -325,7 +325,8 @@ def test_what_does_not_fit_is_told_what_would_have_to_go() -> None:
     found = answer(GPU, "--hbm", "1500MiB")
     sets = {row["option"] for row in found["relief"]}
     assert sets
-    assert all(row["free_bytes"] >= 0 for row in found["relief"])
+    told = [row for row in found["relief"] if row["verdict"] != "unsure"]
+    assert all(row["free_bytes"] >= 0 for row in told)
     said = run(GPU, "--hbm", "1500MiB").stdout
     assert 0 < said.index("does not fit in") < said.index("Do all of one option, and it fits")
     assert answer(GPU, "--hbm", "80GiB")["relief"] == []

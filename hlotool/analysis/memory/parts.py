@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, groupby, starmap
 from operator import itemgetter, mul
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -50,36 +50,17 @@ from hlotool.analysis.memory.memory_map import Tenure
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows
 from hlotool.analysis.memory.value_origins import index_definers
-from hlotool.analysis.origin import find_parameter_tree, find_scope
+from hlotool.analysis.origin import find_parameter_tree
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape
-from hlotool.hlo.buffers import Allocation, BufferValue, ValueKey
+from hlotool.hlo.buffers import Allocation, ValueKey
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
 from hlotool.table.words import ANY, fold_numbers
 
 PartKind: TypeAlias = Literal[
-    "missed-donation",
-    "carried-copy",
-    "donated-copy",
-    "saved-activations",
-    "layer-inputs",
-    "logits",
-    "parameter-layout",
-    "parameter-copy",
-    "optimizer-state",
-    "gradients",
-    "outputs",
-    "temporaries",
-    "inputs",
-    "parameters",
-    "constants",
-]
-PART_KINDS: Final[tuple[PartKind, ...]] = get_args(PartKind)
+    "missed-donation", "carried-copy", "donated-copy", "saved-activations", "layer-inputs",
+    "logits", "parameter-layout", "parameter-copy", "gradients", "temporaries", "given",
+]  # fmt: skip
 
-# Names of optimizers' states in trees of arguments: optax's, and what hand-written ones use.
-_OPTIMIZER: Final = re.compile(
-    r"(?<![A-Za-z])(?:opt|opt_state|optimizer|optimizer_state|mu|nu|m|v|momentum|velocity|trace|ema)"
-    r"(?![A-Za-z0-9])"
-)
 # What the last component of a scope is called where logits are made and compared.
 _LOGITS: Final = re.compile(
     r"(?i)(?:.*_)?(?:logits?|head|unembed(?:ding)?|loss(?:_fn)?|cross_entropy(?:_loss)?)"
@@ -274,7 +255,7 @@ class _Divider:
     def name_part(self, row: BufferRow, tenure: Tenure) -> tuple[PartKind, str]:
         """Say what kind of part a tenure is in, and of what."""
         if tenure.is_owner:
-            return _name_owner(row)
+            return "given", ""  # parameters, constants, other outputs
         for value in tenure.values:
             if value.instruction in self.donated_copies:
                 return "donated-copy", self.donated_copies[value.instruction]
@@ -331,18 +312,6 @@ def _find_batches(module: Module) -> set[int]:
     if batch is None or any(one.count(batch) > 1 for one in given):
         return set()
     return {size for one in given if one[:1] == (batch,) for size in accumulate(one, mul)}
-
-
-def _name_owner(row: BufferRow) -> tuple[PartKind, str]:
-    """Name what an allocation is there for."""
-    if row.allocation_type == "constant":
-        return "constants", ""
-    if row.allocation_type == "output":
-        return "outputs", _cut_scope(row.scope)
-    tree = row.parameter_tree or row.parameter or "?"
-    if _OPTIMIZER.search(tree):
-        return "optimizer-state", tree
-    return ("parameters" if row.is_donated else "inputs"), tree
 
 
 def _cut_scope(scope: str | None) -> str:
@@ -505,19 +474,10 @@ class Checkpoint:
 
     def _is_rematerialized(self, loop: Instruction) -> bool:
         """Whether the loop that goes back over what one stacks computes anything again."""
-        return any(
-            "rematted_computation" in name
-            for body in self._backward_loops(loop)
-            for name in self._names_in(body)
-        )
-
-    def _names_in(self, loop: Instruction) -> Iterator[str]:
-        body = loop.expect_callee("body")
-        for one in body.instructions:
-            yield one.metadata().op_name
-            inner = one.callee() if one.opcode == "fusion" else None
-            for each in inner.instructions if inner else ():
-                yield each.metadata().op_name
+        bodies = [one.expect_callee("body") for one in self._backward_loops(loop)]
+        bodies += [inner for body in bodies for one in body.instructions if (inner := one.callee())]
+        names = (one.metadata().op_name for body in bodies for one in body.instructions)
+        return any("rematted_computation" in name for name in names)
 
     def _backward_loops(self, loop: Instruction) -> list[Instruction]:
         """Return the loops of the backward pass to which a loop hands anything it made."""
@@ -571,7 +531,7 @@ class Checkpoint:
             again = min((place for place in uses if place >= turn), default=tenure.end)
             layer = bisect_right(bounds, start) - 1
             is_kept = layer < 0 or bisect_left(bounds, start + 1) != bisect_right(bounds, last)
-            if not is_kept and self._is_in_layer(tenure, layer):
+            if not is_kept:
                 layers[layer].append((part, tenure, last, again))
         for members in layers.values():
             first = min(again for *_, again in members)
@@ -580,41 +540,14 @@ class Checkpoint:
                 size = max(block.high - block.low for block in tenure.blocks)
                 part.again[tenure] = _draw([(size, start, last), (size, first, tenure.end)])
 
-    def _is_in_layer(self, tenure: Tenure, layer: int) -> bool:
-        """Whether a value is of a layer: of the last, what its layers before have as well."""
-        if layer < len(self.layer_bounds) - 1:
-            return True
-        return any(self._count_alike(value) >= _REPEATED for value in tenure.values)
-
-    def _count_alike(self, value: BufferValue) -> int:
-        one = self.definers.get(value.instruction)
-        return self._alike.get(_key(one), 0) if one is not None else 0
-
-    @cached_property
-    def _alike(self) -> Mapping[object, int]:
-        found: defaultdict[object, int] = defaultdict(int)
-        for one in self.sequence:
-            if one is not None:
-                found[_key(one)] += 1
-        return found
-
     @cached_property
     def layer_bounds(self) -> list[int]:
-        """Where unrolled layers begin in the forward pass.
-
-        By the numbers in scopes; else where the product stands that is there most often, and first.
-        """
-        turn = self.turn or 0
-        numbered: dict[str, int] = {}
-        for place, name in enumerate(self.op_names[:turn]):
-            if is_forward(name) and "while/body" not in name and (layer := _find_numbered(name)):
-                numbered.setdefault(layer, place)
-        products: defaultdict[object, list[int]] = defaultdict(list)
+        """Where unrolled layers begin: where the product stands that is there most often."""
+        places: defaultdict[object, list[int]] = defaultdict(list)
         for place, one in self.products:
-            products[_key(one)].append(place)
-        if len(numbered) >= _REPEATED:
-            return sorted(numbered.values())
-        return max(products.values(), key=len, default=[])
+            key = fold_numbers(one.metadata().op_name), one.source_location(), str(one.shape)
+            places[key].append(place)
+        return max(places.values(), key=len, default=[])
 
     def _list_uses(self, tenure: Tenure) -> list[int]:
         """Return the places at which values are used, past what only moves them."""
@@ -628,20 +561,6 @@ class Checkpoint:
                 if user is not None:
                     found.append(self.places[user.name])
         return found
-
-
-def _key(one: Instruction) -> object:
-    return one.metadata().op_name, one.source_location(), str(one.shape)
-
-
-def _find_numbered(op_name: str) -> str | None:
-    """Return a scope up to its first numbered component."""
-    scope = find_scope(op_name)
-    parts = scope.split("/") if scope else []
-    for number, part in enumerate(parts):
-        if part[-1:].isdigit():
-            return "/".join(parts[: number + 1])
-    return None
 
 
 def _draw(spans: Sequence[tuple[int, int, int]]) -> Curve:

@@ -39,13 +39,7 @@ from hlotool.table.words import list_some
 # The easiest first. A donation costs nothing; what follows costs some time of each step, and a few
 # lines; then what changes what a program gets, gives and learns.
 RemedyKind: TypeAlias = Literal[
-    "donate",
-    "undonate",
-    "checkpoint",
-    "chunk-loss",
-    "one-layout",
-    "smaller-batch",
-    "shard",
+    "donate", "undonate", "checkpoint", "chunk-loss", "one-layout", "smaller-batch", "shard"
 ]
 EASIEST_FIRST: Final[tuple[RemedyKind, ...]] = get_args(RemedyKind)
 CHUNKS: Final = 8  # into which the loss is cut
