@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shlex
 from pathlib import Path
 
@@ -129,3 +130,61 @@ def test_programs_that_were_split_or_joined_are_told(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert "jit_both of old is split: jit_one and jit_other of new" in show(whole, parts)
     assert "jit_one and jit_other of old are joined: jit_both of new" in show(parts, whole)
+
+
+@pytest.mark.parametrize(("old", "new"), PAIRS, ids=lambda path: f"{path.parent.name}.{path.name}")
+def test_a_comment_is_short_and_begins_with_its_marker(old: Path, new: Path) -> None:
+    said = run(f"hlotool diff {old} {new} --format comment").partition("\n")[2]
+    assert said.startswith("<!-- hlotool diff -->\n**")
+    assert len(said) < 3000
+    assert "\n| metric | old | new | difference | % |\n" in said
+    assert said.count("<details>") == said.count("</details>") == 1
+
+
+def test_a_comment_on_directories_has_the_table_of_all() -> None:
+    said = run(f"hlotool diff {DUMPS / 'cpu_jax_0.4.30'} {DUMPS / 'cpu'} --format comment")
+    assert len(said.partition("\n")[2]) < 3000
+    assert said.count("\n| jit_") == 6
+
+
+def test_a_baseline_says_why(tmp_path: Path) -> None:
+    """What a pull request changed is read from the program that the baseline keeps."""
+    old, new = (SHARDED / f"gpu_h100.{name}" for name in ("base", "mesh"))
+    baseline = tmp_path / "baseline.json"
+    config = tmp_path / "hlotool.toml"
+    config.write_text(
+        f'baseline = "{baseline}"\n[[budget]]\nmetric = "module.instruction_count"\n'
+        'max_increase = "0%"\n[[budget]]\nmetric = "collectives.count"\nmin = 0\n',
+        "utf-8",
+    )
+    run(f"hlotool check {old} --config {config} --update-baseline")
+    texts = [unpack(file) for file in old.glob("*optimizations.txt.gz")]
+    assert baseline.stat().st_size < min(256_000, max(6_000, 0.06 * sum(map(len, texts))))
+    said = run(f"hlotool diff {baseline} {new}")
+    assert "\nwhy: the mesh is " in said
+    assert "\nreasons are of the program before optimizations, on all devices together\n" in said
+    said = run(f"hlotool check {new} --config {config} --format comment")
+    assert said.partition("\n")[2].startswith("<!-- hlotool check -->\n**budgets: 1 exceeded")
+    assert "\n* jit_train_step: the mesh is " in said
+    assert len(said) < 3000
+
+
+def unpack(file: Path) -> str:
+    return gzip.decompress(file.read_bytes()).decode()
+
+
+def test_two_stages_are_said_first() -> None:
+    (old,) = _GPU.glob("*.before_optimizations.txt")
+    (new,) = _GPU.glob("*gpu_after_optimizations.txt")
+    first, *rest = show(old, new)
+    assert first == "before against after optimizations"
+    assert not any(row.startswith("why: ") for row in rest)
+
+
+def test_figures_of_other_numbers_of_devices_are_of_the_whole_program(tmp_path: Path) -> None:
+    for count, rows in ((1, 8), (2, 4)):
+        text = ONE.replace("jit_one", f"jit_one, num_partitions={count}")
+        (tmp_path / f"{count}.txt").write_text(text.replace("f32[8]", f"f32[{rows}]"), "utf-8")
+    said = show(tmp_path / "1.txt", tmp_path / "2.txt")
+    assert said[0] == "1 device against 2; figures are of all devices together"
+    assert "work: flops/step +0" in said

@@ -216,7 +216,7 @@ def test_a_trace_goes_on_under_a_new_name(
 @pytest.mark.parametrize(
     ("arguments", "lists"),
     [
-        (["--passes", "dump"], "there are passes, opcodes"),
+        (["--passes", "dump"], "there are passes, survivors, opcodes"),
         (["--passes", "dump", "--trace", 'opcode == "dot"'], "there is only trace"),
         (["a", "b", "--why", "dot.1"], "there is only evidence"),
         (["a", "b", "c"], "there are figures, sides"),
@@ -257,3 +257,24 @@ def test_two_compilations_part_after_a_pass(
     assert run(["diff", "--passes", str(old), "--passes", str(new), "--exit-code"]) == 1
     told = capsys.readouterr().out
     assert "first different after creator of later (step 5): structure" in told
+
+
+def test_what_differs_in_the_end_is_told_by_the_pass_that_began_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Only NEW runs a pass that doubles; what differed in between and no more is not told."""
+    at = 'metadata={op_name="jit(f)/mlp/neg"}'
+    one = entry(f"ROOT %y = f32[8] negate(%x), {at}")
+    other = entry(f"%a = f32[8] negate(%x), {at}", "ROOT %y = f32[8] copy(%a)")
+    twice = entry(f"%a = f32[8] negate(%x), {at}", f"ROOT %y = f32[8] add(%a, %a), {at}")
+    names = (
+        "p.after_pipeline-start.before_first",
+        "p.after_first.before_second",
+        "p.after_second.before_third",
+        "p.after_third.before_pipeline-end",
+    )
+    old = write(tmp_path / "old", *zip(names, (one, one, one, one), strict=True))
+    new = write(tmp_path / "new", *zip(names, (one, other, one, twice), strict=True))
+    made = ask(capsys, "--passes", old, "--passes", new)
+    (row,) = made["survivors"]
+    assert (row["pass_name"], row["what"]) == ("third", ["add added"])

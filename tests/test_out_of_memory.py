@@ -146,7 +146,9 @@ def test_a_log_with_a_module_is_both(
 
 def test_a_message_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(MESSAGES / "rocm.txt")
-    assert run(["summary", path]) == 3
+    assert run(["summary", path]) == 0
+    assert "hlotool buffers" in capsys.readouterr().out
+    assert run(["fusions", path]) == 3
     assert "hlotool buffers shows what it says" in capsys.readouterr().err
     for options in (["--at", "3"], ["--timeline"], ["--hbm", "1GiB"], ["--budget", "1 > 0"]):
         assert run(["buffers", path, *options]) == 2

@@ -111,6 +111,9 @@ class MessageFigures(Struct, frozen=True):
     is_complete: Annotated[
         bool, figure("whether the message is there from its first sentence to the end of its list")
     ]
+    cut_size: Annotated[
+        str | None, figure("what is left of the size at which the text ends; that size is unknown")
+    ]
     listed_count: Annotated[int, figure("buffers that the message lists", COUNT)]
     listed_bytes: Annotated[int | None, figure("size of the listed buffers", BYTES)]
     listed_padding_bytes: Annotated[int | None, figure("padding of the listed buffers", BYTES)]
@@ -139,19 +142,29 @@ def report_out_of_memory(message: OutOfMemory) -> MessageReport:
         message.program,
         requested.bytes if requested else None,
         available.bytes if available else None,
-        requested.bytes - available.bytes
-        if requested and available and requested.bytes >= available.bytes
-        else None,
+        _measure_missing(message),
         limit.bytes if limit else None,
         requested is not None and requested.slack_bytes > 0,
         message.message_count,
         message.has_beginning and message.has_end,
+        message.cut_size,
         len(rows),
         sum_known(row.size_bytes for row in rows),
         sum_known(row.padding_bytes for row in rows),
     )
     parts = tuple(PartRow(one.group, one.name, one.size_bytes) for one in message.parts)
     return MessageReport(figures, rows, parts)
+
+
+def _measure_missing(message: OutOfMemory) -> int | None:
+    """Return how much too much was asked: as it is printed, else by what was asked and there."""
+    requested, available = message.requested, message.available
+    if message.excess is not None:
+        return message.excess.bytes
+    if requested is None or available is None or requested.bytes < available.bytes:
+        return None
+    missing = requested.bytes - available.bytes
+    return missing if missing > requested.slack_bytes + available.slack_bytes else None
 
 
 def strip_layout(shape: str) -> str:

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from hlotool import __version__
 from hlotool.compare.changes.figures import DIFFED
 from hlotool.compare.inputs import Candidate
+from hlotool.dump.files import Input
 from hlotool.dump.read import display_name, read_source
 from hlotool.dump.saved import (
     BASELINE_SCHEMA,
@@ -25,11 +27,13 @@ from hlotool.dump.saved import (
     BaselineDocument,
     SavedSummary,
     make_summary,
+    pack_program,
     read_saved,
     read_schema,
     update_document,
 )
 from hlotool.errors import UsageError
+from hlotool.hlo.attribute_values import drop_tables
 from hlotool.program.program import Program
 from hlotool.table.words import list_some
 
@@ -90,8 +94,11 @@ def known_metrics(program: Program) -> dict[str, object]:
     return {path: value for path, value in figures.items() if value is not None}
 
 
-def measure_baseline(program: Program) -> SavedSummary:
-    """Return the figures that diffs compare, as far as they are known."""
+def measure_baseline(program: Program, chosen: Input) -> SavedSummary:
+    """Return the figures that diffs compare, as far as they are known, and the input program.
+
+    That is the text before optimizations, packed: of it a diff reads what was changed.
+    """
     figures = known_metrics(program)
     if program.step_estimate is not None:
         figures["step_time.machine"] = program.step_estimate.machine
@@ -102,7 +109,12 @@ def measure_baseline(program: Program) -> SavedSummary:
         figures["collectives.by_kind"] = [
             {name: getattr(row, name) for name in _KINDS} for row in totals.by_kind
         ]
-    return make_summary(figures)
+    saved = make_summary(figures)
+    if chosen.before is None or program.module is None:
+        return saved
+    before = drop_tables(chosen.before.read().text)
+    length = len(before) + len(program.module.source.text)
+    return replace(saved, input_program=pack_program(before, length))
 
 
 def write_baseline(modules: Mapping[str, SavedSummary], kept: Mapping[str, object]) -> str:

@@ -14,12 +14,14 @@ from hlotool.check.history import HistoryLine, measure_line
 from hlotool.check.judge import judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule, expect_budget_words, list_unknown_values
-from hlotool.compare.inputs import Candidate, read_side
+from hlotool.compare.causes.cause import Cause
+from hlotool.compare.inputs import Candidate, DiffSide, read_context, read_side
+from hlotool.compare.report import compare_programs
 from hlotool.dump.files import Inputs
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.program.load import input_paths, load_program, note_files
-from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, NamedFigures
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions
 from hlotool.table import InputPaths
 from hlotool.table.expression.compile import UnknownValue
 
@@ -48,6 +50,7 @@ class Plan(Struct, frozen=True):
     passed_over: tuple[str, ...]  # names of modules that no budget is about
     assumptions: Assumptions = NO_ASSUMPTIONS
     is_recorded: bool = False  # for a history
+    has_causes: bool = False  # whether it is asked why a module differs from its baseline
 
     @property
     def size_bytes(self) -> int:
@@ -65,7 +68,8 @@ class Plan(Struct, frozen=True):
 class Run(Struct, frozen=True):
     """What a check came to, the worst results first; `failures` are modules not read.
 
-    `notes` say what of the files was not understood, `lines` are what a history holds of it.
+    `notes` say what of the files was not understood, `lines` are what a history holds of it,
+    `causes` why modules with exceeded budgets differ from their baselines.
     """
 
     paths: InputPaths
@@ -74,6 +78,7 @@ class Run(Struct, frozen=True):
     failures: tuple[Failure, ...]
     notes: tuple[str, ...] = ()
     lines: tuple[HistoryLine, ...] = ()
+    causes: tuple[tuple[str, Cause], ...] = ()  # why modules differ, by the module's name
 
     @property
     def exit_code(self) -> int:
@@ -95,6 +100,7 @@ class _Checked(Struct, frozen=True):
     line: HistoryLine | None = None
     # A tuple for each budget, None where it was not held against the module.
     unknown_values: tuple[tuple[UnknownValue, ...] | None, ...] = ()
+    causes: tuple[Cause, ...] = ()
 
 
 def plan_run(
@@ -104,6 +110,7 @@ def plan_run(
     assumptions: Assumptions = NO_ASSUMPTIONS,
     *,
     is_recorded: bool = False,
+    has_causes: bool = False,
 ) -> Plan:
     """Choose the modules that a budget is about, each with its own of the baseline.
 
@@ -124,7 +131,9 @@ def plan_run(
         entry = choose_entry(one, earlier, is_alone=len(wanted) == 1)
         tasks.append(Task(one, missing=entry) if isinstance(entry, str) else Task(one, entry))
     passed_over = tuple(one.name for one in modules if one not in wanted)
-    return Plan(found.path, tuple(rules), tuple(tasks), passed_over, assumptions, is_recorded)
+    return Plan(
+        found.path, tuple(rules), tuple(tasks), passed_over, assumptions, is_recorded, has_causes
+    )
 
 
 def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
@@ -154,7 +163,8 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     notes = tuple(note for one in checked for note in one.notes)
     paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
     lines = tuple(one.line for one in checked if one.line)
-    return Run(paths, tuple(results), count_results(results), failures, notes, lines)
+    causes = tuple((one.name, cause) for one in checked for cause in one.causes)
+    return Run(paths, tuple(results), count_results(results), failures, notes, lines, causes)
 
 
 def _check(task: Task, *, plan: Plan) -> _Checked:
@@ -164,17 +174,22 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     program = load_program(
         task.module.input, task.module.path, with_buffers=True, assumptions=plan.assumptions
     )
-    earlier: NamedFigures | None = None
+    earlier: DiffSide | None = None
     if task.baseline is not None:
-        earlier = read_side(task.baseline, "baseline", plan.assumptions)[0].figures
+        earlier, _ = read_side(task.baseline, "baseline", plan.assumptions)
     about = [rule for rule in plan.rules if rule.applies_to(program.name)]
-    judged = (judge_rule(rule, program, earlier, task.missing) for rule in about)
+    figures = earlier.figures if earlier else None
+    judged = (judge_rule(rule, program, figures, task.missing) for rule in about)
     results = tuple(replace(one, place=task.module.place or None) for one in judged)
     unknown = tuple(
         list_unknown_values(rule, program) if rule in about else None for rule in plan.rules
     )
     line = measure_line(program, task.module.key, results) if plan.is_recorded else None
-    return _Checked(program.name, results, note_files(program), program.paths, line, unknown)
+    causes: tuple[Cause, ...] = ()
+    if earlier and plan.has_causes and any(one.status == "fail" for one in results):
+        causes = compare_programs(earlier, read_context(program, task.module.input)).causes
+    notes = note_files(program)
+    return _Checked(program.name, results, notes, program.paths, line, unknown, causes)
 
 
 def _broken(module: Candidate, failure: Failure, rules: Sequence[Rule]) -> _Checked:

@@ -37,6 +37,7 @@ from hlotool.check.history import (
 from hlotool.check.results import CHECK, FACTS, CheckFacts, RuleResult, choose_check_columns
 from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Run
+from hlotool.commands.diff.cause_text import write_cause
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
 from hlotool.commands.shared.messages import say, say_all
@@ -85,7 +86,7 @@ _NO_BUDGETS = (
     CHECK,
     TREND,
     example=_EXAMPLE,
-    formats=(*FORMATS, *_CI_FORMATS),
+    formats=(*FORMATS, "comment", *_CI_FORMATS),
     choose_specs=lambda values: (TREND,) if values["trend"] else (CHECK,),
 )
 @dump_options
@@ -141,7 +142,7 @@ def check(
     if update_baseline:
         _write_figures(request, baseline)
         return 0
-    run = _run(request, baseline, history)
+    run = _run(request, baseline, history, has_causes=options.format == "comment")
     if run.results:
         print_run(run, settings, options)
     if history:
@@ -160,7 +161,7 @@ def _expect_usage(history: str, given: Sequence[str]) -> None:
             raise UsageError(f"{name} goes with what is recorded; --trend only reads.")
 
 
-def _run(request: Request, baseline: str, history: str) -> Run:
+def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> Run:
     """Hold the budgets against the dump, and measure its figures for a history."""
     if not (request.config.budgets or request.budgets or history):
         raise NothingCheckedError(_NO_BUDGETS)
@@ -173,7 +174,7 @@ def _run(request: Request, baseline: str, history: str) -> Run:
             read_lines(read_bytes(history), display_name(history))
         expect_keys(_list_modules(request), "--history")
     earlier, missing = _read_baseline(baseline, rules, request)
-    run = run_rules(request, rules, earlier, is_recorded=bool(history))
+    run = run_rules(request, rules, earlier, is_recorded=bool(history), has_causes=has_causes)
     for failure in missing:
         say(failure.message)
     return replace(run, failures=(*missing, *run.failures))
@@ -197,6 +198,9 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
         rows={"rules": run.results},
         lines=(_headline(run.facts),),
     )
+    if options.format == "comment":
+        why = (Line(f"{name}: {write_cause(cause, options.units)}") for name, cause in run.causes)
+        document = replace(document, lines=(*document.lines, *why), **_fold_met(run))
     if options.format not in _CI_FORMATS:
         print_document(document, options)
         return
@@ -209,6 +213,26 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
         markdown = RowOptions(format="markdown", units=options.units)
         _append_summary(render_document(document, markdown, make_look(markdown)))
         write_text((render_github(results),), options.output, has_commands=True)
+
+
+_HEADINGS: Final = {"baseline": "before", "actual": "after"}
+
+
+def _fold_met(run: Run) -> dict[str, object]:
+    """Return what a comment has in place of one list of budgets: of two, those met are folded."""
+    columns = {"status", "name", "module", "baseline", "actual", "limit", "reason"}
+    spec = choose_check_columns(run.results)
+    rules = replace(spec.row_lists[0].showing(columns), title="Budgets that are met")
+    fields = sorted(rules.fields, key=lambda field: field.name in {"actual", "limit"})
+    fields = [replace(one, heading=_HEADINGS.get(one.name, one.heading)) for one in fields]
+    rules = replace(rules, chosen=tuple(fields))
+    met = [one for one in run.results if one.status == "pass"]
+    others = [one for one in run.results if one.status != "pass"]
+    return {
+        "spec": replace(spec, row_lists=(rules, replace(rules, name="met"))),
+        "rows": {"rules": others or met, "met": met if others else []},
+        "shown": ("rules", "met"),
+    }
 
 
 def _headline(facts: CheckFacts) -> Line:
@@ -314,7 +338,7 @@ def _write_figures(request: Request, path: str) -> None:
             one, request.path, with_buffers=True, assumptions=request.assumptions
         )
         request.tell(note_files(program))
-        modules[candidate.key] = measure_baseline(program)
+        modules[candidate.key] = measure_baseline(program, one)
     write_file(path, (write_baseline(modules, kept),), "--baseline")
     count = count_noun(str(len(modules)), "module")
     say(f"wrote the figures of {count} to {display_name(path)}")

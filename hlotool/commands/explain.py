@@ -47,6 +47,7 @@ FORMAT_MEANINGS: Final[Mapping[str, str]] = {
     "tsv": "the rows of one list with tabs between",
     "parquet": "the rows of one list for DuckDB, pandas or Spark",
     "markdown": "tables and sentences for a pull request or an issue",
+    "comment": "a short comment on a pull request, whose first line a bot finds again",
     "folded": "the rows of one list by scope, for a flame graph: flamegraph.pl, speedscope.app",
     "pprof": "the rows of one list by scope, for `go tool pprof`, which draws flame graphs too",
     "perfetto": "the modelled clock as a trace for ui.perfetto.dev",

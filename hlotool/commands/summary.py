@@ -9,11 +9,14 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.collectives.rows import HOST_LINE, HOST_TOTALS, CollectiveRow
 from hlotool.analysis.collectives.totals import BETWEEN_SLICES, CollectiveTotals
 from hlotool.analysis.cost.model import COST, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
+from hlotool.analysis.log import LOG, choose_log_columns, list_chunks, list_messages
 from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
@@ -50,8 +53,11 @@ from hlotool.commands.shared.options import (
 )
 from hlotool.commands.shared.output import make_look, print_document
 from hlotool.commands.shared.request import Request, load_one, progress
+from hlotool.dump.files import DumpFile
 from hlotool.dump.read import STDIN
 from hlotool.dump.text_kind import TextKind
+from hlotool.errors import UsageError
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
 from hlotool.table import Block, Document, InputPaths, Line, Unit, quote_braces
 from hlotool.table.select import sort_rows
@@ -67,21 +73,35 @@ _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
-@document_command("summary", SUMMARY, SUMMARY_DIRECTORY, example=_EXAMPLE, others=(USAGE_REPORT,))
+@document_command(
+    "summary", SUMMARY, SUMMARY_DIRECTORY, example=_EXAMPLE, others=(USAGE_REPORT, LOG)
+)
 @dump_options
 @add_options(MACHINE)
 @option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
 @directory_options
 @option("--no-findings", "Leave out the findings.")
+@option("--dump DIR", "Of a log: the dump with the programs that its messages are about.")
 def summary(
-    request: Request, fleet: FleetOptions, hbm: str | None, no_findings: bool, options: RowOptions
+    request: Request,
+    fleet: FleetOptions,
+    *,
+    hbm: str | None,
+    no_findings: bool,
+    dump: str | None,
+    options: RowOptions,
 ) -> int:
     """Summarize a module on one screen; of a directory with several, list them."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     request = fleet.prepare(request)
-    report = request.find_other(TextKind.MEMORY_REPORT)
-    if report is not None:
-        print_document(describe_usage(report, request, "spaces", "allocations"), options)
+    other = request.find_other(TextKind.MEMORY_REPORT, TextKind.LOG)
+    if other is not None and other.kind is TextKind.LOG:
+        print_document(_describe_log(other, request, dump), options)
+        return 0
+    if dump is not None:
+        raise UsageError("--dump goes with a log; this is a dump itself.")
+    if other is not None:
+        print_document(describe_usage(other, request, "spaces", "allocations"), options)
         return 0
     if not _asks_for_one(request, fleet, options):
         return _print_modules(request, fleet, options, limit)
@@ -90,6 +110,26 @@ def summary(
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
     print_document(_describe(found, program, options, has_findings=not no_findings), options)
     return 0
+
+
+def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Document:
+    """Return the messages of a log, bound to what they are about in a dump."""
+    from hlotool.oom.log import parse_log  # noqa: PLC0415  most are dumps
+
+    log = parse_log(file.read())
+    asked = None if dump is None else replace(request, path=dump, found=None, told=set())
+    inputs = () if asked is None else asked.find().inputs
+    modules = [parse_module(one.module.read()) for one in inputs if one.module]
+    rows = list_messages(log.messages, modules)
+    command = quote_command("buffers", request.path)
+    is_full = any(row.kind == "out-of-memory" for row in rows)
+    return Document(
+        choose_log_columns(rows),
+        InputPaths(request.path),
+        rows={"rows": rows, "chunks": list_chunks(log.chunks)},
+        notes=(Line(quote_braces(f"{command} says who holds memory")),) if is_full else (),
+        shown=("rows", "chunks") if log.chunks else ("rows",),
+    )
 
 
 def _asks_for_one(request: Request, fleet: FleetOptions, options: RowOptions) -> bool:

@@ -22,9 +22,9 @@ from hlotool.compare.answer import SideFacts
 from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import parse_module_pattern, resolve_inputs
-from hlotool.dump.names import folder_below, short_path
+from hlotool.dump.names import Stage, folder_below, short_path
 from hlotool.dump.read import relative_path
-from hlotool.dump.saved import SavedModule, SavedSummary, make_key, read_saved
+from hlotool.dump.saved import SavedModule, SavedSummary, make_key, read_saved, unpack_program
 from hlotool.dump.stores import is_address
 from hlotool.errors import HlotoolError, NothingCheckedError
 from hlotool.hlo import Module
@@ -139,7 +139,8 @@ def read_content(one: Input) -> Content | None:
 class DiffSide(Struct, frozen=True):
     """One side: a program or the figures a saved document holds, and what it was compiled under.
 
-    `before` is the text that XLA was given, `build` that of the TPU compiler.
+    `before` is the text that XLA was given, `build` that of the TPU compiler; `stage` is that of
+    the text, None where that is unknown.
     """
 
     figures: Program | SavedFigures
@@ -147,6 +148,7 @@ class DiffSide(Struct, frozen=True):
     tpu_flags: Flags | None = None
     before: DumpFile | None = None
     build: int | None = None
+    stage: Stage | None = None
 
     @property
     def program(self) -> Program | None:
@@ -296,7 +298,7 @@ def read_pair(
     """Read both sides of a pair; two dumps of the same bytes are one program, read once."""
     (old, before), chosen = read_side(pair[0], labels[0], assumptions), pair[1].input
     if old.program and chosen and pair[0].input and pair[0].input.is_same_as(chosen):
-        new = _read_context(old.program, chosen)
+        new = read_context(old.program, chosen)
         paths = input_paths(pair[1].path, chosen, with_buffers=True)
         after = replace(before, label=labels[1], input=paths)
     else:
@@ -309,22 +311,42 @@ def read_side(
 ) -> tuple[DiffSide, SideFacts]:
     """Read one side of a pair; `assumptions` hold on both."""
     if candidate.saved is not None:
-        figures = SavedFigures(candidate.name, candidate.saved.figures, assumptions.machine)
+        saved, before = candidate.saved.figures, None
+        figures = SavedFigures(candidate.name, saved, assumptions.machine)
         paths = InputPaths(candidate.path)
-        return DiffSide(figures), SideFacts(label, candidate.schema, paths, None)
+        if saved.input_program:
+            source = unpack_program(saved.input_program, f"{candidate.path}#{candidate.key}")
+            before = DumpFile(candidate.path, source=source, is_settled=True)
+        return DiffSide(figures, before=before), SideFacts(label, candidate.schema, paths, None)
     if candidate.input is None:
         raise ValueError("a candidate has an input or a saved document")
     program = load_program(
         candidate.input, candidate.path, with_buffers=True, assumptions=assumptions
     )
     facts = program.counts.module if program.module else None
-    return _read_context(program, candidate.input), SideFacts(label, None, program.paths, facts)
+    return read_context(program, candidate.input), SideFacts(label, None, program.paths, facts)
 
 
-def _read_context(program: Program, chosen: Input) -> DiffSide:
+def read_context(program: Program, chosen: Input) -> DiffSide:
     """Read what a program was compiled under; the text that XLA was given is read if needed."""
     found = read_flags(chosen)
-    return DiffSide(program, found.printed, found.tpu, chosen.before, found.build)
+    return DiffSide(program, found.printed, found.tpu, chosen.before, found.build, chosen.stage)
+
+
+def count_devices(old: DiffSide, new: DiffSide) -> tuple[int, int]:
+    """Count the devices whose figures have to be added up for those of the whole programs.
+
+    A text before partitioning is of all partitions. 1 on both sides that run on equally many, or
+    where one is no program.
+    """
+    if old.module is None or new.module is None:
+        return 1, 1
+    headers = old.module.header, new.module.header
+    counts = [header.device_count or 1 for header in headers]
+    if {old.stage, new.stage} == {Stage.BEFORE, Stage.AFTER}:
+        place = int(new.stage is Stage.BEFORE)
+        counts[place] = headers[place].replica_count or 1
+    return (1, 1) if counts[0] == counts[1] else (counts[0], counts[1])
 
 
 def name_files(facts: SideFacts, side: DiffSide) -> SideFacts:

@@ -14,7 +14,7 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
-from hlotool.compare.changes.instructions import compare_instructions
+from hlotool.compare.changes.instructions import InstructionDiff, compare_instructions
 from hlotool.compare.changes.reasons import Reasoner
 from hlotool.compare.match.comparable import Terms
 from hlotool.compare.match.signature import Signatures
@@ -25,7 +25,7 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, OPCODES
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, NUMBER, WHOLE, Block, DocumentSpec, RowList, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, WHOLE, RowList, column, figure
 
 _STEP: Final = "the number XLA gave the dump; null before and after all passes"
 _SENT: Final = "their bytes sent per step, "
@@ -146,13 +146,6 @@ PASS_OPCODES: Final = RowList(
     has_total=False,
     limit=0,
 )
-DIFF_PASSES: Final = DocumentSpec(
-    "diff-passes",
-    "which pass changed what, or where two compilations diverge",
-    scalars=Block("facts", PassesFacts, "where two compilations part"),
-    row_lists=(PASSES, PASS_OPCODES),
-)
-
 _Key: TypeAlias = tuple[str, str, int]
 _START: Final = "pipeline-start"
 
@@ -392,18 +385,20 @@ def compare_in_turn(
     return _row(new, old, differs_in, counts), found
 
 
-def compare_in_step(old: Snapshot, new: Snapshot, *, is_strict: bool = False) -> PassRow:
+def compare_in_step(
+    old: Snapshot, new: Snapshot, *, is_strict: bool = False
+) -> tuple[PassRow, InstructionDiff | None]:
     """Compare a step with the same step of another compilation, whose names say nothing.
 
-    Raises what the analyses raise.
+    Returns all differences as well, None where the texts are equal. Raises what the analyses raise.
     """
     if old.state.text == new.state.text:
-        return _row(new, old, (), (0, 0, 0))
+        return _row(new, old, (), (0, 0, 0)), None
     structure = compare_structure(old.state.program, new.state.program, is_strict=is_strict)
-    found = compare_instructions(structure, Reasoner(structure))
+    found = compare_instructions(structure, Reasoner(structure), is_folded=False)
     counts = found.old_only_count, found.new_only_count, found.changed_count
     differs_in = _list_respects(old, new, is_other=not structure.is_equal)
-    return _row(new, old, differs_in, counts)
+    return _row(new, old, differs_in, counts), found
 
 
 def lone_row(snapshot: Snapshot, label: str = "") -> PassRow:

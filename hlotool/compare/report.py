@@ -28,7 +28,7 @@ from hlotool.compare.changes.memory import (
     compare_spaces,
 )
 from hlotool.compare.changes.reasons import Reasoner
-from hlotool.compare.inputs import DiffSide, SavedFigures, level_sides
+from hlotool.compare.inputs import DiffSide, SavedFigures, count_devices, level_sides
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.structure import Structure, compare_structure
 
@@ -80,6 +80,9 @@ class DiffReport(Struct, frozen=True):
     triage: Triage | None = None
     time: figures.TimeChange | None = None
     structure: Structure | None = None
+    stages: tuple[str, ...] = ()
+    old_devices: int = 1
+    new_devices: int = 1
 
     @property
     def differs(self) -> bool:
@@ -127,6 +130,7 @@ class _Comparison:
         self.missing: list[str] = []
         if self.old is not old:
             self.missing.append(_NOT_LEVEL)
+        self.devices = count_devices(self.old, self.new)
         self.is_one = old.program is not None and old.program is new.program
         self.structure: Structure | None = None
         self.reasoner: Reasoner | None = None
@@ -168,6 +172,9 @@ class _Comparison:
             spaces=self._spaces() if "memory" in wants and not self.is_one else (),
             not_compared=tuple(self.missing),
             structure=structure,
+            stages=self._find_stages(),
+            old_devices=self.devices[0],
+            new_devices=self.devices[1],
         )
         if not report.differs:
             return report
@@ -175,8 +182,15 @@ class _Comparison:
         report = replace(report, metrics=self._metrics())
         if not self.options.is_whole:
             return report
+        if report.stages:  # what the compiler did to the program is no reason
+            return report
         report = replace(report, time=estimate_times(self.old, self.new))
         return self._explain(report) if self.options.has_causes else report
+
+    def _find_stages(self) -> tuple[str, ...]:
+        """Return the stages of both texts, where they are known and differ."""
+        stages = tuple(side.stage.value for side in (self.old, self.new) if side.stage)
+        return stages if len(set(stages)) > 1 else ()
 
     def _explain(self, report: DiffReport) -> DiffReport:
         """Add the reasons for what differs, and who did it."""
@@ -187,6 +201,10 @@ class _Comparison:
             lists = report.collectives, report.instructions, report.header
             metrics = figures.by_path(report.metrics)
             causes = find_causes(Evidence(old, new, self.reasoner, inputs, metrics, *lists))
+        elif inputs.is_whole and not inputs.is_same:
+            before, after = inputs.programs
+            old_input = DiffSide(before, before=self.old.before)
+            causes = compare_programs(old_input, DiffSide(after, before=self.new.before)).causes
         has_flags = self.old.flags is not None and self.new.flags is not None
         triage = Triage(
             inputs.is_same,
@@ -219,7 +237,7 @@ class _Comparison:
             for one in figures.DIFFED
             if one.startswith(prefixes) and not one.startswith(skipped)
         )
-        return figures.compare_metrics(self.old.figures, self.new.figures, paths)
+        return figures.compare_metrics(self.old.figures, self.new.figures, paths, self.devices)
 
     def _memory(self) -> tuple[MemoryChange, ...]:
         old, new = self.old.program, self.new.program

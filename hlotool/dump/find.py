@@ -54,7 +54,7 @@ from hlotool.proto.kind import is_profile, is_proto_readable, write_field
 from hlotool.text import DeviceCounts, Pattern, PatternError, Source, parse_pattern
 
 # What may be a log, or a line of one.
-_LOGS: Final = (TextKind.OUT_OF_MEMORY, TextKind.STREAM, TextKind.JSON)
+_LOGS: Final = (TextKind.OUT_OF_MEMORY, TextKind.LOG, TextKind.STREAM, TextKind.JSON)
 
 
 class _Wanted(Struct, frozen=True):
@@ -91,10 +91,10 @@ def resolve_inputs(
 
     `-` is standard input. A stream of several programs, and a text of several modules, count as
     a directory. `also` are kinds of text that are no dump, and what the caller reads as well:
-    a text with an out-of-memory message, whatever else it holds, and a memory-usage report with
-    no module beside it. Raises InputError for what is missing, unreadable or no dump,
-    NothingCheckedError if `module_pattern` (a regular expression searched in module names) leaves
-    none, UsageError for a bad pattern or for files named by hand beside a directory.
+    a text with an out-of-memory message, whatever else it holds, a log with messages alone, and a
+    memory-usage report with no module beside it. Raises InputError for what is missing, unreadable
+    or no dump, NothingCheckedError if `module_pattern` (a regular expression searched in module
+    names) leaves none, UsageError for a bad pattern or for files named by hand beside a directory.
     """
     wanted = _Wanted(stage, parse_module_pattern(module_pattern), named or NamedFiles(), budget)
     # Nobody can read a pipe again: whatever it turns out to be, that is told from these bytes.
@@ -144,6 +144,8 @@ def _find_other_kind(
 
         if may_be and holds_message(source.text):
             return TextKind.OUT_OF_MEMORY
+    if TextKind.LOG in also and detection.kind in {TextKind.OUT_OF_MEMORY, TextKind.LOG}:
+        return TextKind.LOG
     is_report = detection.kind is TextKind.MEMORY_REPORT and TextKind.MEMORY_REPORT in also
     return TextKind.MEMORY_REPORT if is_report and not list_beside(path, budget) else None
 

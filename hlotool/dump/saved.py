@@ -7,7 +7,9 @@ that is not there is unknown.
 
 from __future__ import annotations
 
+import base64
 import json
+import lzma
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +17,10 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, ValidationError, convert
 
+from hlotool.dump.budget import DEFAULT_BUDGET, Allowance
+from hlotool.dump.compression import decompress
 from hlotool.errors import InputError
+from hlotool.hlo.attribute_values import drop_metadata, keep_op_names
 from hlotool.table.renamed import update_keys
 from hlotool.table.units import LARGEST_FIGURE
 from hlotool.text import Source
@@ -66,6 +71,7 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
     shardings: Record | None = None
     step_time: Record | None = None
     opcodes: tuple[SavedOpcode, ...] | None = None
+    input_program: str | None = None  # what `pack_program` made of the text before optimizations
 
     def record(self, block: str) -> Mapping[str, object]:
         """Return the record of a block of metrics such as `buffers`, empty if it is not there."""
@@ -168,6 +174,36 @@ def read_saved(source: Source) -> SavedDocument:
     except ValidationError as error:
         raise InputError(f"{source.name}: this {schema} document is damaged: {error}.") from error
     return SavedDocument(source.name, schema, found.saved_modules())
+
+
+_MOST_PACKED: Final = 256_000  # characters
+_PART: Final = 0.05  # of the texts that it was packed from
+_ALWAYS_PACKED: Final = 4_096  # characters of a small program, of which that is more
+_FILTERS: Final = ({"id": lzma.FILTER_LZMA2, "preset": 9},)
+
+
+def pack_program(text: str, of_length: int) -> str | None:
+    """Pack the text of a program, with scopes if there is room; None where there is none at all.
+
+    It may take 5 % of the texts of the program, which have `of_length`, and 256,000 characters.
+    """
+    room = min(_MOST_PACKED, max(_ALWAYS_PACKED, int(_PART * of_length)))
+    for kept in (keep_op_names(text), drop_metadata(text)):
+        data = lzma.compress(kept.encode(errors="surrogateescape"), filters=[*_FILTERS])
+        packed = base64.b85encode(data).decode("ascii")
+        if len(packed) <= room:
+            return packed
+    return None
+
+
+def unpack_program(packed: str, name: str) -> Source:
+    """Return the text that was packed; raise InputError where it is damaged."""
+    try:
+        data = base64.b85decode(packed)
+    except ValueError as error:
+        raise InputError(f"{name}: the program in this baseline is damaged: {error}.") from error
+    allowance = Allowance(name, DEFAULT_BUDGET, len(data))
+    return Source(decompress(data, name, allowance).decode(errors="surrogateescape"), name)
 
 
 def make_key(name: str, place: str) -> str:

@@ -32,6 +32,7 @@ class TextKind(Enum):
     DOCUMENT = "a JSON document of hlotool"
     STREAM = "a dump printed to standard output"
     OUT_OF_MEMORY = "an out-of-memory message"
+    LOG = "a log with messages of XLA or JAX"
     # What it does not read, each with a sentence of its own (see `_REFUSALS`).
     EMPTY = "empty"
     MLIR = "MLIR (StableHLO or another dialect)"
@@ -146,10 +147,12 @@ def detect_kind(text: str) -> Detection:
     foreign = _find_first(_FOREIGN, text, begin) or TextKind.UNKNOWN
     if foreign is TextKind.JSON and _SCHEMA.search(text, begin):
         return Detection(TextKind.DOCUMENT, begin)
-    from hlotool.oom.wordings import holds_message  # noqa: PLC0415  most texts are none of these
+    from hlotool.oom.wordings import KINDS, holds_message  # noqa: PLC0415  most texts are dumps
 
     if foreign is not TextKind.JSON and holds_message(text):
         return Detection(TextKind.OUT_OF_MEMORY, begin)
+    if foreign in {TextKind.UNKNOWN, TextKind.ALLOCATOR} and holds_message(text, KINDS):
+        return Detection(TextKind.LOG, begin)
     return Detection(foreign, begin)
 
 
@@ -307,6 +310,9 @@ _REFUSALS: Final = {
     TextKind.OUT_OF_MEMORY: (
         "this is an out-of-memory message, and no program; hlotool buffers shows what it says."
     ),
+    TextKind.LOG: (
+        "this is a log with messages of XLA or JAX, and no program; hlotool summary lists them."
+    ),
     TextKind.COLORED: (
         "this begins with a code for colours (ESC[…m); hlotool reads plain text: save it without "
         "colours."
@@ -322,6 +328,7 @@ _LEADS_BY_ITSELF: Final = (
     TextKind.VALUES,
     TextKind.LIVE_RANGE,
     TextKind.OUT_OF_MEMORY,
+    TextKind.LOG,
 )
 
 

@@ -236,6 +236,28 @@ def drop_metadata(text: str) -> str:
     return _WHOLE.sub("", text)
 
 
+# What names places in the user's files, above the first computation.
+_TABLES: Final = re.compile(
+    r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(?:\d.*\n)*", re.MULTILINE
+)
+_OP_NAME: Final = re.compile(rf"op_name={STRING}")
+
+
+def drop_tables(text: str) -> str:
+    """Return a text without the tables of places in the user's files."""
+    return _TABLES.sub("", text)
+
+
+def keep_op_names(text: str) -> str:
+    """Return a text with no metadata in it but op_names."""
+
+    def keep(found: re.Match[str]) -> str:
+        op_name = _OP_NAME.search(found[0])
+        return f", metadata={{{op_name[0]}}}" if op_name else ""
+
+    return _WHOLE.sub(keep, text)
+
+
 @lru_cache(maxsize=_MOST_KEPT)
 def read_metadata(text: str) -> values.Metadata | None:
     """Read a value as machines print it; None when it is not of that form."""

@@ -147,7 +147,7 @@ def _parse_array(scanner: Scanner) -> ArrayShape:
     dtype = scanner.expect_match(_DTYPE, "a shape")
     if dtype not in DTYPE_BITS:
         scanner.fail(f"unknown element type {dtype!r}", start, scanner.pos)
-    if not scanner.accept("["):
+    if not scanner.accept_token("["):
         scanner.fail_expected(f"'[' after the element type {dtype!r}")
     dimensions = scanner.parse_items(_parse_dimension, "]", "a dimension")
     dims = tuple(size for size, _ in dimensions)

@@ -8,7 +8,8 @@ together. What stands before a message, or between its lines, is passed over.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from hlotool.oom.wordings import (
     find_orphan,
     find_size,
     parse_size,
+    unwrap,
 )
 from hlotool.text import Source
 
@@ -34,39 +36,63 @@ _USED: Final = re.compile(
     rf"(?:Used|with size) (?P<used>{SIZE}) (?:of|and limit) (?P<available>{SIZE})"
 )
 _REPORTED: Final = re.compile(rf"Free memory/Total memory: (?P<available>{SIZE})/(?P<limit>{SIZE})")
-_EXCESS: Final = re.compile(rf"Exceeded \w+ capacity by (?P<excess>{SIZE})")
-_PROGRAM: Final = re.compile(r"\[executable_name='(?P<program>[^'\n]{1,300})'\]")
+_EXCESS: Final = re.compile(
+    rf"(?:Exceeded \w+ capacity|exceeded scoped \w+ limit) by (?P<excess>{SIZE})"
+)
+EXECUTABLE: Final = re.compile(r"\[executable_name='(?P<program>[^'\n]{1,300})'\]")
 # What a logger puts before a line, up to the place in its program.
 _LOGGER: Final = re.compile(r"(?:>\s?)*+(?:.{0,200}?\.(?:cc|cpp|cu|h|py):\d{1,6}\][ ]?)?+")
 _COLORS: Final = re.compile(r"\x1b\[[\d;]*+m")
+_ITEM: Final = re.compile(
+    r""""(?:[^"\\]|\\.)*+"|(?<![\w.])(?P<item>\d{1,6}\. Size: |Buffer \d{1,6}:|(?<!\d\. )Size: """
+    r"|Operator: |XLA [Ll]abel: |Shape: |Entry Parameter Subshape: |Unpadded size: "
+    r"|Extra memory due to padding: |Allocation type: |={8,}+|Largest program allocations in "
+    r"|Peak buffers:|Total \w++ usage )"
+)
+_MOST_FIELDS: Final = 8  # of an entry
 
 
 def parse_out_of_memory(source: Source) -> OutOfMemory:
     """Return the last message of a text; raise InputError if it has none.
 
-    log     := { line | message }
-    message := head NL { sum | list | line }
+    log     := { item }
+    message := head { sum | list | item }
 
-    A message goes on to the next head. Those in a row that ask for the same are one message that
-    was said again, by another layer or in a traceback; what each of them lists is put together.
+    An item is a sentence, or a field of a list; it ends with its line, or where on that line the
+    next one begins. A message goes on to the next head. Those in a row that ask for the same are
+    one message that was said again, by another layer or in a traceback; what each of them lists is
+    put together. Where no line has a head, lines are taken for wrapped ones.
     """
-    drafts: list[_Draft] = []
-    for line in _list_lines(source.text):
-        head = find_head(line)
-        if head is None and not (drafts and drafts[-1].takes(line)):
-            head = find_orphan(line)
-        if head is not None:
-            drafts.append(_Draft(head))
-            drafts[-1].takes(line)
+    drafts = _read_drafts(list_lines(source.text)) or _read_drafts(
+        _split_items(unwrap(source.text[:_LONGEST]))
+    )
     if not drafts:
         raise InputError(f"{source.name}: this holds no out-of-memory message.")
     return _put_together([draft.finish() for draft in drafts])
 
 
-def _list_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a log without colours and what loggers put before them.
+def _read_drafts(lines: Iterable[str]) -> list[_Draft]:
+    drafts: list[_Draft] = []
+    before: list[str] = []  # items of an entry whose beginning, like the message's, is lost
+    for line in lines:
+        head = find_head(line)
+        if head is None and not (drafts and drafts[-1].takes(line)):
+            head = find_orphan(line)
+            if head is None:
+                is_field = _BEGIN.search(line, 0, _LONGEST) or _FIELD.search(line, 0, _LONGEST)
+                before = [*before[-_MOST_FIELDS:], line] if is_field else []
+        if head is not None:
+            drafts.append(_Draft(head))
+            for each in (*(() if head.has_beginning else before), line):
+                drafts[-1].takes(each)
+    return drafts
 
-    A message that stands in a string, on one line, is taken apart.
+
+def list_lines(text: str) -> Iterator[str]:
+    """Yield the items of a log without colours and what loggers put before a line.
+
+    A message that stands in a string, on one line, is taken apart, and so are items that something
+    has joined: Markdown makes one line of a paragraph.
     """
     for line in text.split("\n"):
         plain = _COLORS.sub("", line) if "\x1b" in line else line
@@ -76,7 +102,27 @@ def _list_lines(text: str) -> Iterator[str]:
             unquoted = rest.replace("\\t", "\t").replace('\\"', '"')
             yield from unquoted.split("\\n")
         else:
-            yield rest
+            yield from _split_items(rest)
+
+
+def _split_items(line: str) -> Iterator[str]:
+    """Take a line apart where items begin behind others; strings hold none.
+
+    1. Size: 1.00G Shape: f32[268435456] ===== 2. Size: 2.00M …
+    """
+    if ": " not in line:
+        yield line
+        return
+    starts = [
+        match.start()
+        for match in _ITEM.finditer(line, 0, _LONGEST)
+        if match.lastgroup and match.start() > 0
+    ]
+    if not starts or not line[: starts[0]].strip(" \t>*-"):
+        yield line
+        return
+    for start, end in pairwise((0, *starts, len(line))):
+        yield line[start:end].rstrip()
 
 
 class _Draft:
@@ -103,7 +149,7 @@ class _Draft:
         excess = _EXCESS.search(line)
         if excess is not None:
             self._head = replace(self._head, excess=find_size(excess["excess"]))
-        program = _PROGRAM.search(line)
+        program = EXECUTABLE.search(line)
         if program is not None:
             self._head = replace(self._head, program=program["program"])
         return self._list.read(line) or self._parts.read(line)
@@ -136,6 +182,7 @@ class _Draft:
             buffers=tuple(self._list.buffers) or head.buffers,
             parts=tuple(self._parts.parts),
             has_end=has_end,
+            cut_size=None if has_end else self._list.unread_size,
         )
 
 
@@ -182,6 +229,7 @@ def _merge(one: OutOfMemory, other: OutOfMemory) -> OutOfMemory:
         other.parts if len(other.parts) >= len(one.parts) else one.parts,
         has_beginning=one.has_beginning,
         has_end=longer.has_end,
+        cut_size=longer.cut_size,
     )
 
 
@@ -213,6 +261,7 @@ class ListReader:
     def __init__(self, *, is_listed: bool) -> None:
         self.buffers: list[ListedBuffer] = []
         self.is_broken = False  # whether an entry is missing, or stands twice, by the numbers
+        self.unread_size: str | None = None  # of the last entry: a size without a unit
         self._entry: ListedBuffer | None = None
         self._is_listed = is_listed  # whether a list has begun, from a line that was lost
         self._number = 0  # of the last entry; 0 at the beginning of a list
@@ -243,7 +292,8 @@ class ListReader:
             number = int(begin["number"] or begin["other"])
             self.is_broken |= number != self._number + 1
             self._number = number
-            size = find_size(begin["size"]) if begin["size"] else None
+            size = find_size(begin["size"], has_unit=True) if begin["size"] else None
+            self.unread_size = begin["size"] if size is None else None
             self._entry = ListedBuffer(
                 size.bytes if size else None, slack_bytes=size.slack_bytes if size else 0
             )
@@ -270,6 +320,8 @@ class ListReader:
             self.finish()
             entry = ListedBuffer()
         self._entry = _add_field(entry, key, value)
+        has_size = key != "Size" or self._entry.size_bytes is not None
+        self.unread_size = None if has_size else value
         if key == "Allocation type" and entry.size_bytes is None:
             self.finish()
 
@@ -285,7 +337,7 @@ def _add_field(entry: ListedBuffer, key: str, value: str) -> ListedBuffer:
     if key in {"Shape", "Entry Parameter Subshape"}:
         return replace(entry, shape=value, is_parameter=key != "Shape")
     written = _SIZE.match(value)
-    size = find_size(written.group()) if written else None
+    size = find_size(written.group(), has_unit=True) if written else None
     if size is None:
         return entry
     count, slack = size.bytes, max(size.slack_bytes, entry.slack_bytes)
@@ -300,23 +352,30 @@ def _add_field(entry: ListedBuffer, key: str, value: str) -> ListedBuffer:
 
 
 def _add_operator(entry: ListedBuffer, value: str) -> ListedBuffer:
+    """Add the metadata of an instruction."""
+    op_name, file, line = read_operator(value)
+    return replace(entry, op_name=op_name, source_file=file, source_line=line)
+
+
+def read_operator(text: str) -> tuple[str | None, str | None, int | None]:
     """Read the metadata of an instruction: `op_name="…" source_file="…" source_line=1059`."""
-    op_name, file = _OP_NAME.search(value), _SOURCE_FILE.search(value)
-    line = _SOURCE_LINE.search(value)
-    return replace(
-        entry,
-        op_name=op_name["text"] if op_name else None,
-        source_file=file["text"] if file else None,
-        source_line=int(line["line"]) if line else None,
+    op_name, file = _OP_NAME.search(text), _SOURCE_FILE.search(text)
+    line = _SOURCE_LINE.search(text)
+    return (
+        op_name["text"] if op_name else None,
+        file["text"] if file else None,
+        int(line["line"]) if line else None,
     )
 
 
 _LONGEST_PART: Final = 300  # characters of a line of a sum
 _MOST_PARTS: Final = 1000
+_PAIR: Final = rf"[ \t]++(?P<name>[a-z][a-z ]*?)[ \t]++(?P<size>{SIZE})(?!\w)"
+_ANY_PAIR: Final = re.sub(r"\?P<\w+>", "?:", _PAIR)
 _SUM: Final = re.compile(
     rf"(?P<group>Total \w++ usage|Program \w++ requirement|\w++ capacity|BufferAssignment stats"
     rf"|Heap allocator status|Persistent allocations[\w ]*+|Stats)"
-    rf"(?: (?:>= )?(?P<size>{SIZE}))?+:[ \t]*+$"
+    rf"(?: (?:>= )?(?P<size>{SIZE}))?+:(?P<rest>(?:{_ANY_PAIR})*+)[ \t]*+$"
 )
 _PART: Final = re.compile(
     rf"[ \t]*+(?P<name>[A-Za-z][^:\n]*?)(?::[ \t]*+|[ \t]++)(?P<size>{SIZE}|unknown size)(?!\w)"
@@ -355,6 +414,8 @@ class PartReader:
             self._group = heading["group"]
             if heading["size"]:
                 self._add("total", parse_size(heading["size"]))
+            for pair in re.finditer(_PAIR, heading["rest"]):
+                self._add(pair["name"], parse_size(pair["size"]))
             return True
         if not self._group or _RULE.match(line):
             return bool(self._group)

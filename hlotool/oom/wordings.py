@@ -1,24 +1,34 @@
-"""What an out-of-memory message says, and the sentences that it begins with, as patterns.
+"""What messages say, how they write sizes, and the sentences that hlotool/data/wordings.toml has.
 
-Sizes are rounded as the message writes them; `Size.slack_bytes` keeps how far that may be, so that
+Sizes are rounded as a message writes them; `Size.slack_bytes` keeps how far that may be, so that
 `63.80G` and an exact number of bytes can be found to be the same.
-
-Adding a wording is adding a pattern to `_WORDINGS`; `_HINTS` must hold a word of it. The wordings
-are those of XLA's compilers (TPU), its runtimes (PJRT, stream executor), the BFC allocator that it
-shares with TensorFlow, the drivers of CUDA and ROCm, and of PyTorch.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import tomllib
 from fractions import Fraction
 from functools import cache
 from math import prod
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 When: TypeAlias = Literal["compile", "load", "run"]
+Kind: TypeAlias = Literal[
+    "out-of-memory",
+    "rematerialization",
+    "involuntary-reshard",
+    "donation-unused",
+    "slow-compilation",
+    "slow-constant-folding",
+    "took",
+    "cache-miss",
+    "retracing",
+    "allocator",
+]
 
 
 class Size(Struct, frozen=True):
@@ -69,6 +79,7 @@ class OutOfMemory(Struct, frozen=True):
     message_count: int = 1  # messages in the text that ask for something else count once each
     has_beginning: bool = True  # False where only the list is left
     has_end: bool = True  # False where it stops inside the list, or entries of it are missing
+    cut_size: str | None = None  # of the size at which the text stops: what is left
 
 
 # A size in a pattern: `63.80G`, `12.50GiB`, `2.00 MiB`, `-2.55G`, `0B`, `4,237,689,856 bytes`.
@@ -82,7 +93,7 @@ _SCALE: Final = {letter: 1 << (10 * power) for power, letter in enumerate("KMGTP
 
 
 def parse_size(text: str) -> Size:
-    """Read a size that `SIZE` has matched.
+    """Read a size that `SIZE` has matched; without a unit it is in bytes.
 
     size := number [ "." digits ] [ " " ] [ ("K" | "M" | "G" | "T" | "P" | "E") ["i"] ["B"]
           | "B" | "bytes" ]
@@ -100,126 +111,110 @@ def parse_size(text: str) -> Size:
     return Size(int(number * scale), int(slack))
 
 
-def find_size(text: str) -> Size | None:
-    """Read a size that cannot be below zero, None for one that is: nothing is known of it then."""
-    return None if text.startswith("-") else parse_size(text)
+def find_size(text: str, *, has_unit: bool = False) -> Size | None:
+    """Read a size, None for one of which nothing is known.
+
+    That is one below zero, and one that a cut may have shortened: a fraction has a unit, and where
+    `has_unit` each size.
+    """
+    is_bare = not text.strip()[-1:].isalpha()
+    if text.startswith("-") or (is_bare and (has_unit or "." in text)):
+        return None
+    return parse_size(text)
 
 
-# Every message has one of these. Logs have millions of lines, and searching twenty patterns in each
-# would take minutes: most lines, and most texts, are done with after these words.
-_HINTS: Final = (
-    *("ut of memory", "OOM ", "OutOfMemory", "OUT_OF_MEMORY", "hipError_t", "ttempting to "),
-    *(
-        "would exceed memory",
-        "ailed to alloc",
-        "ould not allocate",
-        "PA budget",
-        "MemoryAllocation",
-        "Hbm usage",
-        "enough memory.",
-        " scoped ",
-        "emory size limit",
-    ),
+class Wording(Struct, frozen=True):
+    """One sentence of a log: a table of hlotool/data/wordings.toml."""
+
+    id: str
+    kind: Kind
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+    when: When | None = None
+
+
+@cache
+def list_wordings() -> tuple[Wording, ...]:
+    """Return all sentences, in order. Compiling them takes 10 ms, and few texts are logs."""
+    path = os.path.normpath(os.path.join(__file__, "../../data/wordings.toml"))  # noqa: PTH118
+    with open(path, "rb") as file:  # noqa: PTH123
+        tables = tomllib.load(file)["wording"]
+    return tuple(
+        Wording(
+            one["id"],
+            one["kind"],
+            tuple(one["hints"]),
+            re.compile(one["pattern"].strip().replace("SIZE", SIZE), re.VERBOSE),
+            one.get("when"),
+        )
+        for one in tables
+    )
+
+
+# Of the list of an out-of-memory message, each line of which may be the first that is left.
+_LIST_HINTS: Final = (
     *("program allocations in", ". Size: ", "XLA Label: ", "XLA label: ", "Parameter Subshape: "),
+    "OOM Debugging",
 )
 
 
-def is_hinted(text: str) -> bool:
-    """Whether a text, or a line of one, has a word that every message has."""
-    return any(hint in text for hint in _HINTS)
+@cache
+def _list_hints(kinds: tuple[Kind, ...]) -> tuple[str, ...]:
+    """Return the words of which each line with a message has one.
+
+    Logs have millions of lines, and searching thirty patterns in each would take minutes: most
+    lines, and most texts, are done with after these words.
+    """
+    found = [hint for one in list_wordings() if one.kind in kinds for hint in one.hints]
+    return (*dict.fromkeys(found), *(_LIST_HINTS if "out-of-memory" in kinds else ()))
 
 
-def holds_message(text: str) -> bool:
-    """Whether a text has an out-of-memory message, or the list of one."""
-    for hint in _HINTS:
+_OUT_OF_MEMORY: Final[tuple[Kind, ...]] = ("out-of-memory",)
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+
+def holds_message(text: str, kinds: tuple[Kind, ...] = _OUT_OF_MEMORY) -> bool:
+    """Whether a text has a message of these kinds, or the list of an out-of-memory message.
+
+    A short text may be wrapped: its sentences go on in the next line.
+    """
+    if _holds(text, kinds):
+        return True
+    return len(text) <= _LONGEST_WRAPPED and _holds(unwrap(text), kinds)
+
+
+def unwrap(text: str) -> str:
+    """Return a text as one line."""
+    return " ".join(line.strip() for line in text.split("\n"))
+
+
+def _holds(text: str, kinds: tuple[Kind, ...]) -> bool:
+    for hint in _list_hints(kinds):
         position = text.find(hint)
         while position >= 0:
             line_end = text.find("\n", position)
             line_end = line_end if line_end >= 0 else len(text)
             line = text[text.rfind("\n", 0, position) + 1 : line_end]
-            if find_head(line) or find_orphan(line):
+            if find_wording(line, kinds) or find_orphan(line):
                 return True
             position = text.find(hint, line_end)
     return False
 
 
 _LONGEST_LINE: Final = 1 << 20  # characters of a line that are looked at
+_LONGEST_WRAPPED: Final = 1 << 16
 
 
-# By when what they tell of happens; the first that is found in a line counts. Groups are fields of
-# the message, SIZE is a size as messages write it.
-_WORDINGS: Final[dict[When, tuple[str, ...]]] = {
-    "compile": (
-        r"""Ran\ out\ of\ memory\ in\ memory\ space\ (?P<space>\w++)
-        (?:\ while\ allocating\ on\ stack\ for\ (?P<label>%?[^\n]{1,2000}?)(?=\.\ |\.?$))?+
-        (?:\..{0,300}?Used\ (?P<requested>SIZE)\ of\ (?P<available>SIZE))?""",
-        r"""Ran\ out\ of\ memory\ on\ (?P<space>\w++),[^()\n]{0,200}+\((?P<requested>SIZE)\)
-        \ exceeds\ available\ \w++\ \((?P<available>SIZE)\)
-        (?:\.\ HLO\ module:\ (?P<program>[\w.\-]{1,300}?)\.?(?=\s|$))?+""",
-        r"""Allocation\ \(size=(?P<requested>SIZE)\)\ would\ exceed\ memory
-        \ \(size=(?P<available>SIZE)\)(?:\ ::\ (?P<label>[^\n]{0,300}?space=(?P<space>\w++)))?+""",
-        r"""[Uu]sage:?\ (?P<requested>SIZE),\ SparseCore\ Hbm\ usage:?\ (?P<more>SIZE),
-        \ exceeding\ available\ bytes:\ (?P<available>SIZE)""",
-        r"""unlikely\ to\ have\ enough\ memory\.
-        \ Requires\ (?P<requested>SIZE),\ has\ (?P<available>SIZE)\ available""",
-        r"""(?:[Ss]coped\ )?+[Aa]llocation\ with\ size\ (?P<requested>SIZE)
-        (?:\ and\ limit\ (?P<available>SIZE))?+\ exceed(?:s|ed)(?:\ the)?+\ scoped\ (?P<space>\w++)
-        \ limit(?:\ of\ (?P<limit>SIZE))?+""",
-        r"Insufficient\ scoped\ (?P<space>\w++):\ (?P<requested>SIZE)\ >\ (?P<available>SIZE)",
-        r"""Shared\ (?P<space>memory)\ size\ limit\ exceeded:
-        \ requested\ (?P<requested>SIZE),\ available:\ (?P<available>SIZE)""",
-    ),
-    "load": (
-        r"""(?:program\ '(?P<program>[^'\n]{1,300})':\ )?+
-        Attempting\ to\ reserve\ (?P<requested>SIZE)\ at\ the\ (?:bottom|top)\ of\ memory
-        (?:\.\ That\ was\ not\ possible\.\ There\ are\ (?P<free>SIZE)\ free
-        (?:,\ SIZE\ reserved,\ and\ (?P<available>SIZE)\ reservable)?+)?+""",
-    ),
-    "run": (
-        r"""Attempting\ to\ allocate\ (?P<requested>SIZE)\.\ That\ was\ not\ possible
-        (?:\.\ There\ are\ (?P<available2>SIZE)\ free
-        (?:\.\ [^()\n]{0,60}?largest\ contiguous\ region[\w\ ]{0,30}?\ is
-        \ (?P<available>SIZE))?+)?+
-        (?:[.;]*+\ \((?P<device>\w{1,40}?)_(?P<space>HBM)\d*+\))?+""",
-        r"""Could\ not\ allocate\ (?P<requested>SIZE)
-        \ in\ memory\ (?P<device>\w{1,40}?)_(?P<space>HBM)\d*+
-        (?:;\ (?P<available>SIZE)\ allocatable)?+""",
-        r"""(?:Allocator\ \((?P<device>\w++)\)\ )?+[Rr]an\ out\ of\ memory\ trying\ to\ allocate
-        \ (?P<requested>SIZE)(?:\ \(rounded\ to\ (?P<exact>\d++)\))?+
-        (?!.*not\ a\ failure)""",
-        r"""[Oo]ut\ of\ memory\ (?:while\ trying\ to\ allocate|allocating)\ (?P<requested>SIZE)""",
-        r"""[Ff]ailed\ to\ allocate\ request\ for\ (?P<requested>SIZE)\ \((?P<exact>\d++)B\)
-        (?:\ on\ device\ ordinal\ (?P<device>\d++))?+""",
-        r"""[Ff]ailed\ to\ allocate\ (?P<requested>SIZE)(?:\ \((?P<exact>\d++)(?:\ bytes|B)\))?+
-        \ from\ device:\ (?:CUDA_ERROR_OUT_OF_MEMORY|HIP_ERROR_OutOfMemory|hipErrorOutOfMemory
-        |hipError_t\(1?002\)|RESOURCE_EXHAUSTED|out\ of\ memory)""",
-        r"""(?:(?P<device>\w++)\ )?+cuMemAllocAsync\ failed\ to\ allocate\ (?P<requested>SIZE)""",
-        r"""failed\ to\ alloc\ (?P<requested>SIZE)\ (?:on\ (?P<space>host)|unified\ memory)""",
-        r"""could\ not\ allocate\ pinned\ (?P<space>host)\ memory
-        \ of\ size:\ (?P<requested>SIZE)""",
-        r"""Not\ enough\ PA\ budget\ for\ allocation:\ pa_allocated=(?P<in_use>SIZE),
-        \ rounded_size=(?P<requested>SIZE),\ pa_budget=(?P<limit>SIZE)""",
-        r"""OOM\ when\ allocating\ tensor\ (?:with|of)\ shape\ ?\[(?P<dimensions>[\d,]*+)\]
-        (?:\ and\ type\ (?P<dtype>\w++)(?:\ on\ (?P<device>\S++))?+)?+""",
-        r"""(?:CUDA|HIP|XPU)\ out\ of\ memory\.\ Tried\ to\ allocate\ (?P<requested>SIZE)
-        (?:.{0,20}?GPU\ (?P<device>\d++)(?:
-            \ has\ a\ total\ capacity\ of\ (?P<limit>SIZE)\ of\ which\ (?P<available>SIZE)\ is\ free
-            |;\ (?P<limit2>SIZE)\ total\ capacity;\ SIZE\ already\ allocated;
-             \ (?P<available2>SIZE)\ free))?""",
-        r"""CUDA_ERROR_OUT_OF_MEMORY|HIP_ERROR_OutOfMemory|hipErrorOutOfMemory
-        |cudaErrorMemoryAllocation""",
-    ),
-}
-
-
-@cache
-def _compile_wordings() -> tuple[tuple[When, re.Pattern[str]], ...]:
-    """Return the patterns. Compiling them takes 8 ms, and few texts have a hint of a message."""
-    return tuple(
-        (when, re.compile(text.replace("SIZE", SIZE), re.VERBOSE))
-        for when, texts in _WORDINGS.items()
-        for text in texts
-    )
+def find_wording(
+    line: str, kinds: tuple[Kind, ...] = KINDS
+) -> tuple[Wording, re.Match[str]] | None:
+    """Return the first sentence of these kinds that a line has, and where."""
+    if not any(hint in line for hint in _list_hints(kinds)):
+        return None
+    for one in list_wordings():
+        if one.kind in kinds and (match := one.pattern.search(line, 0, _LONGEST_LINE)):
+            return one, match
+    return None
 
 
 # The list alone, where the beginning of the message is lost.
@@ -232,18 +227,13 @@ _SHAPE: Final = r"shape = '(?P<shape>[^']++)'"
 
 def find_head(line: str) -> OutOfMemory | None:
     """Return what the first sentence of a message says, None if a line has none."""
-    if not is_hinted(line):
-        return None
-    for when, pattern in _compile_wordings():
-        match = pattern.search(line, 0, _LONGEST_LINE)
-        if match is not None:
-            return _read(when, match.groupdict())
-    return None
+    found = find_wording(line, _OUT_OF_MEMORY)
+    return _read(found[0].when or "run", found[1].groupdict()) if found else None
 
 
 def find_orphan(line: str) -> OutOfMemory | None:
     """Return a message without its beginning, where a line is of the list of one."""
-    if not is_hinted(line):
+    if not any(hint in line for hint in _LIST_HINTS):
         return None
     match = re.search(_ORPHAN, line[:_LONGEST_LINE])
     if match is None:

@@ -341,7 +341,7 @@ def render_markdown(document: Document, selections: Sequence[Selection], units: 
             blocks += _quote_prose(above, units)
         elif selection.row_list.title and len(selections) > 1:
             blocks.append(f"**{quote_markdown(selection.row_list.title)}**")
-        blocks.append(_render_table(make_cells(selection, units, is_flat=True)))
+        blocks.append(render_markdown_table(make_cells(selection, units, is_flat=True)))
     blocks += _quote_prose(document.notes, units)
     return "\n\n".join(blocks) + "\n"
 
@@ -358,7 +358,7 @@ def quote_markdown(text: str) -> str:
     return "&nbsp;" * (len(text) - len(stripped)) + _SPECIAL.sub(r"\\\g<0>", stripped)
 
 
-def _render_table(cells: Cells) -> str:
+def render_markdown_table(cells: Cells) -> str:
     """Lay one table out; what was left out is a paragraph below it."""
     if not cells.rows:
         return "(no rows)"

@@ -1,4 +1,4 @@
-"""Measure derived live ranges, estimated peaks, known origins and pairs; read every text.
+"""Measure live ranges, estimated peaks, known origins, pairs and verdicts; read every text.
 
     python tests/accuracy/step.py            print the tables
     python tests/accuracy/step.py --write    and put them into docs/*.csv and docs/accuracy.md
@@ -22,6 +22,8 @@ from accuracy.pairing import TABLE as PAIRING
 from accuracy.pairing import judge_pairing, measure_edits, write_pairing
 from accuracy.texts import read_texts
 from accuracy.traffic import compare_with_paper
+from accuracy.true_edits import TABLE as TRUE_EDITS
+from accuracy.true_edits import judge_true_edits, measure_true_edits, write_true_edits
 from buffer_accuracy import HEADING, TABLE, Accuracy, measure, measured_dumps, row
 
 LEAST_EQUAL = 0.98
@@ -86,6 +88,10 @@ def main() -> int:
     if "--write" in sys.argv[1:]:
         PAIRING.write_text(write_pairing(pairing), "utf-8")
         PAGE.write_text(write_page(PAGE.read_text("utf-8")), "utf-8")
+    true_edits = list(measure_true_edits())
+    print(f"{judge_true_edits(true_edits)}\n")  # noqa: T201
+    if "--write" in sys.argv[1:]:
+        TRUE_EDITS.write_text(write_true_edits(true_edits), "utf-8")
     texts = read_texts()
     print(texts, *compare_with_paper(), sep="\n")  # noqa: T201
     equal, near = summary(found)

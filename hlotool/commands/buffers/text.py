@@ -235,6 +235,7 @@ def note_message(figures: MessageFigures) -> tuple[Line, ...]:
     """Say what the reader should know about the figures, and what to do next."""
     said = {
         "{message_count} messages of different sizes; this is the last.": figures.message_count > 1,
+        "The text ends inside {cut_size}…: that size is unknown.": figures.cut_size is not None,
         "The message is cut: its beginning, or some of its list, is missing.": (
             not figures.is_complete
         ),

@@ -23,6 +23,7 @@ from hlotool.commands.diff.text import (
     explain_flags,
     explain_rest,
     list_ambiguous,
+    list_headlines,
     name_counterparts,
     name_statuses,
     note_several,
@@ -163,6 +164,10 @@ def diff_document(
         limits_all=True,
         shown=tuple(name for name, found in rows.items() if len(found) > told.get(name, 0)),
     )
+    if options.format == "comment" and is_overview:
+        shown = ("metrics", *(name for name in document.shown if name != "metrics"))
+        figures = {**document.rows, "metrics": list_headlines(report.metrics)}
+        return replace(document, rows=figures, shown=shown)
     if not is_overview or asked.is_full or options.limit is not None:
         return document
     return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time[:1]), is_brief=True))
@@ -346,44 +351,81 @@ def print_directory(
     divisions = find_divisions(pairs)
     found = _rank(mark_divided(found, divisions), by_worst=asked.is_stat)
     rows = [row for _, row in found]
-    is_overview = options.wants_overview and not asked.is_stat
-    most = next((pair for pair, row in found if row.status == "changed"), None)
     worse = [worse_line(one.worse, one.row.module) for one in done if one.worse]
-    lines = (
+    is_overview = options.wants_overview and not asked.is_stat
+    lines = [
         *count_statuses(rows, arguments, is_told=is_overview),
         *say_names(rows, divisions, arguments),
-    )
-    notes = [*list_ambiguous(rows)]
-    if asked.is_stat:
-        notes += say_means(rows, options.units)
-    document = Document(
-        choose_columns(rows, is_stat=asked.is_stat),
-        InputPaths(arguments[1].path),
-        rows={} if is_overview else {"modules": rows},
-        lines=(*lines, *worse),
-    )
+    ]
+    ambiguous = tuple(list_ambiguous(rows))
     if is_overview:
-        if most is not None:
-            *_, document = compare_pair(most, arguments, asked, options)
-            first = Line(quote_braces(f"{most.name}, which differs most:"))
-            lines = (*lines, Line(""), first)
-            document = replace(document, lines=(*lines, *document.lines, *worse))
-        words = {**name_statuses(arguments), "changed": ""}
-        told = [
-            say_pair(row, words[row.status], _type_pair(pair, pairs), options.units)
-            for pair, row in found
-            if pair is not most and row.status not in {"identical", "ambiguous"}
-        ]
-        if told:
-            rest = len(told) - _MOST_ROWS
-            told = told if asked.is_full else told[:_MOST_ROWS]
-            more = [Line(f"… and {rest:,} others; --stat has all")] if rest > 0 else []
-            blank = [Line("")] if document.notes else []
-            notes = [*blank, Line("others:"), *told, *more * (not asked.is_full), *notes]
-    print_document(replace(document, notes=(*document.notes, *notes)), options)
+        document = _show_most(found, arguments, asked, options)
+        if document.lines:
+            lines.append(Line(""))
+        document = replace(document, notes=(*document.notes, *ambiguous))
+    else:
+        means = say_means(rows, options.units) if asked.is_stat else ()
+        document = Document(
+            choose_columns(rows, is_stat=asked.is_stat),
+            InputPaths(arguments[1].path),
+            rows={"modules": rows},
+            notes=(*ambiguous, *means),
+        )
+    print_document(replace(document, lines=(*lines, *document.lines, *worse)), options)
     if failures:
         click.get_current_context().exit(failures[0].exit_code)
     return any(one.differs for one in done), bool(worse)
+
+
+def _show_most(
+    found: Sequence[tuple[Pairing, ModuleDiff]],
+    arguments: tuple[Argument, Argument],
+    asked: Asked,
+    options: RowOptions,
+) -> Document:
+    """Return the answer to the pair that differs most, with a line for each of the others.
+
+    A comment has the table of all in their place.
+    """
+    most = next((pair for pair, row in found if row.status == "changed"), None)
+    rows = [row for _, row in found]
+    document = Document(choose_columns(rows, is_stat=True), InputPaths(arguments[1].path))
+    if most is not None:
+        *_, document = compare_pair(most, arguments, asked, options)
+        first = Line(quote_braces(f"{most.name}, which differs most:"))
+        document = replace(document, lines=(first, *document.lines))
+    if options.format == "comment":
+        lists = *choose_columns(rows, is_stat=True).row_lists, *document.spec.row_lists
+        spec = replace(document.spec, row_lists=lists)
+        every, shown = {"modules": rows, **document.rows}, ("modules", *document.shown)
+        return replace(document, spec=spec, rows=every, shown=shown)
+    words = {**name_statuses(arguments), "changed": ""}
+    told = [
+        say_pair(row, words[row.status], _type_pair(pair, [one for one, _ in found]), options.units)
+        for pair, row in found
+        if pair is not most and row.status not in {"identical", "ambiguous"}
+    ]
+    if not told:
+        return document
+    rest = 0 if asked.is_full else len(told) - _MOST_ROWS
+    if rest > 0:
+        told[_MOST_ROWS:] = [Line(f"… and {rest:,} others; --stat has all")]
+    blank = [Line("")] if document.notes else []
+    return replace(document, notes=(*document.notes, *blank, Line("others:"), *told))
+
+
+def compare_pair(
+    pair: Pairing, arguments: tuple[Argument, Argument], asked: Asked, options: RowOptions
+) -> tuple[DiffReport, tuple[str, ...], Document]:
+    """Compare two programs in every respect; return also the notes about their files."""
+    labels = arguments[0].label, arguments[1].label
+    (old, new), read = read_pair(both_sides(pair), labels, asked.assumptions)
+    compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
+    report = compare_programs(old, new, compared)
+    facts = name_files(read[0], old), name_files(read[1], new)
+    document = diff_document(report, facts, asked, options)
+    document = replace(document, find_words=lambda: old.find_words() | new.find_words())
+    return report, (*old.notes(), *new.notes()), document
 
 
 # What an overview of directories was made from, and goes for one of its pairs as well.
@@ -404,20 +446,6 @@ def _type_pair(pair: Pairing, pairs: Sequence[Pairing]) -> str:
         if all(pattern.is_found(one.name) == (one in sides) for one in every):
             return repeat_command(_KEPT, "--module", text)
     return quote_command("diff", *paths) if is_read else ""
-
-
-def compare_pair(
-    pair: Pairing, arguments: tuple[Argument, Argument], asked: Asked, options: RowOptions
-) -> tuple[DiffReport, tuple[str, ...], Document]:
-    """Compare two programs in every respect; return also the notes about their files."""
-    labels = arguments[0].label, arguments[1].label
-    (old, new), read = read_pair(both_sides(pair), labels, asked.assumptions)
-    compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
-    report = compare_programs(old, new, compared)
-    facts = name_files(read[0], old), name_files(read[1], new)
-    document = diff_document(report, facts, asked, options)
-    document = replace(document, find_words=lambda: old.find_words() | new.find_words())
-    return report, (*old.notes(), *new.notes()), document
 
 
 def _compare(pair: Pairing, *, asked: Asked) -> _Result:

@@ -27,6 +27,7 @@ from hlotool.commands.diff.text import worse_line
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.messages import say_all
 from hlotool.commands.shared.options import (
+    FORMATS,
     MACHINE,
     STAGE_HELP,
     RowOptions,
@@ -53,9 +54,9 @@ from hlotool.compare.inputs import (
     read_side,
 )
 from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
-from hlotool.compare.passes import DIFF_PASSES
 from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.compare.several import DIFF_SEVERAL
+from hlotool.compare.survivors import DIFF_PASSES
 from hlotool.compare.trace import DIFF_TRACE
 from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import StageChoice
@@ -93,6 +94,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     DIFF_PASSES,
     DIFF_TRACE,
     example=_EXAMPLE,
+    formats=(*FORMATS, "comment"),
     renamed={"--only": "--blocks"},
     choose_specs=_choose_specs,
 )

@@ -17,7 +17,6 @@ from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import track
 from hlotool.compare.passes import (
-    DIFF_PASSES,
     STRUCTURE,
     PassesFacts,
     PassOpcodeRow,
@@ -34,6 +33,7 @@ from hlotool.compare.passes import (
     name_steps,
     read_snapshot,
 )
+from hlotool.compare.survivors import DIFF_PASSES, Survivors
 from hlotool.compare.trace import DIFF_TRACE, Tracer
 from hlotool.dump.directory import choose_programs, collect_programs
 from hlotool.dump.files import DumpedProgram
@@ -51,6 +51,7 @@ class _Walk(Struct):
 
     rows: list[PassRow] = field(default_factory=list)
     opcodes: list[PassOpcodeRow] = field(default_factory=list)
+    survivors: Survivors = field(default_factory=Survivors)
 
 
 def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions) -> bool:
@@ -69,14 +70,15 @@ def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions
             first.pass_name if first else None,
         )
         lines = [say_parting(last, first), *say_first(walk.rows, "first differs", "after")]
-    shown = walk.rows
+    shown, survivors = walk.rows, walk.survivors.rows()
     if options.wants_overview:
         shown = _choose_steps(walk.rows, options.limit, is_one=len(walks) == 1)
     document = Document(
         DIFF_PASSES,
         InputPaths(directories[-1]),
         scalars=facts,
-        rows={"passes": shown, "opcodes": walk.opcodes},
+        rows={"passes": shown, "survivors": survivors, "opcodes": walk.opcodes},
+        shown=(*(("survivors",) if survivors else ()), "passes"),
         lines=tuple(lines),
         notes=tuple(count_left_out(walk.rows, shown, len(walks))),
     )
@@ -131,8 +133,11 @@ def _walk_both(old: Sequence[Step], new: Sequence[Step], *, is_strict: bool) -> 
             before = read_snapshot(here[key], before)
         if key in there:
             after = read_snapshot(there[key], after)
+        if before and after:  # a pass that only one side ran can be what they part over
+            row, found = compare_in_step(before, after, is_strict=is_strict)
+            walk.survivors.add(before, after, here.get(key) or there[key], found)
         if key in here and key in there and before and after:
-            walk.rows.append(compare_in_step(before, after, is_strict=is_strict))
+            walk.rows.append(row)
             walk.opcodes += count_opcodes(before, after)
         elif key in here and before:
             walk.rows.append(lone_row(before, "OLD"))

@@ -81,7 +81,8 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     """Write what differs in memory and work, the reasons, and who did it.
 
     Each has a row; what is left of five goes to the first reason, to who did it, and to a second
-    reason, which is told whole or not at all.
+    reason, which is told whole or not at all. If the sides are of two kinds, that comes first, and
+    who did it is left out.
     """
     rows = by_path(report.metrics)
     who = write_triage(report.triage, report.flags, report.causes) if report.triage else []
@@ -89,8 +90,9 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     memory = [*_memory(rows, units), *_spaces(report.spaces, rows, units)]
     memory[:1] = [f"memory: {one}" for one in memory[:1]]
     work = _work(report, rows, units)
-    first = [_fit(each) for each in (who if comes_first else (), memory, work) if each]
-    is_last = bool(who) and not comes_first
+    kinds = _say_kinds(report)
+    first = [_fit(each) for each in (kinds, who if comes_first else (), memory, work) if each]
+    is_last = bool(who) and not comes_first and not kinds
     free = _MOST_ROWS - len(first) - is_last
     why: list[str] = []
     for number, cause in enumerate(report.causes[:_MOST_WHY], start=1):
@@ -110,6 +112,19 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
         why = [*(one.removesuffix(f"; {left + 1} more") for one in why), _shorten(text, free)]
         free -= count_rows(why[-1])
     return [*first, *why, *([_fit(who, 1 + free)] if is_last else ())]
+
+
+def _say_kinds(report: DiffReport) -> list[str]:
+    """Say what both sides are, where these are two stages, or run on other numbers of devices."""
+    parts = []
+    if report.stages:
+        parts.append(f"{report.stages[0]} against {report.stages[1]} optimizations")
+    counts = report.old_devices, report.new_devices
+    if counts != (1, 1):
+        if not report.stages:
+            parts.append(f"{count_noun(counts[0], 'device')} against {counts[1]:,}")
+        parts.append("figures are of all devices together")
+    return parts
 
 
 def _fit(parts: Sequence[str], most: int = 1) -> str:
@@ -233,6 +248,14 @@ def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
     if old is not None and new is not None:
         delta = format_value(new - old, Unit.BYTES, units, is_signed=True)
         yield f"peak (one side estimated) {delta}"
+
+
+def list_headlines(metrics: Sequence[MetricRow]) -> list[MetricRow]:
+    """Return the figures that a verdict tells of, by its words: what differs, or else the first."""
+    titles = {**_ASSIGNED, **_ESTIMATED, **_WORK}
+    told = [row for row in metrics if row.metric in titles and row.delta is not None]
+    told = [row for row in told if row.delta] or told[:1]
+    return [replace(row, metric=titles[row.metric]) for row in told]
 
 
 def _spaces(
@@ -381,6 +404,8 @@ def say_missing(report: DiffReport) -> Iterator[Line]:
     """Say what was not compared."""
     if report.not_compared:
         yield Line(f"not compared: {', '.join(report.not_compared)}")
+    if report.identical is None and report.causes:
+        yield Line("reasons are of the program before optimizations, on all devices together")
 
 
 def explain_rest(hidden: Mapping[str, int]) -> Iterator[Line]:

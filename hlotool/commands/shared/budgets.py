@@ -33,6 +33,7 @@ def run_rules(
     earlier: Earlier = _NO_BASELINE,
     *,
     is_recorded: bool = False,
+    has_causes: bool = False,
 ) -> Run:
     """Hold budgets against the modules that the request names, and those of a baseline.
 
@@ -45,6 +46,7 @@ def run_rules(
         earlier,
         request.assumptions.for_several(),  # what needs no chip is judged without one that fits
         is_recorded=is_recorded,
+        has_causes=has_causes,
     )
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)

@@ -162,7 +162,7 @@ _complete_rows: Final = completing(
 
 FORMATS: Final = ("table", "json", "jsonl", "csv", "tsv", "parquet", "markdown", "folded", "pprof")
 _WORD: Final = re.compile(r"[a-z_]+")
-_FOR_EYES: Final = frozenset({"table", "markdown"})
+_FOR_EYES: Final = frozenset({"table", "markdown", "comment"})
 
 
 class RowOptions(Struct, frozen=True):
@@ -183,7 +183,7 @@ class RowOptions(Struct, frozen=True):
 
     @property
     def is_for_eyes(self) -> bool:
-        """Whether the output is a table or markdown: cut, folded and with a TOTAL."""
+        """Whether the output is a table, markdown or a comment: cut, folded and with a TOTAL."""
         return self.format in _FOR_EYES
 
     @property

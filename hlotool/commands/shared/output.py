@@ -97,6 +97,10 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         from hlotool.table.terminal import render_markdown
 
         return iter((render_markdown(document, selections, options.units),))
+    if options.format == "comment":
+        from hlotool.table.comment import render_comment
+
+        return iter((render_comment(document, selections, options.units),))
     from hlotool.table.terminal import render_tables
 
     return iter((render_tables(document, selections, look),))

@@ -28,7 +28,7 @@ from hlotool.compare.changes.reasons import Reasoner
 from hlotool.compare.match.structure import are_equal
 from hlotool.dump.files import DumpFile
 from hlotool.hlo import Instruction, Module
-from hlotool.hlo.attribute_values import drop_metadata
+from hlotool.hlo.attribute_values import drop_metadata, drop_tables
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, WHOLE, Shown, column, figure
@@ -198,10 +198,6 @@ class Triage(Struct, frozen=True):
         return None not in backends and len(backends) > 1
 
 
-# What names places in the user's files is no part of a program.
-_TABLES: Final = re.compile(
-    r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(?:\d.*\n)*", re.MULTILINE
-)
 # What a function of its own adds to, or takes from, the same program.
 _OF_CALLS: Final = frozenset(("call", "parameter", "tuple", "get-tuple-element", "constant"))
 
@@ -242,7 +238,7 @@ class InputPair:
         """
         if not self.is_whole:
             return None
-        old, new = (_TABLES.sub("", drop_metadata(text)) for text in self.texts)
+        old, new = (drop_tables(drop_metadata(text)) for text in self.texts)
         if old == new:
             return True
         one, other = self.programs

@@ -99,15 +99,23 @@ class MetricRow(Struct, frozen=True):
 
 
 def compare_metrics(
-    old: NamedFigures, new: NamedFigures, paths: Iterable[str] = DIFFED
+    old: NamedFigures,
+    new: NamedFigures,
+    paths: Iterable[str] = DIFFED,
+    devices: tuple[int, int] = (1, 1),
 ) -> tuple[MetricRow, ...]:
-    """Compare all metrics that at least one side knows."""
-    rows = (_compare(path, old, new) for path in paths)
+    """Compare all metrics that at least one side knows: bytes and flops of so many devices."""
+    rows = (_compare(path, old, new, devices) for path in paths)
     return tuple(row for row in rows if row.old is not None or row.new is not None)
 
 
-def _compare(path: str, old: NamedFigures, new: NamedFigures) -> MetricRow:
+def _compare(
+    path: str, old: NamedFigures, new: NamedFigures, devices: tuple[int, int]
+) -> MetricRow:
     one, other = _find_number(old.metric(path)), _find_number(new.metric(path))
+    if devices[0] != devices[1] and METRICS[path].unit in {Unit.BYTES, Unit.FLOPS}:
+        one = None if one is None else one * devices[0]
+        other = None if other is None else other * devices[1]
     (here_lower, here_upper), (there_lower, there_upper) = old.bounds(path), new.bounds(path)
     delta: int | float | None = None
     if one is not None and other is not None:

@@ -202,7 +202,8 @@ class _Finder:
     """Finds the changes.
 
     A fusion is changed if it differs from its counterpart, or its body from that one's. One whose
-    counterpart is no fusion was added or removed: what it costs is nowhere else told.
+    counterpart is no fusion was added or removed: what it costs is nowhere else told. But an
+    operation of the other side that stands in a fusion of its own is only wrapped.
     """
 
     def __init__(self, structure: Structure, reasoner: Reasoner) -> None:
@@ -221,6 +222,8 @@ class _Finder:
         changed = {one: event for one, event in compared.items() if event}
         gone = [one for one in self.old if one not in pairs]
         new = [one for one in self.new if one not in back]
+        gone = [one for one in gone if not self._is_wrapping(one, self.reasoner.pairs)]
+        new = [one for one in new if not self._is_wrapping(one, self.reasoner.back)]
         bags = _Bags(self.structure.signatures)
         splits = _find_splits([*changed, *gone], new, pairs, bags)
         taken = _members(splits)
@@ -243,6 +246,18 @@ class _Finder:
             *(FusionEvent((one,), ()) for one in gone if one not in successors),
             *(FusionEvent((), (one,)) for one in new if one not in followed),
         ]
+
+    def _is_wrapping(self, fusion: Instruction, counterparts: Pairs) -> bool:
+        """Say whether a fusion is one operation that the other side runs by itself, no kernel."""
+        body = fusion.callee()
+        work = [one for one in (body.instructions if body else ()) if one.opcode not in FREE]
+        if len(work) != 1 or find_kind(fusion) == "kCustom":
+            return False
+        run = [each for side in self.structure.programs for each in side.executions.executed]
+        others = [counterparts.get(one) for one in (fusion, *work)]
+        return any(
+            one and one.opcode == work[0].opcode and one.computation in run for one in others
+        )
 
     def _compare(self, old: Instruction, new: Instruction) -> FusionEvent | None:
         """Return what differs between a fusion and its counterpart, None if nothing does."""

@@ -1,0 +1,185 @@
+"""The messages of a log as an answer, and what they are about in a dump.
+
+A message is bound by what it says: the program by its name, instructions by their op_name, and
+where it has none by name and shape. XLA numbers instructions anew in each pass, so that a name
+alone, of a pass in the middle, says nothing of the final text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.memory_text import strip_layout
+from hlotool.analysis.origin import read_origin, write_short_source
+from hlotool.hlo import Instruction, Module
+from hlotool.hlo.opcodes import TRANSFERS
+from hlotool.oom.log import Chunks, LogMessage
+from hlotool.oom.wordings import Kind
+from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, DocumentSpec, RowList, column, figure
+
+_MOST_BOUND: Final = 8  # instructions of one message that are named
+
+
+class LogRow(Struct, frozen=True):
+    """One message, however often it is said."""
+
+    kind: Annotated[Kind, column("what it is about", is_whole=True)]
+    count: Annotated[int, column("how often it is said", COUNT, is_summed=False, heading="×")]
+    program: Annotated[
+        str | None,
+        column("the program that it names, or with --dump holds what it names", null_text=""),
+    ]
+    instruction: Annotated[
+        str | None,
+        column("the instruction that it names, under its name in that pass", null_text=""),
+    ]
+    bytes: Annotated[
+        int | None, column("asked for, left by rematerialization, or in use", BYTES, null_text="")
+    ]
+    limit_bytes: Annotated[
+        int | None, column("what there is for it", BYTES, heading="limit", null_text="")
+    ]
+    over_bytes: Annotated[
+        int | None, column("how much that is too much", BYTES, heading="over", null_text="")
+    ]
+    before_bytes: Annotated[
+        int | None, figure("what was needed before rematerialization", BYTES, heading="before")
+    ]
+    seconds: Annotated[
+        float | None, column("how long it took at last", SECONDS, hide_order=2, null_text="")
+    ]
+    source: Annotated[
+        str | None, column("file and line, without directories", hide_order=1, null_text="")
+    ]
+    bound: Annotated[
+        tuple[str, ...],
+        column(
+            "instructions of the final text that it is about; with --dump",
+            heading="is",
+            hide_order=3,
+        ),
+    ]
+    from_sharding: Annotated[
+        str | None, column("the sharding that the array has", is_below=True, null_text="")
+    ]
+    to_sharding: Annotated[
+        str | None, column("the sharding that it needs", is_below=True, null_text="")
+    ]
+    shape: Annotated[str | None, figure("shape of the instruction, without layout", is_shape=True)]
+    op_name: Annotated[str | None, figure("op_name of the instruction", is_path=True)]
+    reason: Annotated[
+        str | None,
+        column(
+            "what it says more: arrays that were not donated, why JAX traced again",
+            is_below=True,
+            null_text="",
+        ),
+    ]
+    device: Annotated[str | None, figure("the device or allocator that it names")]
+    source_file: Annotated[str | None, figure("source file it is about")]
+    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
+    line: Annotated[int, figure("line of the log in which it is said first", NUMBER)]
+
+
+class ChunkRow(Struct, frozen=True):
+    """Chunks of one size in an allocator."""
+
+    total_bytes: Annotated[int, column("bytes of all of them", BYTES, heading="total")]
+    count: Annotated[int, column("how many are in use", COUNT)]
+    size_bytes: Annotated[int, column("size of each", BYTES, is_summed=False)]
+
+
+LOG_ROWS: Final = RowList(
+    "rows", LogRow, "messages of a log, in its order", has_total=False, key="line", title="Messages"
+)
+CHUNKS: Final = RowList(
+    "chunks",
+    ChunkRow,
+    "what the allocator had handed out when it said so last",
+    sort="-total_bytes",
+    title="Chunks in use",
+)
+LOG: Final = DocumentSpec("log", "what XLA and JAX say in a log", row_lists=(LOG_ROWS, CHUNKS))
+
+
+def choose_log_columns(rows: Sequence[LogRow]) -> DocumentSpec:
+    """Return the declaration without the columns in which no row has anything; JSON has all."""
+    empty = {name for name in LOG_ROWS.shown() if not any(getattr(row, name) for row in rows)}
+    return replace(LOG, row_lists=(LOG_ROWS.showing(LOG_ROWS.shown() - empty), CHUNKS))
+
+
+def list_messages(
+    messages: Iterable[LogMessage], modules: Sequence[Module] = ()
+) -> tuple[LogRow, ...]:
+    """Return the rows of messages, each bound to what it is about in some modules.
+
+    `over_bytes` is what rematerialization left above its limit; of out-of-memory messages
+    `hlotool buffers` says more.
+    """
+    by_name = {module.name: module for module in modules}
+    return tuple(_make_row(one, by_name) for one in messages)
+
+
+def list_chunks(chunks: Iterable[Chunks]) -> tuple[ChunkRow, ...]:
+    """Return the rows of chunks."""
+    return tuple(ChunkRow(one.count * one.size_bytes, one.count, one.size_bytes) for one in chunks)
+
+
+def _make_row(one: LogMessage, modules: dict[str, Module]) -> LogRow:
+    named = modules.get(one.program or "")
+    chosen = [named] if named else list(modules.values())
+    found = next(((each, bound) for each in chosen if (bound := _bind(one, each))), None)
+    module, bound = found or (named, [])
+    file, line = one.source_file, one.source_line
+    if file is None and bound:
+        origin = read_origin(bound[0])
+        file, line = origin.source_file, origin.source_line
+    over = None if one.bytes is None or one.limit_bytes is None else one.bytes - one.limit_bytes
+    return LogRow(
+        one.kind,
+        one.count,
+        module.name if module else one.program,
+        one.instruction,
+        one.bytes,
+        one.limit_bytes,
+        over if over is not None and over > 0 else None,
+        one.before_bytes,
+        one.seconds,
+        write_short_source(file, line),
+        tuple(each.full_name for each in bound[:_MOST_BOUND]),
+        one.from_sharding,
+        one.to_sharding,
+        strip_layout(one.shape) if one.shape else None,
+        one.op_name,
+        one.reason,
+        one.device,
+        file,
+        line,
+        one.line,
+    )
+
+
+def _bind(one: LogMessage, module: Module) -> list[Instruction]:
+    """Return the instructions of a module that a message is about: of a reshard its collectives."""
+    shape = strip_layout(one.shape) if one.shape else None
+
+    def is_meant(each: Instruction) -> bool:
+        if one.op_name is not None:
+            return each.metadata().op_name == one.op_name
+        return each.name == one.instruction and strip_layout(str(each.shape)) == shape
+
+    if one.op_name is None and (one.instruction is None or shape is None):
+        return []
+    found = [
+        each
+        for body in module.computations.values()
+        for each in body.instructions
+        if is_meant(each)
+    ]
+    if one.kind != "involuntary-reshard":
+        return found
+    return [each for each in found if each.opcode in TRANSFERS]
