@@ -263,6 +263,22 @@ def test_a_donated_parameter_that_is_copied() -> None:
         assert "large-copy" in changed
 
 
+def test_a_parameter_that_is_most_of_memory_comes_before_missed_donation() -> None:
+    lines = (
+        'w = f32[1024,4096] parameter(0), metadata={op_name="embed"}',
+        "x = f32[512,512] parameter(1)",
+        "y = f32[512,512] negate(x)",
+        "s = f32[512] slice(w), slice={[0:1], [0:512]}",
+        "ROOT t = (f32[512,512], f32[512]) tuple(y, s)",
+    )
+    program = Program(
+        "", parse_module(Source(scheduled(*lines).replace("f32[512] ", "f32[1,512] ")))
+    )
+    found = program.findings
+    assert found[0].id == "dominant-array"
+    assert found[0].message.startswith("The parameter embed f32[1024,4096] is ")
+
+
 def test_of_equal_copies_only_others_are_named_again() -> None:
     text = scheduled(
         "p = f32[1024,1024] parameter(0)",

@@ -80,10 +80,9 @@ def sets_of(rows: list[ReliefRow]) -> dict[int, list[str]]:
 def test_remedies_are_simulated() -> None:
     reserved, remedies = simulate(SCANNED)
     savings = {title: reserved.saving([one]) for title, one in remedies.items()}
-    largest = sorted(savings, key=lambda title: (-savings[title], title))[:5]
+    largest = sorted(savings, key=lambda title: (-savings[title], title))[:4]
     assert largest == [
         "saved activations of mlp",
-        "arguments and activations",
         "activations",
         "logits in head",
         "outputs beside state",
@@ -145,15 +144,15 @@ def test_one_change_is_enough_where_it_saves_as_much_as_is_missing() -> None:
 
 @pytest.mark.parametrize("missing", [30, 200, 310])
 def test_sets_are_as_small_as_can_be_and_a_smaller_batch_comes_late(missing: int) -> None:
-    """Twice the devices come last, and only what leaves the batch as it is before a smaller one."""
+    """What leaves the batch as it is comes first; more devices come last, without a number."""
     rows = relieve(SCANNED, allocated(SCANNED) - missing * MIB)
+    assert (rows[-1].kind, rows[-1].verdict, rows[-1].saves_bytes) == ("shard", "unsure", None)
     sets = {number: [row.kind for row in rows if row.option == number] for number in sets_of(rows)}
-    sharded = [number for number, kinds in sets.items() if "shard" in kinds]
-    assert sharded == list(sets)[len(sets) - len(sharded) :]
-    assert len({len(kinds) for number, kinds in sets.items() if number not in sharded}) == 1
-    smaller = ["smaller-batch" in kinds for number, kinds in sets.items() if number not in sharded]
+    del sets[rows[-1].option]
+    assert len({len(kinds) for kinds in sets.values()}) == 1
+    smaller = ["smaller-batch" in kinds for kinds in sets.values()]
     assert smaller == sorted(smaller)
-    for row in rows:
+    for row in rows[:-1]:
         assert (row.verdict == "fits") == ((row.option_least_bytes or 0) >= missing * MIB)
         assert (row.saves_least_bytes or 0) <= (row.saves_bytes or 0) <= (row.saves_most_bytes or 0)
 
@@ -206,9 +205,8 @@ def test_savings_of_a_set_are_not_added_up() -> None:
 
 def test_where_nothing_suffices_the_best_set_is_told() -> None:
     rows = relieve(SCANNED, 1)
-    assert len([row for row in rows if row.kind != "donate"]) <= MOST_TOGETHER
-    assert {row.option for row in rows} == {1}
-    assert {row.verdict for row in rows} == {"does not fit"}
+    assert len([row for row in rows if row.option == 1 and row.kind != "donate"]) <= MOST_TOGETHER
+    assert {row.verdict for row in rows if row.option == 1} == {"does not fit"}
 
 
 def test_a_donation_saves_what_the_output_takes() -> None:

@@ -58,7 +58,7 @@ REMEDIES: Final[Mapping[RemedyKind, tuple[str, str, tuple[PartKind, ...], float]
         "activations", "half the batch",
         ("saved-activations", "layer-inputs", "logits", "temporaries"), 1 / 2,
     ),
-    "shard": ("arguments and activations", "shard over twice the devices", (), 1 / 2),
+    "shard": ("arguments and activations", "shard over more devices", (), 1),
 }  # fmt: skip
 REMEDY_MEANINGS: Final[Mapping[RemedyKind, str]] = {
     kind: f"{title.format('…')}: {how}" for kind, (title, how, _, _) in REMEDIES.items()
@@ -67,12 +67,11 @@ REMEDY_MEANINGS: Final[Mapping[RemedyKind, str]] = {
 # Without one it was tried too rarely, or differed by more than half: no number is told.
 Band: TypeAlias = tuple[float, float]
 BANDS: Final[Mapping[RemedyKind, Mapping[Backend, Band]]] = {
-    "donate": {"cpu": (0.6, 1.1), "gpu": (0.65, 1.5), "tpu": (0.65, 1.2)},
+    "donate": {"cpu": (0.6, 1.1), "gpu": (0.65, 1.5), "tpu": (0.85, 1.15)},
     "undonate": {"cpu": (0.85, 1.15)},
-    "checkpoint": {"cpu": (0.75, 1.3), "gpu": (0.7, 1.5), "tpu": (0.7, 1.5)},
-    "chunk-loss": {"cpu": (0.9, 1.45), "gpu": (0.65, 1.3), "tpu": (0.7, 1.4)},
-    "smaller-batch": {"cpu": (0.65, 1.25), "gpu": (0.85, 1.25), "tpu": (0.7, 1.25)},
-    "shard": {"cpu": (0.85, 1.05), "gpu": (0.85, 1.05)},
+    "checkpoint": {"cpu": (0.75, 1.3), "gpu": (0.7, 1.5), "tpu": (0.75, 1.5)},
+    "chunk-loss": {"cpu": (0.9, 1.45), "gpu": (0.65, 1.3)},
+    "smaller-batch": {"cpu": (0.65, 1.25), "gpu": (0.85, 1.25)},
 }
 
 
@@ -153,19 +152,18 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[R
     if fit.allocated_bytes is None or fit.fits is not False:
         return []
     parts = divide_memory(report, module)
+    if not parts:
+        return []
     reserved = Reserved(report, parts)
     excess = fit.allocated_bytes - fit.limit_bytes
     least = excess * _LEAST_SHARE
     remedies = list_remedies(report, module, parts)
-    remedies = [one for one in remedies if reserved.saving([one]) > least]
+    remedies = [one for one in remedies if one.kind == "shard" or reserved.saving([one]) > least]
     told = [one for one in remedies if one.band]
     free = [one for one in told if one.kind == "donate"]
-    others = [one for one in told if one.kind not in {"donate", "shard"}]
+    others = [one for one in told if one.kind != "donate"]
     others.sort(key=lambda one: -reserved.saving([one]))
     sets = _choose_sets(others[:MOST_REMEDIES], reserved, excess, tuple(free))
-    # Twice the devices are the last that one has.
-    sharded = [(*free, one) for one in told if one.kind == "shard"]
-    sets += [one for one in sharded if reserved.saving(one) >= excess]
     sets = sets or _go_furthest(told, reserved, tuple(free))
     rows = [
         row
@@ -282,8 +280,8 @@ def list_remedies(
         if kind == "donate":
             missed = {part.of for part in about if part.kind == "missed-donation"}
             about = [part for part in about if part.of in missed]
-        if band is not None and kind == "shard":
-            found.append(Remedy(kind, "", (), band))
+        if kind == "shard":
+            found.append(Remedy(kind, "", (), None))
         if not about:
             continue
         groups: dict[str, list[Part]] = {}
@@ -313,8 +311,6 @@ class Reserved:
         for tenure in self.part_of:
             if not tenure.is_temp:
                 self.lying_in[tenure.allocation].append(tenure)
-        figures = report.figures
-        self.allocated_bytes = (figures.estimated or figures.totals).allocated_bytes or 0
         self._known: dict[frozenset[Remedy], int] = {}
 
     def saving(self, remedies: Iterable[Remedy]) -> int:
@@ -330,10 +326,7 @@ class Reserved:
         """
         chosen = frozenset(remedies)
         if chosen not in self._known:
-            saved = self._measure(chosen)
-            if any(one.kind == "shard" for one in chosen):  # half of all that is left
-                saved += (self.allocated_bytes - saved) // 2
-            self._known[chosen] = saved
+            self._known[chosen] = self._measure(chosen)
         return self._known[chosen]
 
     def least_saving(self, remedies: Sequence[Remedy]) -> int:

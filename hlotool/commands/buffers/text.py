@@ -146,11 +146,9 @@ def say_relief(fit: Fit, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
     """Return the lines above the ways to fit: what becomes of the program with them."""
     if not relief:
         return (Line("No change that was tried on compiled programs saves anything here."),)
-    text = f"No {MOST_TOGETHER} changes bring it under {{limit_bytes}}; these go furthest."
-    if any(row.verdict == "fits" for row in relief):
-        text = "Do all of one option, and it fits; what surely saves most comes first."
-    elif any(row.verdict == "may fit" for row in relief):
-        text = "Do all of one option, and it may fit; what surely saves most comes first."
+    text = f"No {MOST_TOGETHER} changes surely bring it under {{limit_bytes}}; these go furthest."
+    if {"fits", "may fit"} & {row.verdict for row in relief}:
+        text = "An option is all its changes together; what most likely saves most comes first."
     return (Line(text, FIT, fit), Line(SAVES_CAVEAT))
 
 
