@@ -335,7 +335,7 @@ def measure_steps(*, with_shared: bool = True) -> Iterator[Trial]:
 
 def measure_advice(*, with_shared: bool = True) -> list[Trial]:
     """Measure all advice."""
-    halves = [half for half in TRIED if (ADVICE / half).is_dir()]
+    halves = [half for half in TRIED if (ADVICE / half / "facts.toml").exists()]
     tried = [one for half in halves for one in (*measure_remedies(half), *measure_limits(half))]
     return [*measure_trials(), *tried, *measure_steps(with_shared=with_shared)]
 
