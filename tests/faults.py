@@ -109,12 +109,14 @@ FAULTS: Final = (
     ),
     Fault("executions", "(depth + 1, call.caller) if is_loop", "(depth, call.caller) if is_loop"),
     Fault(
-        "golden",
+        "diff changes",
         "len(found) * len(others) > _MOST_COMPARED",
         "len(found) * len(others) > 0",
     ),
     Fault(
-        "diff match", "return mapped == [one for one in there", "return [] == [one for one in there"
+        "diff changes",
+        "return mapped == [one for one in there",
+        "return [] == [one for one in there",
     ),
     Fault(
         "diff causes",

@@ -162,6 +162,17 @@ def cut_at_a_line(random_: random.Random, text: str) -> str:
     return "".join(lines[: random_.randrange(len(lines))])
 
 
+def paste(random_: random.Random, text: str) -> str:
+    """Take some lines, as people paste them: perhaps one is missing, or all are quoted."""
+    lines = text.splitlines(keepends=True)
+    begin = random_.randrange(len(lines))
+    taken = lines[begin : random_.randrange(begin, len(lines)) + 1]
+    if random_.random() < 0.3:
+        del taken[random_.randrange(len(taken))]
+    quote = random_.choice(("", "", "    ", "> "))
+    return "".join(f"{quote}{line}" for line in taken)
+
+
 FORMAT_MUTATIONS: Final[dict[str, Mutation]] = {
     "swapped operands": swap_operands,
     "itself as operand or callee": refer_to_itself,
@@ -177,6 +188,7 @@ FORMAT_MUTATIONS: Final[dict[str, Mutation]] = {
     "exchanged opcodes": partial(exchange, pattern=_OPCODE),
     "moved attributes": move_attribute,
     "cut at a line": cut_at_a_line,
+    "fragments": paste,
 }
 BUFFER_MUTATIONS: Final[dict[str, Mutation]] = {
     "overlapping allocations": partial(change_number, pattern=_PLACE),

@@ -10,6 +10,8 @@ import pytest
 from dump_files import SHARED, TESTDATA, needs_shared
 from typed_commands import run
 
+from hlotool.table.terminal import cut_apart
+
 DUMPS = TESTDATA / "dumps"
 SHARDED = TESTDATA / "diff" / "sharded"
 SEVERAL = TESTDATA / "folders" / "cpu.several"
@@ -57,6 +59,23 @@ def test_the_answer_fits_a_screen(old: Path, new: Path) -> None:
 def test_the_answer_of_large_programs_fits_a_screen(old: str, new: str) -> None:
     folder = SHARED / "dumps" / "pairs"
     expect_screen(show(folder / old, folder / new))
+
+
+def test_all_is_shown_when_asked() -> None:
+    brief, full = (show(*PAIRS[0], *options) for options in ((), ("--full",)))
+    assert len(full) > len(brief)
+    assert any(row.startswith("not shown: ") for row in brief)
+    assert not any(row.startswith("not shown: ") for row in full)
+    assert "Figures" in full
+
+
+@pytest.mark.parametrize("width", [6, 9, 24, 40])
+def test_what_differs_is_never_cut_to_the_same(width: int) -> None:
+    for same in (0, 3, 30, 60):
+        texts = [f"{'x' * same}{mark}{'y' * (60 - same)}" for mark in "ab"]
+        first, second = cut_apart(texts, width)
+        assert first != second
+        assert max(map(len, filter(None, (first, second)))) <= width
 
 
 def test_a_summary_has_one_line_a_pair() -> None:

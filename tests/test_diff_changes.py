@@ -47,6 +47,31 @@ REORDERED = {"canonical", "fingerprint"}  # these sort instructions by what they
 REWRITINGS = (renamed, without_metadata, reordered)
 
 
+TWICE = """HloModule m, is_scheduled=true
+
+ENTRY e {
+  x = f32[8] parameter(0)
+  v0 = f32[8] negate(x)
+  v1 = f32[8] tanh(v0)
+  v2 = f32[8] negate(v0)
+  v3 = f32[8] subtract(v2, v0)
+  v4 = f32[8] negate(x)
+  ROOT t = (f32[8], f32[8], f32[8]) tuple(v1, v3, v4)
+}
+"""
+
+
+def test_of_a_value_computed_twice_the_copy_with_the_old_users_is_the_old_one() -> None:
+    new = (
+        TWICE.replace("  v0 =", "  copy = f32[8] negate(x)\n  v0 =")
+        .replace("(v2, v0)", "(v2, copy)\n  more = f32[8] subtract(v0, v2)")
+        .replace("tuple(v1, v3, v4)", "tuple(v1, v3, more, v4)")
+        .replace("ROOT t = (", "ROOT t = (f32[8], ")
+    )
+    assert "changed subtract: operands" in (found := found_changes(TWICE, new))
+    assert not any("changed negate" in line or "changed tanh" in line for line in found)
+
+
 def test_there_is_something_to_test() -> None:
     assert len(CASES) > 30
     assert len(DUMPS) > 10

@@ -39,7 +39,7 @@ from hlotool.text import Source
 MODULES, BUFFERS = list_module_bases(), list_buffer_bases()
 FAILED_ONCE = sorted((TESTDATA / "bad" / "mutants").iterdir())
 PARTS = 4  # of each kind, so that all processors have work to the end
-FEW = 12  # one for each of the commands below
+FEW = 15  # one for each of the commands below
 TRIES = 5  # to injure a dump in some way
 # Of these XLA takes the layout from the operand, whatever is written, or does not print it.
 UNTOLD_LAYOUTS = re.compile(r"\b(?:async-start|recv-done)\(")
@@ -47,7 +47,8 @@ UNTOLD_LAYOUTS = re.compile(r"\b(?:async-start|recv-done)\(")
 EXPRESSIONS = ("cost.flops_per_step<=1e18", "buffers.peak_bytes<=1GiB", "fusions.count()>=0")
 BUDGETS = " ".join(f"--budget {one}" for one in EXPRESSIONS)
 CHIPS = TESTDATA / "check" / "any_chip.toml"  # of no backend, so that it fits all dumps
-# Each takes a dump's path; `{base}` is the dump before it was injured, `{chips}` a file of chips.
+# Each takes a dump's path; `{base}` is the dump before it was injured, `{larger}` that at another
+# size, `{chips}` a file of chips.
 ASKED = (
     "summary {path} --json",
     "buffers {path} --json -n 0",
@@ -61,7 +62,11 @@ ASKED = (
     "collectives {path} --format markdown",
     "diff {path} {base}",
     "fusions {path} --json --rows custom_calls",
+    "shardings {path} --json -n 0",
+    "fit {larger} {path} --json",
+    "fit {path} {larger}",
 )
+LARGER = re.compile(r"(?<=\[)\d+(?=[,\]])")  # the first dimension of each shape
 
 
 @dataclass(frozen=True)
@@ -235,13 +240,13 @@ def try_mutants(kind: Kind, part: int, count: int, folder: Path) -> Tally:
     places = make_places(kind.bases, folder)
     for number in range(count):
         chosen = random_.randrange(len(kind.bases))
-        base, (folder, original) = kind.bases[chosen], places[chosen]
+        base, (folder, beside) = kind.bases[chosen], places[chosen]
         mutant = injure(random_.choice(kind.mutations), base.text, random_)
         if mutant == base.text:
             tally.outcomes["nothing to injure"] += 1
             continue
         path = write_base(base, mutant, folder)
-        asked = ASKED[number % len(ASKED)].format(path=path, base=original, chips=CHIPS)
+        asked = ASKED[number % len(ASKED)].format(path=path, **beside)
         text = mutant if base.injured == path.name else None
         tally.count(
             mutant.encode(), "txt", f"of {base.name}, {asked}", partial(ask_and_read, asked, text)
@@ -258,15 +263,24 @@ def ask_and_read(asked: str, text: str | None) -> Outcome:
     return ask(*asked.split())
 
 
-def make_places(bases: list[Base], folder: Path) -> list[tuple[Path, Path]]:
-    """Give every base a folder for its mutants, and write it into another as it is."""
+def make_places(bases: list[Base], folder: Path) -> list[tuple[Path, dict[str, Path]]]:
+    """Give every base a folder for its mutants, and write what commands have beside them."""
     places = []
     for number, base in enumerate(bases):
-        mutants, originals = folder / f"{number}", folder / f"{number}.base"
+        mutants = folder / f"{number}"
         mutants.mkdir()
-        originals.mkdir()
-        places.append((mutants, write_base(base, base.text, originals)))
+        places.append((mutants, write_beside(base, folder / f"{number}.base")))
     return places
+
+
+def write_beside(base: Base, folder: Path) -> dict[str, Path]:
+    """Write a base as it is, and its module at another size."""
+    folder.mkdir()
+    whole = write_base(base, base.text, folder)
+    larger = folder / "larger.hlo"
+    text = whole.read_text(encoding="utf-8")
+    larger.write_text(LARGER.sub(lambda found: str(2 * int(found[0])), text), encoding="utf-8")
+    return {"base": whole, "larger": larger, "chips": CHIPS}
 
 
 def test_there_is_something_to_injure() -> None:
@@ -280,17 +294,15 @@ def test_there_is_something_to_injure() -> None:
 @pytest.mark.parametrize("bases", [MODULES, BUFFERS], ids=["modules", "buffers"])
 def test_what_is_whole_is_answered(bases: list[Base], tmp_path: Path) -> None:
     for number, base in enumerate(bases):
-        folder = tmp_path / f"{number}"
-        folder.mkdir()
-        path = write_base(base, base.text, folder)
+        beside = write_beside(base, tmp_path / f"{number}")
         for asked in ASKED:
-            ask(*asked.format(path=path, base=path, chips=CHIPS).split())
+            ask(*asked.format(path=beside["base"], **beside).split())
 
 
 @pytest.mark.parametrize("path", FAILED_ONCE, ids=lambda path: path.stem)
 def test_what_failed_once(path: Path) -> None:
     for asked in ASKED:
-        ask(*asked.format(path=path, base=path, chips=CHIPS).split())
+        ask(*asked.format(path=path, base=path, larger=path, chips=CHIPS).split())
 
 
 def test_failures_are_told_once_each(tmp_path: Path) -> None:

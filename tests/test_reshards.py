@@ -20,6 +20,7 @@ from dump_files import TESTDATA
 import hlotool
 from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo.attribute_values import parse_sharding
+from hlotool.hlo.parser import parse_module
 from hlotool.hlo.scanner import Scanner
 from hlotool.program.program import Program
 from hlotool.text import Source
@@ -38,6 +39,81 @@ class Key(NamedTuple):
     value: str | None
     begin: str | None
     end: str | None
+
+
+MOVES = """\
+HloModule f, is_scheduled=true, num_partitions=8
+
+body {
+  s = (s32[], f32[8,4], f32[8,4], f32[8,4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  kept = f32[8,4] get-tuple-element(s), index=1
+  made = f32[8,4] get-tuple-element(s), index=2
+  round = f32[8,4] get-tuple-element(s), index=3
+  kept.g = f32[64,4] all-gather(kept), replica_groups={}, dimensions={0}
+  made.g = f32[64,4] all-gather(made), replica_groups={}, dimensions={0}
+  round.g = f32[64,4] all-gather(round), replica_groups={}, dimensions={0}
+  twice = f32[8,4] add(made, made)
+  handed = f32[8,4] collective-permute(round), source_target_pairs={{0,1},{1,0}}
+  ROOT t = (s32[], f32[8,4], f32[8,4], f32[8,4]) tuple(next, kept, twice, handed)
+}
+
+cond {
+  s = (s32[], f32[8,4], f32[8,4], f32[8,4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  most = s32[] constant(3)
+  ROOT less = pred[] compare(i, most), direction=LT
+}
+
+ENTRY main_spmd {
+  w = f32[8,4]{1,0} parameter(0), sharding={devices=[8,1]<=[8]}, metadata={op_name="w"}
+  stack = f32[6,8,4] parameter(1), sharding={devices=[1,8,1]<=[8]}, metadata={op_name="stack"}
+  n = s32[] parameter(2), metadata={op_name="n"}
+  zero = s32[] constant(0)
+  narrow = bf16[8,4]{1,0} convert(w)
+  narrow.g = bf16[64,4] all-gather(narrow), replica_groups={}, dimensions={0}
+  turned = f32[4,8]{1,0} transpose(w), dimensions={1,0}
+  turned.g = f32[4,64] all-gather(turned), replica_groups={}, dimensions={1}
+  seen = f32[4,8]{0,1} bitcast(w)
+  seen.g = f32[4,64] all-gather(seen), replica_groups={}, dimensions={1}
+  layer = f32[1,8,4]{2,1,0} dynamic-slice(stack, n, zero, zero), dynamic_slice_sizes={1,8,4}
+  flat = f32[8,4]{1,0} bitcast(layer)
+  flat.g = f32[64,4] all-gather(flat), replica_groups={}, dimensions={0}
+  id = u32[] partition-id()
+  at = s32[] convert(id)
+  own = f32[1,8,4]{2,1,0} dynamic-slice(stack, at, zero, zero), dynamic_slice_sizes={1,8,4}
+  own.g = f32[1,64,4] all-gather(own), replica_groups={}, dimensions={1}
+  part = f32[6,2,4] slice(stack), slice={[0:6], [0:2], [0:4]}
+  part.g = f32[6,16,4] all-gather(part), replica_groups={}, dimensions={1}
+  joined = f32[32]{0} bitcast(w)
+  joined.g = f32[256] all-gather(joined), replica_groups={}, dimensions={0}
+  sum = f32[8,4]{1,0} add(w, w)
+  sum.g = f32[64,4] all-gather(sum), replica_groups={}, dimensions={0}
+  state = (s32[], f32[8,4], f32[8,4], f32[8,4]) tuple(zero, w, w, w)
+  ROOT loop = (s32[], f32[8,4], f32[8,4], f32[8,4]) while(state), condition=cond, body=body
+}
+"""
+
+
+def test_specs_from_a_final_text_reach_as_far_as_each_dimension_is_followed() -> None:
+    program = Program("", parse_module(Source(MOVES)))
+    found = {one.collective: (one.from_text, list(one.arguments)) for one in program.reshards}
+    assert found == {
+        "kept.g": ("[8@1, _]", ["w"]),
+        "made.g": ("[8@1, _]", []),  # what a round makes
+        "round.g": (None, []),  # devices hand it round
+        "handed": (None, []),
+        "narrow.g": ("[8@1, _]", ["w"]),
+        "turned.g": ("[_, 8@1]", ["w"]),
+        "seen.g": ("[_, 8@1]", ["w"]),
+        "flat.g": ("[8@1, _]", ["stack"]),
+        "own.g": (None, ["stack"]),  # each device takes another slice
+        "part.g": (None, ["stack"]),  # a part of what is sharded
+        "joined.g": (None, ["w"]),
+        "sum.g": (None, []),
+    }
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from hlotool.hlo.groups import Iota, Sharding
 from hlotool.hlo.parser import parse_module
 from hlotool.hlo.scanner import Scanner
 from hlotool.hlo.sharding import Spec, find_spec, name_axes
-from hlotool.hlo.shardy import find_meshes, find_sdy_shardings, scan_mlir
+from hlotool.hlo.shardy import find_meshes, find_sdy_shardings, scan_mlir, write_propagated
 from hlotool.text import Source
 
 MESH = Mesh((MeshAxis("dp", 2), MeshAxis("fsdp", 2), MeshAxis("tp", 2)))
@@ -158,6 +158,53 @@ def test_a_program_in_mlir() -> None:
     assert first.sharding is not None
     assert [(one.name, one.dims) for one in program.results] == [("result", None)]
     assert not scan_mlir("module {}").arguments
+
+
+X, Y = (
+    'sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>',
+    "sdy.sharding_per_value<[<@mesh, [{}, {}]>]>",
+)
+SIZES = "tensor<8x16xf32>"
+SHARDY = f"""\
+#loc1 = loc("w")
+module @jit_f {{
+  sdy.mesh @mesh = <["x"=4, "y"=2]>
+  func.func @main(%arg0: {SIZES} {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{}}]>}} loc("w"),\
+%arg1: tensor<8xi32>) -> {SIZES} {{
+    %0 = stablehlo.sine %arg0 {{sdy.sharding = #{X}}} : {SIZES} loc(#loc3)
+    %1:2 = stablehlo.while(%iterArg = %arg1, %iterArg_0 = %0) : tensor<8xi32>, {SIZES} attributes \
+{{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{}}]>, <@mesh, [{{"x"}}, {{}}]>]>}}
+    %2 = sdy.reshard %1#1 <@mesh, [{{}}, {{"x", "y":(1)2}}]> : {SIZES} loc(#loc4)
+    %3 = stablehlo.dot %2, %2 {{sdy.sharding = #{Y}}} : ({SIZES}, {SIZES}) -> {SIZES} loc(#loc9)
+  }}
+}}
+#loc2 = loc("/home/user/f.py":12:4 to :20)
+#loc3 = loc("jit(f)/sin"(#loc2))
+#loc4 = loc(fused["jit(f)/sharding_constraint", "/home/user/f.py":13:0])
+#loc9 = loc(#loc9)
+"""
+
+
+def test_what_shardy_says_of_values() -> None:
+    module = parse_module(Source(write_propagated(SHARDY), "shardy"))
+    found = [
+        (one.opcode, [each.name for each in one.operands], one.metadata().op_name, str(spec))
+        for one in module.entry.instructions
+        for sharding in (one.sharding(),)
+        for spec in (find_spec(sharding, len(sharding.dim_axes), 8) if sharding else None,)
+    ]
+    assert found == [
+        ("parameter", [], "w", "P('x')"),
+        ("parameter", [], "", "None"),
+        ("sine", ["v0"], "jit(f)/sin", "P('x')"),
+        ("custom-call", ["v1"], "", "P()"),
+        ("custom-call", ["v2"], "", "P('x')"),
+        ("copy", ["v4"], "jit(f)/sharding_constraint", "P(None, ('x', 'y:(1)2'))"),
+        ("custom-call", ["v5", "v5"], "", "P()"),
+    ]
+    places = [one.source_location() for one in module.entry.instructions]
+    assert [place and place.line for place in places] == [None, None, 12, None, None, 13, None]
+    assert not write_propagated('sdy.mesh @mesh = <["x"=4]>\n%0 = stablehlo.sine %1')
 
 
 TEXT = """\

@@ -354,7 +354,7 @@ _WEIGHTS: Final = {
     "fusions": "known_traffic_bytes_per_step",
     "cost": "known_flops_per_step",
 }
-_NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype", "id")
+_NAMES: Final = ("name", "collective", "value", "opcode", "parameter_name", "dtype", "id")
 
 
 def name_rows(counted: Aggregate, program: Program, others: Aggregate | None = None) -> str:

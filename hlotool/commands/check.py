@@ -192,7 +192,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 def print_run(run: Run, settings: Config, options: RowOptions) -> None:
     """Print what a check came to."""
     document = Document(
-        spec=choose_check_columns(run.results),
+        spec=choose_check_columns(run.results, is_comment=options.format == "comment"),
         input=run.paths,
         scalars=run.facts,
         rows={"rules": run.results},
@@ -200,7 +200,7 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
     )
     if options.format == "comment":
         why = (Line(f"{name}: {write_cause(cause, options.units)}") for name, cause in run.causes)
-        document = replace(document, lines=(*document.lines, *why), **_fold_met(run))
+        document = replace(document, lines=(*document.lines, *why))
     if options.format not in _CI_FORMATS:
         print_document(document, options)
         return
@@ -213,26 +213,6 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
         markdown = RowOptions(format="markdown", units=options.units)
         _append_summary(render_document(document, markdown, make_look(markdown)))
         write_text((render_github(results),), options.output, has_commands=True)
-
-
-_HEADINGS: Final = {"baseline": "before", "actual": "after"}
-
-
-def _fold_met(run: Run) -> dict[str, object]:
-    """Return what a comment has in place of one list of budgets: of two, those met are folded."""
-    columns = {"status", "name", "module", "baseline", "actual", "limit", "reason"}
-    spec = choose_check_columns(run.results)
-    rules = replace(spec.row_lists[0].showing(columns), title="Budgets that are met")
-    fields = sorted(rules.fields, key=lambda field: field.name in {"actual", "limit"})
-    fields = [replace(one, heading=_HEADINGS.get(one.name, one.heading)) for one in fields]
-    rules = replace(rules, chosen=tuple(fields))
-    met = [one for one in run.results if one.status == "pass"]
-    others = [one for one in run.results if one.status != "pass"]
-    return {
-        "spec": replace(spec, row_lists=(rules, replace(rules, name="met"))),
-        "rows": {"rules": others or met, "met": met if others else []},
-        "shown": ("rules", "met"),
-    }
 
 
 def _headline(facts: CheckFacts) -> Line:

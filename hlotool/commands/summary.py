@@ -327,11 +327,11 @@ _REPLICATED_ROW: Final = Block("group", ReplicatedRow, REPLICATED.meaning)
 
 
 def _say_replicated(found: Summary) -> Iterator[Line]:
-    """Say how much of the peak is replicated along the axes over which most is."""
+    """Say how much of the peak is replicated over the axes over which most is."""
     row = found.most_replicated
     if row is not None:
-        along = "along {replicated_over}" if row.replicated_over else "on {copies} devices"
-        text = f"{{peak_bytes}} of the peak is replicated {along} ({{parameter_count:parameter}})"
+        over = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
+        text = f"{{peak_bytes}} of the peak is replicated {over} ({{parameter_count:parameter}})"
         yield Line(text, _REPLICATED_ROW, row)
 
 

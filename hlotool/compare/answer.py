@@ -19,7 +19,7 @@ from hlotool.compare.changes.instructions import InstructionChange, OrderChange
 from hlotool.compare.changes.memory import MemoryChange, SpaceChange
 from hlotool.table import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
 
-_DEVICES: Final = "devices of which {} bytes and flops are sums; 1 if both run on equally many"
+DEVICES: Final = "devices of which {} bytes and flops are sums; 1 if both run on equally many"
 _ALONE: Final = "instructions on the {} without a counterpart"
 
 
@@ -48,8 +48,8 @@ class DiffFacts(Struct, frozen=True):
     old_only_count: Annotated[int | None, figure(_ALONE.format("old"), COUNT)]
     new_only_count: Annotated[int | None, figure(_ALONE.format("new"), COUNT)]
     stages: Annotated[tuple[str, ...], figure("the stages of both texts, if these are two")]
-    old_devices: Annotated[int, figure(_DEVICES.format("old"), COUNT)]
-    new_devices: Annotated[int, figure(_DEVICES.format("new"), COUNT)]
+    old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)]
+    new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)]
     not_compared: Annotated[tuple[str, ...], figure("what one side does not have")]
 
 

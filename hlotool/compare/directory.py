@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from hlotool.compare.answer import SideFacts
+from hlotool.compare.answer import DEVICES, SideFacts
 from hlotool.compare.changes.figures import UNKNOWN, by_path, choose_peaks, compare_metrics, whole
 from hlotool.compare.changes.instructions import (
     DELTA_BYTES,
@@ -20,7 +20,7 @@ from hlotool.compare.changes.instructions import (
     subtract,
 )
 from hlotool.compare.inputs import DiffSide
-from hlotool.compare.pairing import Division, Pairing, Way
+from hlotool.compare.pairing import Pairing, Way
 from hlotool.compare.report import DiffReport
 from hlotool.table import (
     BYTES,
@@ -136,10 +136,8 @@ class ModuleDiff(Struct, frozen=True):
     old_name: Annotated[str | None, figure("its name on the old side, where that is another")] = (
         None
     )
-    divided: Annotated[
-        tuple[str, ...],
-        figure("programs of the other side that do parts of it, if it was split, or joined"),
-    ] = ()
+    old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)] = 1
+    new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)] = 1
     matched_by: Annotated[Way | None, figure("how its counterpart was found; null without one")] = (
         None
     )
@@ -160,9 +158,10 @@ DIFF_DIRECTORY: Final = DocumentSpec(
 
 
 # What a table of releases has, if it has no room for all of it without both peaks.
+_PARTS: Final = "time_change", "sent_change", "flops_change", "same_share"
 _STAT: Final = {
-    *("module", "status", "old_peak_bytes", "new_peak_bytes", "peak_change", "time_change"),
-    *("sent_change", "flops_change", "same_share"),
+    *("module", "status", "old_peak_bytes", "new_peak_bytes", "peak_change"),
+    *_PARTS,
 }
 
 
@@ -171,8 +170,7 @@ def choose_columns(rows: Sequence[ModuleDiff], *, is_stat: bool) -> DocumentSpec
     shown = _STAT if is_stat else MODULES.shown()
     if is_stat and len({row.module for row in rows}) < len(rows):
         shown = shown | {"place"}
-    if all(row.time_change is None for row in rows):
-        shown = shown - {"time_change"}
+    shown = shown - {one for one in _PARTS if all(getattr(row, one) is None for row in rows)}
     return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(shown),))
 
 
@@ -223,6 +221,8 @@ def describe_pair(
         new_only_count=report.new_only_count,
         is_estimate=is_estimate,
         old_name=pair.old.name if pair.old and pair.old.name != pair.name else None,
+        old_devices=report.old_devices,
+        new_devices=report.new_devices,
         matched_by=pair.way,
     )
     if time is None:
@@ -265,59 +265,27 @@ def describe_alone(pair: Pairing, side: DiffSide, facts: SideFacts) -> ModuleDif
     return replace(row, new_path=path, new_peak_bytes=peak, new_fusion_count=fusions)
 
 
-def mark_divided(
-    found: Iterable[tuple[Pairing, ModuleDiff]], divisions: Iterable[Division]
-) -> list[tuple[Pairing, ModuleDiff]]:
-    """Write into the rows of programs that were split or joined what they became, or were."""
-    names: dict[int, tuple[str, ...]] = {}
-    for one in divisions:
-        names[id(one.whole)] = tuple(part.name for part in one.parts)
-        names.update((id(part), (one.whole.name,)) for part in one.parts)
-    return [
-        (pair, replace(row, divided=names.get(id(pair.old), names.get(id(pair.new), ()))))
-        for pair, row in found
-    ]
+def weigh_rows(rows: Sequence[ModuleDiff]) -> list[float]:
+    """Weigh each row by its largest part of all differences of peaks, bytes sent and flops.
 
-
-class Weight(Struct, frozen=True, order=True):
-    """How much a pair differs: its largest part of what all sides hold, send or compute."""
-
-    worse: float = 0.0
-    time: float = 0.0
-
-
-def weigh_rows(rows: Sequence[ModuleDiff]) -> list[Weight]:
-    """Weigh each row by its part of the peaks, bytes sent and flops that all differ by together.
-
-    Of what is worse a weight is more than 0; of an even part the time decides.
+    Of what is worse a weight is more than 0.
     """
     names = "delta_peak_bytes", "delta_sent_bytes", "delta_flops"
     every = [[getattr(row, name) or 0 for row in rows] for name in names]
-    wholes = [sum(map(abs, deltas)) for deltas in every]
-    weights = []
-    for row, *deltas in zip(rows, *every, strict=True):
-        parts = [delta / whole for delta, whole in zip(deltas, wholes, strict=True) if whole]
-        weights.append(Weight(max(parts, key=abs, default=0.0), row.time_change or 0.0))
-    return weights
+    parts = [[one / (sum(map(abs, each)) or 1) for one in each] for each in every]
+    return [max(row, key=abs) for row in zip(*parts, strict=True)]
 
 
-class MeanChange(Struct, frozen=True):
-    """The geometric mean of how a figure changed over the pairs of which both sides know it."""
-
-    figure: str
-    count: int
-    change: float
-
-
-def average_changes(rows: Iterable[ModuleDiff]) -> list[MeanChange]:
-    """Average how peaks and times changed, as benchstat does; a pair of which one is 0 is none."""
+def average_changes(rows: Iterable[ModuleDiff]) -> dict[str, tuple[float, int]]:
+    """Return the geometric means of how peaks and times changed, and of how many pairs."""
     pairs = [row for row in rows if row.old_path and row.new_path]
-    ratios = {
-        "peak": [1 + row.peak_change for row in pairs if row.peak_change is not None],
-        "time (estimate)": [1 + row.time_change for row in pairs if row.time_change is not None],
+    changes = {
+        "peak": [row.peak_change for row in pairs],
+        "time (estimate)": [row.time_change for row in pairs],
     }
-    return [
-        MeanChange(name, len(found), geometric_mean(found) - 1)
-        for name, values in ratios.items()
-        if len(found := [value for value in values if value > 0]) > 1
-    ]
+    known = {name: [1 + one for one in all_ if one is not None] for name, all_ in changes.items()}
+    return {
+        name: (geometric_mean(ratios) - 1, len(ratios))
+        for name, ratios in known.items()
+        if len(ratios) > 1 and min(ratios) > 0
+    }

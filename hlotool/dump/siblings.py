@@ -220,6 +220,25 @@ def find_mlir(path: str, budget: ByteBudget) -> DumpFile | None:
     return _find_first([os.path.join(directory, stem, "module.mlir")], budget)
 
 
+_SHARDY: Final = "shardy"  # a folder of texts in MLIR, one folder a module
+_AFTER_PROPAGATION: Final = ".after_propagation.mlir"
+
+
+def find_shardy(path: str, budget: ByteBudget) -> DumpFile | None:
+    """Return the last text of Shardy in which every value has its sharding."""
+    directory, filename = os.path.split(path)
+    own = split_file_name(filename)
+    if own.number is None:
+        return None
+    folder = os.path.join(directory, _SHARDY, f"module_{own.number:04d}.{own.name}")
+    try:
+        names = [each.name for each in choose_store(folder, budget).list_directory(folder)]
+    except OSError:
+        return None
+    found = [name for name in names if strip_compression(name).endswith(_AFTER_PROPAGATION)]
+    return DumpFile(os.path.join(folder, max(found)), budget=budget) if found else None
+
+
 _PROPAGATED: Final = ("shardy-xla", "sharding-propagation")  # the last pass before partitioning
 _CLEANUP: Final = "spmd-cleanup"  # which begins with what the partitioner wrote
 

@@ -1,7 +1,7 @@
 """What Shardy says of arrays: its attributes in HLO, and the signature of a program in MLIR.
 
-Of MLIR nothing but `sdy` is read: meshes, and the shardings of arguments and results. Follows
-shardy/dialect/sdy/ir (`sdy.mesh`, `#sdy.sharding`).
+Of MLIR nothing but `sdy` is read: meshes, the shardings of arguments, results and values, and what
+asks for them. Follows shardy/dialect/sdy/ir (`sdy.mesh`, `#sdy.sharding`, `sdy.reshard`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.hlo.groups import AxisRef, Mesh, MeshAxis, Sharding
+from hlotool.hlo.opcodes import ELEMENTWISE
 
 # Compiled by `re` when they are first met: most texts have nothing of Shardy.
 _MESH: Final = (
@@ -84,7 +85,7 @@ def _read_axes(text: str) -> tuple[AxisRef, ...]:
     )
 
 
-_MAIN: Final = "func.func public @main("
+_MAIN: Final = r"func\.func (?:public )?@main\("
 _ARGUMENT: Final = r"%arg\d+: "
 _TENSOR: Final = r"tensor<((?:\d{1,18}x)*)[a-z]"
 _SHARDED: Final = r"sdy\.sharding = (#sdy\.sharding<@[^<>]*>)"
@@ -111,16 +112,16 @@ class MlirProgram(Struct, frozen=True):
 def scan_mlir(text: str) -> MlirProgram:
     """Return what a program in MLIR says of its arrays.
 
-    main  = "func.func public @main(" { "%argN: " array } ") -> (" { array } ") {"
+    main  = "func.func" ["public"] "@main(" { "%argN: " array } ") -> (" { array } ") {"
     array = "tensor<" { size "x" } dtype ">" [ "{" attributes "}" ] [ "loc(" string ")" ]
 
     Attributes are `sdy.sharding = #sdy.sharding<…>` and `jax.result_info = "name"`.
     """
     meshes = find_meshes(text)
-    begin = text.find(_MAIN)
-    if begin < 0:
+    main = re.search(_MAIN, text)
+    if main is None:
         return MlirProgram(meshes)
-    end = text.find("\n", begin)
+    begin, end = main.start(), text.find("\n", main.start())
     before, _, after = text[begin : end if end >= 0 else len(text)].rpartition(") -> ")
     arguments = re.split(_ARGUMENT, before)[1:]
     results = [f"tensor<{each}" for each in after.split("tensor<")[1:]]
@@ -143,3 +144,125 @@ def _read_array(text: str, name: str, meshes: Mapping[str, Mesh]) -> MlirArray:
         tuple(int(size) for size in tensor[1].split("x") if size) if tensor else None,
         shardings[0] if shardings else None,
     )
+
+
+_OPERATION: Final = r"\s*(?P<name>%\w+)(?::\d{1,6})? = (?P<opcode>[\w.]+)(?P<rest>.*)"
+_VALUE: Final = r"%\w+(?:#\d{1,6})?"
+_CARRIED: Final = rf"(%\w+) = ({_VALUE})"
+_TYPES: Final = r"tensor<((?:\d{1,18}x)*)[a-z][^>]*>"
+_ALIAS: Final = r"^(#\w+) = loc\((.*)\)$"
+_QUOTED: Final = r'"((?:[^"\\]|\\.)*)"(?!:\d)'
+_LINE: Final = r'"((?:[^"\\]|\\.)*)":(\d{1,9})'
+_MOST_LOCATIONS: Final = 16  # one in the other
+_LONGEST_LOCATION: Final = 10_000
+
+
+def write_propagated(text: str) -> str:
+    """Write what a text of Shardy says of values as HLO: one computation of values with shardings.
+
+    op = "%N" [":" count] "=" opcode … operands … { attributes } ":" types [ "loc(" location ")" ]
+
+    Read are operands, sizes, `loc`, and `sdy.sharding` or what `sdy.reshard` and
+    `sdy.sharding_constraint` ask for. What these two make is a `copy`; what a loop hands on is what
+    it begins with. Types of elements are left out. '' where no value has a sharding.
+    """
+    writer = _Writer(text)
+    program = scan_mlir(text)
+    for number, one in enumerate(program.arguments):
+        writer.add(f"%arg{number}", f"parameter({number})", one.dims, one.sharding, (one.name, ""))
+    for match in re.finditer(_OPERATION, text):
+        writer.add_operation(match["name"], match["opcode"], match["rest"])
+    return writer.finish()
+
+
+class _Writer:
+    """Writes values as HLO, and keeps what each is called there."""
+
+    def __init__(self, text: str) -> None:
+        self._meshes = find_meshes(text)
+        self._aliases = dict(re.findall(_ALIAS, text, re.MULTILINE))
+        self._names: dict[str, str] = {}
+        self._lines: list[str] = []
+        self._is_told = False
+
+    def add_operation(self, name: str, opcode: str, rest: str) -> None:
+        """Add what an operation makes, of a loop each part of its state."""
+        given, _, types = rest.partition(" : ")
+        is_asked = opcode in {"sdy.reshard", "sdy.sharding_constraint"}
+        said = find_sdy_shardings(rest, self._meshes)
+        results = re.findall(_TYPES, types.rpartition("-> ")[2])
+        dims = [tuple(int(size) for size in each.split("x") if size) for each in results]
+        _, is_placed, location = rest.rpartition(" loc(")
+        place = self._find_place(location) if is_placed else (None, "")
+        carried = re.findall(_CARRIED, given) if opcode == "stablehlo.while" else []
+        for at, (inside, outside) in enumerate(carried):
+            sharding = said[at] if len(said) == len(carried) else None
+            size = dims[at] if at < len(dims) else None
+            key = name if len(carried) == 1 else f"{name}#{at}"
+            self.add(key, self._write_call("custom-call", [outside]), size, sharding, place)
+            self._names[inside] = self._names[key]
+        if not carried:
+            operands = re.findall(_VALUE, given.partition(" {")[0])
+            call = self._write_call("copy" if is_asked else opcode, operands)
+            sharding = said[0] if len(said) == 1 else None
+            self.add(name, call, dims[0] if len(dims) == 1 else None, sharding, place)
+
+    def _write_call(self, opcode: str, operands: list[str]) -> str:
+        known = [self._names[one] for one in operands if one in self._names]
+        opcode = opcode.removeprefix("stablehlo.").replace("_", "-")
+        if opcode not in ELEMENTWISE | {"copy"} or opcode == "compare" or not known:
+            return f'custom-call({", ".join(known)}), custom_call_target="{opcode}"'
+        return f"{opcode}({', '.join(known)})"
+
+    def add(
+        self,
+        key: str,
+        call: str,
+        dims: tuple[int, ...] | None,
+        sharding: Sharding | None,
+        place: tuple[str | None, str],
+    ) -> None:
+        """Add one value."""
+        self._names[key] = name = f"v{len(self._lines)}"
+        shape = "token[]" if dims is None else f"f32[{','.join(map(str, dims))}]"
+        line = f"  %{name} = {shape} {call}"
+        if sharding is not None and sharding.mesh is not None:
+            self._is_told = True
+            axes = ",".join(f"'{axis.name}'={axis.size}" for axis in sharding.mesh.axes)
+            ids = sharding.mesh.device_ids
+            listed = f", device_ids=({','.join(map(str, ids))})" if isinstance(ids, tuple) else ""
+            parts = ", ".join(
+                f"{{{', '.join(_quote(axis) for axis in each)}}}" for each in sharding.dim_axes
+            )
+            line += f", sharding={{mesh[{axes}]{listed}, [{parts}]}}"
+        op_name, source = place
+        if op_name:
+            line += f', metadata={{op_name="{op_name}"{source}}}'
+        self._lines.append(line)
+
+    def _find_place(self, location: str) -> tuple[str | None, str]:
+        """Return the op_name in a location, and the line as metadata has it."""
+        for _ in range(_MOST_LOCATIONS):
+            known = [one for one in re.findall(r"#\w+", location) if one in self._aliases]
+            if not known:
+                break
+            for one in known:
+                parts = re.split(rf"{one}\b", location)
+                if len(location) < _LONGEST_LOCATION:
+                    location = self._aliases[one].join(parts)
+        name, line = re.search(_QUOTED, location), re.search(_LINE, location)
+        source = f' source_file="{line[1]}" source_line={line[2]}' if line else ""
+        return name[1] if name else None, source
+
+    def finish(self) -> str:
+        """Return the text of a module."""
+        if not self._is_told:
+            return ""
+        *lines, last = self._lines
+        body = "\n".join([*lines, last.replace("  %", "  ROOT %", 1)])
+        return f"HloModule shardy\n\nENTRY %main {{\n{body}\n}}\n"
+
+
+def _quote(axis: AxisRef) -> str:
+    name, part = axis.name, str(axis)[len(axis.name) :]
+    return f"'{name}'{part}"

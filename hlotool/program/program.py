@@ -598,7 +598,15 @@ class Program:
 
         reshards = self.find_reshards(mesh)
         module = self.expect_module()
-        return explain_chain(name, reshards, module, self.partitioned, self.read_specs(mesh))
+        arrays = self.find_shardings(mesh) if mesh else self.placed_arrays
+        return explain_chain(
+            name,
+            reshards,
+            module,
+            self.partitioned,
+            reader=self.read_specs(mesh),
+            arguments=arrays.parameters,
+        )
 
     # What is drawn from all of these.
 

@@ -8,8 +8,9 @@ axes need it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
@@ -24,6 +25,7 @@ from hlotool.dump.siblings import (
     find_mlir,
     find_partitioning,
     find_proto,
+    find_shardy,
     find_tpu_flags,
 )
 from hlotool.errors import HlotoolError
@@ -166,46 +168,68 @@ def ask_witnesses(chosen: Input, module: Module, *, with_results: bool) -> tuple
     itself leave any open. Nobody is asked about a program of one device: it has its arrays whole.
     """
     from hlotool.analysis.shardings import witness  # noqa: PLC0415
-    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
-    from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
 
+    own = witness.ask_module(module, chosen.module.path if chosen.module else "")
+    if not with_results and module.header.num_partitions == 1:
+        return (own,)
     text, before = chosen.module, chosen.before
     path = text.raw_path if text and not text.part else ""
     budget = text.budget if text else DEFAULT_BUDGET
-    own = witness.ask_module(module, text.path if text else "")
-    if not with_results and module.header.num_partitions == 1:
-        return (own,)
-    said_before: list[Witness] = []
+    told = [own, *_ask(partial(_ask_before, module, with_results=with_results), before)]
+    if not with_results and witness.are_parameters_told(told):
+        return tuple(told)
+    after_partitioning = [  # or right before it
+        *_ask(partial(_ask_proto, module), find_proto(path, budget)),
+        *_ask(_ask_settled, find_partitioning(path, budget)[0]),
+        *_ask(_ask_mlir, find_shardy(path, budget)),
+    ]
+    return (own, *after_partitioning, *told[1:], *_ask(_ask_mlir, find_mlir(path, budget)))
+
+
+def _ask(read: Callable[[DumpFile], Witness | None], file: DumpFile | None) -> Iterator[Witness]:
+    """Yield what a file says, if it is there and can be read."""
     with suppress(HlotoolError):
-        if before and (line := _read_head(module, before)):
-            # What the entry calls, and where its lines come from, is not asked for.
-            _, begin, entry = before.read().text.partition("\nENTRY ")
-            if not with_results:
-                entry = _cut_to_parameters(entry)
-                line = line.replace("entry_computation_layout=", "entry_before=", 1)
-            source = Source(f"{line}\n{begin}{entry}", before.path)
-            said_before.append(witness.ask_module(parse_module(source), before.path))
-    if not with_results and witness.are_parameters_told((own, *said_before)):
-        return (own, *said_before)
-    after_partitioning: list[Witness] = []  # or right before it
-    with suppress(HlotoolError):
-        if (proto := find_proto(path, budget)) and (
-            said := read_entry_shardings(proto.raw_path, budget)
-        ):
-            after_partitioning.append(
-                witness.ask_proto(module, said.parameters, said.result, proto.path)
-            )
-    with suppress(HlotoolError):
-        settled, _ = find_partitioning(path, budget)
-        if settled:
-            whole = parse_module(settled.read())
-            after_partitioning.append(witness.ask_module(whole, settled.path, is_settled=True))
-    from_mlir: list[Witness] = []
-    with suppress(HlotoolError):
-        if mlir := find_mlir(path, budget):
-            program = scan_mlir(read_source(mlir.raw_path, budget).text)
-            from_mlir.append(witness.ask_mlir(program, mlir.path))
-    return (own, *after_partitioning, *said_before, *from_mlir)
+        if file and (said := read(file)):
+            yield said
+
+
+def _ask_before(module: Module, file: DumpFile, *, with_results: bool) -> Witness | None:
+    """Read the entry of the text before optimization, without what it calls."""
+    from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
+    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+
+    line = _read_head(module, file)
+    if not line:
+        return None
+    _, begin, entry = file.read().text.partition("\nENTRY ")
+    if not with_results:
+        entry = _cut_to_parameters(entry)
+        line = line.replace("entry_computation_layout=", "entry_before=", 1)
+    return ask_module(parse_module(Source(f"{line}\n{begin}{entry}", file.path)), file.path)
+
+
+def _ask_proto(module: Module, file: DumpFile) -> Witness | None:
+    """Read the fields of the final text's proto."""
+    from hlotool.analysis.shardings.witness import ask_proto  # noqa: PLC0415
+
+    said = read_entry_shardings(file.raw_path, file.budget)
+    return ask_proto(module, said.parameters, said.result, file.path) if said else None
+
+
+def _ask_settled(file: DumpFile) -> Witness:
+    """Read the text right before the partitioner."""
+    from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
+    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+
+    return ask_module(parse_module(file.read()), file.path, is_settled=True)
+
+
+def _ask_mlir(file: DumpFile) -> Witness:
+    """Read the program as JAX hands it to XLA, or what Shardy wrote when all was found."""
+    from hlotool.analysis.shardings.witness import ask_mlir  # noqa: PLC0415
+    from hlotool.hlo.shardy import scan_mlir  # noqa: PLC0415
+
+    return ask_mlir(scan_mlir(read_source(file.raw_path, file.budget).text), file.path)
 
 
 _PARAMETER: Final = " parameter("
@@ -223,9 +247,13 @@ def _cut_to_parameters(entry: str) -> str:
 
 
 def read_pass_texts(chosen: Input) -> PassTexts:
-    """Read the texts of passes around the partitioner; one that cannot be read tells nothing."""
+    """Read the texts of passes around the partitioner; one that cannot be read tells nothing.
+
+    Where the first is missing, what Shardy wrote of values stands for it.
+    """
     from hlotool.analysis.shardings.partitioned import PassTexts  # noqa: PLC0415
     from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+    from hlotool.hlo.shardy import write_propagated  # noqa: PLC0415
 
     text = chosen.module
     if text is None or text.part:
@@ -236,4 +264,9 @@ def read_pass_texts(chosen: Input) -> PassTexts:
         with suppress(HlotoolError):
             modules[at] = parse_module(file.read()) if file else None
     paths = [file.path for file, module in zip(files, modules, strict=True) if file and module]
+    shardy = None if modules[0] else find_shardy(text.raw_path, text.budget)
+    with suppress(HlotoolError):
+        if shardy and (said := write_propagated(read_source(shardy.raw_path, text.budget).text)):
+            before = parse_module(Source(said, shardy.path))
+            return PassTexts(before, modules[1], shardy.path, has_lines=False)
     return PassTexts(modules[0], modules[1], paths[0] if paths else None)

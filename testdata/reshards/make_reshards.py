@@ -6,7 +6,7 @@ JAX_PYTHON is an interpreter that has jax; this one needs what hlotool does. `pr
 holds the texts of programs that XLA warns of, and of others, each with `.json`: the program and the
 warnings; those in the folder `tpu` are of a TPU. Of those that hlotool knows a detour for, the
 program is compiled once more with the detour, and its final text is kept in the folder `detours`.
-What docs show goes to `passes`.
+What docs show goes to `passes`, and what Shardy writes on TPU to `shardy`.
 """
 
 from __future__ import annotations
@@ -118,6 +118,12 @@ def read_spec(text: str, rank: int) -> list[list[str]]:
     return spec + [[]] * (rank - len(spec))
 
 
+def keep(path: Path, target: Path) -> None:
+    """Compress a file, the same every time."""
+    target.parent.mkdir(exist_ok=True, parents=True)
+    target.write_bytes(gzip.compress(path.read_bytes(), compresslevel=9, mtime=0))
+
+
 def add(packed: tarfile.TarFile, name: str, data: bytes) -> None:
     """Add a file, the same every time."""
     info = tarfile.TarInfo(name)
@@ -134,9 +140,13 @@ def main() -> None:
     ):
         compile_programs(python, Path(scratch), programs=[EXAMPLE])
         for path in find_texts(Path(scratch), EXAMPLE):
-            target = HERE / "passes" / f"{path.name}.gz"
-            target.parent.mkdir(exist_ok=True)
-            target.write_bytes(gzip.compress(path.read_bytes(), compresslevel=9, mtime=0))
+            keep(path, HERE / "passes" / f"{path.name}.gz")
+        of_tpu = Path(scratch, "of_tpu")
+        of_tpu.mkdir()
+        compile_programs(python, of_tpu, programs=[EXAMPLE], backend="v5e:2x4")
+        for path in [*of_tpu.rglob(f"*.{FINAL}"), *of_tpu.rglob("*.after_propagation.mlir")]:
+            name = path.relative_to(of_tpu / "xla_dump")
+            keep(path, HERE / "shardy" / f"{name}.gz")
         for kind, seed in SEEDS.items():
             folder = Path(scratch, kind)
             folder.mkdir()

@@ -80,15 +80,10 @@ REASONS: Final[Mapping[str, str]] = {
     "gpu.transformer donated": OTHERWISE,
 }
 MENDED: Final = "the compiler mends it"
-# What passes do not prove to be involuntary, as on TPU, is told as the other.
-INVOLUNTARY, UNPROVED = "involuntary-reshard", "gather-then-slice"
-TWO_STEPS: Final = "told as gather-then-slice: the way around takes two all-to-alls"
 AT_MOST: Final = "told as at most: the compiler turns a smaller batch into space"
 FUSED: Final = "what is fused with products counts, and goes, too"
 TRIAL_REASONS: Final[Mapping[str, str]] = {
     "attention_block tpu_v5e": "what is below 1 MiB is not told",
-    "heads_to_sequence tpu_v5e": TWO_STEPS,
-    "rows_to_features tpu_v5e": TWO_STEPS,
     "same_convolution tpu_v5e": AT_MOST,
     "same_everywhere tpu_v5e": FUSED,
     "same_scores gpu_h100": FUSED,
@@ -170,7 +165,7 @@ def measure_trials() -> Iterator[Trial]:
             if variant == "flaw":
                 measure = MEASURES.get(kind, SENT)
                 mended = tried[kind, name, "mended"]
-                told = one.tell(kind) or (one.tell(UNPROVED) if kind == INVOLUNTARY else 0)
+                told = one.tell(kind)
                 real = getattr(one, measure) - getattr(mended, measure)
                 reason = TRIAL_REASONS.get(f"{name} {backend}", "") if told or real else MENDED
                 yield Trial(kind, name, backend, one.half, measure, told, real, reason)
@@ -190,8 +185,8 @@ def lacks(one: Tried, kind: str) -> bool:
     """Whether a program was written without a flaw."""
     if kind == WHOLE and one.program in ALSO_WHOLE:
         return False
-    if (kind, one.kind) == (UNPROVED, INVOLUNTARY):
-        return False
+    if (kind, one.program) == ("gather-then-slice", "gradient_of_reshard"):
+        return False  # TPU gathers for a sine what its gradient then cuts
     return one.kind != kind or one.variant != "flaw"
 
 

@@ -37,6 +37,7 @@ _RUNS: Final[Mapping[str, tuple[str, ...]]] = {
     "buffers": ("-m", "hlotool", "buffers", "--json"),
     "fusions": ("-m", "hlotool", "fusions", "--json"),
     "collectives": ("-m", "hlotool", "collectives", "--json"),
+    "shardings": ("-m", "hlotool", "shardings", "--json"),
     "check": ("-m", "hlotool", "check", "--budget", "cost.total_flops_per_step >= 0"),
 }
 _SIZES: Final = (30, 100, 300, 1000)

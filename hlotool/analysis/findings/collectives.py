@@ -41,22 +41,29 @@ LEAST_SENT_SHARE: Final = 0.01  # of all bytes sent per step
 def group_collectives(
     evidence: Evidence, tell_apart: Callable[[CollectiveRow], object] = lambda _: None
 ) -> list[list[CollectiveRow]]:
-    """Group collectives of one line of the program that differ in name and scope alone."""
+    """Group collectives of one line of the program that differ in name and scope alone.
+
+    The largest comes first: a finding is about it, and its sentence names it.
+    """
     report = evidence.collectives
     if report is None or find_backend(evidence.module) == "cpu":
         return []
     groups: defaultdict[object, list[CollectiveRow]] = defaultdict(list)
-    for row in report.rows:
+    for row in sorted(report.rows, key=_order):
         place = row.source_file, row.source_line
         groups[row.kind, row.dtype, row.axes, row.interconnect, tell_apart(row), place].append(row)
     return list(groups.values())
+
+
+def _order(row: CollectiveRow) -> int:
+    return -row.known_sent_bytes_per_step
 
 
 def make_finding(
     rows: list[CollectiveRow], size_bytes: int, severity: Severity, code: FindingCode, message: str
 ) -> Finding:
     """Make the finding about some collectives; the largest of them is named."""
-    largest = max(rows, key=lambda row: row.known_sent_bytes_per_step)
+    largest = min(rows, key=_order)
     place = next((row for row in (largest, *rows) if row.source_file is not None), largest)
     source = write_source(place.source_file, place.source_line)
     return Finding(size_bytes, severity, code, message, largest.name, source, count=len(rows))
@@ -91,7 +98,7 @@ def find_waste(
         size = sum(one.bytes for one in group)
         if size < max(LEAST_BYTES, LEAST_SENT_SHARE * evidence.sent_bytes):
             continue
-        group.sort(key=lambda one: -one.row.known_sent_bytes_per_step)
+        group.sort(key=lambda one: _order(one.row))
         rows = [one.row for one in group]
         found = make_finding(
             rows, size, severity, code, say(group, name_all([row.name for row in rows]))

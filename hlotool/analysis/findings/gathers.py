@@ -144,7 +144,9 @@ def find_sliced_gathers(evidence: Evidence) -> Iterator[Finding]:
 
     def say(group: list[Waste], names: str) -> str:
         verb = plural(len(group), "gathers", "gather")
-        return f"{names} {verb} arrays whole, of which {group[0].beside}."
+        is_known = group[0].beside != _OWN_PART or group[0].row.inserted_by == "user"
+        most = "" if is_known else "; an all-to-all, or several, save so much at most"
+        return f"{names} {verb} arrays whole, of which {group[0].beside}{most}."
 
     yield from find_waste(evidence, "gather-then-slice", wastes, say)
 

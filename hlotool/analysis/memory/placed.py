@@ -22,7 +22,7 @@ from hlotool.table.sums import group_by
 
 
 class ReplicatedRow(Struct, frozen=True):
-    """Parameters that other devices hold too, along the same mesh axes; bytes at the peak."""
+    """Parameters that other devices hold too, over the same mesh axes; bytes at the peak."""
 
     replicated_over: Annotated[
         tuple[str, ...] | None, column("the mesh axes over which devices hold the same part")

@@ -46,7 +46,6 @@ from hlotool.hlo.groups import Order, Sharding
 from hlotool.hlo.module import all_operands
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS, MOVES
 from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, name_steps
-from hlotool.table.words import list_some
 
 
 class SpecReader:
@@ -107,6 +106,7 @@ def explain_collectives(evidence: CauseEvidence) -> tuple[ReshardRow, ...]:
     return tuple(explainer.explain(transfer, row) for transfer, row in pairs)
 
 
+MORE: Final = " and "  # between the name of a value and how many others there are
 SUMS: Final = frozenset(("partial-sum", "replicated-gradient"))  # causes that add parts up
 _SUMMING: Final = frozenset(("all-reduce", "reduce-scatter"))
 _PERMUTES: Final = frozenset(("collective-permute", "send"))
@@ -184,6 +184,8 @@ class _Explainer:
         if before is not None and row.kind == "all-gather" and cause not in SUMS | {"involuntary"}:
             after = _gather(before, row.axes or (), transfer.groups.find_steps()) or after
         needed_by = passage.needed_by if passage else None
+        if cause == "reshard" and before == after:
+            before = after = None  # one of both is not that of what is moved
         name = (row.op_name or _name_product(source)) if is_sum else None
         location = needed_by.source_location() if needed_by and not is_sum else None
         constraint = None
@@ -197,7 +199,10 @@ class _Explainer:
             kind=row.kind,
             cause=cause,
             axes=row.axes,
-            value=name or _name_value(value) or (list_some(arguments, 1) if arguments else None),
+            value=_name_all(
+                name or _name_value(value) or next(iter(arguments), None),
+                1 if row.kind == "all-to-all" else len(transfer.parts),  # parts of one value
+            ),
             arguments=arguments,
             from_spec=list_axes(before),
             from_text=self._reader.write(before),
@@ -288,6 +293,11 @@ class _Explainer:
             return None, None
         way, sent = found
         return " → ".join(str(Spec(1, (), 1, axes=axes)) for axes in way), sent
+
+
+def _name_all(first: str | None, count: int) -> str | None:
+    """Say how many values are moved with the first."""
+    return f"{first}{MORE}{count - 1} more" if first and count > 1 else first
 
 
 def _name_value(one: Instruction | None) -> str | None:

@@ -14,9 +14,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.origin import write_short_source
-from hlotool.analysis.shardings.causes import SUMS, SpecReader
+from hlotool.analysis.shardings.causes import MORE, SUMS, SpecReader
 from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_annotation
-from hlotool.analysis.shardings.report import list_axes
+from hlotool.analysis.shardings.report import ArrayRow, list_axes
 from hlotool.analysis.shardings.rows import ChainRow, Link, ReshardRow
 from hlotool.errors import UsageError
 from hlotool.hlo import Instruction, Module
@@ -24,6 +24,7 @@ from hlotool.hlo.groups import Sharding
 from hlotool.table.words import list_some
 
 _SUGGESTED: Final = 3
+_NAMELESS: Final = "(a value without a name)"
 
 
 def explain_chain(
@@ -31,14 +32,20 @@ def explain_chain(
     reshards: Sequence[ReshardRow],
     module: Module,
     partitioned: Partitioned,
+    *,
     reader: SpecReader,
+    arguments: Sequence[ArrayRow],
 ) -> tuple[ChainRow, ...]:
     """Return the chain of a collective, or of all that move a value of that name.
 
     Raises UsageError where no collective and no value that one moves is called so.
     """
     wanted = name.removeprefix("%")
-    chosen = [row for row in reshards if wanted in (row.collective, row.value, *row.arguments)]
+    chosen = [
+        row
+        for row in reshards
+        if wanted in (row.collective, (row.value or "").partition(MORE)[0], *row.arguments)
+    ]
     if not chosen:
         some = list_some([row.collective for row in reshards], _SUGGESTED) if reshards else "none"
         raise UsageError(
@@ -56,7 +63,7 @@ def explain_chain(
                 for one in reshards
                 if one is row or (row.value and row.from_text and key == _key(one))
             ]
-            found += _Chain(row, module, partitioned, reader).list_links(paying)
+            found += _Chain(row, module, partitioned, reader, arguments).list_links(paying)
     return tuple(found)
 
 
@@ -68,12 +75,18 @@ class _Chain:
     """Makes the links of one chain."""
 
     def __init__(
-        self, row: ReshardRow, module: Module, partitioned: Partitioned, reader: SpecReader
+        self,
+        row: ReshardRow,
+        module: Module,
+        partitioned: Partitioned,
+        reader: SpecReader,
+        arguments: Sequence[ArrayRow],
     ) -> None:
         self._row = row
         self._module = module
         self._partitioned = partitioned
         self._reader = reader
+        self._arguments = {one.name: one for one in arguments}
 
     def list_links(self, paying: Sequence[ReshardRow]) -> Iterator[ChainRow]:
         """Yield the links, the collectives last."""
@@ -112,14 +125,27 @@ class _Chain:
         """Yield where a value comes from, and what needs it otherwise."""
         row = self._row
         if value is not None and (sharding := value.sharding()):
-            yield from self._walk(value, sharding, "value")
-        elif row.value:
-            yield self._make("value", row.value, None, row.from_text, row.from_spec)
+            links = list(self._walk(value, sharding, "value"))
+            if links[0].link == "value":
+                yield from self._list_argument()
+            yield from links
+        elif row.value or row.from_text:
+            if row.value not in row.arguments:
+                yield from self._list_argument()
+            yield self._make("value", row.value or _NAMELESS, None, row.from_text, row.from_spec)
         end, needed_by = (passage.end, passage.needed_by) if passage else (None, None)
-        if end and needed_by and self._partitioned.is_before(needed_by):
+        own = needed_by.sharding() if needed_by and self._partitioned.is_before(needed_by) else None
+        if needed_by and end and own and own.text == end.text:
             yield from reversed(list(self._walk(needed_by, end, "needed")))
         elif row.needed_by:
             yield self._make("needed", row.needed_by, row.source, row.to_text, row.to_spec)
+
+    def _list_argument(self) -> Iterator[ChainRow]:
+        """Yield the argument whose elements are moved, as the user sharded it."""
+        names = self._row.arguments
+        one = self._arguments.get(names[0]) if len(names) == 1 else None
+        if one is not None and one.name != self._row.value:
+            yield self._make("annotation", names[0], None, one.spec_text, one.spec)
 
     def _walk(self, last: Instruction, sharding: Sharding, link: Link) -> Iterator[ChainRow]:
         """Yield the way from an annotation to an operation, which is the last."""

@@ -147,9 +147,9 @@ def read_cut(cut: Instruction, device_count: int) -> Sharding | None:
     if not isinstance(whole, ArrayShape) or not isinstance(part, ArrayShape):
         return None
     dims, sizes = whole.dims, part.dims
-    if 0 in sizes or any(size % of for size, of in zip(dims, sizes, strict=True)):
+    if 0 in sizes or len(dims) != len(sizes) or any(map(operator.mod, dims, sizes)):
         return None
-    tiles = tuple(size // of for size, of in zip(dims, sizes, strict=True))
+    tiles = tuple(map(operator.floordiv, dims, sizes))
     holders: dict[tuple[int, ...], list[int]] = {}
     for device in range(device_count):
         offsets = [_evaluate(one, device) for one in cut.operands[1:]]

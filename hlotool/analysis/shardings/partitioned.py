@@ -14,7 +14,7 @@ xla/service/spmd/spmd_partitioner.cc).
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from math import prod
@@ -23,11 +23,11 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.collectives.groups import GroupReader
-from hlotool.analysis.shardings.cuts import read_cut
+from hlotool.analysis.shardings.cuts import find_placed, read_cut
 from hlotool.errors import HlotoolError
 from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.groups import Sharding
-from hlotool.hlo.opcodes import COLLECTIVES, ELEMENTWISE
+from hlotool.hlo.opcodes import COLLECTIVES, ELEMENTWISE, MOVES
 from hlotool.hlo.sharding import Spec, find_spec
 from hlotool.hlo.values import SourceLocation
 
@@ -39,6 +39,10 @@ _GATHERS: Final = frozenset(("all-gather", "all-reduce"))
 _CUTS: Final = frozenset(("pad", "slice"))
 _MOST_STEPS: Final = 64  # between two values; the partitioner makes a dozen
 _MOST_VALUES: Final = 1000  # that a sharding spread over, looked at for its origin
+# Each dimension of the result is the same of the first operand.
+_PLACES_KEPT: Final = frozenset((
+    "concatenate", "copy", "dynamic-slice", "dynamic-update-slice", "pad", "reverse", "slice",
+))  # fmt: skip
 _CONSTRAINTS: Final = ("sharding_constraint", "reshard")
 _Place: TypeAlias = tuple[str, tuple[SourceLocation, ...]]
 
@@ -49,6 +53,7 @@ class PassTexts(Struct, frozen=True):
     before: Module | None = None
     after: Module | None = None
     path: str | None = None  # of the first of them that is there
+    has_lines: bool = True  # whether the first says as many lines of an operation as the final text
 
 
 class Passage(Struct, frozen=True):
@@ -101,7 +106,7 @@ class Partitioned:
         found: dict[_Place, Instruction] = {}
         unclear: set[_Place] = set()
         for one in module.instructions() if module else ():
-            if (sharding := one.sharding()) and (place := _place(one))[0]:
+            if (sharding := one.sharding()) and (place := self._place(one))[0]:
                 other = found.setdefault(place, one).sharding()
                 if other is None or other.text != sharding.text:
                     unclear.add(place)
@@ -112,7 +117,7 @@ class Partitioned:
         """The collectives that gather what is cut otherwise at once."""
         found: dict[Instruction, Passage] = {}
         for one in self._collectives:
-            if one.opcode not in _GATHERS or one in found:
+            if one.opcode not in _GATHERS or one in found or not one.operands:
                 continue
             if self._is_unmarked:
                 found |= self._find_unmarked(one)
@@ -166,9 +171,9 @@ class Partitioned:
     ) -> Sharding | None:
         """Return how a value is sharded that one all-gather makes whole, None of others."""
         groups = self._groups.read(gather).expand() if gather.opcode == "all-gather" else None
+        at = next(iter(gather.integers("dimensions")), None)
         if _dims(gather) != _dims(known) or groups is None or len(groups) != 1:
             return None
-        (at,) = gather.integers("dimensions")
         tiles = tuple(device_count if each == at else 1 for each in range(len(_dims(known))))
         text = f"devices=[{','.join(map(str, tiles))}]{','.join(map(str, groups[0]))}"
         return Sharding("tiled", text, tile_dims=tiles, devices=tuple(groups[0]))
@@ -182,7 +187,7 @@ class Partitioned:
         device_count: int,
     ) -> Passage | None:
         """Return how a gathered value is cut at once, None unless it gets more parts somewhere."""
-        whole = _follow(gather, _dims(known))
+        whole = _find_whole(gather, _dims(known))
         before = _find_spec(begin, known, device_count)
         for cut in _list_own_parts(whole) if whole else ():
             end = read_cut(cut, device_count)
@@ -204,14 +209,16 @@ class Partitioned:
     def _read(self, operation: Instruction) -> Passage | None:
         one = self._find_original(operation)
         if one is None:
-            return None
+            return (
+                None if self.texts.after or not self.texts.before else self._read_alone(operation)
+            )
         if passage := self._involuntary.get(one):
             return passage
         value, _ = _trace_back(one)
         last = _trace_on(one)
         needed_by = _find_user(last, one)
         known = self.find_operation(needed_by) if needed_by else None
-        begin, end = value.sharding(), last.sharding()
+        begin, end = self._read_whole(value), self._read_whole(last)
         if begin is None and (source := self.find_operation(value)):
             begin = source.sharding()
         if end is None and known is not None and known.opcode in ELEMENTWISE | {"copy"}:
@@ -220,33 +227,99 @@ class Partitioned:
         is_gather = one.opcode == "all-reduce" and _is_placed(one)
         return Passage(value, begin, end, known or needed_by, None if is_gather else summed)
 
+    def _read_whole(self, one: Instruction) -> Sharding | None:
+        """Return the sharding of a value; of one that is replicated in a group alone its own."""
+        sharding, known = one.sharding(), self.find_operation(one)
+        if sharding is None or sharding.kind != "replicated" or not _dims(one):
+            return sharding
+        if known is None or _dims(known) == _dims(one):
+            return sharding if known else None
+        own = known.sharding()
+        return own if _fits(one, known, own, one.module.header.num_partitions or 1) else None
+
+    def _read_alone(self, operation: Instruction) -> Passage | None:
+        """Return the same from the text before partitioning alone.
+
+        The value is what a collective moves if it is as large as an operation of its name has to
+        be. TPU calls a collective as the value: it is for the one user that has another sharding.
+        """
+        devices = operation.module.header.num_partitions or 1
+        one = operation.operands[0] if operation.operands else None
+        for _ in range(_MOST_STEPS):
+            value = self.find_operation(one) if one else None
+            if one is None or (value and _fits(one, value, value.sharding(), devices)):
+                break
+            one = one.operands[0] if one.opcode in MOVES | {"bitcast", "convert"} else None
+        else:
+            return None
+        if one is None or value is None or (begin := value.sharding()) is None:
+            return None
+        needed_by = self.find_operation(operation)
+        if needed_by and (end := needed_by.sharding()) and end.text == begin.text:
+            one = needed_by
+            told = [(user, user.sharding()) for user in one.users]
+            others = [user for user, other in told if other and other.text != begin.text]
+            needed_by = others[0] if len(others) == 1 else None
+        is_told = needed_by is not None and needed_by.opcode in ELEMENTWISE | {"copy"}
+        is_sum = _find_family(operation) == "all-reduce" and not find_placed(operation)
+        summed = one if is_sum else None
+        end = needed_by.sharding() if needed_by and is_told else None
+        return Passage(one, begin, end, needed_by, summed)
+
     def is_before(self, one: Instruction) -> bool:
         """Whether an instruction is of the text before partitioning."""
         return one.module is self.texts.before
 
     def find_operation(self, one: Instruction) -> Instruction | None:
         """Return the operation of the text before partitioning that an instruction is made for."""
-        return self._operations.get(_place(one))
+        return self._operations.get(self._place(one))
+
+    def _place(self, one: Instruction) -> _Place:
+        return _place(one) if self.texts.has_lines else (one.metadata().op_name, ())
 
     def find_annotation(self, operation: Instruction, wanted: Sharding) -> list[Instruction]:
         """Return the way from an operation to the nearest annotation that asks for its sharding.
 
         That is a constraint, or a parameter. All on the way have the same sharding, and each is
-        made of the one before it or the other way round; no way is [].
+        made of the one before it or the other way round, sharded dimension by sharded dimension; no
+        way is [].
         """
+        rank = len(wanted.tile_dims) - len(wanted.last_tile_dims)
+        cut = [at for at, parts in enumerate(wanted.tile_dims[:rank]) if parts > 1]
+        cut += [at for at, axes in enumerate(wanted.dim_axes) if axes]
+        own = operation.sharding()
         ways: dict[Instruction, Instruction | None] = {operation: None}
-        pending = [operation]
+        pending = [operation] if own and own.text == wanted.text else []
         for one in pending:
             if is_annotation(one):
                 return _list_way(one, ways)
-            for other in (*one.users, *one.operands):
+            near = [(user, _keeps_dims(one, user, cut)) for user in one.users]
+            near += [(other, _keeps_dims(other, one, cut)) for other in one.operands]
+            for other, is_kept in near:
                 sharding = other.sharding()
-                if other not in ways and sharding and sharding.text == wanted.text:
+                is_same = is_kept and sharding and sharding.text == wanted.text
+                if is_same and other not in ways:
                     ways[other] = one
                     pending.append(other)
             if len(pending) > _MOST_VALUES:
                 break
         return []
+
+
+def _keeps_dims(operand: Instruction, user: Instruction, cut: Sequence[int]) -> bool:
+    """Whether what is sharded of an operand is, by its place, the same dimension of what uses it.
+
+    Of a product those are the batch and, of its first operand, what follows.
+    """
+    if is_annotation(user) or user.opcode in ELEMENTWISE | _PLACES_KEPT:
+        return len(_dims(operand)) == len(_dims(user))
+    if user.opcode != "dot" or user.operands[0] is not operand:
+        return False
+    batch = user.integers("lhs_batch_dims")
+    summed = user.integers("lhs_contracting_dims")
+    free = [at for at in range(len(_dims(operand))) if at not in {*batch, *summed}]
+    places = [*batch, *free]
+    return all(at < len(places) and places[at] == at for at in cut)
 
 
 def _list_way(
@@ -364,11 +437,14 @@ def _find_user(last: Instruction, collective: Instruction) -> Instruction | None
     return None
 
 
-def _find_whole(one: Instruction) -> Instruction | None:
-    """Follow a gather to the value that every device holds whole, if it leads to one."""
+def _find_whole(one: Instruction, dims: Sequence[int] | None = None) -> Instruction | None:
+    """Follow a gather to the value that every device holds whole, if it leads to one.
+
+    Where no sharding says so, that is one of these dimensions.
+    """
     for _ in range(_MOST_STEPS):
         sharding = one.sharding()
-        if sharding is not None and sharding.kind == "replicated":
+        if (sharding and sharding.kind == "replicated") or (dims and _dims(one) == dims):
             return one
         following = [user for user in one.users if user.opcode in _CARRIERS]
         if len(following) != 1:
@@ -420,18 +496,6 @@ def _fits(
 
 def _dims(one: Instruction) -> tuple[int, ...]:
     return one.shape.dims if isinstance(one.shape, ArrayShape) else ()
-
-
-def _follow(one: Instruction, dims: tuple[int, ...]) -> Instruction | None:
-    """Follow a gather to an array of these dimensions, if it leads to one."""
-    for _ in range(_MOST_STEPS):
-        if _dims(one) == dims:
-            return one
-        following = [user for user in one.users if user.opcode in _CARRIERS]
-        if len(following) != 1:
-            return None
-        one = following[0]
-    return None
 
 
 def _list_own_parts(whole: Instruction) -> Iterator[Instruction]:

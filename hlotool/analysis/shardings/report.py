@@ -55,7 +55,7 @@ class ArrayRow(Struct, frozen=True):
         str | None,
         column(
             "the program's name for it; of a result, its place where no file names it",
-            min_width=24,
+            min_width=18,
             is_path=True,
         ),
     ]

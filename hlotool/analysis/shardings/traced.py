@@ -91,13 +91,9 @@ class Tracer:
             if index or not one.operands or one.opcode not in _SAME_DIMS | _MOVING:
                 return None
             if one.opcode in _MOVING and kept is not None:
-                matched = self._match(one)
-                if matched is not None:
-                    dims, cut = matched
-                    whole = {dims[at] for at in whole if at in dims} | cut
-                    kept = {at: dims[to] for at, to in kept.items() if to in dims}
-                else:
-                    kept = None
+                dims, cut = self._match(one) or (None, set())
+                whole = {dims[at] for at in whole if at in dims} | cut if dims is not None else cut
+                kept = None if dims is None else {a: dims[b] for a, b in kept.items() if b in dims}
             one = one.operands[0]
         return None
 
@@ -120,6 +116,8 @@ class Tracer:
             dims = dict(zip(*pair, strict=True))
         elif one.opcode == "dynamic-slice" and not self._is_alike(one.operands[1:]):
             return None
+        if any(at >= len(after.dims) or to >= len(before.dims) for at, to in dims.items()):
+            return None
         cut = {to for at, to in dims.items() if after.dims[at] != before.dims[to]}
         return dims, cut | (set(range(len(before.dims))) - set(dims.values()))
 
@@ -133,8 +131,9 @@ class Tracer:
             if loop := self._find_loop(one, index):
                 below = [(loop.operands[0], index), (loop.expect_callee("body").root, index)]
             elif one.opcode == "parameter":
-                if one.computation is not self._entry or not _is_scalar(one, index):
-                    return False
+                leaf = dict(one.shape.leaves_with_index()).get(index)
+                if one.computation is not self._entry or leaf is None or leaf.dims:
+                    return False  # scalars alone are never sharded
             elif one.opcode in _UNLIKE:
                 return False
             pending += [each for each in below if each not in met]
@@ -152,11 +151,6 @@ class Tracer:
         if one.opcode == "parameter" and one.computation is not self._entry:
             loop = self._flow.caller(one.computation)
         return loop if loop and loop.opcode == "while" and loop.operands and index else None
-
-
-def _is_scalar(one: Instruction, index: ShapeIndex) -> bool:
-    leaf = dict(one.shape.leaves_with_index()).get(index)
-    return leaf is not None and not leaf.dims
 
 
 def _list_long(shape: ArrayShape, *, in_memory: bool) -> list[int]:

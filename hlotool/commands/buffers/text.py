@@ -72,11 +72,11 @@ _MOST_REPLICATED: Final = 2  # groups; --rows replicated has all
 
 
 def say_replicated(rows: Sequence[ReplicatedRow]) -> tuple[Line, ...]:
-    """Say how much of the peak other devices hold too, along which axes, the most first."""
+    """Say how much of the peak other devices hold too, over which axes, the most first."""
     found = []
     for row in rows[:_MOST_REPLICATED]:
-        along = "along {replicated_over}" if row.replicated_over else "on {copies} devices"
-        text = f"{{peak_bytes}} of the peak is replicated {along}: {{parameter_count:parameter}}"
+        over = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
+        text = f"{{peak_bytes}} of the peak is replicated {over}: {{parameter_count:parameter}}"
         found.append(Line(text, _REPLICATED_ROW, row))
     more = len(rows) - _MOST_REPLICATED
     if more > 0:

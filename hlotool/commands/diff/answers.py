@@ -20,7 +20,6 @@ from hlotool.commands.diff.text import (
     count_changes,
     count_rows,
     count_statuses,
-    explain_flags,
     explain_rest,
     list_ambiguous,
     list_headlines,
@@ -28,8 +27,8 @@ from hlotool.commands.diff.text import (
     name_statuses,
     note_several,
     say_backends,
+    say_devices,
     say_difference,
-    say_hidden,
     say_means,
     say_missing,
     say_names,
@@ -47,11 +46,9 @@ from hlotool.compare.changes.instructions import InstructionChange
 from hlotool.compare.changes.reasons import DIFF_WHY, compare_counterparts, find_pairs
 from hlotool.compare.directory import (
     ModuleDiff,
-    Weight,
     choose_columns,
     describe_alone,
     describe_pair,
-    mark_divided,
     weigh_rows,
 )
 from hlotool.compare.inputs import (
@@ -134,13 +131,11 @@ def diff_document(
         "header": report.header,
         "flags": report.flags,
     }
-    hidden = len(report.instructions) - len(rows["instructions"])
-    hidden *= "instructions" in asked.compared.only
     facts = describe_report(report)
     labels = sides[0].label, sides[1].label
     counts = tuple(count_changes(facts, report, labels))
     missing = tuple(say_missing(report))
-    time = tuple(say_time(report, options.units))
+    time = tuple(say_time(report))
     lines = tuple(say_difference(report, options.units))
     told = {"causes": sum(one.template.startswith("why:") for one in lines), "spaces": 1}
     document = Document(
@@ -156,10 +151,8 @@ def diff_document(
         lines=lines,
         notes=(
             *counts,
-            *explain_flags(report.flags),
-            *say_hidden(hidden),
             *missing,
-            *time[: None if is_overview else 1],
+            *time,
         ),
         limits_all=True,
         shown=tuple(name for name, found in rows.items() if len(found) > told.get(name, 0)),
@@ -170,7 +163,7 @@ def diff_document(
         return replace(document, rows=figures, shown=shown)
     if not is_overview or asked.is_full or options.limit is not None:
         return document
-    return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time[:1]), is_brief=True))
+    return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time), is_brief=True))
 
 
 def _choose_lists(document: Document) -> Document:
@@ -348,14 +341,14 @@ def print_directory(
     say_all(note for one in done for note in one.notes)
     for failure in failures:
         say(*failure.message.split("\n"))
-    divisions = find_divisions(pairs)
-    found = _rank(mark_divided(found, divisions), by_worst=asked.is_stat)
+    found = _rank(found, by_worst=asked.is_stat)
     rows = [row for _, row in found]
     worse = [worse_line(one.worse, one.row.module) for one in done if one.worse]
     is_overview = options.wants_overview and not asked.is_stat
     lines = [
         *count_statuses(rows, arguments, is_told=is_overview),
-        *say_names(rows, divisions, arguments),
+        *say_names(rows, find_divisions(pairs), arguments),
+        *say_devices(rows),
     ]
     ambiguous = tuple(list_ambiguous(rows))
     if is_overview:
@@ -472,8 +465,8 @@ def _rank(
 
     def key(place: int) -> tuple[object, ...]:
         row, weight = found[place][1], weights[place]
-        size = weight if by_worst else Weight(abs(weight.worse), abs(weight.time))
         is_alone = row.status in {"added", "removed", "ambiguous"}
-        return row.status == "identical", is_alone, -size.worse, -size.time, row.module
+        size = weight if by_worst else abs(weight)
+        return row.status == "identical", is_alone, -size, -(row.time_change or 0), row.module
 
     return [found[place] for place in sorted(range(len(found)), key=key)]

@@ -35,7 +35,7 @@ from hlotool.hlo import Instruction
 from hlotool.table import Line, Unit, quote_braces
 from hlotool.table.terminal import cut, cut_apart
 from hlotool.table.units import format_bounds, format_field, format_value, wrap
-from hlotool.table.words import count_noun, join_words, list_some, plural
+from hlotool.table.words import count_noun, join_words, list_some, plural, shorten_list
 
 # One pair.
 
@@ -95,22 +95,24 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     is_last = bool(who) and not comes_first and not kinds
     free = _MOST_ROWS - len(first) - is_last
     why: list[str] = []
-    for number, cause in enumerate(report.causes[:_MOST_WHY], start=1):
-        left = len(report.causes) - number
-        more = f"; {left} more" * (left > 0)
-        text = f"why: {write_cause(cause, units)}{more}"
+    for cause in report.causes[:_MOST_WHY]:
+        text = f"why: {write_cause(cause, units)}"
         if why and count_rows(text) > free:
             break
         for width in _WIDTHS if count_rows(text) > free else ():
             old, new = cut_apart((cause.old, cause.new), width)
-            subject = cause.subject and cut(cause.subject, width)
+            subject = cause.subject and cut(shorten_list(cause.subject), width)
             named = replace(cause, subject=subject, old=old, new=new)
-            text = f"why: {write_cause(named, units)}{more}"
+            text = f"why: {write_cause(named, units)}"
             if count_rows(text) <= free:
                 break
-        # The number of others stands with the last that is told.
-        why = [*(one.removesuffix(f"; {left + 1} more") for one in why), _shorten(text, free)]
+        why.append(_shorten(text, free))
         free -= count_rows(why[-1])
+    left = len(report.causes) - len(why)
+    if left:  # those who find no room for it see the list of them
+        rows_before = count_rows(why[-1])
+        why[-1] = _fit([why[-1], count_noun(left, "more reason")], rows_before + free)
+        free -= count_rows(why[-1]) - rows_before
     return [*first, *why, *([_fit(who, 1 + free)] if is_last else ())]
 
 
@@ -183,23 +185,17 @@ def _write_work(row: MetricRow, units: str) -> str:
     return f"{_WORK[row.metric]} {format_bounds(part, **bounds)}"
 
 
-def say_time(report: DiffReport, units: str) -> Iterator[Line]:
-    """Say what the estimate of time rests on, and what takes how much of it."""
+def say_time(report: DiffReport) -> Iterator[Line]:
+    """Say what the estimate of time rests on."""
     time = report.time
     if time is None or time.relative_delta is None:
         if report.triage is not None and report.triage.old_backend == "cpu":
             yield Line("time is not estimated: no chip stands for CPU")
         return
-    shares = {
-        "memory traffic": (time.old_memory_share, time.new_memory_share),
-        "exposed transfers": (time.old_exposed_share, time.new_exposed_share),
-    }
-    parts = [f"{_shares(*both, units)} {what}" for what, both in shares.items() if any(both)]
-    if time.assumed_bf16:
-        parts.append(f"products in {', '.join(time.assumed_bf16)} count as fast as in bf16")
     hint = "" if time.old_seconds is not None else "; --chip gives seconds"
-    yield Line(f"time is rough, at the peaks of {time.chip}{write_links(time.links)}{hint}")
-    yield Line(f"of the time: {', '.join(parts)}")
+    types = ", ".join(time.assumed_bf16)
+    rest = f", {types} taken as fast as bf16" if types else ""
+    yield Line(f"time is rough, at the peaks of {time.chip}{write_links(time.links)}{rest}{hint}")
 
 
 def write_links(links: Sequence[str]) -> str:
@@ -222,12 +218,6 @@ def _time(time: TimeChange, change: float, units: str) -> str:
         for each, is_lower in sides
     )
     return f"{old} → {new} ({text})"
-
-
-def _shares(old: float | None, new: float | None, units: str) -> str:
-    """Write a part of the time on both sides, once where it reads the same."""
-    texts = [format_value(part, Unit.PERCENT, units) for part in (old, new)]
-    return " → ".join(dict.fromkeys(texts))
 
 
 def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
@@ -353,7 +343,7 @@ def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
         given = join_words(told, "and")
         return [f"input program differs in {given}, not in its operations", *builds]
     doers = _name_doers(triage, "their order")
-    return [f"input program has the same operations: {doers}", *_tell_builds(triage)]
+    return [f"input has the same operations: {doers}", *_tell_builds(triage)]
 
 
 def _name_doers(triage: Triage, *others: str) -> str:
@@ -413,27 +403,6 @@ def explain_rest(hidden: Mapping[str, int]) -> Iterator[Line]:
     parts = [f"{name} ({count:,})" for name, count in hidden.items() if count]
     if parts:
         yield Line(f"not shown: {', '.join(parts)}; --full shows all")
-
-
-def explain_flags(flags: Sequence[FlagChange]) -> Iterator[Line]:
-    """Say what it means that a side does not print a flag."""
-    count = sum(one.is_of_one_side for one in flags)
-    if count:
-        be = plural(count, "is", "are")
-        yield Line(
-            f"{count:,} of {len(flags):,} flags {be} printed on one side alone: XLA prints no "
-            "default, and a release no flag of another; --rows flags -n 0 lists all"
-        )
-
-
-def say_hidden(hidden: int) -> Iterator[Line]:
-    """Say how many instructions other tables tell of."""
-    if hidden:
-        rows = count_noun(hidden, "row is", "rows are")
-        yield Line(
-            f"{rows} not shown: instructions inside fusions, fusions and collectives themselves, "
-            "instructions that move no data; see --rows instructions"
-        )
 
 
 def name_counterparts(
@@ -496,6 +465,12 @@ def count_statuses(
     yield Line(quote_braces(", ".join(parts)))
 
 
+def say_devices(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
+    """Say of how many devices figures are sums, where any are."""
+    if any((row.old_devices, row.new_devices) != (1, 1) for row in rows):
+        yield Line("of programs on other numbers of devices, figures are of all devices together")
+
+
 def say_names(
     rows: Sequence[ModuleDiff], divisions: Sequence[Division], arguments: tuple[Argument, Argument]
 ) -> Iterator[Line]:
@@ -534,9 +509,8 @@ def say_pair(row: ModuleDiff, words: str, typed: str, units: str) -> Line:
 def say_means(rows: Sequence[ModuleDiff], units: str) -> Iterator[Line]:
     """Say by how much all pairs together changed."""
     parts = [
-        f"{one.figure} {format_value(one.change, Unit.PERCENT, units, is_signed=True)} of "
-        f"{count_noun(one.count, 'pair')}"
-        for one in average_changes(rows)
+        f"{name} {format_value(change, Unit.PERCENT, units, is_signed=True)} of {count:,} pairs"
+        for name, (change, count) in average_changes(rows).items()
     ]
     if parts:
         yield Line(f"geometric mean: {', '.join(parts)}")

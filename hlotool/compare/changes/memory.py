@@ -25,7 +25,7 @@ from hlotool.compare.match.matching import Pairs
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.buffers import AllocationType, BufferValue
 from hlotool.hlo.opcodes import OPCODES
-from hlotool.table import BYTES, NUMBER, WHOLE, column, figure
+from hlotool.table import BYTES, NUMBER, WHOLE, Shown, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers
 
@@ -167,7 +167,14 @@ def stem(name: str) -> str:
 
 
 _SHAPE: Final = "its shape"
+_SHAPES: Final = "its shape, of a part of a parameter also the whole; both where they differ"
 _HELD: Final = "bytes held at the peak"
+
+
+def _show_value(row: MemoryChange) -> Shown:
+    """Show a parameter by the name that the program has for it."""
+    name = row.parameter_name if row.opcode == "parameter" else None
+    return Shown(fold_numbers(name) if name and row.count > 1 else name or row.value)
 
 
 class MemoryChange(Struct, frozen=True):
@@ -192,12 +199,12 @@ class MemoryChange(Struct, frozen=True):
         ),
     ]
     count: Annotated[int, columns.ALIKE]
-    value: Annotated[str, column("the value that holds memory", min_width=WHOLE)]
+    value: Annotated[str, column("the value that holds memory", min_width=WHOLE, shown=_show_value)]
     allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=5)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     old_shape: Annotated[str | None, figure(_SHAPE + columns.OLD)]
     new_shape: Annotated[str | None, figure(_SHAPE + columns.NEW)]
-    shape: Annotated[str, column("its shape; both where they differ", hide_order=4, is_shape=True)]
+    shape: Annotated[str, column(_SHAPES, hide_order=4, is_shape=True)]
     old_bytes: Annotated[int, column(_HELD + columns.OLD, BYTES, heading="old", hide_order=2)]
     new_bytes: Annotated[int, column(_HELD + columns.NEW, BYTES, heading="new", hide_order=1)]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
@@ -234,8 +241,14 @@ def find_likeness(pair: ValuePair) -> Hashable:
 def _alike(row: BufferRow | None) -> Hashable:
     if row is None:
         return None
-    scope = fold_numbers(row.scope or "")
-    return row.allocation_type, row.opcode, row.shape, scope, row.source, stem(row.instruction)
+    names = fold_numbers(row.scope or ""), fold_numbers(row.parameter_name or "")
+    return row.allocation_type, row.opcode, row.shape, *names, row.source, stem(row.instruction)
+
+
+def _write_shape(row: BufferRow) -> str:
+    """Write a shape; of a parameter's part, that of the whole behind it."""
+    whole = row.global_shape
+    return f"{row.shape} of {whole}" if whole and whole != row.shape else row.shape or ""
 
 
 def _row(members: Sequence[ValuePair]) -> MemoryChange:
@@ -243,7 +256,7 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
     shown = first.shown
     old_shape = first.old.shape if first.old else None
     new_shape = first.new.shape if first.new else None
-    shapes = dict.fromkeys(filter(None, (old_shape, new_shape)))
+    shapes = dict.fromkeys(_write_shape(row) for row in (first.old, first.new) if row)
     return MemoryChange(
         change=columns.name_change(first.old, first.new),
         reason=first.reason,
