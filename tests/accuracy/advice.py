@@ -232,16 +232,18 @@ def simulate(half: str, chip: str, member: str) -> tuple[Program, Reserved, Sequ
 
 
 def choose_remedies(half: str, fact: Mapping[str, Any]) -> list[Remedy]:
-    """Return the simulated remedies that a fact is about; of donation, those it has in the end."""
-    kinds = [TRIED_AS.get(one) for one in fact["remedy"].split(" + ")]
-    if None in kinds:
-        return []
+    """Return the simulated remedies that a fact is about; of donation, those it has in the end.
+
+    None where one of several is not offered: then the set is not told.
+    """
+    kinds = {TRIED_AS.get(one) for one in fact["remedy"].split(" + ")}
     *_, remedies = simulate(half, fact["backend"], fact["base"])
     after, *_ = simulate(half, fact["backend"], fact["member"])
     donated = {row.argument for row in after.donations if row.is_donated}
-    return [
+    found = [
         one for one in remedies if one.kind in kinds and (one.kind != "donate" or one.of in donated)
     ]
+    return found if {one.kind for one in found} == kinds else []
 
 
 def measure_remedies(half: str) -> Iterator[Trial]:
@@ -293,10 +295,8 @@ def measure_limits(half: str) -> Iterator[Trial]:
             for option in options.values()
         ]
         sure = {row.option for row in rows if row.verdict == "fits"}
-        said = [
-            place for number, place in zip(options, places, strict=True) if number in sure and place
-        ]
-        right = sum(fact["best_first"][place - 1] in fact["fits"] for place in said)
+        said = [one for number in sure if (one := next(_spell(options[number]))) in tried]
+        right = sum(one in fact["fits"] for one in said)
         where = fact["program"], chip, TRIED[half]
         yield Trial(FIRST, *where, "place", 1, places[0] if places else 0)
         yield Trial(FITS, *where, "options", len(said), right)

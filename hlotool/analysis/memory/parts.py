@@ -576,10 +576,10 @@ def _draw(spans: Sequence[tuple[int, int, int]]) -> Curve:
 def _find_turn(op_names: Sequence[str]) -> int | None:
     """Return where the backward pass begins; None where nothing was differentiated.
 
-    That is its first instruction behind a quarter of the forward pass: schedules put some that
-    depend on nothing, such as zeros to add to, before all others.
+    That is behind the position up to which most more of the forward pass ran than of the backward
+    pass: schedules put some of each among the other.
     """
-    forward = [place for place, name in enumerate(op_names) if is_forward(name)]
-    backward = [place for place, name in enumerate(op_names) if is_backward(name)]
-    quarter = forward[len(forward) // 4] if forward else 0
-    return next((place for place in backward if place > quarter), None)
+    steps = [is_forward(name) - is_backward(name) for name in op_names]
+    balance = list(accumulate(steps, initial=0))
+    turn = balance.index(max(balance))
+    return next((place for place in range(turn, len(steps)) if steps[place] < 0), None)
