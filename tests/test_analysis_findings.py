@@ -15,6 +15,7 @@ from hlotool.analysis.findings.finding import (
     FINDINGS,
     MARKED_ADVICE,
     SYNCHRONOUS_ADVICE,
+    TURNED_ON_ADVICE,
     Evidence,
     Finding,
 )
@@ -68,8 +69,8 @@ def test_findings_of_dumps_are_sentences(case: Case) -> None:
         (one.severity == "warning", one.weighted_bytes or -1, one.bytes or -1) for one in findings
     ]
     assert ranks == sorted(ranks, reverse=True)
-    told = {SYNCHRONOUS_ADVICE, MARKED_ADVICE, *COPY_ADVICE.values()}
-    assert all(one.advice in {ADVICE[one.id], *told} for one in findings)
+    spoken = {SYNCHRONOUS_ADVICE, MARKED_ADVICE, TURNED_ON_ADVICE, *COPY_ADVICE.values()}
+    assert all(one.advice in {ADVICE[one.id], *spoken} for one in findings)
     for one in findings:
         assert one.id in FINDINGS.field("id").values
         assert one.instruction is None or one.instruction in names
@@ -502,7 +503,10 @@ allocation 1: size 51200000, output shape is |f32[100000,1]|, maybe-live-out:
 
 def test_padding() -> None:
     (found,) = (one for one in find(PADDED, ASSIGNMENT) if one.id == "padding")
-    assert found.message == "99 % of what space 0 (hbm) holds at its peak is tile padding."
+    assert found.message == (
+        "99 % of what space 0 (hbm) holds at its peak is tile padding. The largest padded array is "
+        "p f32[100000,1]: its axis 1, of 1, takes 128."
+    )
     assert found.bytes == 2 * (51200000 - 400000)
     assert found.severity == "warning"
 

@@ -119,14 +119,14 @@ def test_overlap_lost() -> None:
     exposed = "collectives.exposed_bytes_per_step"
     row = next(one for one in report.metrics if one.metric == exposed)
     # Without the scheduler all that is sent is exposed. With it 14 steps hide what their
-    # products take, at 197 Tflop/s, of a transfer at 90 GB/s and 1 μs: by hand from the shapes,
-    # other work in them left out (it is less than 1 % of it).
+    # products take, at 197 Tflop/s, of a transfer at 100 GB/s and 1 μs: by hand from the shapes,
+    # other work in them left out (it is less than 2 % of it).
     assert row.new == sum(runs * size * part for runs, size, part in SENT)
     hidden = sum(
-        RUNS * wire * min(1, flops / 197e12 / (wire / 90e9 + 1e-6)) for wire, flops in STEPS
+        RUNS * wire * min(1, flops / 197e12 / (wire / 100e9 + 1e-6)) for wire, flops in STEPS
     )
     assert cause.delta_bytes is not None
-    assert 0.99 * cause.delta_bytes < hidden <= cause.delta_bytes
+    assert 0.98 * cause.delta_bytes < hidden <= cause.delta_bytes
     assert report.triage is not None
     assert report.triage.is_input_identical is True
     assert [(one.flag, one.file) for one in report.flags] == [

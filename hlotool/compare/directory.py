@@ -159,10 +159,7 @@ DIFF_DIRECTORY: Final = DocumentSpec(
 
 # What a table of releases has, if it has no room for all of it without both peaks.
 _PARTS: Final = "time_change", "sent_change", "flops_change", "same_share"
-_STAT: Final = {
-    *("module", "status", "old_peak_bytes", "new_peak_bytes", "peak_change"),
-    *_PARTS,
-}
+_STAT: Final = {"module", "status", "old_peak_bytes", "new_peak_bytes", "peak_change", *_PARTS}
 
 
 def choose_columns(rows: Sequence[ModuleDiff], *, is_stat: bool) -> DocumentSpec:
@@ -174,6 +171,10 @@ def choose_columns(rows: Sequence[ModuleDiff], *, is_stat: bool) -> DocumentSpec
     return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(shown),))
 
 
+_OF_REPORT: Final = (
+    *("identical", "matched_count", "changed_count", "old_only_count", "new_only_count"),
+    *("old_devices", "new_devices"),
+)
 _EXPOSED: Final = "collectives.exposed_bytes_per_step"
 _FLOPS: Final = "cost.total_flops_per_step"
 _FUSION_COUNT: Final = "fusions.fusion_count"
@@ -201,7 +202,6 @@ def describe_pair(
         pair.place,
         paths[0],
         paths[1],
-        identical=report.identical,
         old_peak_bytes=old,
         new_peak_bytes=new,
         delta_peak_bytes=delta,
@@ -215,15 +215,10 @@ def describe_pair(
         same_share=same / every if same is not None and every else None,
         old_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).old),
         new_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).new),
-        matched_count=report.matched_count,
-        changed_count=report.changed_count,
-        old_only_count=report.old_only_count,
-        new_only_count=report.new_only_count,
         is_estimate=is_estimate,
         old_name=pair.old.name if pair.old and pair.old.name != pair.name else None,
-        old_devices=report.old_devices,
-        new_devices=report.new_devices,
         matched_by=pair.way,
+        **{name: getattr(report, name) for name in _OF_REPORT},
     )
     if time is None:
         return row

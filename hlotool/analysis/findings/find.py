@@ -43,11 +43,20 @@ from hlotool.analysis.findings.memory import (
 )
 from hlotool.analysis.findings.replicated import find_replicated_compute
 from hlotool.analysis.findings.widths import find_wide_collectives
+from hlotool.analysis.findings.work import (
+    find_baked_constants,
+    find_computed_twice,
+    find_converted_products,
+    find_nondeterminism,
+    find_one_hot_products,
+    find_sorted_slices,
+    find_update_copies,
+)
 from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.calls import reach
 from hlotool.analysis.memory.figures import SpaceRow
 from hlotool.analysis.origin import write_source
-from hlotool.hlo import Computation, Instruction
+from hlotool.hlo import ArrayShape, Computation, Instruction
 from hlotool.hlo.opcodes import MOVES
 from hlotool.table.words import count_noun, list_some, plural
 
@@ -188,9 +197,42 @@ def find_padding(evidence: Evidence) -> Iterator[Finding]:
                 "info" if space.space else "warning",
                 "padding",
                 f"{percent(padding, peak)} of what {_space_name(space)} holds at its peak is tile "
-                "padding.",
+                f"padding.{_say_padded(evidence, space.space)}",
                 space.peak_instruction,
             )
+
+
+_LEAST_PADDED: Final = 3  # padding of a third of an array
+
+
+def _say_padded(evidence: Evidence, space: int) -> str:
+    """Say in which array of a space most of the padding is, and which of its axes it is for."""
+    worst: tuple[int, str, ArrayShape] | None = None
+    for computation in evidence.executions.executed:
+        for one in computation.instructions:
+            shape = one.shape
+            if not isinstance(shape, ArrayShape) or shape.memory_space != space:
+                continue
+            size = shape.size_bytes or 0
+            padding = size - (shape.unpadded_bytes or size)
+            is_worse = worst is None or padding > worst[0]
+            if padding >= LEAST_BYTES and padding * _LEAST_PADDED > size and is_worse:
+                worst = padding, one.full_name, shape
+    layout = worst[2].layout if worst else None
+    if worst is None or layout is None or not layout.tiles:
+        return ""
+    tile, order = layout.tiles[0], layout.minor_to_major
+    # The last number of a tile is for the minor dimension.
+    axes = [
+        (-(-worst[2].dims[axis] // length) * length, axis)
+        for axis, length in zip(order, reversed(tile), strict=False)
+        if length > 0 and worst[2].dims[axis]
+    ]
+    taken, axis = max(axes, key=lambda one: one[0] / worst[2].dims[one[1]])
+    return (
+        f" The largest padded array is {worst[1]} {worst[2].without_layout()}: its axis "
+        f"{axis}, of {worst[2].dims[axis]}, takes {taken}."
+    )
 
 
 def find_fragmentation(evidence: Evidence) -> Iterator[Finding]:
@@ -301,6 +343,13 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
     find_sliced_gathers,
     find_loop_invariant_collectives,
     find_reductions_in_loops,
+    find_one_hot_products,
+    find_computed_twice,
+    find_converted_products,
+    find_update_copies,
+    find_sorted_slices,
+    find_baked_constants,
+    find_nondeterminism,
     find_padding,
     find_fragmentation,
     find_slow_collectives,

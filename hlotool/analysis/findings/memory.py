@@ -69,7 +69,7 @@ def _list_copies(evidence: Evidence, reader: CopyReader) -> Iterator[_Copies]:
         groups: defaultdict[CopyCause | None, list[str]] = defaultdict(list)
         whys: dict[CopyCause | None, Copy] = {}
         for name in row.members if row.opcode in MOVES else ():
-            if name not in evidence.copied_first:
+            if name not in evidence.named_copies:
                 why = reader.read(named[name])
                 groups[why.cause].append(name)
                 whys.setdefault(why.cause, why)
@@ -88,7 +88,7 @@ def _list_copy_fusions(evidence: Evidence, reader: CopyReader) -> Iterator[_Copi
         runs = evidence.executions.lower_bound(computation)
         for fusion in computation.instructions:
             body = fusion.callee() if fusion.opcode == "fusion" else None
-            if body is None or not is_copy_only(body) or fusion.full_name in evidence.copied_first:
+            if body is None or not is_copy_only(body) or fusion.full_name in evidence.named_copies:
                 continue
             origin = read_origin(fusion, reversed(body.instructions))
             source = write_source(origin.source_file, origin.source_line)
@@ -105,7 +105,7 @@ def _list_copy_fusions(evidence: Evidence, reader: CopyReader) -> Iterator[_Copi
 
 
 def find_dominant_arrays(evidence: Evidence) -> Iterator[Finding]:
-    """Find the parameter or constant that is three quarters of what space 0 holds at its peak."""
+    """Find the parameter that is three quarters of what space 0 holds at its peak."""
     report = evidence.memory
     peak = report.peak_of(0) if report else None
     if report is None or peak is None or peak.position is None:
@@ -114,15 +114,17 @@ def find_dominant_arrays(evidence: Evidence) -> Iterator[Finding]:
     whole = sum(row.live_bytes or 0 for row in rows)
     for row in rows[:1]:
         size = row.live_bytes or 0
-        kind = row.allocation_type
-        is_given = kind in {"constant", "parameter"}
-        if not is_given or size < LEAST_BYTES or size < _LEAST_DOMINANT * whole:
+        if (
+            row.allocation_type != "parameter"
+            or size < LEAST_BYTES
+            or size < _LEAST_DOMINANT * whole
+        ):
             continue
         yield Finding(
             size,
             "warning",
             "dominant-array",
-            f"The {kind} {row.parameter or row.value} {row.shape} is {percent(size, whole)} of "
+            f"The parameter {row.parameter or row.value} {row.shape} is {percent(size, whole)} of "
             "what the program holds at its peak.",
             row.instruction,
             row.source,

@@ -149,11 +149,7 @@ def diff_document(
         },
         rows={name: found for name, found in rows.items() if found or not is_overview},
         lines=lines,
-        notes=(
-            *counts,
-            *missing,
-            *time,
-        ),
+        notes=(*counts, *missing, *time),
         limits_all=True,
         shown=tuple(name for name, found in rows.items() if len(found) > told.get(name, 0)),
     )
@@ -343,11 +339,12 @@ def print_directory(
         say(*failure.message.split("\n"))
     found = _rank(found, by_worst=asked.is_stat)
     rows = [row for _, row in found]
+    unlike = [pair for pair, row in found if row.status not in {"identical", "ambiguous"}]
     worse = [worse_line(one.worse, one.row.module) for one in done if one.worse]
     is_overview = options.wants_overview and not asked.is_stat
     lines = [
         *count_statuses(rows, arguments, is_told=is_overview),
-        *say_names(rows, find_divisions(pairs), arguments),
+        *say_names(rows, find_divisions(unlike), arguments),
         *say_devices(rows),
     ]
     ambiguous = tuple(list_ambiguous(rows))
