@@ -271,7 +271,7 @@ def is_inside(half: str, fact: Mapping[str, Any]) -> bool | None:
     told = reserved.saving(chosen) if chosen else 0
     if told < fact["base_allocated"] * 0.01:
         return None
-    real = fact["base_allocated"] - fact["allocated"]
+    real: int = fact["base_allocated"] - fact["allocated"]
     return reserved.least_saving(chosen) <= real <= reserved.most_saving(chosen)
 
 
