@@ -232,6 +232,7 @@ class InstructionDiff(Struct, frozen=True):
 
     The counts are of instructions, those inside fusions included: each side's, and the old side
     ones with a counterpart. What belongs to no execution (dead computations) is not counted.
+    Copies of what stands in a loop on the other side are neither, nor do they have rows.
     """
 
     rows: tuple[InstructionChange, ...]
@@ -239,6 +240,7 @@ class InstructionDiff(Struct, frozen=True):
     changed_count: int
     old_only_count: int
     new_only_count: int
+    copied_count: int
 
 
 def compare_instructions(
@@ -250,6 +252,7 @@ def compare_instructions(
     """
     pairs, back = reasoner.pairs, reasoner.back
     found = [] if structure.is_equal else _find(structure, reasoner)
+    copies = structure.copies
     rows = _Folder(structure.programs).rows(found, is_folded=is_folded) if found else ()
     # Of a computation that several on the other side are like, one has the counterpart.
     once = {old: new for old, new in pairs.items() if back.get(new) is old}
@@ -257,14 +260,16 @@ def compare_instructions(
         rows,
         matched_count=len(once),
         changed_count=sum(1 for one in found if one.reasons),
-        old_only_count=_alone(structure, once, is_old=True),
-        new_only_count=_alone(structure, set(once.values()), is_old=False),
+        old_only_count=_alone(structure, once.keys() | copies.keys(), is_old=True),
+        new_only_count=_alone(structure, {*once.values(), *copies}, is_old=False),
+        copied_count=len(copies.keys() - once.keys() - set(once.values())),
     )
 
 
 def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
     """List every change; an instruction compared twice is told of once."""
     found: dict[Instruction, Found] = {}
+    copies = structure.copies
     for pair in structure.computations:
         if pair.is_equal:
             continue
@@ -274,10 +279,10 @@ def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
                 continue
             if new is not None:
                 _add_changed(old, new, reasoner, found)
-            elif old not in reasoner.pairs and not _is_told(old, reasoner.pairs):
+            elif not (old in reasoner.pairs or old in copies or _is_told(old, reasoner.pairs)):
                 found[old] = Found(old, None)
         for new in pair.new_only():
-            if new not in reasoner.back and not _is_told(new, reasoner.back):
+            if not (new in reasoner.back or new in copies or _is_told(new, reasoner.back)):
                 found[new] = Found(None, new)
     for old, new in structure.moved.items():  # to another computation
         _add_changed(old, new, reasoner, found)
