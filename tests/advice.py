@@ -18,11 +18,12 @@ from accuracy.advice import (
     measure_trials,
     write_advice,
 )
+from accuracy.work import measure_work
 
 
 def main() -> int:
     """Measure, print, and write."""
-    found = measure_advice()
+    found = [*measure_advice(), *measure_work()]
     TABLE.write_text(write_advice(found), "utf-8")
     print(judge_advice(found))  # noqa: T201
     wrong = [one for one in measure_trials() if not is_near(one) and not one.reason]
