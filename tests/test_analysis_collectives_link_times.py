@@ -91,7 +91,7 @@ def test_chips_and_what_overrides_them() -> None:
     assert (slower.bytes_per_second, slower.latency_seconds) == (50e9, 5e-6)
     assert slower.is_within_node
     patient = expect_link("v5p", None, 1e-3)
-    assert (patient.bytes_per_second, patient.latency_seconds) == (180e9, 1e-3)
+    assert (patient.bytes_per_second, patient.latency_seconds) == (200e9, 1e-3)
     plain = expect_link(None, 1e9, None)
     assert plain.latency_seconds == 0
     assert find_machine(None, None, None) is None

@@ -138,6 +138,8 @@ ENTRY %main (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
         fused_computation="f",
         instruction_count=8,
         operand_bytes=8 * 2048 + 4 + 2048,
+        matrix_flops=0,
+        padded_traffic_bytes=3 * 2048 + 4,
         result_bytes=2048,
         traffic_bytes=2048 + 4 + 2048 + 2048,
         traffic_bytes_by_space=((0, 6148),),
@@ -457,8 +459,10 @@ def test_the_slowest_memory_space_limits() -> None:
     rows = {row.name: row for row in estimate_fusions(find(VMEM), chip).rows}
     once = 16384 / chip.hbm_bytes_per_second
     assert (rows["written"].bound, rows["written"].estimated_seconds) == ("memory", once)
-    compute = 4096 / chip.flops_per_second  # where nobody states how fast vmem is
-    assert (rows["kept"].bound, rows["kept"].estimated_seconds) == ("compute", compute)
+    moving = 32768 / (chip.vmem_bytes_per_second or 0)
+    assert (rows["kept"].bound, rows["kept"].estimated_seconds) == ("vmem", moving)
+    unstated = estimate_fusions(find(VMEM), replace(chip, vmem_bytes_per_second=None))
+    assert {row.name: row.bound for row in unstated.rows}["kept"] is None
     slow = replace(chip, vmem_bytes_per_second=chip.hbm_bytes_per_second / 2)
     rows = {row.name: row for row in estimate_fusions(find(VMEM), slow).rows}
     assert (rows["written"].bound, rows["written"].estimated_seconds) == ("vmem", 2 * once)

@@ -373,5 +373,5 @@ def test_findings_are_named_by_their_kind() -> None:
     )
     assert found.reason == (
         "exposed-collective ×6 (all-reduce-start.3, …), "
-        "large-copy ×3 (input_transpose_fusion.2, …), gathered-twice (all-gather-start)"
+        "large-copy ×3 (input_transpose_fusion.2, …), gathered-twice (all-gather-start) and 1 more"
     )

@@ -92,6 +92,18 @@ def test_what_is_told_to_type_can_be_typed() -> None:
         assert "[exit" not in run(command)
 
 
+def test_what_is_told_to_type_is_quoted_for_any_shell(tmp_path: Path) -> None:
+    old, new = tmp_path / "it's old", tmp_path / "new $HOME"
+    for folder, two in ((old, "f32[4]"), (new, "f32[5]")):
+        folder.mkdir()
+        (folder / "1.txt").write_text(ONE if folder == old else ONE.replace("sine", "cosine"))
+        (folder / "2.txt").write_text(OTHER.replace("f32[4]", two), "utf-8")
+    rows = run(shlex.join(["hlotool", "diff", str(old), str(new)])).splitlines()
+    (typed,) = (row[row.index("hlotool ") :] for row in rows[1:] if "hlotool " in row)
+    assert shlex.split(typed)[2:4] == [str(old), str(new)]
+    assert "[exit" not in run(typed)
+
+
 def copy(folder: Path, *renamed: tuple[str, str]) -> Path:
     """Copy a directory of several programs, under other names."""
     folder.mkdir()

@@ -35,6 +35,9 @@ BESIDE = {"flags", "flags_path"}  # in a file of its own, which was not copied
 COUNTED = {"use_count", "stack_frame"}
 # The proto stands alone here, and the flags are in a file beside the text.
 BESIDE = {"flags", "flags_path"}
+# What a chip gives, which a file beside names.
+BESIDE |= {"machine", "roofline", "step_time", "fit", "reference_chip"}
+BESIDE |= {"exposed_seconds", "transfer_seconds", "overlapped_seconds"}
 
 
 def differences(one: object, other: object, name: str = "") -> Iterator[str]:

@@ -1,7 +1,8 @@
 """An HLO proto is printed byte for byte as XLA prints it.
 
-The protos and texts in testdata/protos are XLA's own. Where jaxlib is installed, a proto is made
-of every text here that XLA reads, and of each once more without its schedule.
+The protos and texts in testdata/protos are XLA's own, whose `to_string` writes asynchronous
+operations with sugar. Where jaxlib is installed, a proto is made of every text here that XLA reads,
+and of each once more without its schedule.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ for number, path in enumerate(sys.stdin.read().splitlines()):
 def print_proto(data: bytes) -> str:
     head = find_proto_head(data)
     assert head is not None
-    return decode_module(data, head, "x").print_module("x")
+    return decode_module(data, head, "x").print_module("x", has_sugar=True)
 
 
 def test_there_are_protos() -> None:

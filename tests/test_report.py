@@ -113,7 +113,7 @@ def test_the_page_of_two_holds_what_diff_says(
     text, data = html.unescape(page.read_text("utf-8")), read_data(page)
     found = hlotool.diff(OLD, NEW)
     assert run(["diff", str(OLD), str(NEW), "--chip", "h100"]) == 0
-    verdict = re.findall(r"^(?:memory|work|why): .*", capsys.readouterr().out, re.MULTILINE)
+    verdict = re.findall(r"^(?:memory|time \(|work|why).*", capsys.readouterr().out, re.MULTILINE)
     assert len(verdict) >= 3
     assert all(line in text for line in verdict)
     for memory, dump in zip(data["memories"], (OLD, NEW), strict=True):

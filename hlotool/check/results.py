@@ -74,6 +74,15 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         column("where the module lies in the dump, if another has its name", null_text=""),
     ] = None
     expression: Annotated[str, figure("the budget as an expression")]
+    baseline: Annotated[
+        Number | None,
+        figure(
+            "the earlier figure, where an increase is limited",
+            MEASURE,
+            null_text="",
+            shown=_held_against("baseline", "actual"),
+        ),
+    ] = None
     actual: Annotated[
         Number | None,
         column(
@@ -103,15 +112,6 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             is_signed=True,
             shown=_show_margin,
             hide_order=2,
-        ),
-    ] = None
-    baseline: Annotated[
-        Number | None,
-        figure(
-            "the earlier figure, where an increase is limited",
-            MEASURE,
-            null_text="",
-            shown=_held_against("baseline", "actual"),
         ),
     ] = None
     severity: Annotated[Severity, figure("whether exceeding it fails the run")]
@@ -181,8 +181,8 @@ def choose_check_columns(
     A comment has figures before and after.
     """
     hidden = set() if any(one.place for one in results) else {"place"}
-    rules = RULES.showing((RULES.shown() | {"baseline"} if is_comment else RULES.shown()) - hidden)
-    return replace(CHECK, row_lists=(rules,))
+    shown = RULES.shown() - {"margin"} | {"baseline"} if is_comment else RULES.shown()
+    return replace(CHECK, row_lists=(RULES.showing(shown - hidden),))
 
 
 def choose_verdict(results: Iterable[RuleResult]) -> Verdict | None:

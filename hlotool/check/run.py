@@ -25,6 +25,7 @@ from hlotool.program.program import NO_ASSUMPTIONS, Assumptions
 from hlotool.table import InputPaths
 from hlotool.table.expression.compile import UnknownValue
 
+_MOST_CAUSES: Final = 2  # of a module
 _RANKS: Final = {"error": 0, "fail": 1, "not-measured": 2, "pass": 3}
 
 
@@ -163,7 +164,7 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     notes = tuple(note for one in checked for note in one.notes)
     paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
     lines = tuple(one.line for one in checked if one.line)
-    causes = tuple((one.name, cause) for one in checked for cause in one.causes)
+    causes = tuple((one.name, cause) for one in checked for cause in one.causes[:_MOST_CAUSES])
     return Run(paths, tuple(results), count_results(results), failures, notes, lines, causes)
 
 

@@ -127,7 +127,7 @@ def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
         if module.header.is_scheduled:
             lines.append(Line("all are synchronous: nothing is computed while they run"))
     elif totals.exposed_bytes_per_step is not None:
-        text = "an estimated {exposed_bytes_per_step} of it is exposed"
+        text = "{exposed_bytes_per_step} of it is exposed, by estimate"
         lines.append(Line(f"{text}: rough, {_say_basis(totals)}", COLLECTIVE_TOTALS, totals))
     if totals.transfer_seconds is not None:
         text = "the estimated time is {transfer_seconds}"

@@ -21,7 +21,7 @@ from hlotool.commands.shared.options import (
 )
 from hlotool.commands.shared.output import print_document, write_bytes, write_text
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary import say_why_unknown
+from hlotool.commands.summary import NEARLY, say_why_unknown
 from hlotool.errors import UsageError
 from hlotool.export.graph import ExplorerNode, render_model_explorer
 from hlotool.export.profilers import Slice, Track, render_perfetto
@@ -106,16 +106,19 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
         return Line(f"{module.name}, {order}; {rates}; --chip gives times")
     # The clock stops, or of a text that is no schedule the last row ends.
     end = max((row.end_seconds or 0.0 for row in rows), default=0.0)
-    if program.step_time is not None:
-        end = program.step_time.duration.total
-    run = format_value(end, Unit.SECONDS)
-    reason = "no kernel reaches them"
-    if program.cost.is_total_lower_bound or program.cost.is_traffic_lower_bound:
-        reason += f", and {say_why_unknown(program.cost)}; shares are of what is known"
-    return Line(
+    step = program.step_time
+    run = format_value(step.duration.total if step else end, Unit.SECONDS)
+    said = (
         f"{module.name}, {order}; at the peaks of {pricing.chip.name} one step takes an estimated "
-        f"{run}: a lower bound, as {reason}"
     )
+    if step and step.padded.total > step.duration.total * NEARLY:
+        run += f" to {format_value(step.padded.total, Unit.SECONDS)} with tile padding"
+    # How links are shared, and what a transfer waits for, is modelled: that is no peak.
+    if step and not step.is_upper_bound and not step.duration.exposed:
+        run += ": a lower bound, as no kernel reaches them"
+    if program.cost.is_total_lower_bound or program.cost.is_traffic_lower_bound:
+        run += f"; {say_why_unknown(program.cost)}: shares are of what is known"
+    return Line(said + run)
 
 
 def _write_notes(

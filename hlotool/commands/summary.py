@@ -259,6 +259,7 @@ _PARTS: Final = {
     "memory": "memory-bound work",
     "exposed": "exposed transfers",
 }
+NEARLY: Final = 1.01  # padding of less is not told
 # Whose work it is, where that is not one device's.
 _SCOPES: Final = {
     "device": "",
@@ -339,6 +340,8 @@ def say_work(found: Summary) -> tuple[Line, ...]:
     cost = found.cost
     text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_step}} flops{_say_parts(cost)}"
     text += ", {traffic_bytes_per_step} of traffic"
+    if cost.padded_traffic_bytes_per_step > cost.traffic_bytes_per_step * NEARLY:
+        text += " ({padded_traffic_bytes_per_step} with tile padding)"
     if cost.arithmetic_intensity is not None:
         text += ", {arithmetic_intensity} flop/B"
     lines = [Line(text, COST, cost)]
@@ -353,7 +356,10 @@ def _say_step_time(run: StepEstimate, chip: str) -> Line:
     most = "what most of it is, is not known"
     if run.largest_part is not None:
         most = f"{{largest_share}} of it {_PARTS[run.largest_part]}"
-    text = f"{quote_braces(chip)}: {{estimated_seconds}} per step (estimate), {most}"
+    padded = " to {padded_seconds}" if run.padded_seconds > run.estimated_seconds * NEARLY else ""
+    text = f"{quote_braces(chip)}: {{estimated_seconds}}{padded} per step (estimate), {most}"
+    if run.xla_seconds is not None:
+        text += "; XLA estimates {xla_seconds} for its kernels"
     return Line(text, STEP_TIME, run)
 
 
@@ -361,8 +367,13 @@ def _say_roofline(roofline: Roofline, found: Summary) -> Line:
     """Say how long arithmetic, and all traffic, take by themselves, and which takes longer."""
     subject = "at its peaks" if found.step_time else "{chip}, at its peaks"
     text = f"{subject}: arithmetic {{compute_seconds}}, all traffic {{memory_seconds}}"
+    is_padded = roofline.padded_memory_seconds > roofline.memory_seconds * NEARLY
+    text += " to {padded_memory_seconds}" if is_padded else ""
     if roofline.bound is None:
-        text += f"; by which it is bound is not known, as {say_why_unknown(found.cost)}"
+        why = say_why_unknown(found.cost)
+        if not roofline.is_lower_bound:
+            why = "a peak is not stated" if roofline.assumed_bf16 else "padding could overturn it"
+        text += f"; by which it is bound is not known, as {why}"
     else:
         text += {"compute": "; compute-bound", "memory": "; memory-bound"}[roofline.bound]
     if roofline.assumed_bf16:
@@ -401,9 +412,9 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
         )
         basis = _say_basis(totals)
         if totals.exposed_seconds is not None:
-            text += f"; {{exposed_seconds}} of an estimated {{transfer_seconds}} is exposed{basis}"
+            text += f"; {{exposed_seconds}} of {{transfer_seconds}} is exposed, by estimate{basis}"
         elif totals.exposed_bytes_per_step is not None:
-            text += f"; an estimated {{exposed_bytes_per_step}} is exposed{basis}"
+            text += f"; {{exposed_bytes_per_step}} is exposed, by estimate{basis}"
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
         lines.append(Line(text, COLLECTIVES, totals))

@@ -20,7 +20,7 @@ from hlotool.compare.changes.instructions import (
     subtract,
 )
 from hlotool.compare.inputs import DiffSide
-from hlotool.compare.pairing import Division, Pairing, Way
+from hlotool.compare.pairing import Pairing, Way
 from hlotool.compare.report import DiffReport
 from hlotool.table import (
     BYTES,
@@ -138,10 +138,6 @@ class ModuleDiff(Struct, frozen=True):
     )
     old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)] = 1
     new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)] = 1
-    divided: Annotated[
-        tuple[str, ...],
-        figure("programs of the other side that do parts of it, if it was split, or joined"),
-    ] = ()
     matched_by: Annotated[Way | None, figure("how its counterpart was found; null without one")] = (
         None
     )
@@ -162,10 +158,8 @@ DIFF_DIRECTORY: Final = DocumentSpec(
 
 
 # What a table of releases has, if it has no room for all of it without both peaks.
-_STAT: Final = {
-    *("module", "status", "old_peak_bytes", "new_peak_bytes", "peak_change", "time_change"),
-    *("sent_change", "flops_change", "same_share"),
-}
+_PARTS: Final = "time_change", "sent_change", "flops_change", "same_share"
+_STAT: Final = {"module", "status", "old_peak_bytes", "new_peak_bytes", "peak_change", *_PARTS}
 
 
 def choose_columns(rows: Sequence[ModuleDiff], *, is_stat: bool) -> DocumentSpec:
@@ -173,11 +167,14 @@ def choose_columns(rows: Sequence[ModuleDiff], *, is_stat: bool) -> DocumentSpec
     shown = _STAT if is_stat else MODULES.shown()
     if is_stat and len({row.module for row in rows}) < len(rows):
         shown = shown | {"place"}
-    if all(row.time_change is None for row in rows):
-        shown = shown - {"time_change"}
+    shown = shown - {one for one in _PARTS if all(getattr(row, one) is None for row in rows)}
     return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(shown),))
 
 
+_OF_REPORT: Final = (
+    *("identical", "matched_count", "changed_count", "old_only_count", "new_only_count"),
+    *("old_devices", "new_devices"),
+)
 _EXPOSED: Final = "collectives.exposed_bytes_per_step"
 _FLOPS: Final = "cost.total_flops_per_step"
 _FUSION_COUNT: Final = "fusions.fusion_count"
@@ -205,7 +202,6 @@ def describe_pair(
         pair.place,
         paths[0],
         paths[1],
-        identical=report.identical,
         old_peak_bytes=old,
         new_peak_bytes=new,
         delta_peak_bytes=delta,
@@ -219,15 +215,10 @@ def describe_pair(
         same_share=same / every if same is not None and every else None,
         old_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).old),
         new_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).new),
-        matched_count=report.matched_count,
-        changed_count=report.changed_count,
-        old_only_count=report.old_only_count,
-        new_only_count=report.new_only_count,
         is_estimate=is_estimate,
         old_name=pair.old.name if pair.old and pair.old.name != pair.name else None,
-        old_devices=report.old_devices,
-        new_devices=report.new_devices,
         matched_by=pair.way,
+        **{name: getattr(report, name) for name in _OF_REPORT},
     )
     if time is None:
         return row
@@ -267,20 +258,6 @@ def describe_alone(pair: Pairing, side: DiffSide, facts: SideFacts) -> ModuleDif
     if pair.new is None:
         return replace(row, old_path=path, old_peak_bytes=peak, old_fusion_count=fusions)
     return replace(row, new_path=path, new_peak_bytes=peak, new_fusion_count=fusions)
-
-
-def mark_divided(
-    found: Iterable[tuple[Pairing, ModuleDiff]], divisions: Iterable[Division]
-) -> list[tuple[Pairing, ModuleDiff]]:
-    """Write into the rows of programs that were split or joined what they became, or were."""
-    names: dict[int, tuple[str, ...]] = {}
-    for one in divisions:
-        names[id(one.whole)] = tuple(part.name for part in one.parts)
-        names.update((id(part), (one.whole.name,)) for part in one.parts)
-    return [
-        (pair, replace(row, divided=names.get(id(pair.old), names.get(id(pair.new), ()))))
-        for pair, row in found
-    ]
 
 
 def weigh_rows(rows: Sequence[ModuleDiff]) -> list[float]:

@@ -98,16 +98,19 @@ def find_divisions(pairs: Sequence[Pairing]) -> list[Division]:
     Parts are programs without a counterpart, and the counterpart of the whole, which does less.
     """
     found = []
+    every = {id(one): one for pair in pairs for one in (pair.old, pair.new) if one}
+    is_any = any(pair.old is None or pair.new is None for pair in pairs)
+    work = {key: _count_work(one) for key, one in every.items()} if is_any else {}
     for is_joined in (False, True):
         sides = [(one.new, one.old) if is_joined else (one.old, one.new) for one in pairs]
         alone = [part for whole, part in sides if whole is None and part]
         for whole, own in sides if alone else ():
-            words = _count_work(whole)
+            words = work.get(id(whole))
             if whole is None or not words:
                 continue
-            left, parts = words - _count_work(own), [own] if own else []
+            left, parts = words - work.get(id(own), Counter()), [own] if own else []
             for part in alone:
-                does = _count_work(part)
+                does = work[id(part)]
                 is_part = (left & does).total() >= _PART * does.total()
                 if is_part and does.total() >= _LEAST_PART * words.total():
                     left -= does
@@ -118,10 +121,10 @@ def find_divisions(pairs: Sequence[Pairing]) -> list[Division]:
     return found
 
 
-def _count_work(one: Candidate | None) -> Counter[str]:
+def _count_work(one: Candidate) -> Counter[str]:
     """Count what a program does, before optimizations if it can be; of a document nothing."""
-    chosen = one.input if one and not one.saved else None
-    if chosen is None:
+    chosen = one.input
+    if chosen is None or one.saved:
         return Counter()
     content = read_content(replace(chosen, module=chosen.before or chosen.module))
     words = content.words if content else Counter[str]()

@@ -22,7 +22,6 @@ from hlotool.compare.passes import PASS_OPCODES, PASSES, PassesFacts, Snapshot, 
 from hlotool.hlo.opcodes import FREE
 from hlotool.table import COUNT, NUMBER, WHOLE, Block, DocumentSpec, RowList, column
 
-_MOST_NAMED: Final = 3  # kinds of differences in a row
 _Marks: TypeAlias = frozenset[Hashable]
 
 
@@ -110,9 +109,7 @@ def _fold(step: Step, rows: Sequence[InstructionChange]) -> SurvivorRow:
         for row in rows
     )
     named = [f"{kind} ×{count}" if count > 1 else kind for kind, count in kinds.most_common()]
-    rest = [f"{len(named) - _MOST_NAMED} more kinds"] if named[_MOST_NAMED:] else []
     scope = share_scope(row.scope for row in rows)
-    what = (*named[:_MOST_NAMED], *rest)
     return SurvivorRow(
-        step.number, step.culprit, step.pipeline, len(rows), what, scope, rows[0].name
+        step.number, step.culprit, step.pipeline, len(rows), tuple(named), scope, rows[0].name
     )

@@ -174,6 +174,16 @@ def find_debug_options(path: str, budget: ByteBudget) -> DumpFile | None:
 
     XLA names it without the stage, and without the timestamp.
     """
+    return _find_without_stage(path, OPTIONS, budget)
+
+
+def find_target(path: str, budget: ByteBudget) -> DumpFile | None:
+    """Return what says of the machine for which the module of a dump file was compiled."""
+    found = _find_without_stage(path, ".gpu_target_config.pbtxt", budget)
+    return found or _find_of_module(path, ["target_arguments.txt"], budget, TextKind.DEBUG_OPTIONS)
+
+
+def _find_without_stage(path: str, ending: str, budget: ByteBudget) -> DumpFile | None:
     directory, filename = os.path.split(path)
     name = find_dump_file_name(filename)
     if name is None:
@@ -182,13 +192,18 @@ def find_debug_options(path: str, budget: ByteBudget) -> DumpFile | None:
     full = name.stem.removesuffix(name.suffix).removesuffix(".")
     # With a prefix that a copy was given; as XLA names it; and so for a name that is too long.
     bases = (full, full[full.find(module) :], module)
-    paths = [os.path.join(directory, f"{base}{OPTIONS}") for base in bases]
+    paths = [os.path.join(directory, f"{base}{ending}") for base in bases]
     return _find_first(paths, budget, TextKind.DEBUG_OPTIONS)
 
 
 def find_tpu_flags(path: str, budget: ByteBudget) -> DumpFile | None:
     """Return the flags of the TPU compiler for the module that a dump file belongs to, by name."""
     return _find_of_module(path, ["tpu_comp_env.txt"], budget, TextKind.DEBUG_OPTIONS)
+
+
+def find_codegen(path: str, budget: ByteBudget) -> DumpFile | None:
+    """Return the last text that the TPU compiler writes of a module, with its own estimates."""
+    return _find_of_module(path, ["after_codegen.txt"], budget)
 
 
 def _find_of_module(

@@ -231,9 +231,8 @@ class _Writer:
             axes = ",".join(f"'{axis.name}'={axis.size}" for axis in sharding.mesh.axes)
             ids = sharding.mesh.device_ids
             listed = f", device_ids=({','.join(map(str, ids))})" if isinstance(ids, tuple) else ""
-            parts = ", ".join(
-                f"{{{', '.join(_quote(axis) for axis in each)}}}" for each in sharding.dim_axes
-            )
+            dim = [", ".join(map(_quote, each)) for each in sharding.dim_axes]
+            parts = ", ".join(f"{{{each}}}" for each in dim)
             line += f", sharding={{mesh[{axes}]{listed}, [{parts}]}}"
         op_name, source = place
         if op_name:
@@ -243,13 +242,8 @@ class _Writer:
     def _find_place(self, location: str) -> tuple[str | None, str]:
         """Return the op_name in a location, and the line as metadata has it."""
         for _ in range(_MOST_LOCATIONS):
-            known = [one for one in re.findall(r"#\w+", location) if one in self._aliases]
-            if not known:
-                break
-            for one in known:
-                parts = re.split(rf"{one}\b", location)
-                if len(location) < _LONGEST_LOCATION:
-                    location = self._aliases[one].join(parts)
+            location = re.sub(r"#\w+", lambda one: self._aliases.get(one[0], one[0]), location)
+            location = location[:_LONGEST_LOCATION]
         name, line = re.search(_QUOTED, location), re.search(_LINE, location)
         source = f' source_file="{line[1]}" source_line={line[2]}' if line else ""
         return name[1] if name else None, source

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from functools import partial
 
-from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.graph.backend import find_backend, suggest_backend
 from hlotool.dump.files import Input, Inputs
 from hlotool.errors import InputError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
-from hlotool.program.siblings import SiblingMesh, ask_witnesses, read_flags, read_pass_texts
+from hlotool.program.siblings import (
+    SiblingMesh,
+    ask_witnesses,
+    read_cycles,
+    read_flags,
+    read_pass_texts,
+    read_target,
+    tell_backend,
+)
 from hlotool.table import InputPaths
 from hlotool.table.words import count_noun
 
@@ -38,6 +46,8 @@ def load_program(
     if chosen.document is not None:
         raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
     module = parse_module(chosen.module.read()) if chosen.module else None
+    if module is not None and find_backend(module) is None:
+        suggest_backend(module, tell_backend(chosen))
     program = Program(
         (module.name if module else "") or chosen.name,
         module,
@@ -49,6 +59,8 @@ def load_program(
         find_compilation=lambda: read_flags(chosen).describe(),
         ask_witnesses=partial(ask_witnesses, chosen),
         read_pass_texts=partial(read_pass_texts, chosen),
+        target=read_target(chosen),
+        read_cycles=partial(read_cycles, chosen),
     )
     _ = program.machine  # a chip that does not fit is refused before anything is worked out
     return program

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
     from hlotool.analysis.collectives.totals import CollectiveTotals
     from hlotool.analysis.collectives.transfers import Transfer
-    from hlotool.analysis.cost.chips import Chip
+    from hlotool.analysis.cost.chips import Chip, Target
     from hlotool.analysis.cost.custom_calls import CallRule
     from hlotool.analysis.cost.model import CostModel, CostReport
     from hlotool.analysis.findings.finding import Finding
@@ -124,6 +124,8 @@ class Program:
         find_compilation: Callable[[], Compilation] | None = None,
         ask_witnesses: Callable[..., Sequence[Witness]] | None = None,
         read_pass_texts: Callable[[], PassTexts] | None = None,
+        target: Target | None = None,
+        read_cycles: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
         self.name = name
         self.module = module
@@ -135,6 +137,8 @@ class Program:
         self._ask_witnesses = ask_witnesses
         self._read_pass_texts = read_pass_texts
         self._paths = paths
+        self._target = target
+        self._read_cycles = read_cycles
 
     # What it was made of.
 
@@ -157,21 +161,43 @@ class Program:
             find_compilation=self._find_compilation,
             ask_witnesses=self._ask_witnesses,
             read_pass_texts=self._read_pass_texts,
+            target=self._target,
+            read_cycles=self._read_cycles,
         )
 
     @cached_property
     def machine(self) -> Machine | None:
-        """What the user knows of the machine, as far as it holds for programs of this backend.
+        """What is known of the machine, as far as it holds for programs of this backend.
 
-        Raises UsageError where the chip must fit, and does not.
+        A chip that the user names wins over that of the files beside the text. Raises UsageError
+        where it must fit, and does not.
         """
         named = self.assumptions.machine
+        if self.target_chip is not None and (named is None or named.chip is None):
+            from hlotool.analysis.collectives.machine import add_chip
+
+            named = add_chip(named, self.target_chip)
         if named is None or named.chip is None or named.chip.backend is None or not self.module:
             return named
         from hlotool.analysis.collectives.machine import fit_machine
         from hlotool.analysis.graph.backend import find_backend
 
         return fit_machine(named, find_backend(self.module))
+
+    @cached_property
+    def target_chip(self) -> Chip | None:
+        """The chip that the files beside the text name; of a file's name it is an assumption."""
+        if self._target is None:
+            return None
+        from hlotool.analysis.collectives.machine import ASSUMED_CHIP
+        from hlotool.analysis.cost.chips import match_chip
+
+        found = match_chip(self._target, self.module.header.device_count if self.module else None)
+        if self._target.is_sure:
+            return found
+        if self.module is not None and found is not None:
+            self.module.values[ASSUMED_CHIP] = found
+        return None
 
     @property
     def _chip(self) -> Chip | None:
@@ -636,6 +662,8 @@ class Program:
             (find_header_mesh(self.expect_module()) or self._find_mesh()) if arrays else None,
             lambda: self.reshards if self.partitioned.texts.after else (),
             self.transfers,
+            lambda: self.recomputed,
+            self.compilation.flags or (),
         )
         return collect_findings(evidence)
 
@@ -697,7 +725,19 @@ class Program:
             return None
         from hlotool.analysis.summary.report import describe_step_time
 
-        return describe_step_time(self.step_time, str(self.machine))
+        return describe_step_time(self.step_time, str(self.machine), self._find_xla_seconds())
+
+    def _find_xla_seconds(self) -> float | None:
+        """Return what XLA's own estimates of a step's instructions come to, None without any."""
+        hertz = self._chip.clock_hertz if self._chip else None
+        cycles = self._read_cycles() if hertz else {}
+        found = [
+            cycles[one.name] * self.executions.lower_bound(computation)
+            for computation in (self.executions.executed if cycles else ())
+            for one in computation.instructions
+            if one.name in cycles
+        ]
+        return sum(found) / hertz if found and hertz else None
 
     def summarize(self, *, with_findings: bool = True, limit_bytes: int | None = None) -> Summary:
         """Return all that is worth knowing first; without a limit, that of the chip counts."""

@@ -11,22 +11,28 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.cost.chips import Target
+from hlotool.analysis.graph.backend import Backend
 from hlotool.dump.budget import DEFAULT_BUDGET
 from hlotool.dump.files import DumpFile, Input
 from hlotool.dump.groups import read_header_line
 from hlotool.dump.read import read_entry_shardings, read_source
 from hlotool.dump.siblings import (
     find_build,
+    find_codegen,
     find_mlir,
     find_partitioning,
     find_proto,
     find_shardy,
+    find_target,
     find_tpu_flags,
+    list_beside,
 )
 from hlotool.errors import HlotoolError
 from hlotool.text import Source
@@ -106,6 +112,86 @@ def read_flags(chosen: Input) -> SiblingFlags:
     printed, printed_path = _read(chosen.debug_options)
     tpu, tpu_path = _read(find_tpu_flags(path, text.budget) if text else None)
     return SiblingFlags(printed, printed_path, tpu, tpu_path, find_build(path))
+
+
+_CYCLES: Final = re.compile(
+    r'^ *(?:ROOT )?%?([\w.-]+) = .*"estimated_cycles":"(\d+)"', re.MULTILINE
+)
+
+
+def read_cycles(chosen: Input) -> Mapping[str, int]:
+    """Return how many cycles XLA estimates of instructions, where TPU's last text lies beside."""
+    text = chosen.module
+    file = find_codegen(text.raw_path, text.budget) if text and not text.part else None
+    with suppress(HlotoolError):
+        if file is not None:
+            said = read_source(file.raw_path, file.budget).text
+            return {match[1]: int(match[2]) for match in _CYCLES.finditer(said)}
+    return {}
+
+
+_BACKENDS: Final[Mapping[str, Backend]] = {
+    "cpu_after": "cpu", "gpu_after": "gpu", "xla_cpu_": "cpu", "xla_gpu_": "gpu", "xla_tpu_": "tpu",
+}  # fmt: skip
+
+
+def tell_backend(chosen: Input) -> Backend | None:
+    """Return the backend that names of the program's files tell, else all flags beside it."""
+    text = chosen.module or chosen.buffers
+    if text is None or text.part:
+        return None
+    if find_build(text.raw_path) is not None:
+        return "tpu"
+    beside = (text.raw_path, *list_beside(text.raw_path, text.budget))
+    named = [each.rpartition("/")[2] for each in beside]
+    for names in (named[:1], named, _read(chosen.debug_options)[0] or ()):
+        found = {each for name in names for mark, each in _BACKENDS.items() if mark in name}
+        if found:
+            return found.pop() if len(found) == 1 else None
+    return None
+
+
+_FIELD: Final = r'\b%s: *"?([^"\n ]+(?: [^"\n]*)?)'
+_TPU: Final = "TPU_VERSION_"
+
+
+def read_target(chosen: Input) -> Target | None:
+    """Return the device that a program was compiled for, as the files beside its text tell.
+
+    Without these the file's name may tell its kind, as `sm_9.0a_gpu` does.
+    """
+    text = chosen.module or chosen.buffers
+    path = text.raw_path if text and not text.part else ""
+    file = find_target(path, text.budget) if text and path else None
+    if file is not None:
+        with suppress(HlotoolError):
+            return parse_target(read_source(file.raw_path, file.budget).text)
+    named = re.search(r"\.(?:sm_(\d+\.\d)|(gfx\w+?))\w*_gpu_after", path)
+    return Target(kind=named[1] or named[2], is_sure=False) if named else None
+
+
+def parse_target(text: str) -> Target:
+    """Read a `gpu_target_config.pbtxt` or a `target_arguments.txt`: a field a line."""
+
+    def find(name: str) -> str:
+        match = re.search(_FIELD % name, text)
+        return match[1].strip() if match else ""
+
+    version, variant = find("version"), find("variant")
+    if version.startswith(_TPU):
+        bounds = re.findall(r"\b[xyz]: (\d+)", text)  # of chips in a host, and of hosts
+        kind = f"{version.removeprefix(_TPU)} {variant}".strip()
+        return Target(kind=kind, chip_count=prod(map(int, bounds)))
+    at = text.find("cuda_compute_capability")
+    inside = text[at : text.find("}", at)] if at >= 0 else ""
+    major, minor = (
+        match[1] if (match := re.search(rf"{name}: (\d+)", inside)) else "0"
+        for name in ("major", "minor")
+    )
+    kind = find("gcn_arch_name").partition(":")[0] or f"{major}.{minor}"
+    name = find("name") or find("device_description_str")
+    size, speed = find("device_memory_size"), find("memory_bandwidth")
+    return Target(name, kind, int(size or 0) or None, float(speed or 0) or None)
 
 
 def _read(file: DumpFile | None) -> tuple[Flags, str] | tuple[None, None]:

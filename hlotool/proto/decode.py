@@ -61,10 +61,14 @@ class DecodedModule(Struct, frozen=True):
         """On how many devices the proto proves that the module runs."""
         return prove_counts(self.module, self.config)
 
-    def print_module(self, name: str) -> str:
-        """Return the text of the module; raise InputError if its ids lead nowhere."""
+    def print_module(self, name: str, *, has_sugar: bool = False) -> str:
+        """Return the text of the module; raise InputError if its ids lead nowhere.
+
+        Without sugar, as XLA dumps it today (`xla_syntax_sugar_async_ops`): a buffer assignment
+        names the instruction that an asynchronous operation runs, and sugar leaves that out.
+        """
         try:
-            return render_module(self.module, self.config, name, self._limit)
+            return render_module(self.module, self.config, name, self._limit, has_sugar=has_sugar)
         except DecodeError as error:
             raise self._refuse_part(name) from error
         except MemoryError as error:

@@ -160,7 +160,7 @@ class Surroundings(Struct, eq=False):
 def render_instruction(node: Node, around: Surroundings) -> str:
     """Return an instruction without `ROOT`, on one line."""
     proto, opcode = node.proto, node.opcode
-    sugar = node.wrapped if node.wrapped and node.wrapped.is_single else None
+    sugar = node.wrapped if node.wrapped and node.wrapped.is_sugar else None
     if sugar and sugar.root:
         opcode = sugar.root.opcode + _ASYNC_SUFFIXES[opcode]
     parts = [
@@ -202,7 +202,7 @@ def _list_attributes(node: Node, around: Surroundings) -> list[str]:
         if thread not in {"", "main"}:
             parts.append(f'async_execution_thread="{escape_text(thread)}"')
         # All attributes of the instruction that is written in its place.
-        if block and block.is_single and block.root:
+        if block and block.is_sugar and block.root:
             parts += _list_attributes(block.root, around)
     if node.callees:
         parts += _list_callees(node, around)
@@ -242,7 +242,7 @@ def _list_callees(node: Node, around: Surroundings) -> list[str]:
     if opcode == "custom-call":
         return [f"called_computations={{{', '.join(names)}}}"]
     if opcode in _ASYNC_SUFFIXES:
-        is_sugar = node.wrapped is not None and node.wrapped.is_single
+        is_sugar = node.wrapped is not None and node.wrapped.is_sugar
         return [f"calls={names[0]}"] * (opcode == "async-start" and not is_sugar)
     return [f"calls={', '.join(names)}"]
 

@@ -123,14 +123,17 @@ def render_module(
     name: str,
     limit: int,
     depth: int = 0,
+    *,
+    has_sugar: bool = False,
 ) -> str:
     """Return the text of a module; `name` is the file's, for errors.
 
     What only a configuration holds is written where there is one. A text of more than `limit`
     characters is refused: a name may be long, and used often. `depth` is how far the lines
-    are indented: by two for a module inside the recovery table of another.
+    are indented: by two for a module inside the recovery table of another. With sugar, an
+    asynchronous operation that runs one instruction is written as that one, `all-gather-start`.
     """
-    blocks = link_module(module, name)
+    blocks = link_module(module, name, has_sugar=has_sugar)
     if all(block.number != module.entry_computation_id for block in blocks):
         raise InputError(
             f"{name}: the module has no computation of the id {module.entry_computation_id}, "
@@ -147,7 +150,7 @@ def render_module(
     parts += [*frames.lines(), "\n\n"]
     schedule = module.schedule.sequences if module.HasField("schedule") else {}
     for block in order_blocks(blocks):
-        if block.is_wrapped and block.is_single:
+        if block.is_wrapped and block.is_sugar:
             continue  # written in the place of the operation that runs it
         is_entry = block.number == module.entry_computation_id
         ids = schedule[block.number].instruction_ids if block.number in schedule else ()

@@ -51,10 +51,10 @@ class Block(Struct, eq=False):
     root: Node | None = None
     is_called: bool = False
     is_wrapped: bool = False  # run by an asynchronous operation
-    is_single: bool = False  # one instruction and parameters: XLA writes it where it is called
+    is_sugar: bool = False  # one instruction and parameters, written where it is called
 
 
-def link_module(module: HloModuleProto, name: str) -> list[Block]:
+def link_module(module: HloModuleProto, name: str, *, has_sugar: bool = False) -> list[Block]:
     """Return the computations of a module in their order; `name` is the file's, for errors."""
     blocks: dict[int, Block] = {}
     for proto in module.computations:
@@ -62,6 +62,9 @@ def link_module(module: HloModuleProto, name: str) -> list[Block]:
         if block.number in blocks:
             raise InputError(f"{name}: two computations of the module have the id {block.number}.")
         _link_block(block, blocks, name)
+        block.is_sugar = has_sugar and all(
+            node is block.root or node.opcode == "parameter" for node in block.nodes
+        )
         blocks[block.number] = block
     return list(blocks.values())
 
@@ -113,7 +116,6 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
     if block.root is None:
         what = "root" if block.nodes else "instructions"
         raise InputError(f"{name}: the computation {block.name!r} has no {what}.")
-    block.is_single = all(node is block.root or node.opcode == "parameter" for node in block.nodes)
 
 
 @lru_cache

@@ -187,6 +187,8 @@ def format_bounds(text: str, *, is_lower: bool, is_upper: bool) -> str:
     """Put the bounds before a figure: `≥ 1.2 GiB`; both together say `about`."""
     if is_lower and is_upper:
         return f"about {text}"
+    if is_upper and text in {"0", "0 B"}:
+        return text
     return f"{'≥' if is_lower else '≤'} {text}" if is_lower or is_upper else text
 
 

@@ -52,6 +52,21 @@ def list_some(names: Sequence[str], most: int = 3, more: str = " and {} more") -
     return ", ".join(names[:most]) + (more.format(rest) if rest > 0 else "")
 
 
+_LISTED: Final = re.compile(r"(?P<one>[^,]+)(?P<others>(?:, [^,]+?)+)(?: and (?P<rest>\d+) more)?")
+
+
+def shorten_list(text: str) -> str:
+    """Write but the first of names that `list_some` wrote; other text stays.
+
+    >>> shorten_list("a, b and 3 more"), shorten_list("a, b"), shorten_list("a")
+    ('a and 4 more', 'a and 1 more', 'a')
+    """
+    found = _LISTED.fullmatch(text)
+    if found is None:
+        return text
+    return f"{found['one']} and {found['others'].count(',') + int(found['rest'] or 0)} more"
+
+
 def join_words(words: Sequence[str], conjunction: str) -> str:
     """Join words as a sentence does.
 

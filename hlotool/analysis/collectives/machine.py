@@ -42,15 +42,39 @@ class LinkSpeed(Struct, frozen=True):
         return f"{self.bytes_per_second / 1e9:g} GB/s{latency} ({self.description})"
 
 
+_LONGEST_AXIS: Final = 16  # of a pod of v5e or v6e; those of 3D tori are longer
+
+
+class Torus(Struct, frozen=True):
+    """The axes along which a TPU slice joins its chips, how many devices it has, and a chip."""
+
+    axes: int
+    devices: int | None
+    devices_per_chip: int
+
+    def count_axes(self, group_size: int | None) -> int:
+        """Return along how many axes a group sends at once.
+
+        All of the slice has every axis, each of two chips at least; a smaller group has one, unless
+        it is larger than the longest axis is.
+        """
+        chips = (group_size or 1) // self.devices_per_chip
+        if group_size == self.devices and chips > 1:
+            return min(self.axes, chips.bit_length() - 1)
+        return min(2 if chips > _LONGEST_AXIS else 1, self.axes)
+
+
 class Links(Struct, frozen=True):
     """The link of a node or slice, and that between nodes or slices; None is what is not known.
 
-    `has_nodes` says whether there may be several nodes.
+    `has_nodes` says whether there may be several nodes. The link inside is that of one axis of a
+    `torus`, where there is one.
     """
 
     inside: LinkSpeed | None = None
     between: LinkSpeed | None = None
     has_nodes: bool = False
+    torus: Torus | None = None
 
     def _choose(self, interconnect: Interconnect | None, span: Span | None) -> LinkSpeed | None:
         """Return the link that a collective goes over.
@@ -66,9 +90,15 @@ class Links(Struct, frozen=True):
         return {"intra-node": self.inside, "inter-node": self.between, None: None}[span]
 
     def estimate(
-        self, sent_bytes: int | None, interconnect: Interconnect | None, span: Span | None
+        self,
+        sent_bytes: int | None,
+        interconnect: Interconnect | None,
+        span: Span | None,
+        group_size: int | None = None,
     ) -> Fraction | None:
         """Return how long one execution takes: bytes sent over bandwidth, plus latency.
+
+        A group that spans several axes of a torus sends along all of them.
 
         What moves nothing takes no time. Nothing is said of other traffic on the link, of
         switches that reduce, and of the time to read and write memory. None where the bytes, or
@@ -81,7 +111,9 @@ class Links(Struct, frozen=True):
         link = self._choose(interconnect, span)
         if link is None:
             return None
-        return sent_bytes / Fraction(link.bytes_per_second) + Fraction(link.latency_seconds)
+        is_torus = self.torus is not None and link is self.inside and not link.is_as_given
+        axes = self.torus.count_axes(group_size) if self.torus and is_torus else 1
+        return sent_bytes / Fraction(link.bytes_per_second) / axes + Fraction(link.latency_seconds)
 
     def name_interconnect(
         self, interconnect: Interconnect | None, span: Span | None
@@ -168,6 +200,14 @@ def find_machine(
     return Machine(found, link)
 
 
+def add_chip(machine: Machine | None, chip: Chip) -> Machine:
+    """Add the chip that a dump names to what the user says of links and nodes."""
+    known = machine or Machine()
+    return replace(
+        known, chip=chip, link=known.link or own_link(chip, chip.link_latency_seconds or 0)
+    )
+
+
 def add_nodes(
     machine: Machine | None, devices_per_node: int | None, bytes_per_second: float | None = None
 ) -> Machine | None:
@@ -205,6 +245,7 @@ def fit_machine(machine: Machine, backend: Backend | None) -> Machine | None:
     return rest if rest != Machine(must_fit=rest.must_fit) else None
 
 
+ASSUMED_CHIP: Final = "assumed chip", ""  # that of the kind which the file's name tells
 _TPU, _OTHERS = "v5e", "h100"  # whose ratios count without a chip; see docs/collectives.md
 
 
@@ -237,7 +278,8 @@ def price(module: Module, machine: Machine | None) -> Pricing:
     """Choose the speeds for a module; `machine` is what the user knows, and fits the module."""
     known = machine or Machine()
     backend = find_backend(module)
-    chip = known.chip or find_chip(_TPU if backend == "tpu" else _OTHERS)
+    alike: Chip | None = module.values.get(ASSUMED_CHIP)
+    chip = known.chip or alike or find_chip(_TPU if backend == "tpu" else _OTHERS)
     is_known = known.chip is not None or backend != "cpu"
     per_node = known.devices_per_node
     devices, usual = module.header.device_count, chip.devices_per_node
@@ -245,9 +287,10 @@ def price(module: Module, machine: Machine | None) -> Pricing:
     spans_nodes = usual is not None and devices is not None and devices > usual
     is_assumed = per_node is None and is_node_known and spans_nodes
     per_node = usual if is_assumed else per_node
-    shown = Links(known.link, known.between, per_node is not None)
+    torus = Torus(chip.torus_axes, devices, chip.devices_per_chip)
+    shown = Links(known.link, known.between, per_node is not None, torus)
     own = own_link(chip, chip.link_latency_seconds or 0.0) if is_known else None
-    rated = Links(known.link or own if is_known else None, known.between, shown.has_nodes)
+    rated = Links(known.link or own if is_known else None, known.between, shown.has_nodes, torus)
     return Pricing(
         chip,
         shown if known.chip is not None else rated,

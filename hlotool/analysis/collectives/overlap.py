@@ -28,7 +28,7 @@ from hlotool.analysis.collectives.machine import Pricing
 from hlotool.analysis.collectives.mesh import Extent, Interconnect
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.cost.arithmetic import WORKING, count_work
-from hlotool.analysis.cost.chips import Chip, weigh_flops
+from hlotool.analysis.cost.chips import Chip, weigh_cost
 from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS
 from hlotool.analysis.cost.model import CostModel
@@ -56,7 +56,7 @@ class OverlapWork(Struct, frozen=True):
     """Instructions that work: how many, their flops and bytes, of how many a part is unknown.
 
     `limiting_flops` adds up the flops of those that the arithmetic of the meter's chip limits,
-    weighed (`weigh_flops`), `limiting_bytes` the bytes of those that its memory limits.
+    weighed (`weigh_cost`), `limiting_bytes` the bytes of those that its memory limits.
     `taken_seconds` are those in which the work hides transfers inside, such as those of a loop's
     body: they hide no other.
     """
@@ -125,7 +125,9 @@ def measure_exposures(
     for one, extent in placed:
         way = one.interconnect, extent.span
         sent = one.sent.once
-        need = Fraction() if sent == 0 else pricing.links.estimate(sent, *way)
+        need = (
+            Fraction() if sent == 0 else pricing.links.estimate(sent, *way, one.groups.group_size)
+        )
         window = _find_window(one.collective, need)
         windows.append(window)
         if window is not None:
@@ -138,7 +140,9 @@ def measure_exposures(
     for (one, extent), window in zip(placed, windows, strict=True):
         work = works[window] if window else None
         share = _find_exposed_share(one.collective, window, work)
-        seconds = pricing.shown.estimate(one.sent.once, one.interconnect, extent.span)
+        seconds = pricing.shown.estimate(
+            one.sent.once, one.interconnect, extent.span, one.groups.group_size
+        )
         found.append(_expose(one, work, share, seconds))
     return found
 
@@ -447,7 +451,7 @@ class WorkMeter:
         if instruction.opcode in FLOW:
             return self._measure_flow(instruction, inside)
         cost = self._costs.of(instruction)
-        return self._make(cost, cost.total_flops, cost.traffic_bytes)
+        return self._make(cost, 0, cost.traffic_bytes)
 
     def measure_step(self, step: FusedCollective) -> OverlapWork:
         """Measure the compute in a fusion that carries a collective on."""
@@ -457,15 +461,15 @@ class WorkMeter:
         # What the cost model counts for the collective itself is no compute.
         operation = step.operation
         own = count_work(operation).flops if operation.opcode in WORKING else 0
-        return self._make(cost, cost.total_flops - own, _compute_bytes(step, self._costs))
+        return self._make(cost, own, _compute_bytes(step, self._costs))
 
-    def _make(self, cost: Cost, flops: int, size_bytes: int) -> OverlapWork:
+    def _make(self, cost: Cost, without_flops: int, size_bytes: int) -> OverlapWork:
         chip = self.chip
-        weighed = weigh_flops(flops, cost.products, chip)
+        weighed = weigh_cost(cost, chip, without_flops)
         is_computing = weighed * chip.hbm_bytes_per_second > size_bytes * chip.flops_per_second
         return OverlapWork(
             1,
-            flops,
+            cost.total_flops - without_flops,
             size_bytes,
             int(cost.is_total_lower_bound or cost.is_traffic_lower_bound),
             weighed if is_computing else 0,

@@ -10,11 +10,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from functools import cache
+from math import inf
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import replace
 
-from hlotool.analysis.cost.cost import PRODUCT_TYPES, TypedFlops
+from hlotool.analysis.cost.cost import PRODUCT_TYPES, Cost, TypedFlops
 from hlotool.errors import InputError, UsageError
 from hlotool.table.renamed import update_names
 
@@ -27,8 +29,10 @@ class Chip(Struct, frozen=True):
 
     `hbm_bytes` is the memory a program finds, `flops_per_second` dense bfloat16 matrix
     arithmetic, `product_flops_per_second` that in other types (`PRODUCT_TYPES`), as far
-    as stated; `vmem_bytes_per_second` that of TPU's vector memory (space 1),
-    `link_bytes_per_second` what goes out on a ring of neighbours; both are None where no
+    as stated; `vector_flops_per_second` what is no product, `vmem_bytes_per_second` TPU's vector
+    memory (space 1), `clock_hertz` its cores,
+    `link_bytes_per_second` what goes out on a ring of neighbours, along one of its `torus_axes`;
+    they are None where no
     source states them. `backend` is whose programs run on it, None for all; `devices_per_node` how
     many devices the link usually joins.
     """
@@ -45,6 +49,9 @@ class Chip(Struct, frozen=True):
     is_link_within_node: bool = False
     link_interconnect: LinkInterconnect | None = None
     vmem_bytes_per_second: float | None = None
+    vector_flops_per_second: float | None = None
+    clock_hertz: float | None = None
+    torus_axes: int = 1
     backend: ChipBackend | None = None
     devices_per_node: int | None = None
     product_flops_per_second: tuple[tuple[str, float], ...] = ()
@@ -59,6 +66,7 @@ _FIGURE: Final = _Figure, "a number above 0"
 _KINDS: Final[Mapping[str, tuple[object, str]]] = {
     "devices_per_chip": (_Count, "1 to 1000"),
     "devices_per_node": (_Count, "1 to 1000"),
+    "torus_axes": (_Count, "1 to 1000"),
     "link_interconnect": (LinkInterconnect, "ici or nvlink"),
     "backend": (ChipBackend, "gpu or tpu"),
 }
@@ -83,18 +91,62 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
     raise UsageError(f"there is no chip {name!r}; known chips are {', '.join(sorted(tables))}.")
 
 
+class Target(Struct, frozen=True):
+    """What a dump tells of the device it is for: its name, or its kind, and figures of its own.
+
+    `kind` is a compute capability as `9.0`, an AMD architecture, or a version of TPU. Where a
+    file's name alone tells it the chip is not sure. `chip_count` are all chips of a TPU slice.
+    """
+
+    name: str = ""
+    kind: str = ""
+    hbm_bytes: int | None = None
+    hbm_bytes_per_second: float | None = None
+    is_sure: bool = True
+    chip_count: int | None = None
+
+
+def match_chip(target: Target, device_count: int | None = None) -> Chip | None:
+    """Return the chip that a dump names, else the first of its kind, which is then assumed.
+
+    A program for twice as many devices as there are chips has two in each.
+    """
+    tables, wanted = _known(), target.name.lower()
+    names = [
+        (len(name), key)
+        for key, table in tables.items()
+        for name in table.get("device_names", ())
+        if name.lower() in wanted
+    ]
+    named = [max(names)[1]] if names else []  # "TPU v5" is in "TPU v5 lite", too
+    alike = [key for key, table in tables.items() if target.kind in table.get("targets", ())]
+    if not named and not alike:
+        return None
+    key = (named or alike)[0]
+    is_halved = target.chip_count is not None and device_count == 2 * target.chip_count
+    chip = _make_chip(key, tables[key] | ({"devices_per_chip": 2} if is_halved else {}), "")
+    own = {
+        name: value
+        for name in ("hbm_bytes", "hbm_bytes_per_second")
+        if (value := getattr(target, name))
+    }
+    if not named and target.name:
+        own["description"] = f"{target.name}, else as {chip.description}"
+    return replace(chip, **own)
+
+
 def list_chips() -> Mapping[str, str]:
     """Return the chips that are known without a file, by name, with what each is."""
     return {name: str(table.get("description", name)) for name, table in _known().items()}
 
 
 @cache
-def _known() -> Mapping[str, dict[str, object]]:
+def _known() -> Mapping[str, dict[str, Any]]:
     # No `importlib.resources`: it brings archives and compressions, which take longer than this.
     return _read(os.path.normpath(os.path.join(__file__, "../../../data/chips.toml")))  # noqa: PTH118
 
 
-def _read(path: str) -> dict[str, dict[str, object]]:
+def _read(path: str) -> dict[str, dict[str, Any]]:
     try:
         with open(path, "rb") as file:  # noqa: PTH123  pathlib takes longer as well
             tables = tomllib.load(file)
@@ -148,6 +200,9 @@ def _make_chip(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
         table.get("link_within_node") is True,
         find("link_interconnect"),
         share("vmem_bytes_per_second"),
+        share("vector_flops_per_second"),
+        find("clock_hertz"),
+        find("torus_axes") or 1,
         find("backend"),
         find("devices_per_node"),
         tuple(expect_product(key) for key in table if key.startswith(_BY_TYPE)),
@@ -171,23 +226,38 @@ def find_peak(name: str, chip: Chip) -> float | None:
     """Return the flops that a chip makes in a second of products of a type, None where unknown."""
     peaks = dict(chip.product_flops_per_second)
     taken = name if name in peaks else _COMPUTED_AS.get(chip.backend, {}).get(name, name)
+    if taken == "tf32" not in peaks:  # AMD's chips of 2021 and 2025 have none
+        taken = "f32"
     base, _, parts = taken.partition("_x")
     peak = chip.flops_per_second if base == "bf16" else peaks.get(base)
     return peak / int(parts or 1) if peak else None
 
 
-def weigh_flops(flops: int, products: TypedFlops, chip: Chip) -> int:
+def weigh_flops(flops: int, products: TypedFlops, chip: Chip, vector_flops: int = 0) -> int:
     """Return the flops at the chip's bfloat16 peak that take as long as these.
 
-    `products` are those of them in other types. Where nobody states a peak for a type, and for all
-    that is no product, flops count as they are.
+    `products` are those of them in other types, `vector_flops` those that are no product: other
+    units make these at the same time, so that the longer counts. Where nobody states a peak flops
+    count as they are.
     """
+    vector = vector_flops * (chip.flops_per_second / (chip.vector_flops_per_second or inf))
+    flops -= vector_flops if chip.vector_flops_per_second else 0
     more = 0.0
     for name, count in products:
         peak = find_peak(name, chip)
         if peak is not None:
             more += count * (chip.flops_per_second / peak - 1)
-    return max(flops + round(more), 0)
+    return max(flops + round(more), round(vector), 0)
+
+
+def weigh_cost(cost: Cost, chip: Chip, without_flops: int = 0) -> int:
+    """Return the flops at the chip's bfloat16 peak that take as long as work does on the chip.
+
+    That is its arithmetic, or what it moves through TPU's vector memory, where its speed is known.
+    """
+    flops, vector = cost.total_flops - without_flops, max(cost.vector_flops - without_flops, 0)
+    moved = cost.vmem_bytes * chip.flops_per_second / (chip.vmem_bytes_per_second or inf)
+    return max(weigh_flops(flops, cost.products, chip, vector), round(moved))
 
 
 def list_unstated(products: TypedFlops, chip: Chip) -> tuple[str, ...]:

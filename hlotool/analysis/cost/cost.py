@@ -37,7 +37,8 @@ class Cost(Struct, frozen=True):
     `matrix_flops` are those of dot, convolution, ragged-dot and scaled-dot.
     `custom_call_flops` are hidden in custom calls, and in no other figure.
     `traffic_bytes` is what crosses memory space 0, custom calls included; `measure_memory`
-    says how it is counted.
+    says how it is counted; `padded_bytes` are the same with the padding of tiles, `vmem_bytes` what
+    crosses memory space 1.
     `unknown_custom_call_count` counts executions of custom calls that may compute anything,
     `unknown_traffic_count` of those that may move anything.
     `products` are those of `total_flops` that products in other types than bfloat16 take.
@@ -51,6 +52,8 @@ class Cost(Struct, frozen=True):
     bytes_accessed: int = 0
     custom_call_flops: int = 0
     traffic_bytes: int = 0
+    padded_bytes: int = 0
+    vmem_bytes: int = 0
     unknown_custom_call_count: int = 0
     unknown_traffic_count: int = 0
     is_lower_bound: bool = False
@@ -61,6 +64,11 @@ class Cost(Struct, frozen=True):
     def total_flops(self) -> int:
         """All the arithmetic that is known, that of custom calls too."""
         return self.flops + self.custom_call_flops
+
+    @property
+    def vector_flops(self) -> int:
+        """The arithmetic that is no product of matrices, nor in custom calls."""
+        return self.flops - self.matrix_flops
 
     @property
     def is_total_lower_bound(self) -> bool:

@@ -46,11 +46,11 @@ from hlotool.analysis.cost.custom_calls import (
     state_nothing,
 )
 from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_traffic
-from hlotool.analysis.cost.traffic import MAIN_SPACE, measure_bytes, measure_memory
+from hlotool.analysis.cost.traffic import MAIN_SPACE, PADDED, VMEM, measure_bytes, measure_memory
 from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module, Shape
-from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES, OUTSIDE
+from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES
 from hlotool.table import BYTES, COUNT, FLOPS, RATIO, Block, figure
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
@@ -151,7 +151,8 @@ class CostModel:
     def memory_by_space(self, instruction: Instruction) -> tuple[tuple[int, int], ...]:
         """Return the bytes that cross each memory space in one execution; none where unknown."""
         try:
-            return tuple(sorted(measure_memory(instruction, self._sizes).items()))
+            found = measure_memory(instruction, self._sizes)
+            return tuple(sorted(each for each in found.items() if each[0] != PADDED))
         except MALFORMED:
             return ()
 
@@ -191,7 +192,7 @@ class CostModel:
         """
         opcode, called = instruction.opcode, self._graph.callees.get(instruction, ())
         call = self.read_call(instruction) if opcode == "custom-call" else None
-        if call is not None and instruction.custom_call_target == OUTSIDE:
+        if call is not None and instruction.is_outside:
             return replace(_hidden_work(call), unknown_traffic_count=1)  # it may be a view
         is_body = opcode == "fusion" and len(called) == 1 and "calls" in instruction.attributes
         fusion = self._write_fusion(instruction, called[0]) if is_body else None
@@ -205,12 +206,18 @@ class CostModel:
             cost = self._work_cost(instruction)
         try:
             size = measure_bytes(instruction, self._sizes)
-            memory = measure_memory(instruction, self._sizes, call).get(MAIN_SPACE, 0)
+            moved = measure_memory(instruction, self._sizes, call)
         except MALFORMED as error:
             if call is not None:
                 return replace(cost, unknown_traffic_count=1)
             return add_costs((cost, self._leave_out(instruction, error)))
-        cost = replace(cost, bytes_accessed=size, traffic_bytes=memory)
+        cost = replace(
+            cost,
+            bytes_accessed=size,
+            traffic_bytes=moved.get(MAIN_SPACE, 0),
+            padded_bytes=moved.get(PADDED, 0),
+            vmem_bytes=moved.get(VMEM, 0),
+        )
         if fusion is not None and instruction not in self.unknown:
             self._fusions[fusion] = cost
         return cost
@@ -410,6 +417,15 @@ class CostReport(Struct, frozen=True, kw_only=True):
     traffic_bytes_per_step: Annotated[
         int, figure(_MEMORY + _PER_STEP, BYTES, lower_if=_LOWER_MEMORY)
     ]
+    padded_traffic_bytes_per_step: Annotated[
+        int,
+        figure(
+            "traffic_bytes_per_step with all the padding of tiles, of which a part may cross",
+            BYTES,
+            heading="padded traffic/step",
+            lower_if=_LOWER_MEMORY,
+        ),
+    ]
     unknown_traffic_count_per_step: Annotated[int, figure(_UNKNOWN_TRAFFIC + _PER_STEP, COUNT)]
     arithmetic_intensity: Annotated[
         float | None,
@@ -458,6 +474,7 @@ def analyze_cost(module: Module, costs: CostModel) -> CostReport:
         counted_for=_choose_scope(module),
         product_types=list_types(run.products),
         product_flops_per_step=list_flops(run.products),
+        padded_traffic_bytes_per_step=run.padded_bytes,
         arithmetic_intensity=intensity,
         is_lower_bound=is_part or run.is_lower_bound,
         is_total_lower_bound=is_part or run.is_total_lower_bound,

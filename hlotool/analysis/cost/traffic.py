@@ -126,6 +126,8 @@ _COUNTED_APART: Final[Mapping[str, Callable[[Instruction, Sizes], int]]] = {
 }
 
 MAIN_SPACE: Final = 0  # HBM on TPU, device memory on GPU, main memory on CPU
+VMEM: Final = 1  # the vector memory of TPU
+PADDED: Final = -1  # no space: what crosses the main one with the padding of tiles
 SpaceBytes: TypeAlias = dict[int, int]  # bytes moved, by the number of the memory space
 
 _SCRATCH_DTYPES: Final = frozenset(("s8", "u8"))
@@ -147,14 +149,20 @@ def measure_memory(
     and the done writes. Control flow moves nothing itself: what it calls does. A custom call
     reads its operands and writes its results, scratch memory left out, or moves what is stated
     of it; `call` is what is known of it. Raises UnknownCostError where a size is unknown, or
-    what a custom call does.
+    what a custom call does. `PADDED` are the bytes of the main space with the padding of
+    tiles, a part of an array as much as all of it: how much of it a copy skips is not known.
     """
     if instruction.opcode in _MOVES_NOTHING:
         return {}
     found: SpaceBytes = {}
     for shape, size in _list_touched(instruction, sizes, call):
         if size:
-            found[shape.memory_space] = found.get(shape.memory_space, 0) + size
+            space = shape.memory_space
+            found[space] = found.get(space, 0) + size
+            if space == MAIN_SPACE:
+                host = shape.unpadded_bytes if shape.layout and shape.layout.tiles else None
+                padded = size * (shape.size_bytes or 0) // host if host else size
+                found[PADDED] = found.get(PADDED, 0) + padded
     return found
 
 

@@ -7,6 +7,7 @@ per step.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
@@ -19,10 +20,12 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.transfers import MessagePart, Transfer
 from hlotool.analysis.dataflow.values import Position
 from hlotool.analysis.findings.finding import (
+    ADVICE,
     LEAST_BYTES,
     LEAST_SECONDS,
     MARKED_ADVICE,
     SYNCHRONOUS_ADVICE,
+    TURNED_ON_ADVICE,
     Evidence,
     Finding,
     FindingCode,
@@ -142,6 +145,17 @@ _ADVICE: Final[dict[_Mode, str]] = {
     "marked": MARKED_ADVICE,
     "alone": SYNCHRONOUS_ADVICE,
 }
+_SCHEDULER: Final = re.compile(r"xla_\w*latency_hiding_scheduler=true")
+
+
+def _advise(evidence: Evidence, mode: _Mode) -> str:
+    """Advise to turn nothing on that the flags, or other collectives, show to be on."""
+    rows = evidence.collectives.rows if evidence.collectives else ()
+    if mode == "alone" and any(row.is_async for row in rows):
+        return TURNED_ON_ADVICE
+    if mode != "pair" and any(map(_SCHEDULER.match, evidence.flags)):
+        return ADVICE["exposed-collective"] if mode == "marked" else TURNED_ON_ADVICE
+    return _ADVICE[mode]
 
 
 def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
@@ -159,14 +173,38 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
         size = sum(row.known_exposed_bytes_per_step for row in rows)
         share = f"{percent(exposed, measure.all_sent)} of {measure.whole}."
         message = _say_exposed(rows, mode, percent(exposed, sent), share)
+        message += _say_dependence(evidence, rows[0])
         one = make_finding(rows, size, "warning", "exposed-collective", message)
         seconds = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
         yield replace(
             one,
-            advice=_ADVICE[mode],
+            advice=_advise(evidence, mode),
             estimated_seconds=sum(seconds) if seconds else None,
             weighted_bytes=_weigh(evidence.pricing, rows),
         )
+
+
+def _say_dependence(evidence: Evidence, row: CollectiveRow) -> str:
+    """Say what of a loop's state a collective needs that the round before makes, '' if nothing.
+
+    Counters aside, by which slices are chosen: that round cannot send it earlier.
+    """
+    report = evidence.collectives
+    rows = zip(report.rows if report else (), evidence.transfers, strict=True)
+    begin = next(transfer.collective.begin for one, transfer in rows if one is row)
+    loop = evidence.loops.get(begin.computation)
+    if loop is None:
+        return ""
+    for one in evidence.flow.ancestors(list(begin.operands), loop.body) or ():
+        is_state = one.opcode == "get-tuple-element" and one.operands[0] in loop.body.parameters
+        is_array = isinstance(one.shape, ArrayShape) and bool(one.shape.dims)
+        if (
+            is_state
+            and is_array
+            and not evidence.flow.is_unchanged(loop.instruction, one.tuple_index)
+        ):
+            return f" It is made of {one.full_name}, which the round before makes."
+    return ""
 
 
 def _mode_of(row: CollectiveRow) -> _Mode:
@@ -238,7 +276,11 @@ def _weigh(pricing: Pricing, rows: list[CollectiveRow]) -> int | None:
         float(seconds) * row.exposed_share * row.known_executions
         for row in rows
         if row.exposed_share is not None
-        if (seconds := pricing.links.estimate(row.sent_bytes, row.interconnect, row.span))
+        if (
+            seconds := pricing.links.estimate(
+                row.sent_bytes, row.interconnect, row.span, row.group_size
+            )
+        )
         is not None
     ]
     return round(sum(times) * pricing.chip.hbm_bytes_per_second) if times else None

@@ -19,25 +19,30 @@ from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel, CostReport
 from hlotool.analysis.dataflow.flow import Flow
+from hlotool.analysis.findings.updates import list_update_copies
 from hlotool.analysis.fusions.missed import find_missed
-from hlotool.analysis.fusions.rows import FusionRow, MissedRow
+from hlotool.analysis.fusions.rows import FusionRow, MissedRow, RecomputeRow
 from hlotool.analysis.graph.calls import CallGraph, read_call_graph
-from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.graph.executions import Executions, Loop
 from hlotool.analysis.measured import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, list_donations
-from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
+from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_undonation
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.shardings.report import ArrayRow
 from hlotool.analysis.shardings.rows import ReshardRow
-from hlotool.hlo import Mesh, Module, ShapeIndex
+from hlotool.hlo import Computation, Instruction, Mesh, Module, ShapeIndex
 from hlotool.hlo.sharding import Spec
 from hlotool.table import BYTES, COUNT, FLOPS, SECONDS, RowList, column, figure
 from hlotool.table.words import list_some
 
 FindingCode: TypeAlias = Literal[
+    "baked-constant",
+    "computed-twice",
     "contradicted-trip-count",
+    "converted-product",
     "donation-copied",
     "donation-missed",
+    "dominant-array",
     "exposed-collective",
     "f32-collective",
     "fragmentation",
@@ -47,31 +52,51 @@ FindingCode: TypeAlias = Literal[
     "large-copy",
     "loop-invariant-collective",
     "missed-fusion",
+    "nondeterministic",
+    "one-hot-product",
     "padding",
     "reduce-in-loop",
     "replicated-compute",
     "replicated-large-parameter",
     "slow-collective",
     "slow-fusion",
+    "sort-then-slice",
     "unknown-cost",
     "unknown-custom-call",
     "unknown-trip-count",
+    "update-copies",
     "wide-collective",
 ]
 Severity: TypeAlias = Literal["info", "warning"]
 # Their bytes are traffic, which takes time.
-TRAFFIC: Final[frozenset[FindingCode]] = frozenset(("large-copy", "missed-fusion"))
+TRAFFIC: Final[frozenset[FindingCode]] = frozenset(
+    ("large-copy", "missed-fusion", "sort-then-slice", "update-copies")
+)
 # What to try where nothing can be computed meanwhile: without a start and a done, and with both.
 SYNCHRONOUS_ADVICE: Final = "turn on asynchronous collectives and the latency-hiding scheduler"
 MARKED_ADVICE: Final = (
     "turn on the latency-hiding scheduler, or give it work that does not need the result"
 )
+# Where the text, or the flags beside it, show that these are on.
+TURNED_ON_ADVICE: Final = "send less: asynchronous collectives are on, and XLA left this one out"
 # When there is one, beside the sizes below which none is worth a look.
 FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
+    "baked-constant": "constants of 1 MiB each; the bytes are theirs. As an argument they take as "
+    "much memory, but once for all programs, and can be donated and sharded. A warning where they "
+    "are half of the peak",
+    "computed-twice": "a matrix product is made again from the same values, or in every round of a "
+    "loop from what no round changes; `flops`, 1 % of a step's and as long as 1 MiB of traffic at "
+    "least, are those of all but one. Not what `jax.checkpoint` or XLA makes again to save memory",
     "contradicted-trip-count": "a loop's printed trip count is not what its condition, step and "
     "init come to; the printed one is followed, as XLA does, and the row of the loop has both",
+    "converted-product": "matrix products of f32 whose operands were converted from 16 bits; the "
+    "time, that of 1 MiB and of 1 % of all traffic at least, is what they take longer by it, on a "
+    "GPU at its peaks. The bytes are what wider arrays move more, null if nothing",
     "donation-copied": "the output in the memory of a donated parameter, of 1 MiB, is made of a "
-    "copy of the parameter, in the same layout",
+    "copy of the parameter, in the same layout; not where the program reserves more without "
+    "donation",
+    "dominant-array": "one parameter, of 1 MiB, is three quarters or more of what the "
+    "program holds at its peak",
     "donation-missed": "parameters of 1 MiB each are not donated although results have their "
     "shapes; the bytes, 1 MiB at least, are what `allocated_bytes` would fall by, as "
     "`buffers --hbm` has it: less than the sizes where temporaries lie in the results' memory. "
@@ -98,11 +123,16 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "the bytes, 1 MiB and 1 % of all bytes sent per step, are those that it sends less. Only where "
     "the texts of passes lie beside: else there is a `gather-then-slice`",
     "large-copy": "1 MiB and 1 % of all memory traffic of a step is moved by copies, transposes or "
-    "reshapes, fused or not, that only move data, and that no `donation-copied` names",
+    "reshapes, fused or not, that only move data, and that no `donation-copied` names; with their "
+    "cause, where the text shows it",
     "loop-invariant-collective": "a collective in a loop gets the same operands in every round; "
     "the bytes, 1 MiB and 1 % of all bytes sent per step, are those of all rounds but one",
     "missed-fusion": "elementwise operations outside any fusion move 1 MiB and 1 % of all memory "
     "traffic of a step",
+    "nondeterministic": "floats are scattered to indices that may collide, as the gradient of a "
+    "lookup or of a maximum pool is on GPU, or random numbers have no key; a note, without gain",
+    "one-hot-product": "a matrix product adds a one-hot array up along the axis of its ones: it "
+    "looks rows up; `flops`, as of `computed-twice`, are those of the product",
     "padding": "above 1 MiB and 10 % of what a memory space holds at its peak is tile padding; "
     "`info` for other spaces than 0",
     "reduce-in-loop": "a sum over devices in a loop is only added to a sum over rounds; the bytes, "
@@ -119,19 +149,27 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "the link needs for their bytes, and lost 10 μs and 1 % of a step by it",
     "slow-fusion": "with a profile and `--chip`, fusions took more than three times what the chip "
     "needs for their bytes and flops, and lost 10 μs and 1 % of a step by it",
+    "sort-then-slice": "a sort of whose rows an eighth at most is used, at one end; the bytes, 1 "
+    "MiB and 1 % of all memory traffic of a step, are those of its results",
     "unknown-cost": "an instruction's attributes do not fit its shapes, or a shape has no size; "
     "the first one's reason is given",
     "unknown-custom-call": "custom calls may compute anything, and no rule says what; one finding "
     "for all",
     "unknown-trip-count": "loops that count once in every total; one finding for all",
+    "update-copies": "an array is copied whole and then a slice of it is written, as the old one "
+    "is used once more; the bytes, 1 MiB and 1 % of all memory traffic of a step, are what they "
+    "move. No `large-copy` names them",
     "wide-collective": "what is received is only used converted to a narrower type; the bytes, "
     "1 MiB and 1 % of all bytes sent per step, are those that this type takes less. On CPU, "
     "which sends bf16 as f32, for f16 alone; `info` for reductions, whose sum it makes coarser",
 }
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
+    "baked-constant": "pass it as an argument, or compute it in the program",
+    "computed-twice": "compute it once and pass it on; what no round changes, before the loop",
     "contradicted-trip-count": "trust no total of this loop before you know which count is right",
-    "donation-copied": "keep the parameter's last use before the update, or donate another",
+    "converted-product": "multiply in 16 bits: jnp.dot(x, w, preferred_element_type=jnp.float32)",
+    "donation-copied": "",
     "donation-missed": "donate them, as with jax.jit(donate_argnums=…)",
     "exposed-collective": "give the scheduler work that does not need the result",
     "f32-collective": "convert to 16 bits before sending",
@@ -141,9 +179,13 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside of "
     "it, or keep the result with a policy such as save_only_these_names",
     "involuntary-reshard": "constrain it to that first, with jax.lax.with_sharding_constraint",
-    "large-copy": "keep one layout, or write in place what is copied",
+    "dominant-array": "",
+    "large-copy": "",
     "loop-invariant-collective": "do it once, before the loop",
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
+    "nondeterministic": "none is needed unless runs must agree to the bit: XLA_FLAGS="
+    "--xla_gpu_deterministic_ops=true, or unique_indices=True where it is so",
+    "one-hot-product": "index: table[ids] instead of one_hot(ids) @ table",
     "padding": "make the last two dimensions multiples of the tile",
     "reduce-in-loop": "add up each device's own values in the loop, as under shard_map, and reduce "
     "them once behind it",
@@ -153,9 +195,11 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "then gathers it",
     "slow-collective": "look for devices that come late, and for links that others use",
     "slow-fusion": "look at its layouts and its emitter, and for a library call that is faster",
+    "sort-then-slice": "jax.lax.top_k",
     "unknown-cost": "read totals as lower bounds",
     "unknown-custom-call": "state the cost in the kernel, or in [[custom_call]] of hlotool.toml",
     "unknown-trip-count": "loops of known length, such as scan or fori_loop, are counted",
+    "update-copies": "read the old array before the update, or read the new one",
     "wide-collective": "convert before sending",
 }
 
@@ -273,6 +317,7 @@ def name_all(names: Sequence[str]) -> str:
 
 
 LEAST_BYTES: Final = 1 << 20
+_SLIGHT: Final = 1 << 16
 LEAST_SECONDS: Final = 10e-6
 LEAST_SHARE: Final = 0.01  # of all that crosses memory per step
 
@@ -296,6 +341,8 @@ class Evidence(Struct, frozen=True, dict=True):
     mesh: Mesh | None = None
     find_reshards: Callable[[], Sequence[ReshardRow]] = tuple  # with causes, where passes tell
     transfers: Sequence[Transfer] = ()  # what the rows of collectives were made of
+    find_recomputed: Callable[[], Sequence[RecomputeRow]] = tuple
+    flags: Sequence[str] = ()  # that files beside the text print, as name=value
 
     @cached_property
     def pricing(self) -> Pricing:
@@ -336,8 +383,37 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @cached_property
     def copied_first(self) -> frozenset[str]:
-        """The copies that make a donation worthless: a finding of their own, and no other."""
-        return frozenset(row.copy_instruction for row in self.donations if row.copy_instruction)
+        """The copies that make a donation worthless: a finding of their own, and no other.
+
+        Without these arrays' donation the program reserves no more; where nothing tells, the copies
+        that become the output in their memory.
+        """
+        rows = [row for row in self.donations if row.spare_copies]
+        if not self.memory:
+            return frozenset(row.copy_instruction for row in rows if row.copy_instruction)
+        saved = measure_undonation(self.memory, self.module) if rows else {}
+        return frozenset(
+            name
+            for row in rows
+            if saved.get(row.argument, -LEAST_BYTES) > -_SLIGHT
+            for name in row.spare_copies
+        )
+
+    @cached_property
+    def loops(self) -> Mapping[Computation, Loop]:
+        """The loops by their bodies."""
+        return {loop.body: loop for loop in self.executions.loops}
+
+    @cached_property
+    def update_copies(self) -> list[tuple[Instruction, list[Instruction]]]:
+        """The updates in place of what was copied whole for them, with the copies."""
+        return list_update_copies(self.executions, self.costs, self.flow, self.copied_first)
+
+    @cached_property
+    def named_copies(self) -> frozenset[str]:
+        """The copies that findings of their own name, and no other."""
+        listed = (one.full_name for _, copies in self.update_copies for one in copies)
+        return self.copied_first | frozenset(listed)
 
     def share(self, size_bytes: int) -> str:
         """Write a part of all that crosses memory per step: `3 %`."""

@@ -22,9 +22,8 @@ _Looped: TypeAlias = tuple[CollectiveRow, Transfer, Loop, int]
 def _list_looped(evidence: Evidence) -> Iterator[_Looped]:
     """Yield the collectives that stand in loops of known length, with it."""
     report = evidence.collectives
-    loops = {loop.body: loop for loop in evidence.executions.loops}
     for row, transfer in zip(report.rows, evidence.transfers, strict=True) if report else ():
-        loop = loops.get(transfer.collective.begin.computation)
+        loop = evidence.loops.get(transfer.collective.begin.computation)
         trips = loop.trips.count if loop else None
         if loop is not None and trips is not None and trips > 1 and row.sent_bytes:
             yield row, transfer, loop, trips
@@ -32,7 +31,7 @@ def _list_looped(evidence: Evidence) -> Iterator[_Looped]:
 
 def find_loop_invariant_collectives(evidence: Evidence) -> Iterator[Finding]:
     """Find collectives in loops whose operands are the same in every round."""
-    rounds = Rounds(evidence.flow, {loop.body: loop for loop in evidence.executions.loops})
+    rounds = Rounds(evidence.flow, evidence.loops)
     wastes = []
     for row, transfer, loop, _ in _list_looped(evidence):
         trips = rounds.count_alike(list(transfer.collective.begin.operands), loop)
@@ -135,7 +134,7 @@ def find_reductions_in_loops(evidence: Evidence) -> Iterator[Finding]:
     converted, or multiplied by what is the same in every round. A note of a reduce-scatter, without
     which the sum takes as much memory as on one device.
     """
-    rounds = Rounds(evidence.flow, {loop.body: loop for loop in evidence.executions.loops})
+    rounds = Rounds(evidence.flow, evidence.loops)
     wastes = []
     for row, transfer, loop, trips in _list_looped(evidence):
         if row.kind not in _REDUCTIONS or not _is_sum(transfer.collective.operation):

@@ -23,8 +23,8 @@ from hlotool.analysis.collectives.groups import GroupReader
 from hlotool.analysis.cost.chips import weigh_flops
 from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.dataflow.values import Position
-from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all, percent
-from hlotool.analysis.origin import read_origin, write_source
+from hlotool.analysis.findings.finding import LEAST_SHARE, Evidence, Finding, name_all, percent
+from hlotool.analysis.findings.work import find_about
 from hlotool.hlo import Instruction, Mesh, ShapeIndex
 from hlotool.hlo.groups import find_order
 from hlotool.hlo.module import all_operands
@@ -32,7 +32,6 @@ from hlotool.hlo.opcodes import COLLECTIVES, DEVICE_NUMBERS
 from hlotool.hlo.sharding import Spec, name_steps, write_steps
 from hlotool.table.words import plural
 
-LEAST_FLOPS_SHARE: Final = 0.01  # of all flops of a step
 _MOST_STEPS: Final = 20_000
 _MOST_NEAR: Final = 300
 _DEEPEST: Final = 32  # loops in each other
@@ -267,7 +266,7 @@ def find_replicated_compute(evidence: Evidence) -> Iterator[Finding]:
     for product in evidence.costs.products:
         runs = evidence.executions.lower_bound(product.computation)
         flops = evidence.costs.of(product).total_flops * runs
-        if flops < LEAST_FLOPS_SHARE * total:
+        if flops < LEAST_SHARE * total:
             continue
         try:
             labels = sameness.find(product)
@@ -276,16 +275,13 @@ def find_replicated_compute(evidence: Evidence) -> Iterator[Finding]:
         if len(set(Counter(labels).values())) == 1 and len(set(labels)) < count:
             found[labels].append((flops, product))
     for labels, products in found.items():
-        one = _describe(evidence, labels, products)
-        if one is not None:
-            yield one
+        yield from _describe(evidence, labels, products)
 
 
 def _describe(
     evidence: Evidence, labels: Labels, products: list[tuple[int, Instruction]]
-) -> Finding | None:
+) -> Iterator[Finding]:
     products.sort(key=lambda one: (-one[0], one[1].full_name))
-    first = products[0][1]
     alike = [device for device, label in enumerate(labels) if label == labels[0]]
     flops = sum(one for one, _ in products)
     wasted = flops - flops // len(alike)
@@ -295,28 +291,15 @@ def _describe(
         / chip.flops_per_second
         * (1 - 1 / len(alike))
     )
-    moved = round(seconds * chip.hbm_bytes_per_second)
-    if moved < LEAST_BYTES:
-        return None
-    body = first.callee() if first.opcode == "fusion" else None
-    origin = read_origin(first, reversed(body.instructions) if body else ())
-    over = _name_axes(alike, evidence.mesh)
-    names = name_all([one.full_name for _, one in products])
-    yields = plural(len(products), "is", "are")
-    is_rated = evidence.pricing.is_rated
-    return Finding(
-        None,
-        "warning",
-        "replicated-compute",
-        f"{names} {yields} computed alike on {len(alike)} devices{over}, with the same operands: "
-        f"{'at most ' * any(map(_has_window, (one for _, one in products)))}"
-        f"{percent(wasted, evidence.cost.total_flops_per_step)} of all flops.",
-        first.full_name,
-        write_source(origin.source_file, origin.source_line),
-        estimated_seconds=seconds if evidence.chip else None,
-        weighted_bytes=moved if is_rated else None,
-        count=len(products),
-        flops=wasted,
+    members = [one for _, one in products]
+    names, over = name_all([one.full_name for one in members]), _name_axes(alike, evidence.mesh)
+    message = (
+        f"{names} {plural(len(members), 'is', 'are')} computed alike on {len(alike)} "
+        f"devices{over}, with the same operands: {'at most ' * any(map(_has_window, members))}"
+        f"{percent(wasted, evidence.cost.total_flops_per_step)} of all flops."
+    )
+    yield from find_about(
+        evidence, "replicated-compute", members, message, flops=wasted, seconds=seconds
     )
 
 

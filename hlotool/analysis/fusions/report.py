@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from hlotool.analysis.cost.arithmetic import find_offloaded
-from hlotool.analysis.cost.chips import Chip, weigh_flops
+from hlotool.analysis.cost.chips import Chip, list_unstated, weigh_flops
 from hlotool.analysis.cost.cost import (
     add_typed_flops,
     list_flops,
@@ -29,7 +29,7 @@ from hlotool.analysis.cost.cost import (
 )
 from hlotool.analysis.cost.custom_calls import CostSource, CustomCall
 from hlotool.analysis.cost.model import CostModel, CostReport
-from hlotool.analysis.cost.traffic import MAIN_SPACE
+from hlotool.analysis.cost.traffic import MAIN_SPACE, VMEM
 from hlotool.analysis.fusions.rows import (
     BodyRole,
     BodyRow,
@@ -137,6 +137,8 @@ def _make_row(
         space_names=tuple(
             find_space_name(backend, number) or f"space {number}" for number, _ in by_space
         ),
+        padded_traffic_bytes=cost.padded_bytes,
+        matrix_flops=cost.matrix_flops,
         product_types=list_types(products),
         product_flops=list_flops(products),
         arithmetic_intensity=cost.flops / cost.traffic_bytes if cost.traffic_bytes else None,
@@ -272,21 +274,19 @@ def expect_fusion(name: str, module: Module) -> Instruction:
     raise UsageError(f"--body: there is no fusion {wanted!r}.")
 
 
-_VMEM: Final = 1  # the memory space of TPU's vector memory
-
-
 def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
     """Set `bound` and `estimated_seconds` of every row, for all its executions per step.
 
     A fusion takes the longest of `flops` at the chip's matrix peaks, by the types that products
-    compute in, and of the bytes of each memory space at its bandwidth; a space whose bandwidth
-    nobody states limits nothing. Nothing is said of launch latency, of caches, nor of
+    compute in and that of the vector units, and of the bytes of each memory space at its
+    bandwidth; a space whose bandwidth nobody states limits nothing. What a missing peak, or the
+    padding of tiles, could overturn has no bound. Nothing is said of launch latency, of caches, of
     transcendentals and custom calls, which have no flops. None where the executions are unknown.
     The sum in `totals` leaves these rows out, and is a lower bound then.
     """
     spaces: list[tuple[Bound, int, float]] = [("memory", MAIN_SPACE, chip.hbm_bytes_per_second)]
     if chip.vmem_bytes_per_second is not None:
-        spaces.append(("vmem", _VMEM, chip.vmem_bytes_per_second))
+        spaces.append(("vmem", VMEM, chip.vmem_bytes_per_second))
     rows = []
     for row in found.rows:
         # The order breaks ties: memory before vmem before compute.
@@ -294,10 +294,18 @@ def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
         sizes.update((space, size) for space, size in row.traffic_bytes_by_space)
         times = {bound: sizes.get(space, 0) / speed for bound, space, speed in spaces}
         products = pair_types(row.product_types, row.product_flops)
-        times["compute"] = weigh_flops(row.flops, products, chip) / chip.flops_per_second
-        bound = max(times, key=times.__getitem__)
-        seconds = None if row.executions is None else times[bound] * row.executions
-        rows.append(replace(row, bound=bound if times[bound] else None, estimated_seconds=seconds))
+        vector = row.flops - row.matrix_flops
+        weighed = weigh_flops(row.flops, products, chip, vector)
+        times["compute"] = weighed / chip.flops_per_second
+        longest = max(times, key=times.__getitem__)
+        seconds = None if row.executions is None else times[longest] * row.executions
+        is_open = longest == "compute" and (
+            row.padded_traffic_bytes / chip.hbm_bytes_per_second > times[longest]
+            or bool(list_unstated(products, chip))
+        )
+        is_open |= chip.backend == "tpu" and VMEM in sizes and chip.vmem_bytes_per_second is None
+        bound = None if is_open or not times[longest] else longest
+        rows.append(replace(row, bound=bound, estimated_seconds=seconds))
     known = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
     total = sum(known) if known or not rows else None
     return FusionReport(replace(found.totals, estimated_seconds=total), tuple(rows))
@@ -393,7 +401,8 @@ def count_custom_calls(
     inside: dict[Computation, list[Instruction]] = {}  # many fusions may share a body
     for computation in executions.executed:
         for runner in computation.instructions:
-            calls = [runner] if runner.opcode == "custom-call" else []
+            is_call = runner.opcode == "custom-call" and not runner.is_outside
+            calls = [runner] if is_call else []
             for body in graph.callees.get(runner, ()) if runner.opcode == "fusion" else ():
                 if body not in inside:
                     inside[body] = [one for one in body.instructions if one.opcode == "custom-call"]

@@ -269,6 +269,13 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
     on_chip_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
     flops: Annotated[int, figure(f"{_WITHOUT_CALLS}, in one execution", FLOPS, is_summed=False)]
+    padded_traffic_bytes: Annotated[
+        int,
+        figure("traffic_bytes with the padding of tiles, in one execution", BYTES, is_summed=False),
+    ]
+    matrix_flops: Annotated[
+        int, figure("those of flops that products of matrices make", FLOPS, is_summed=False)
+    ]
     product_types: Annotated[tuple[str, ...], figure(f"of flops, {TYPES}")]
     product_flops: Annotated[tuple[int, ...], figure(f"of flops, {OF_TYPES}")]
     transcendentals: Transcendentals
@@ -579,7 +586,8 @@ class BodyRow(Struct, frozen=True):
     ]
     result_bytes: Annotated[int, figure("size of the result", BYTES, is_summed=False)]
     bytes_accessed: Annotated[
-        int, column("bytes of it read from or written to memory", BYTES, heading="memory")
+        int,
+        column("bytes of it that are read or written, in any memory", BYTES, heading="accessed"),
     ]
     on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
     flops: Annotated[int, column(FLOATING_POINT, FLOPS)]

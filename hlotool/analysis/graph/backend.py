@@ -79,6 +79,7 @@ _KEYS: Final[dict[Backend, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 _BACKEND_OF_KEY: Final = {key: backend for backend, keys in _KEYS.items() for key in keys}
+_SUGGESTED: Final = "suggested backend", ""
 _TILES_ALONE: Final = {"block_level_fusion_config"}
 _TARGETS: Final[tuple[tuple[str, Backend], ...]] = (
     ("__cublas$", "gpu"),
@@ -87,7 +88,13 @@ _TARGETS: Final[tuple[tuple[str, Backend], ...]] = (
     ("__cub$", "gpu"),
     ("__gpu$", "gpu"),
     ("te_fused_attn", "gpu"),
+    ("cusolver_", "gpu"),
+    ("xla_ffi_python_gpu_callback", "gpu"),
+    ("xla.gpu.", "gpu"),
     ("__onednn$", "cpu"),
+    ("lapack_", "cpu"),
+    ("blas_", "cpu"),
+    ("xla_ffi_python_cpu_callback", "cpu"),
     ("AsyncCollectiveStart", "tpu"),
     ("tpu_custom_call", "tpu"),
 )
@@ -99,7 +106,8 @@ def find_backend(module: Module) -> Backend | None:
     Tiled layouts and slices are TPU's alone; backend_config keys and custom-call targets name
     theirs. A `fusion_backend_config` with tiles but no kind, as of the tiled emitter that CPU
     shares, says nothing.
-    A module before optimization looks alike on all three. It is looked through once.
+    A module before optimization looks alike on all three. It is looked through once. Where it
+    bears no mark its file may tell (`suggest_backend`).
     """
     key = (find_backend, "")
     if key not in module.values:
@@ -107,8 +115,13 @@ def find_backend(module: Module) -> Backend | None:
         has_configs = _CONFIG in module.source.text
         marks = (_find_mark(one, has_configs) for each in computations for one in each.instructions)
         module.values[key] = next(filter(None, marks), None)
-    found: Backend | None = module.values[key]
+    found: Backend | None = module.values[key] or module.values.get(_SUGGESTED)
     return found
+
+
+def suggest_backend(module: Module, backend: Backend | None) -> None:
+    """Say for which backend the files around a module make it, in case its text does not tell."""
+    module.values[_SUGGESTED] = backend
 
 
 def _find_mark(instruction: Instruction, has_configs: bool) -> Backend | None:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives.machine import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.cost.chips import list_unstated, weigh_flops
+from hlotool.analysis.cost.chips import list_unstated, weigh_cost
 from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import is_with_host
@@ -200,7 +200,8 @@ _BESIDE: Final = ASYNC_STARTS | ASYNC_DONES | {"send", "recv"}
 class Clock:
     """Adds up what runs, callees first; times are of one execution, loops with all their rounds.
 
-    Work takes the longer of its flops and its bytes at the chip's peaks. An asynchronous copy, or
+    Work takes the longer of its flops and its bytes at the chip's peaks; if it `is_padded`, tiles
+    cross memory with their padding. An asynchronous copy, or
     slice, takes its bytes at the memory's speed: it moves them in the time in which the work
     before its done leaves memory idle, and its done waits for what is left. So do the bytes that
     a collective moves in memory; besides, it stops the work for what is exposed of its transfer.
@@ -215,8 +216,9 @@ class Clock:
     long as memory does, and makes the time a lower bound. Names, views and constants take no time.
     """
 
-    def __init__(self, evidence: OutlineEvidence) -> None:
+    def __init__(self, evidence: OutlineEvidence, *, is_padded: bool = False) -> None:
         self._evidence = evidence
+        self._is_padded = is_padded
         self._steps: dict[Instruction, Duration] = {}
         self._runs: dict[Computation, Duration] = {}
         # What is called comes first, so that its time is known to its callers.
@@ -263,8 +265,9 @@ class Clock:
     def _work(self, cost: Cost) -> Duration:
         """Let work take the longer of its flops and its bytes."""
         chip = self._evidence.pricing.chip
-        compute = weigh_flops(cost.total_flops, cost.products, chip) / chip.flops_per_second
-        memory = cost.traffic_bytes / chip.hbm_bytes_per_second
+        compute = weigh_cost(cost, chip) / chip.flops_per_second
+        moved = cost.padded_bytes if self._is_padded else cost.traffic_bytes
+        memory = moved / chip.hbm_bytes_per_second
         is_known = not (cost.is_total_lower_bound or cost.is_traffic_lower_bound)
         if compute > memory:
             return Duration(compute=compute, is_known=is_known, moving=memory)
@@ -305,7 +308,9 @@ class Clock:
         row = (evidence.ends if is_end else evidence.begins)[one.full_name]
         if not is_end and row.name in evidence.waited:
             return NO_TIME
-        seconds = evidence.pricing.links.estimate(row.sent_bytes, row.interconnect, row.span)
+        seconds = evidence.pricing.links.estimate(
+            row.sent_bytes, row.interconnect, row.span, row.group_size
+        )
         if seconds is None or row.exposed_share is None:
             return Duration(is_known=False)
         return Duration(exposed=float(seconds) * row.exposed_share)
@@ -334,14 +339,18 @@ class StepTime(Struct, frozen=True):
 
     Of a reference chip only ratios of times are to be shown. `assumed_bf16` are the types of
     products for which nobody states a peak of the chip, `links` the links whose speed the user
-    states.
+    states, `padded` the same if tiles cross memory with their padding. `is_upper_bound`: what may
+    not happen is counted. `clock` has the time of each instruction.
     """
 
     chip: str
     is_timed: bool
     duration: Duration
+    padded: Duration
+    is_upper_bound: bool = False
     assumed_bf16: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    clock: Clock | None = None
 
 
 def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
@@ -355,10 +364,15 @@ def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
     if not evidence.module.header.is_scheduled or not pricing.is_rated:
         return None
     links = (pricing.links.inside, pricing.links.between)
+    clock = Clock(evidence)
     return StepTime(
         pricing.chip.name,
         pricing.is_timed,
-        Clock(evidence).of_run(entry),
+        clock.of_run(entry),
+        Clock(evidence, is_padded=True).of_run(entry),
+        evidence.costs.of_computation(entry).is_upper_bound
+        or any(row.is_upper_bound or row.is_conditional for row in evidence.collectives),
         list_unstated(evidence.costs.of_computation(entry).products, pricing.chip),
         tuple(str(link) for link in links if link is not None and link.is_as_given),
+        clock,
     )

@@ -55,6 +55,11 @@ def _show_step(row: OutlineRow) -> object:
     return Shown(row.what, "  " * row.depth)
 
 
+def _show_sent(row: OutlineRow) -> object:
+    sent = row.sent_bytes_per_step
+    return Shown(sent, "≤ " * row.is_sent_upper_bound) if sent else sent
+
+
 class OutlineRow(Struct, frozen=True, kw_only=True):
     """One step. Figures are of all its executions per step, and include the steps inside.
 
@@ -161,6 +166,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="sent/step",
             null_text="",
+            shown=_show_sent,
             joint=lambda row: row.own.sent_bytes,
             hide_order=1,
         ),
@@ -211,6 +217,9 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     is_flops_lower_bound: Annotated[bool, figure("whether the flops of something are unknown")]
     is_traffic_lower_bound: Annotated[bool, figure("whether the traffic of something is unknown")]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
+    is_sent_upper_bound: Annotated[
+        bool, figure("whether a conditional, or the data, decides if all of it is sent")
+    ]
     own: OwnFigures
 
 
@@ -286,6 +295,7 @@ def _make_row(listed: _Listed, all_seconds: float, pricing: Pricing) -> OutlineR
         is_flops_lower_bound=node.cost.is_total_lower_bound,
         is_traffic_lower_bound=node.cost.is_traffic_lower_bound,
         is_upper_bound=node.cost.is_upper_bound,
+        is_sent_upper_bound=any(one.is_upper_bound or one.is_conditional for one in sent),
         own=own_figures(node, listed.below, all_seconds, pricing),
     )
 

@@ -99,6 +99,15 @@ class Roofline(Struct, frozen=True, kw_only=True):
     roofline_seconds: Annotated[
         float, figure("the longer of the two", SECONDS, is_summed=True, lower_if="is_lower_bound")
     ]
+    padded_memory_seconds: Annotated[
+        float,
+        figure(
+            "memory_seconds if all the padding of tiles crosses memory too; nobody knows how much",
+            SECONDS,
+            is_summed=True,
+            lower_if="is_memory_lower_bound",
+        ),
+    ]
     is_compute_lower_bound: Annotated[bool, figure("whether some flops are not known")]
     is_memory_lower_bound: Annotated[bool, figure("whether some traffic is not known")]
     is_lower_bound: Annotated[bool, figure("whether either is not known in full")]
@@ -110,10 +119,14 @@ def measure_roofline(cost: CostReport, chip: Chip) -> Roofline:
     """Hold the figures of a step against the peaks of a chip.
 
     As of fusions, nothing is said of launches, caches and transcendentals; work and traffic are
-    taken to overlap in full. A bound is named only where the time of the other is known in full.
+    taken to overlap in full. A bound is named only where the time of the other is known in
+    full, and neither the padding of tiles nor a peak that nobody states could overturn it.
     """
     products = pair_types(cost.product_types, cost.product_flops_per_step)
-    weighed = weigh_flops(cost.total_flops_per_step, products, chip)
+    vector = cost.flops_per_step - cost.matrix_flops_per_step
+    weighed = weigh_flops(cost.total_flops_per_step, products, chip, vector)
+    padded = cost.padded_traffic_bytes_per_step / chip.hbm_bytes_per_second
+    unstated = list_unstated(products, chip)
     compute = weighed / chip.flops_per_second
     memory = cost.traffic_bytes_per_step / chip.hbm_bytes_per_second
     bound: RooflineBound = "compute" if compute > memory else "memory"
@@ -121,15 +134,18 @@ def measure_roofline(cost: CostReport, chip: Chip) -> Roofline:
     other = "memory" if bound == "compute" else "compute"
     return Roofline(
         chip=chip.name,
-        bound=None if is_lower[other] else bound,
+        bound=None
+        if is_lower[other] or (bound == "compute" and (unstated or padded > compute))
+        else bound,
         compute_seconds=compute,
         memory_seconds=memory,
+        padded_memory_seconds=padded,
         roofline_seconds=max(compute, memory),
         is_compute_lower_bound=is_lower["compute"],
         is_memory_lower_bound=is_lower["memory"],
         is_lower_bound=any(is_lower.values()),
         is_upper_bound=cost.is_upper_bound,
-        assumed_bf16=list_unstated(products, chip),
+        assumed_bf16=unstated,
     )
 
 
@@ -148,6 +164,23 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
             SECONDS,
             is_summed=True,
             lower_if="is_lower_bound",
+        ),
+    ]
+    padded_seconds: Annotated[
+        float,
+        figure(
+            "estimated_seconds if all the padding of tiles crosses memory too",
+            SECONDS,
+            is_summed=True,
+            lower_if="is_lower_bound",
+        ),
+    ]
+    xla_seconds: Annotated[
+        float | None,
+        figure(
+            "XLA's own estimate: the estimated_cycles of TPU's after_codegen text at the chip's "
+            "clock, those of kernels that have any; null where it is not beside",
+            SECONDS,
         ),
     ]
     memory_seconds: Annotated[
@@ -170,6 +203,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     ]
     largest_share: Annotated[float | None, figure("the part of it that this takes", PERCENT)]
     is_lower_bound: Annotated[bool, figure("whether a part of it is unknown")]
+    is_upper_bound: Annotated[bool, figure("whether it has a part that may not happen")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
@@ -182,7 +216,9 @@ STEP_TIME: Final = Block(
 )
 
 
-def describe_step_time(found: StepTime | None, machine: str) -> StepEstimate | None:
+def describe_step_time(
+    found: StepTime | None, machine: str, xla_seconds: float | None = None
+) -> StepEstimate | None:
     """Return the figures of an estimate, None where there is none, or no chip was named."""
     if found is None or not found.is_timed:
         return None
@@ -193,15 +229,22 @@ def describe_step_time(found: StepTime | None, machine: str) -> StepEstimate | N
         "exposed": taken.exposed,
     }
     part = max(parts, key=parts.__getitem__)
-    largest = part if taken.is_known and taken.total else None  # one unknown could be the largest
+    padded = found.padded
+    rival = max(padded.compute, padded.memory, padded.exposed)
+    # What is unknown could be the largest, and so could padding.
+    is_sure = taken.is_known and bool(taken.total) and rival == getattr(padded, part)
+    largest = part if is_sure else None
     return StepEstimate(
         machine=machine,
         estimated_seconds=taken.total,
+        padded_seconds=found.padded.total,
+        xla_seconds=xla_seconds,
         memory_seconds=taken.memory,
         exposed_seconds=taken.exposed,
         largest_part=largest,
         largest_share=parts[part] / taken.total if largest else None,
         is_lower_bound=not taken.is_known,
+        is_upper_bound=found.is_upper_bound,
         assumed_bf16=found.assumed_bf16,
     )
 

@@ -49,7 +49,6 @@ from hlotool.compare.directory import (
     choose_columns,
     describe_alone,
     describe_pair,
-    mark_divided,
     weigh_rows,
 )
 from hlotool.compare.inputs import (
@@ -131,12 +130,13 @@ def diff_document(
         "instructions": tuple(others) if is_overview else report.instructions,
         "header": report.header,
         "flags": report.flags,
+        "account": report.account,
     }
     facts = describe_report(report)
     labels = sides[0].label, sides[1].label
     counts = tuple(count_changes(facts, report, labels))
     missing = tuple(say_missing(report))
-    time = tuple(say_time(report, options.units))
+    time = tuple(say_time(report))
     lines = tuple(say_difference(report, options.units))
     told = {"causes": sum(one.template.startswith("why:") for one in lines), "spaces": 1}
     document = Document(
@@ -150,11 +150,7 @@ def diff_document(
         },
         rows={name: found for name, found in rows.items() if found or not is_overview},
         lines=lines,
-        notes=(
-            *counts,
-            *missing,
-            *time[: None if is_overview else 1],
-        ),
+        notes=(*counts, *missing, *time),
         limits_all=True,
         shown=tuple(name for name, found in rows.items() if len(found) > told.get(name, 0)),
     )
@@ -164,7 +160,7 @@ def diff_document(
         return replace(document, rows=figures, shown=shown)
     if not is_overview or asked.is_full or options.limit is not None:
         return document
-    return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time[:1]), is_brief=True))
+    return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time), is_brief=True))
 
 
 def _choose_lists(document: Document) -> Document:
@@ -342,14 +338,14 @@ def print_directory(
     say_all(note for one in done for note in one.notes)
     for failure in failures:
         say(*failure.message.split("\n"))
-    divisions = find_divisions(pairs)
-    found = _rank(mark_divided(found, divisions), by_worst=asked.is_stat)
+    found = _rank(found, by_worst=asked.is_stat)
     rows = [row for _, row in found]
+    unlike = [pair for pair, row in found if row.status not in {"identical", "ambiguous"}]
     worse = [worse_line(one.worse, one.row.module) for one in done if one.worse]
     is_overview = options.wants_overview and not asked.is_stat
     lines = [
         *count_statuses(rows, arguments, is_told=is_overview),
-        *say_names(rows, divisions, arguments),
+        *say_names(rows, find_divisions(unlike), arguments),
         *say_devices(rows),
     ]
     ambiguous = tuple(list_ambiguous(rows))

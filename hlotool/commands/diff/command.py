@@ -157,7 +157,7 @@ def diff(
     """
     if trace and len(passes) != 1:
         raise UsageError("--trace needs --passes DIR, given once.")
-    _check_usage(sides, passes, why, as_text=as_text, computation=computation)
+    _check_usage(sides, passes, why, as_text=as_text, computation=computation, is_stat=stat)
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth and the like.")
@@ -204,7 +204,13 @@ def _exit(asked: bool, found: bool) -> None:
 
 
 def _check_usage(
-    sides: tuple[str, ...], passes: tuple[str, ...], why: str, *, as_text: bool, computation: str
+    sides: tuple[str, ...],
+    passes: tuple[str, ...],
+    why: str,
+    *,
+    as_text: bool,
+    computation: str,
+    is_stat: bool,
 ) -> None:
     if passes:
         if any(one.startswith("-") for one in passes):
@@ -213,8 +219,9 @@ def _check_usage(
             raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
     elif len(sides) < _BOTH:
         raise UsageError(f"expected two paths, OLD and NEW, or more; found {len(sides)}.")
-    elif len(sides) > _BOTH and (as_text or why):
-        raise UsageError(f"{'--text' if as_text else '--why'} compares two programs.")
+    elif len(sides) > _BOTH and (as_text or why or is_stat):
+        name = "--text" if as_text else "--why" if why else "--stat"
+        raise UsageError(f"{name} compares two sides.")
     if computation and not as_text:
         raise UsageError("--computation needs --text.")
 

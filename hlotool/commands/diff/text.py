@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hlotool.commands.diff.cause_text import write_cause
 from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
-from hlotool.compare.causes.cause import Cause, CauseId, Triage
+from hlotool.compare.causes.cause import Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
     MetricRow,
@@ -35,7 +35,7 @@ from hlotool.hlo import Instruction
 from hlotool.table import Line, Unit, quote_braces
 from hlotool.table.terminal import cut, cut_apart
 from hlotool.table.units import format_bounds, format_field, format_value, wrap
-from hlotool.table.words import count_noun, join_words, list_some, plural
+from hlotool.table.words import count_noun, join_words, list_some, plural, shorten_list
 
 # One pair.
 
@@ -69,7 +69,10 @@ _WORK: Final = {
 
 def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
     """Say what differs, and why."""
-    if report.identical and not report.differs:
+    if report.identical and not report.differs and report.triage is not None:
+        yield Line("XLA makes the same of both, of input programs that differ")
+        yield from (Line(f"why: {write_cause(one, units)}") for one in report.causes[:_MOST_WHY])
+    elif report.identical and not report.differs:
         yield Line("identical: the same program except for names, numbering and metadata")
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides have")
@@ -85,7 +88,7 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     who did it is left out.
     """
     rows = by_path(report.metrics)
-    who = write_triage(report.triage, report.flags, report.causes) if report.triage else []
+    who = write_triage(report.triage, report.flags) if report.triage else []
     comes_first = report.triage is not None and report.triage.has_other_backend
     memory = [*_memory(rows, units), *_spaces(report.spaces, rows, units)]
     memory[:1] = [f"memory: {one}" for one in memory[:1]]
@@ -95,22 +98,24 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     is_last = bool(who) and not comes_first and not kinds
     free = _MOST_ROWS - len(first) - is_last
     why: list[str] = []
-    for number, cause in enumerate(report.causes[:_MOST_WHY], start=1):
-        left = len(report.causes) - number
-        more = f"; {left} more" * (left > 0)
-        text = f"why: {write_cause(cause, units)}{more}"
+    for cause in report.causes[:_MOST_WHY]:
+        text = f"why: {write_cause(cause, units)}"
         if why and count_rows(text) > free:
             break
         for width in _WIDTHS if count_rows(text) > free else ():
             old, new = cut_apart((cause.old, cause.new), width)
-            subject = cause.subject and cut(cause.subject, width)
+            subject = cause.subject and cut(shorten_list(cause.subject), width)
             named = replace(cause, subject=subject, old=old, new=new)
-            text = f"why: {write_cause(named, units)}{more}"
+            text = f"why: {write_cause(named, units)}"
             if count_rows(text) <= free:
                 break
-        # The number of others stands with the last that is told.
-        why = [*(one.removesuffix(f"; {left + 1} more") for one in why), _shorten(text, free)]
+        why.append(_shorten(text, free))
         free -= count_rows(why[-1])
+    left = len(report.causes) - len(why)
+    if left:  # those who find no room for it see the list of them
+        rows_before = count_rows(why[-1])
+        why[-1] = _fit([why[-1], count_noun(left, "more reason")], rows_before + free)
+        free -= count_rows(why[-1]) - rows_before
     return [*first, *why, *([_fit(who, 1 + free)] if is_last else ())]
 
 
@@ -183,23 +188,17 @@ def _write_work(row: MetricRow, units: str) -> str:
     return f"{_WORK[row.metric]} {format_bounds(part, **bounds)}"
 
 
-def say_time(report: DiffReport, units: str) -> Iterator[Line]:
-    """Say what the estimate of time rests on, and what takes how much of it."""
+def say_time(report: DiffReport) -> Iterator[Line]:
+    """Say what the estimate of time rests on."""
     time = report.time
     if time is None or time.relative_delta is None:
         if report.triage is not None and report.triage.old_backend == "cpu":
             yield Line("time is not estimated: no chip stands for CPU")
         return
-    shares = {
-        "memory traffic": (time.old_memory_share, time.new_memory_share),
-        "exposed transfers": (time.old_exposed_share, time.new_exposed_share),
-    }
-    parts = [f"{_shares(*both, units)} {what}" for what, both in shares.items() if any(both)]
-    if time.assumed_bf16:
-        parts.append(f"products in {', '.join(time.assumed_bf16)} count as fast as in bf16")
     hint = "" if time.old_seconds is not None else "; --chip gives seconds"
-    yield Line(f"time is rough, at the peaks of {time.chip}{write_links(time.links)}{hint}")
-    yield Line(f"of the time: {', '.join(parts)}")
+    types = ", ".join(time.assumed_bf16)
+    rest = f", {types} taken as fast as bf16" if types else ""
+    yield Line(f"time is rough, at the peaks of {time.chip}{write_links(time.links)}{rest}{hint}")
 
 
 def write_links(links: Sequence[str]) -> str:
@@ -222,12 +221,6 @@ def _time(time: TimeChange, change: float, units: str) -> str:
         for each, is_lower in sides
     )
     return f"{old} → {new} ({text})"
-
-
-def _shares(old: float | None, new: float | None, units: str) -> str:
-    """Write a part of the time on both sides, once where it reads the same."""
-    texts = [format_value(part, Unit.PERCENT, units) for part in (old, new)]
-    return " → ".join(dict.fromkeys(texts))
 
 
 def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
@@ -310,22 +303,11 @@ _FLAGS: Final = 3
 _LONGEST: Final = 40  # characters of a flag's value
 
 
-# What of the program a reason is, where its operations are the same.
-_GIVEN: Final[Mapping[CauseId, str]] = {
-    "mesh": "the mesh",
-    "sharding": "shardings",
-    "constraint": "shardings",
-    "constant-changed": "constants",
-    "donation-lost": "donation",
-    "donation-gained": "donation",
-}
-
-
-def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[Cause]) -> list[str]:
+def write_triage(triage: Triage, flags: Sequence[FlagChange]) -> list[str]:
     """Say who did it, in parts of which the first tells most; none where nothing tells."""
     if triage.has_other_backend:  # then flags and builds are of different compilers
         return [f"compiled for {triage.old_backend} and for {triage.new_backend}"]
-    parts = _say_input(triage, causes)
+    parts = _say_input(triage)
     if triage.flag_count == 0:
         parts.append("no printed flag differs")
     elif flags:
@@ -339,29 +321,27 @@ def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[C
     return parts
 
 
-def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
+def _say_input(triage: Triage) -> list[str]:
     """Say whether the input program did it, else who can have; builds in any case."""
     builds = _builds(triage)
     if triage.is_input_identical is None:
-        return builds
+        return ["concluded from the compiled programs alone", *builds]
     if triage.is_input_identical:
         return [f"input program identical: {_name_doers(triage)}", *_tell_builds(triage)]
-    if not triage.has_same_operations:
-        return ["input program differs", *builds]
-    told = list(dict.fromkeys(_GIVEN[cause.id] for cause in causes if cause.id in _GIVEN))
-    if told:
-        given = join_words(told, "and")
-        return [f"input program differs in {given}, not in its operations", *builds]
-    doers = _name_doers(triage, "their order")
-    return [f"input program has the same operations: {doers}", *_tell_builds(triage)]
+    return ["input program differs", *builds]
 
 
-def _name_doers(triage: Triage, *others: str) -> str:
-    """Name who can have done it where the program did not: the compiler, a flag, and others."""
+def _name_doers(triage: Triage) -> str:
+    """Name who can have done it where the program did not: the compiler or a flag.
+
+    Builds are known of TPU alone: another one is blamed where both are, and differ.
+    """
     old, new = triage.old_build, triage.new_build
-    names = [] if old == new and old is not None else ["another compiler"]
-    names += [] if triage.flag_count == 0 else ["a flag"]
-    return f"{join_words([*names, *others] or ['what no dump tells'], 'or')} did it"
+    flag = [] if triage.flag_count == 0 else ["a flag"]
+    if old is None or new is None:
+        return f"{flag[0]} or the compiler did it" if flag else "the compiler did it"
+    names = [*(["another build of the compiler"] if old != new else []), *flag]
+    return f"{join_words(names or ['what no dump tells'], 'or')} did it"
 
 
 def _tell_builds(triage: Triage) -> list[str]:
@@ -385,7 +365,9 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
         yield Line(
             "{matched_count:instruction} matched ({changed_count} differ); "
             f"{{old_only_count}} only in {quote_braces(labels[0])}, "
-            f"{{new_only_count}} only in {quote_braces(labels[1])}",
+            f"{{new_only_count}} only in {quote_braces(labels[1])}"
+            + f", {facts.copied_count:,} copies of a loop's"
+            * bool(facts.copied_count),
             FACTS,
             facts,
         )
