@@ -47,8 +47,9 @@ def test_the_rows_are_those_of_each(
     monkeypatch.setattr(workers, "MIN_PARALLEL_BYTES", least)
     alone = []
     for path in (FIRST, SECOND):
-        for row in read_rows(ask(capsys, f"{command} {path} --format jsonl")):
-            alone.append({"place": f"{path} #{0 if 'cpu' in path else 1}", **row})
+        place = f"{path} #{0 if 'cpu' in path else 1}"
+        found = read_rows(ask(capsys, f"{command} {path} --format jsonl"))
+        alone += [{"place": place, **row} for row in found]
     rows = read_rows(ask(capsys, f"{command} {FIRST} {SECOND} --format jsonl"))
     for row in rows:
         assert row.pop("program") == "jit_train_step"
