@@ -9,17 +9,20 @@ computation is a row of its own; the fusion that calls it has none unless it dif
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
+from hlotool.analysis.dataflow.copies import CopyReader
+from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.changes.reasons import REASON_MEANINGS, Reason, Reasoner, describe_shape
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.structure import ComputationPair, Structure
 from hlotool.hlo import Instruction
-from hlotool.hlo.opcodes import FREE, GIVEN, OPCODES
+from hlotool.hlo.opcodes import FREE, GIVEN, MOVES, OPCODES
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, Unit, column, figure
 from hlotool.table.sums import group_by
@@ -155,8 +158,13 @@ _WEIGHTLESS: Final = FREE | {"after-all"}
 class _Folder:
     """Makes rows of changes, weighing each by the bytes its results take per step."""
 
-    def __init__(self, programs: Iterable[Program]) -> None:
+    def __init__(self, programs: Collection[Program]) -> None:
         self._sides = {side.module: side.executions for side in programs}
+        self._copies = {
+            side.module: CopyReader(side.module, Flow(side.graph))
+            for side in programs
+            if side.module
+        }
 
     def rows(self, found: Iterable[Found], *, is_folded: bool) -> tuple[InstructionChange, ...]:
         """Fold what changed alike; what moves most bytes comes first, ties by name."""
@@ -166,6 +174,10 @@ class _Folder:
             # The heaviest lends the row its name, shapes and source.
             members.sort(key=self._weight, reverse=True)
             row = _row(members, is_fused=not self._runs(members[0].shown))
+            if row.change != "changed" and row.opcode in MOVES and not row.is_fused:
+                shown = members[0].shown
+                why = self._copies[shown.module].read(shown).because
+                row = replace(row, what=f"{row.what}{why}")
             weighed.append((sum(map(self._weight, members)), row))
         weighed.sort(key=lambda one: (one[1].is_fused, -one[0], one[1].opcode, one[1].name))
         return tuple(row for _, row in weighed)
