@@ -179,18 +179,18 @@ class Cause(Struct, frozen=True, kw_only=True):
             shown=_show_id,
         ),
     ]
-    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, hide_order=2)]
+    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, hide_order=3)]
     subject: Annotated[
         str | None, column("what it is about: names, opcodes, a collective", null_text="")
     ] = None
     scope: Annotated[
-        str | None, column("where in the user's program", null_text="", is_path=True, hide_order=3)
+        str | None, column("where in the user's program", null_text="", is_path=True, hide_order=1)
     ] = None
     old: Annotated[str | None, column("what it is" + OLD, heading="old", null_text="")] = None
     new: Annotated[str | None, column("what it is" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
-        column("what its bytes are", null_text="", hide_order=1, word_meanings=MEASURE_MEANINGS),
+        column("what its bytes are", null_text="", hide_order=2, word_meanings=MEASURE_MEANINGS),
     ] = None
     delta_bytes: Annotated[
         int | None,
