@@ -10,15 +10,23 @@ from __future__ import annotations
 
 import sys
 
-from accuracy.advice import TABLE, is_near, judge_advice, measure_advice, write_advice
+from accuracy.advice import (
+    TABLE,
+    is_near,
+    judge_advice,
+    measure_advice,
+    measure_trials,
+    write_advice,
+)
+from accuracy.work import measure_work
 
 
 def main() -> int:
     """Measure, print, and write."""
-    found = measure_advice()
+    found = [*measure_advice(), *measure_work()]
     TABLE.write_text(write_advice(found), "utf-8")
     print(judge_advice(found))  # noqa: T201
-    wrong = [one for one in found if one.used and not is_near(one) and not one.reason]
+    wrong = [one for one in measure_trials() if not is_near(one) and not one.reason]
     for one in wrong:
         print(f"wrong: {one}")  # noqa: T201
     return 1 if wrong else 0

@@ -7,14 +7,20 @@ import re
 import pytest
 from accuracy.advice import (
     BACKENDS,
+    FIRST,
+    FITS,
     HALVES,
     TABLE,
     Trial,
+    choose_remedies,
     count_trials,
+    is_inside,
     is_near,
     list_spoken,
     list_tried,
+    measure_limits,
     measure_trials,
+    read_facts,
 )
 from dump_files import TESTDATA
 from tables import TableCase, find_cases
@@ -65,6 +71,45 @@ def test_findings_of_the_trials_have_an_instruction_and_advice(backend: str) -> 
             if finding.id in KINDS:
                 assert finding.advice
                 assert finding.instruction or finding.parameter
+
+
+# Conclusions that were wrong once, about programs written again: what is told is what came of it,
+# and what gains nothing is not offered.
+@pytest.mark.parametrize(
+    ("program", "remedy", "is_offered"),
+    [
+        ("remat_no", "checkpoint", True),  # what enters the layers was counted as saved
+        ("remat_no", "donate + checkpoint", True),
+        ("unroll_no", "checkpoint", False),  # XLA:CPU undoes it
+        ("unroll_no", "donate", True),
+        ("unroll_no", "donate + chunked-loss", True),
+        ("scan_scoped", "checkpoint", True),
+        ("scan_unscoped", "checkpoint", True),  # was not offered
+        ("donation_partial", "undonate", True),  # was not offered
+        ("remat_no", "bf16", False),  # saves nothing on CPU
+    ],
+)
+def test_what_was_told_wrongly_once(program: str, remedy: str, *, is_offered: bool) -> None:
+    facts = read_facts("tune")["remedy"]
+    (fact,) = (
+        one
+        for one in facts
+        if (one["program"], one["remedy"], one["backend"]) == (program, remedy, "cpu")
+    )
+    assert is_inside("tune", fact) is (True if is_offered else None)
+    assert bool(choose_remedies("tune", fact)) == is_offered
+
+
+@pytest.mark.hard
+def test_what_remedies_save_lies_in_their_bands() -> None:
+    """Nine of ten of the programs that bands are made of; nothing is said to fit that does not."""
+    inside = [is_inside("tune", one) for one in read_facts("tune")["remedy"] if "error" not in one]
+    told = [one for one in inside if one is not None]
+    assert sum(told) >= 0.9 * len(told)
+    limits = list(measure_limits("tune"))
+    assert all(one.told == one.real for one in limits if one.advice == FITS)
+    first = [one.real for one in limits if one.advice == FIRST]
+    assert sum(one in {1, 2} for one in first) >= 0.8 * len(first)
 
 
 @pytest.mark.parametrize("case", find_cases(TESTDATA / "waste.cases"), ids=lambda case: case.name)

@@ -44,7 +44,7 @@ def test_statuses() -> None:
         DonationRow(256, None, "not-donated", 3, None, "f32[8,8]", (1,), None),
         DonationRow(64, None, "not-donated", 2, "batch", "f32[2,8]", (3,), None),
         DonationRow(16, None, "not-donated", 1, "pair{0}", "f32[4]", None, None),
-        DonationRow(16, None, "copied", 1, "pair{1}", "f32[4]", (2,), "saved"),
+        DonationRow(16, None, "copied", 1, "pair{1}", "f32[4]", (2,), "saved", None, ("saved",)),
         DonationRow(12, None, "not-donated", 4, None, "s32[3]", None, None),
     ]
 

@@ -19,6 +19,7 @@ from hlotool.analysis.findings.finding import (
     Evidence,
     Finding,
 )
+from hlotool.analysis.findings.memory import COPY_ADVICE
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.hlo import Module
 from hlotool.hlo.assignment_parser import parse_buffer_assignment
@@ -68,7 +69,7 @@ def test_findings_of_dumps_are_sentences(case: Case) -> None:
         (one.severity == "warning", one.weighted_bytes or -1, one.bytes or -1) for one in findings
     ]
     assert ranks == sorted(ranks, reverse=True)
-    spoken = {SYNCHRONOUS_ADVICE, MARKED_ADVICE, TURNED_ON_ADVICE}
+    spoken = {SYNCHRONOUS_ADVICE, MARKED_ADVICE, TURNED_ON_ADVICE, *COPY_ADVICE.values()}
     assert all(one.advice in {ADVICE[one.id], *spoken} for one in findings)
     for one in findings:
         assert one.id in FINDINGS.field("id").values
@@ -120,9 +121,10 @@ def test_large_copies_fused_or_not() -> None:
         before=body,
     )
     found = [one.message for one in find(text) if one.id == "large-copy"]
+    why = "from f32[1024,1024]{1,0} of p to f32[1024,1024]{0,1} for the result."
     assert found == [
-        "a and 1 like it (copy) only move data, 67 % of all memory traffic.",
-        "c (fusion) only moves data, 33 % of all memory traffic.",
+        f"a and 1 like it (copy) only move data, 67 % of all memory traffic, {why}",
+        f"c (fusion) only moves data, 33 % of all memory traffic, {why}",
     ]
 
 
@@ -260,6 +262,22 @@ def test_a_donated_parameter_that_is_copied() -> None:
         changed = codes(find(text.replace(old, new)))
         assert "donation-copied" not in changed
         assert "large-copy" in changed
+
+
+def test_a_parameter_that_is_most_of_memory_comes_before_missed_donation() -> None:
+    lines = (
+        'w = f32[1024,4096] parameter(0), metadata={op_name="embed"}',
+        "x = f32[512,512] parameter(1)",
+        "y = f32[512,512] negate(x)",
+        "s = f32[512] slice(w), slice={[0:1], [0:512]}",
+        "ROOT t = (f32[512,512], f32[512]) tuple(y, s)",
+    )
+    program = Program(
+        "", parse_module(Source(scheduled(*lines).replace("f32[512] ", "f32[1,512] ")))
+    )
+    found = program.findings
+    assert found[0].id == "dominant-array"
+    assert found[0].message.startswith("The parameter embed f32[1024,4096] is ")
 
 
 def test_of_equal_copies_only_others_are_named_again() -> None:

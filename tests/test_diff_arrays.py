@@ -19,20 +19,14 @@ from hlotool.dump.budget import DEFAULT_BUDGET
 SHARDED = TESTDATA / "diff" / "sharded"
 BACKENDS = ("gpu_h100", "tpu_v5e")
 MESH = "the mesh is fsdp=2 × tp=4 instead of fsdp=4 × tp=2: the parts of "
-# What is sharded otherwise, the sentences of it, and in what the input is said to differ.
+# What is sharded otherwise, and the sentences of it.
 SENTENCES = {
-    "mesh": (f"{MESH}3 parameters have other shapes (+8.0 KiB on a device)", "the mesh"),
+    "mesh": f"{MESH}3 parameters have other shapes (+8.0 KiB on a device)",
     "spec": (
-        (
-            "state['down'] is sharded P('fsdp', 'tp') instead of P('tp', 'fsdp')\n"
-            "state['up'] is sharded P('tp', 'fsdp') instead of P('fsdp', 'tp')"
-        ),
-        "shardings",
+        "state['down'] is sharded P('fsdp', 'tp') instead of P('tp', 'fsdp')\n"
+        "state['up'] is sharded P('tp', 'fsdp') instead of P('fsdp', 'tp')"
     ),
-    "constraint": (
-        "values in mlp are constrained to P('fsdp') instead of P('fsdp', 'tp')",
-        "shardings",
-    ),
+    "constraint": "values in mlp are constrained to P('fsdp') instead of P('fsdp', 'tp')",
 }
 
 
@@ -42,33 +36,30 @@ def load(path: Path) -> DiffSide:
     return read_side(candidates[0], "")[0]
 
 
-def check(report: DiffReport, sentences: str, differs_in: str) -> None:
+def check(report: DiffReport, sentences: str) -> None:
     """Say whether the first reasons are these, and nobody else is blamed."""
     expected = sentences.split("\n")
     assert [write_cause(one, "auto") for one in report.causes[: len(expected)]] == expected
     assert not {"dimension", "axes"} & {one.id for one in report.causes}
     assert report.triage is not None
-    said = "; ".join(write_triage(report.triage, report.flags, report.causes))
-    expected_input = f"input program differs in {differs_in}, not in its operations"
-    assert said in {expected_input, f"{expected_input}; no printed flag differs"}
+    assert write_triage(report.triage, report.flags)[0] == "input program differs"
 
 
 @pytest.mark.parametrize("variant", SENTENCES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_one_thing_is_sharded_otherwise(backend: str, variant: str) -> None:
     old, new = (load(SHARDED / f"{backend}.{each}") for each in ("base", variant))
-    check(compare_programs(old, new), *SENTENCES[variant])
+    check(compare_programs(old, new), SENTENCES[variant])
 
 
 @needs_shared
 @pytest.mark.parametrize(
-    ("old", "new", "sentences", "differs_in"),
+    ("old", "new", "sentences"),
     [
         (
             "gpu.base",
             "gpu.axisswap",
             f"{MESH}28 parameters have other shapes (+16.0 KiB on a device)",
-            "the mesh",
         ),
         (
             "tpu.base",
@@ -79,19 +70,18 @@ def test_one_thing_is_sharded_otherwise(backend: str, variant: str) -> None:
                 "state['mu']['layers']['gate'], state['mu']['layers']['up'] and 4 more are "
                 "sharded P(None, 'tp', 'fsdp') instead of P(None, 'fsdp', 'tp')"
             ),
-            "shardings",
         ),
     ],
 )
-def test_larger_programs(old: str, new: str, sentences: str, differs_in: str) -> None:
-    check(compare_programs(load(PAIRS / old), load(PAIRS / new)), sentences, differs_in)
+def test_larger_programs(old: str, new: str, sentences: str) -> None:
+    check(compare_programs(load(PAIRS / old), load(PAIRS / new)), sentences)
 
 
 @pytest.mark.parametrize(
     ("backend", "sentence"),
     [
         ("gpu_h100", "state['up'] is sharded [2@4, 4@1] instead of [4@2, 2@1]"),
-        ("tpu_v5e", "dimension 0 of a device's part of x 16 → 32"),
+        ("tpu_v5e", "x is sharded in parts of 32 instead of in parts of 16"),
     ],
 )
 def test_final_texts_alone(backend: str, sentence: str, tmp_path: Path) -> None:
@@ -106,4 +96,6 @@ def test_final_texts_alone(backend: str, sentence: str, tmp_path: Path) -> None:
     report = compare_programs(old, new)
     assert any(write_cause(one, "auto").startswith(sentence) for one in report.causes)
     assert report.triage is not None
-    assert not write_triage(report.triage, report.flags, report.causes)
+    assert write_triage(report.triage, report.flags) == [
+        "concluded from the compiled programs alone"
+    ]

@@ -16,14 +16,32 @@ from hlotool.cli import run
 PACKED = sorted((TESTDATA / "protos" / "wrapped").iterdir())
 # Without `shardings`: a proto has specs of results, which no text has.
 COMMANDS = ("summary", "buffers", "fusions", "collectives", "outline")
-# The text numbers the frames that it prints anew; the file that says a spec is another one.
-ELSEWHERE = ("stack_frame", "spec_from", "input", "compilation")
+# The text numbers the frames that it prints anew. A proto also has the shardings of parameters,
+# which a final text of a TPU has not.
+ELSEWHERE = ("stack_frame", "input", "compilation")
+SHARDINGS = (
+    "replicated",
+    "global_shape",
+    "spec",
+    "spec_text",
+    "copies",
+    "cause",
+    "from_spec",
+    "to_spec",
+)
 
 
 def drop(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: drop(one) for key, one in value.items() if key not in ELSEWHERE}
-    return [drop(one) for one in value] if isinstance(value, list) else value
+        left_out = (*ELSEWHERE, *SHARDINGS)
+        return {key: drop(one) for key, one in value.items() if key not in left_out}
+    if not isinstance(value, list):
+        return value
+    return [drop(one) for one in value if not (isinstance(one, dict) and is_of_sharding(one))]
+
+
+def is_of_sharding(row: dict[str, Any]) -> bool:
+    return str(row.get("id")).startswith(("replicated", "gather"))
 
 
 def ask(capsys: pytest.CaptureFixture[str], command: str, path: Path) -> Any:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.summary.counts import ModuleFacts
 from hlotool.analysis.summary.report import MODULE
+from hlotool.compare.causes.account import AccountRow
 from hlotool.compare.causes.cause import Cause, Triage
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.compare.changes.figures import MetricRow, TimeChange
@@ -47,6 +48,9 @@ class DiffFacts(Struct, frozen=True):
     changed_count: Annotated[int | None, figure("how many of these differ", COUNT)]
     old_only_count: Annotated[int | None, figure(_ALONE.format("old"), COUNT)]
     new_only_count: Annotated[int | None, figure(_ALONE.format("new"), COUNT)]
+    copied_count: Annotated[
+        int | None, figure("instructions that are copies of those in a loop's body", COUNT)
+    ]
     stages: Annotated[tuple[str, ...], figure("the stages of both texts, if these are two")]
     old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)]
     new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)]
@@ -116,6 +120,15 @@ CAUSES: Final = RowList(
     has_total=False,
     title="Why",
 )
+ACCOUNT: Final = RowList(
+    "account",
+    AccountRow,
+    "what each reason makes of each figure's difference: all rows of a figure add up to it",
+    key="reason",
+    has_total=False,
+    limit=0,
+    title="Account",
+)
 TRIAGE: Final = Block(
     "triage", Triage, "who did it; null where the sides do not differ", is_nullable=True
 )
@@ -143,7 +156,18 @@ DIFF: Final = DocumentSpec(
     scalars=FACTS,
     blocks=(_side("old"), _side("new"), TRIAGE, TIME, ORDER),
     row_lists=(
-        *(INSTRUCTIONS, CAUSES, MEMORY, SPACES, COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
+        *(
+            INSTRUCTIONS,
+            CAUSES,
+            ACCOUNT,
+            MEMORY,
+            SPACES,
+            COLLECTIVES,
+            FUSIONS,
+            METRICS,
+            HEADER,
+            FLAGS,
+        ),
     ),
 )
 

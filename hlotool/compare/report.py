@@ -8,8 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import find_backend
+from hlotool.compare.causes.account import AccountRow
 from hlotool.compare.causes.cause import Cause, Evidence, InputPair, Triage
-from hlotool.compare.causes.find import find_causes
+from hlotool.compare.causes.find import Findings, find_causes
 from hlotool.compare.changes import figures
 from hlotool.compare.changes.collectives import CollectiveChange, compare_collectives, compare_kinds
 from hlotool.compare.changes.fusions import FusionChange, compare_fusions
@@ -67,6 +68,7 @@ class DiffReport(Struct, frozen=True):
     changed_count: int | None
     old_only_count: int | None
     new_only_count: int | None
+    copied_count: int | None
     order: OrderChange | None
     metrics: tuple[figures.MetricRow, ...]
     memory: tuple[MemoryChange, ...]
@@ -77,6 +79,7 @@ class DiffReport(Struct, frozen=True):
     flags: tuple[FlagChange, ...]
     spaces: tuple[SpaceChange, ...] = ()
     causes: tuple[Cause, ...] = ()
+    account: tuple[AccountRow, ...] = ()
     triage: Triage | None = None
     time: figures.TimeChange | None = None
     structure: Structure | None = None
@@ -161,6 +164,7 @@ class _Comparison:
             changed_count=found.changed_count if found else None,
             old_only_count=found.old_only_count if found else None,
             new_only_count=found.new_only_count if found else None,
+            copied_count=found.copied_count if found else None,
             order=order,
             metrics=self._metrics(has_equal=self.options.has_equal_figures),
             memory=self._memory() if "memory" in wants and not self.is_one else (),
@@ -177,7 +181,7 @@ class _Comparison:
             new_devices=self.devices[1],
         )
         if not report.differs:
-            return report
+            return self._explain_given(report)
         # Figures that were left out as known to be equal are wanted now, beside those that differ.
         report = replace(report, metrics=self._metrics())
         if not self.options.is_whole:
@@ -192,29 +196,38 @@ class _Comparison:
         stages = tuple(side.stage.value for side in (self.old, self.new) if side.stage)
         return stages if len(set(stages)) > 1 else ()
 
+    def _explain_given(self, report: DiffReport) -> DiffReport:
+        """Add what was changed in the program, where XLA made the same of two."""
+        has_causes = self.options.has_causes and self.options.is_whole and not self.is_one
+        inputs = InputPair(self.old.before, self.new.before)
+        if not has_causes or inputs.is_same is not False:
+            return report
+        explained = self._explain(report)
+        return explained if any(one.id != "other" for one in explained.causes) else report
+
     def _explain(self, report: DiffReport) -> DiffReport:
         """Add the reasons for what differs, and who did it."""
         old, new = self.old.program, self.new.program
         inputs = InputPair(self.old.before, self.new.before)
-        causes: tuple[Cause, ...] = ()
+        found = Findings()
         if old and new and self.reasoner is not None:
             lists = report.collectives, report.instructions, report.header
             metrics = figures.by_path(report.metrics)
-            causes = find_causes(Evidence(old, new, self.reasoner, inputs, metrics, *lists))
+            found = find_causes(Evidence(old, new, self.reasoner, inputs, metrics, *lists))
         elif inputs.is_whole and not inputs.is_same:
             before, after = inputs.programs
             old_input = DiffSide(before, before=self.old.before)
-            causes = compare_programs(old_input, DiffSide(after, before=self.new.before)).causes
+            given = compare_programs(old_input, DiffSide(after, before=self.new.before))
+            found = Findings(given.causes)
         has_flags = self.old.flags is not None and self.new.flags is not None
         triage = Triage(
             inputs.is_same,
-            inputs.has_same_operations,
             len(report.flags) if has_flags else None,
             self.old.build,
             self.new.build,
             *(find_backend(one.module) if one and one.module else None for one in (old, new)),
         )
-        return replace(report, causes=causes, triage=triage)
+        return replace(report, causes=found.causes, account=found.account, triage=triage)
 
     def _spaces(self) -> tuple[SpaceChange, ...]:
         old, new = self.old.program, self.new.program

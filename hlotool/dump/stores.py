@@ -294,8 +294,7 @@ class RemoteStore(Store):
         listings = self._remote.listings
         if folder not in listings:
             try:
-                is_page = _PAGES.match(path)
-                found = self._list_page(path) if is_page else _list(*self._resolve(path))
+                found = self._list_page(path) if _PAGES.match(path) else _list(*self._resolve(path))
                 listings[folder] = found
             except Exception:  # noqa: BLE001  whatever fsspec raises; who needs it says so
                 listings[folder] = None

@@ -25,7 +25,7 @@ from hlotool.hlo import attribute_values
 from hlotool.hlo.attributes import find_value, read_attributes
 from hlotool.hlo.groups import ReplicaGroups, Sharding
 from hlotool.hlo.not_hlo import REQUIRED
-from hlotool.hlo.opcodes import CALL_KEYS, LATER_STEPS, LISTS_OF_CALLEES, MAY_CALL
+from hlotool.hlo.opcodes import CALL_KEYS, LATER_STEPS, LISTS_OF_CALLEES, MAY_CALL, OUTSIDE
 from hlotool.hlo.scanner import Scanner, parse_string_map, unquote
 from hlotool.hlo.shape import ArrayShape, Shape, TupleShape
 from hlotool.hlo.values import (
@@ -308,6 +308,11 @@ class Instruction(Node, eq=False):
     def custom_call_target(self) -> str:
         """The unquoted `custom_call_target=`, '' where absent."""
         return unquote(self.attributes.get("custom_call_target", ""))
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it stands for something that the text of a fragment has not."""
+        return self.opcode == "custom-call" and self.custom_call_target == OUTSIDE
 
     def replica_groups(self) -> ReplicaGroups | None:
         """Return `replica_groups=`."""

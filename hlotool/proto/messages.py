@@ -27,8 +27,8 @@ INSTRUCTION_PARTS: Final[Mapping[str, str]] = {
 def _pool() -> descriptor_pool.DescriptorPool:
     """Return the pool with all messages of hlo.proto."""
     pool = descriptor_pool.DescriptorPool()
-    path = os.path.join(os.path.dirname(__file__), "hlo.binpb")
-    with open(path, "rb") as data:  # importlib.resources takes longer to import
+    # importlib.resources takes longer to import than all that follows.
+    with open(os.path.join(os.path.dirname(__file__), "hlo.binpb"), "rb") as data:
         files = descriptor_pb2.FileDescriptorSet.FromString(data.read()).file
     for file in files:
         pool.AddSerializedFile(file.SerializeToString())

@@ -178,7 +178,7 @@ def _write_below(fields: Sequence[Field], row: object, units: str) -> Iterator[B
         if isinstance(value, tuple):
             for item in value:
                 yield Below(format_value(item, field.items, units), is_item=True)
-        elif value is not None:
+        elif value is not None and value != "":
             shown = field.shown(row) if field.shown else value
             texts = [format_field(field, row, units)]
             if isinstance(shown, Shown) and shown.has_lines:

@@ -25,9 +25,7 @@ _INDENT: Final = 4  # blanks before what stands below a row
 _NOTHING: Final = "(no rows)"
 _LONGEST: Final = 120  # of a line of prose that may be cut, in a pipe
 _MOST_COMPARED: Final = 1000  # rows that are compared with each other
-# Characters of a column, padded to its widest cell; that may always have so many.
-_MOST_PADDED: Final = 1 << 26
-_LEAST_CUT: Final = 1000
+_MOST_PADDED: Final = 1 << 26  # characters of a column, padded to its widest cell
 
 
 def render_tables(document: Document, selections: Sequence[Selection], look: Look) -> str:
@@ -251,7 +249,7 @@ class _Fit:
         """
         columns = self._columns
         if self._width is None:
-            most = max(_LEAST_CUT, _MOST_PADDED // len(self._cells.rows))
+            most = max(1000, _MOST_PADDED // len(self._cells.rows))
             return columns, [min(full, most) for full in self._full]
         rows = self._cells.rows
         # What tells nothing goes first, the last of it before the first.

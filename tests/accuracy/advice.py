@@ -1,26 +1,37 @@
 """Advice that was tried: what was told of a program, and what became of it without its flaw.
 
-Two kinds of programs. Trials (testdata/make/programs) are compiled with a flaw and as the finding
-says to write them; half of them were kept apart until the rules were finished. Train steps are
-compiled as they are, with their layers rematerialized, and with their state donated: what is told
-of saved activations, and of outputs beside a parameter, is held against the difference of the
-allocated sizes, and of the peaks. What differs from what was told has a reason (`REASONS`).
+Three kinds of programs. Those of testdata/advice/tune and judge were compiled as they are and with
+each remedy: what is simulated is held against what XLA allocates less, and what is said to fit
+against limits. Bands are made of `tune`; `judge` was run once, when all was finished. Trials
+(testdata/make/programs) are compiled with a flaw and as the finding says to write them; half of
+them were kept apart until the rules were finished. Train steps are compiled as they are, with their
+layers rematerialized, and with their state donated. What differs from what was told has a reason
+(`REASONS`).
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dump_files import ROOT, SHARED
 from msgspec import Struct
 
 from hlotool.analysis.findings.finding import Finding
-from hlotool.analysis.memory.memory_map import SpacePeak
-from hlotool.analysis.memory.reduction_plan import PartKind, Reserved, divide_memory
+from hlotool.analysis.memory.parts import divide_memory
+from hlotool.analysis.memory.reduction_plan import (
+    Remedy,
+    RemedyKind,
+    Reserved,
+    list_remedies,
+    plan_relief,
+)
+from hlotool.analysis.memory.report import measure_fit
+from hlotool.dump.files import Input
 from hlotool.dump.find import resolve_inputs
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
@@ -34,16 +45,14 @@ NOT_KEPT: Final = "¹"
 # What rules were made with, and what only judges them.
 RULES, JUDGES, BOTH = "rules", "judges", ""
 HALVES: Final[Mapping[str, str]] = {"advice": RULES, "advice_judges": JUDGES}
+TRIED: Final[Mapping[str, str]] = {"tune": RULES, "judge": JUDGES}
 # What is measured of a program with a flaw of each kind.
 MEASURES: Final[Mapping[str, str]] = {
     "replicated-compute": "flops",
     "replicated-large-parameter": "argument_bytes",
 }
 SENT: Final = "sent_bytes"
-KINDS: Final[Mapping[str, PartKind]] = {
-    "remat": "saved-activations",
-    "donated": "missed-donation",
-}
+KINDS: Final[Mapping[str, RemedyKind]] = {"remat": "checkpoint", "donated": "donate"}
 NAMES: Final[Mapping[str, str]] = {"remat": "checkpoint", "donated": "donation"}
 # Why they differ; a change that is not listed is told to the byte, or nearly.
 SAME: Final = (
@@ -188,14 +197,126 @@ def list_spoken(backend: str, kind: str) -> tuple[list[str], int]:
     return spoken, len(without)
 
 
+# The remedies of testdata/advice that are simulated, and what they are called there.
+TRIED_AS: Final[Mapping[str, RemedyKind]] = {
+    "donate": "donate",
+    "undonate": "undonate",
+    "checkpoint": "checkpoint",
+    "chunked-loss": "chunk-loss",
+    "half-batch": "smaller-batch",
+}
+NOT_OFFERED: Final = "not offered"
+FIRST, FITS = "first option", "fits"
+
+
+@cache
+def read_facts(half: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Read what became of each remedy."""
+    return tomllib.loads((ADVICE / half / "facts.toml").read_text("utf-8"))
+
+
+@cache
+def _list_inputs(half: str, chip: str) -> Mapping[str, Input]:
+    path = str(ADVICE / half / f"{chip}.tar.zst")
+    return {one.name: one for one in resolve_inputs(path, "after", None).inputs}
+
+
+@cache
+def simulate(half: str, chip: str, member: str) -> tuple[Program, Reserved, Sequence[Remedy]]:
+    """Return a program of a half, with what is simulated of it."""
+    each = _list_inputs(half, chip)[f"jit_{member.replace('/', '__')}"]
+    program = load_program(each, each.path, with_buffers=True)
+    report = program.expect_memory()
+    parts = divide_memory(report, program.module)
+    return program, Reserved(report, parts), list_remedies(report, program.module, parts)
+
+
+def choose_remedies(half: str, fact: Mapping[str, Any]) -> list[Remedy]:
+    """Return the simulated remedies that a fact is about; of donation, those it has in the end.
+
+    None where one of several is not offered: then the set is not told.
+    """
+    kinds = {TRIED_AS.get(one) for one in fact["remedy"].split(" + ")}
+    *_, remedies = simulate(half, fact["backend"], fact["base"])
+    after, *_ = simulate(half, fact["backend"], fact["member"])
+    donated = {row.argument for row in after.donations if row.is_donated}
+    found = [
+        one for one in remedies if one.kind in kinds and (one.kind != "donate" or one.of in donated)
+    ]
+    return found if {one.kind for one in found} == kinds else []
+
+
+def measure_remedies(half: str) -> Iterator[Trial]:
+    """Hold what is simulated of each remedy against what the compiled program allocates less."""
+    for fact in read_facts(half)["remedy"]:
+        if "error" not in fact:
+            chosen = choose_remedies(half, fact)
+            _, reserved, _ = simulate(half, fact["backend"], fact["base"])
+            told = reserved.saving(chosen) if chosen else 0
+            real = fact["base_allocated"] - fact["allocated"]
+            reason = "" if told > 0 else NOT_OFFERED
+            yield Trial(
+                fact["remedy"], fact["program"], fact["backend"], TRIED[half], "allocated_bytes",
+                told, real, reason,
+            )  # fmt: skip
+
+
+def is_inside(half: str, fact: Mapping[str, Any]) -> bool | None:
+    """Whether what a remedy saved lies in its band; None of what is not told, or too small to be.
+
+    So is what is less than a hundredth of the program.
+    """
+    chosen = choose_remedies(half, fact)
+    _, reserved, _ = simulate(half, fact["backend"], fact["base"])
+    told = reserved.saving(chosen) if chosen else 0
+    if told < fact["base_allocated"] * 0.01:
+        return None
+    real: int = fact["base_allocated"] - fact["allocated"]
+    return reserved.least_saving(chosen) <= real <= reserved.most_saving(chosen)
+
+
+def measure_limits(half: str) -> Iterator[Trial]:
+    """Say of each limit which place the first option has among what was tried, and what fits.
+
+    An option that was not tried, with donation or without it, has place 0.
+    """
+    names = {kind: name for name, kind in TRIED_AS.items()}
+    for fact in read_facts(half)["over_limit"]:
+        chip = fact["backend"]
+        program, _, _ = simulate(half, chip, f"{fact['program']}/base")
+        report = program.expect_memory()
+        rows = plan_relief(report, program.module, measure_fit(report, fact["limit"]))
+        options: dict[int, list[str]] = {}
+        for row in rows:
+            options.setdefault(row.option, []).append(names.get(row.kind, row.kind))
+        tried = fact["best_first"]
+        places = [
+            next((tried.index(one) + 1 for one in _spell(option) if one in tried), 0)
+            for option in options.values()
+        ]
+        sure = {row.option for row in rows if row.verdict == "fits"}
+        said = [one for number in sure if (one := next(_spell(options[number]))) in tried]
+        right = sum(one in fact["fits"] for one in said)
+        where = fact["program"], chip, TRIED[half]
+        yield Trial(FIRST, *where, "place", 1, places[0] if places else 0)
+        yield Trial(FITS, *where, "options", len(said), right)
+
+
+def _spell(option: Sequence[str]) -> Iterator[str]:
+    """Spell an option as the facts do: with donation, else without."""
+    parts = list(dict.fromkeys(option))
+    yield " + ".join(parts)
+    if len(parts) > 1 and parts[0] == "donate":
+        yield " + ".join(parts[1:])
+
+
 def measure_steps(*, with_shared: bool = True) -> Iterator[Trial]:
     """Measure every train step at hand."""
     for folder in sorted(ADVICE.glob("*.*/")):
         truth = json.loads((folder / "truth.json").read_text("utf-8"))
         program = _load(folder)
         for change in KINDS:
-            after = truth[change]["allocated_bytes"], truth[change]["peak_bytes"]
-            yield from _measure(folder.name, change, program, after)
+            yield from _measure(folder.name, change, program, truth[change]["allocated_bytes"])
     dumps = ROOT / "testdata" / "dumps" / "gpu_h100"
     yield from _compare("gpu_h100.mlp_train", "remat", dumps / "mlp_train", "mlp_train.remat")
     if with_shared and PAIRS.is_dir():
@@ -209,7 +330,9 @@ def measure_steps(*, with_shared: bool = True) -> Iterator[Trial]:
 
 def measure_advice(*, with_shared: bool = True) -> list[Trial]:
     """Measure all advice."""
-    return [*measure_trials(), *measure_steps(with_shared=with_shared)]
+    halves = [half for half in TRIED if (ADVICE / half / "facts.toml").exists()]
+    tried = [one for half in halves for one in (*measure_remedies(half), *measure_limits(half))]
+    return [*measure_trials(), *tried, *measure_steps(with_shared=with_shared)]
 
 
 def write_advice(found: Iterable[Trial]) -> str:
@@ -264,27 +387,20 @@ def judge_advice(found: Sequence[Trial]) -> str:
 
 
 def _compare(name: str, change: str, folder: Path, other: str) -> Iterator[Trial]:
-    totals = _load(folder.parent / other).expect_memory().figures.totals
-    after = totals.allocated_bytes or 0, totals.peak_bytes or 0
+    after = _load(folder.parent / other).expect_memory().figures.totals.allocated_bytes or 0
     yield from _measure(name, change, _load(folder), after)
 
 
-def _measure(name: str, change: str, program: Program, after: tuple[int, int]) -> Iterator[Trial]:
+def _measure(name: str, change: str, program: Program, after: int) -> Iterator[Trial]:
     report = program.expect_memory()
-    totals = report.figures.totals
     parts = divide_memory(report, program.module)
-    changed = [part for part in parts if part.kind == KINDS[change]]
-    tenures = [one for part in changed for one in part.tenures]
-    curve = report.map.curve(0)
-    assert curve is not None
-    allocated, peak = totals.allocated_bytes or 0, totals.peak_bytes or 0
+    found = list_remedies(report, program.module, parts)
+    told = Reserved(report, parts).saving([one for one in found if one.kind == KINDS[change]])
     reason = REASONS.get(f"{name.removesuffix(NOT_KEPT)} {change}", "")
     backend, _, program_name = name.partition(".")
-    told = Reserved(report, parts).saving(changed), SpacePeak(curve).saving(tenures)
-    real = allocated - after[0], peak - after[1]
-    measures = ("allocated_bytes", "peak_bytes")
-    for measure, one, other in zip(measures, told, real, strict=True):
-        yield Trial(NAMES[change], program_name, backend, BOTH, measure, one, other, reason)
+    real = (report.figures.totals.allocated_bytes or 0) - after
+    advice = NAMES[change]
+    yield Trial(advice, program_name, backend, BOTH, "allocated_bytes", told, real, reason)
 
 
 def _load(folder: Path) -> Program:

@@ -111,18 +111,14 @@ def match_chip(target: Target, device_count: int | None = None) -> Chip | None:
 
     A program for twice as many devices as there are chips has two in each.
     """
-    tables = _known()
-    named = [
-        key
+    tables, wanted = _known(), target.name.lower()
+    names = [
+        (len(name), key)
         for key, table in tables.items()
-        if any(one.lower() == target.name.lower() for one in table.get("device_names", ()))
+        for name in table.get("device_names", ())
+        if name.lower() in wanted
     ]
-    if target.name and not named:  # a part of the name, as in "AMD Instinct MI300X OAM"
-        named = [
-            key
-            for key, table in tables.items()
-            if any(one.lower() in target.name.lower() for one in table.get("device_names", ()))
-        ]
+    named = [max(names)[1]] if names else []  # "TPU v5" is in "TPU v5 lite", too
     alike = [key for key, table in tables.items() if target.kind in table.get("targets", ())]
     if not named and not alike:
         return None

@@ -50,7 +50,7 @@ from hlotool.analysis.cost.traffic import MAIN_SPACE, PADDED, VMEM, measure_byte
 from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module, Shape
-from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES, OUTSIDE
+from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES
 from hlotool.table import BYTES, COUNT, FLOPS, RATIO, Block, figure
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
@@ -192,7 +192,7 @@ class CostModel:
         """
         opcode, called = instruction.opcode, self._graph.callees.get(instruction, ())
         call = self.read_call(instruction) if opcode == "custom-call" else None
-        if call is not None and instruction.custom_call_target == OUTSIDE:
+        if call is not None and instruction.is_outside:
             return replace(_hidden_work(call), unknown_traffic_count=1)  # it may be a view
         is_body = opcode == "fusion" and len(called) == 1 and "calls" in instruction.attributes
         fusion = self._write_fusion(instruction, called[0]) if is_body else None

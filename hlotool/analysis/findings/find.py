@@ -8,7 +8,7 @@ stand in `collectives`, `gathers` and `loops`, the one about products in `replic
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -36,6 +36,11 @@ from hlotool.analysis.findings.loops import (
     find_loop_invariant_collectives,
     find_reductions_in_loops,
 )
+from hlotool.analysis.findings.memory import (
+    find_dominant_arrays,
+    find_large_copies,
+    find_missed_donations,
+)
 from hlotool.analysis.findings.replicated import find_replicated_compute
 from hlotool.analysis.findings.widths import find_wide_collectives
 from hlotool.analysis.findings.work import (
@@ -47,12 +52,10 @@ from hlotool.analysis.findings.work import (
     find_sorted_slices,
     find_update_copies,
 )
-from hlotool.analysis.fusions.rows import FusionRow, is_copy_only
+from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.calls import reach
-from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import SpaceRow
-from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_donation
-from hlotool.analysis.origin import read_origin, write_source
+from hlotool.analysis.origin import write_source
 from hlotool.hlo import ArrayShape, Computation, Instruction
 from hlotool.hlo.opcodes import MOVES
 from hlotool.table.words import count_noun, list_some, plural
@@ -79,58 +82,6 @@ def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
                 write_source(row.source_file, row.source_line),
                 count=len(row.members),
             )
-
-
-def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
-    """Find copies and layout changes that take 1 % of all memory traffic, fused or not.
-
-    A copy that makes a donation worthless is left to `find_missed_donations`.
-    """
-    for names, opcode, size, source in (*_list_copies(evidence), *_list_copy_fusions(evidence)):
-        if size >= evidence.least_traffic_bytes:
-            moves = plural(len(names), "moves", "move")
-            yield Finding(
-                size,
-                "warning",
-                "large-copy",
-                f"{name_all(names)} ({opcode}) only {moves} data, {evidence.share(size)} of all "
-                "memory traffic.",
-                names[0],
-                source,
-                count=len(names),
-            )
-
-
-_Copies: TypeAlias = tuple[list[str], str, int, str | None]  # names, opcode, bytes, source line
-
-
-def _list_copies(evidence: Evidence) -> Iterator[_Copies]:
-    for row in evidence.missed:
-        members = [one for one in row.members if one not in evidence.named_copies]
-        if row.opcode in MOVES and members:
-            # All members move equally much.
-            size = row.known_traffic_bytes_per_step // len(row.members) * len(members)
-            yield members, row.opcode, size, write_source(row.source_file, row.source_line)
-
-
-def _list_copy_fusions(evidence: Evidence) -> Iterator[_Copies]:
-    """List fusions that only copy, in a scheduled program; those of one source line together."""
-    found: defaultdict[tuple[str, str | None], list[tuple[str, int]]] = defaultdict(list)
-    is_scheduled = evidence.module.header.is_scheduled
-    for computation in evidence.executions.executed if is_scheduled else ():
-        runs = evidence.executions.lower_bound(computation)
-        for fusion in computation.instructions:
-            body = fusion.callee() if fusion.opcode == "fusion" else None
-            if body is None or not is_copy_only(body) or fusion.full_name in evidence.named_copies:
-                continue
-            origin = read_origin(fusion, reversed(body.instructions))
-            source = write_source(origin.source_file, origin.source_line)
-            size = evidence.costs.of(fusion).traffic_bytes * runs
-            shape = "" if source else str(fusion.shape)
-            found[shape, source].append((fusion.full_name, size))
-    for (_, source), members in found.items():
-        members.sort(key=lambda one: -one[1])
-        yield [name for name, _ in members], "fusion", sum(size for _, size in members), source
 
 
 def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
@@ -203,55 +154,6 @@ LEAST_PADDING_SHARE: Final = 0.1
 LEAST_FRAGMENTATION_SHARE: Final = 0.05
 _LEAST_REPLICATED: Final = 0.1  # of what a device holds at its peak
 _LEAST_HELD: Final = 0.1  # of the gaps; on TPU it is tables of tuples that hold less
-
-
-def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
-    """Find parameters with a result of their shape in memory of its own, 1 MiB of them or more.
-
-    One finding for all. A warning where the program donates other parameters; a program
-    that donates none may be meant so. Its bytes are what the program would reserve less, and
-    where that is under 1 MiB there is none; where nobody knows, the sizes of the parameters.
-    """
-    rows = evidence.donations
-    missed = [row for row in rows if row.is_missed]
-    saving = (
-        measure_donation(evidence.memory, evidence.module) if missed and evidence.memory else None
-    )
-    if missed and (saving is None or saving >= LEAST_BYTES):
-        donates = any(row.is_donated for row in rows)
-        yield Finding(
-            sum(row.size_bytes for row in missed) if saving is None else saving,
-            "warning" if donates else "info",
-            "donation-missed",
-            _missed_message(missed, is_saving=saving is not None),
-            count=len(missed),
-            parameter=_name(missed[0]),
-        )
-    for row in rows:
-        if row.status == "copied":
-            message = f"{_name(row)} is donated, but {row.copy_instruction} copies it first."
-            yield Finding(
-                row.size_bytes, "warning", "donation-copied", message, row.copy_instruction
-            )
-
-
-def _missed_message(missed: list[DonationRow], *, is_saving: bool) -> str:
-    is_one = len(missed) == 1
-    said = (
-        f"{_name(missed[0])} is not donated, although a result has its shape"
-        if is_one
-        else f"{len(missed)} parameters, the largest {_name(missed[0])}, are not donated, although "
-        "results have their shapes"
-    )
-    if is_saving:
-        less = "with donation the allocated size would be up to that much less"
-        return f"{said}: {less}. {SAVES_CAVEAT}"
-    them, whose = ("it", "its") if is_one else ("them", "their")
-    return f"{said}: donating {them} saves at most {whose} size."
-
-
-def _name(row: DonationRow) -> str:
-    return row.parameter_name or f"parameter {row.parameter_number}"
 
 
 def find_replicated_parameters(evidence: Evidence) -> Iterator[Finding]:
@@ -433,6 +335,7 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
     find_wide_collectives,
     find_missed_fusions,
     find_large_copies,
+    find_dominant_arrays,
     find_missed_donations,
     find_replicated_parameters,
     find_replicated_compute,

@@ -26,7 +26,7 @@ from hlotool.analysis.graph.calls import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, Loop
 from hlotool.analysis.measured import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, list_donations
-from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
+from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_undonation
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.shardings.report import ArrayRow
 from hlotool.analysis.shardings.rows import ReshardRow
@@ -42,6 +42,7 @@ FindingCode: TypeAlias = Literal[
     "converted-product",
     "donation-copied",
     "donation-missed",
+    "dominant-array",
     "exposed-collective",
     "f32-collective",
     "fragmentation",
@@ -92,7 +93,10 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "time, that of 1 MiB and of 1 % of all traffic at least, is what they take longer by it, on a "
     "GPU at its peaks. The bytes are what wider arrays move more, null if nothing",
     "donation-copied": "the output in the memory of a donated parameter, of 1 MiB, is made of a "
-    "copy of the parameter, in the same layout",
+    "copy of the parameter, in the same layout; not where the program reserves more without "
+    "donation",
+    "dominant-array": "one parameter, of 1 MiB, is three quarters or more of what the "
+    "program holds at its peak",
     "donation-missed": "parameters of 1 MiB each are not donated although results have their "
     "shapes; the bytes, 1 MiB at least, are what `allocated_bytes` would fall by, as "
     "`buffers --hbm` has it: less than the sizes where temporaries lie in the results' memory. "
@@ -119,7 +123,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "the bytes, 1 MiB and 1 % of all bytes sent per step, are those that it sends less. Only where "
     "the texts of passes lie beside: else there is a `gather-then-slice`",
     "large-copy": "1 MiB and 1 % of all memory traffic of a step is moved by copies, transposes or "
-    "reshapes, fused or not, that only move data, and that no `donation-copied` names",
+    "reshapes, fused or not, that only move data, and that no `donation-copied` names; with their "
+    "cause, where the text shows it",
     "loop-invariant-collective": "a collective in a loop gets the same operands in every round; "
     "the bytes, 1 MiB and 1 % of all bytes sent per step, are those of all rounds but one",
     "missed-fusion": "elementwise operations outside any fusion move 1 MiB and 1 % of all memory "
@@ -164,7 +169,7 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "computed-twice": "compute it once and pass it on; what no round changes, before the loop",
     "contradicted-trip-count": "trust no total of this loop before you know which count is right",
     "converted-product": "multiply in 16 bits: jnp.dot(x, w, preferred_element_type=jnp.float32)",
-    "donation-copied": "keep the parameter's last use before the update, or donate another",
+    "donation-copied": "",
     "donation-missed": "donate them, as with jax.jit(donate_argnums=…)",
     "exposed-collective": "give the scheduler work that does not need the result",
     "f32-collective": "convert to 16 bits before sending",
@@ -174,7 +179,8 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside of "
     "it, or keep the result with a policy such as save_only_these_names",
     "involuntary-reshard": "constrain it to that first, with jax.lax.with_sharding_constraint",
-    "large-copy": "keep one layout, or write in place what is copied",
+    "dominant-array": "",
+    "large-copy": "",
     "loop-invariant-collective": "do it once, before the loop",
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
     "nondeterministic": "none is needed unless runs must agree to the bit: XLA_FLAGS="
@@ -311,6 +317,7 @@ def name_all(names: Sequence[str]) -> str:
 
 
 LEAST_BYTES: Final = 1 << 20
+_SLIGHT: Final = 1 << 16
 LEAST_SECONDS: Final = 10e-6
 LEAST_SHARE: Final = 0.01  # of all that crosses memory per step
 
@@ -376,8 +383,21 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @cached_property
     def copied_first(self) -> frozenset[str]:
-        """The copies that make a donation worthless: a finding of their own, and no other."""
-        return frozenset(row.copy_instruction for row in self.donations if row.copy_instruction)
+        """The copies that make a donation worthless: a finding of their own, and no other.
+
+        Without these arrays' donation the program reserves no more; where nothing tells, the copies
+        that become the output in their memory.
+        """
+        rows = [row for row in self.donations if row.spare_copies]
+        if not self.memory:
+            return frozenset(row.copy_instruction for row in rows if row.copy_instruction)
+        saved = measure_undonation(self.memory, self.module) if rows else {}
+        return frozenset(
+            name
+            for row in rows
+            if saved.get(row.argument, -LEAST_BYTES) > -_SLIGHT
+            for name in row.spare_copies
+        )
 
     @cached_property
     def loops(self) -> Mapping[Computation, Loop]:

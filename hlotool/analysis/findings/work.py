@@ -28,6 +28,7 @@ from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.origin import read_origin, write_source
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
+from hlotool.hlo.shape import find_part
 from hlotool.table.words import plural
 
 _MOST_PRODUCTS: Final = 2_000  # that are looked at
@@ -127,7 +128,8 @@ def find_one_hot_products(evidence: Evidence) -> Iterator[Finding]:
         count = shape.element_count if isinstance(shape, ArrayShape) else None
         runs = evidence.executions.lower_bound(product.outer.computation)
         summed = product.flops // (2 * count * runs) if count else 0
-        if any(_find_hot(evidence, one) == summed for one in product.one.operands[:2]):
+        sides = zip(product.one.operands, ("lhs", "rhs"), strict=False)
+        if any(_is_hot(evidence, product.one, one, side, summed) for one, side in sides):
             found.append(product)
     what = "by a one-hot array, which only looks rows up"
     yield from _find_wasted(evidence, "one-hot-product", found, what)
@@ -136,22 +138,26 @@ def find_one_hot_products(evidence: Evidence) -> Iterator[Finding]:
 _SPREAD: Final = SLICED | {"broadcast"}
 
 
-def _find_hot(evidence: Evidence, operand: Instruction) -> int | None:
-    """Return along how many places an operand is hot in one, None of any other.
+def _is_hot(
+    evidence: Evidence, product: Instruction, operand: Instruction, side: str, summed: int
+) -> bool:
+    """Whether an operand of a product is hot in one of the places that it sums up.
 
-    That is a comparison of coordinates with what is none.
+    That is a comparison of coordinates with what is none. Where two axes are as long, it must be
+    plain which one is summed up.
     """
     made = evidence.flow.source(operand).inner
     if made.opcode != "compare" or made.attributes.get("direction") != "EQ":
-        return None
+        return False
     sides = [evidence.flow.source(one, (), _SPREAD).inner for one in made.operands]
     counted = [one for one in sides if one.opcode == "iota"]
-    if len(counted) != 1 or not isinstance(counted[0].shape, ArrayShape):
-        return None
-    size: int = counted[0].shape.dims[next(iter(counted[0].integers("iota_dimension")), 0)]
-    # Were another axis as long nobody could tell which one is summed up.
-    is_clear = isinstance(made.shape, ArrayShape) and made.shape.dims.count(size) == 1
-    return size if is_clear else None
+    shapes = [one.shape for one in (made, operand, *counted)]
+    if len(counted) != 1 or not all(isinstance(one, ArrayShape) for one in shapes):
+        return False
+    whole, given, places = (one.dims for one in shapes if isinstance(one, ArrayShape))
+    axis = next(iter(counted[0].integers("iota_dimension")), 0)
+    is_plain = product.integers(f"{side}_contracting_dims") == (axis,) and whole == given == places
+    return places[axis] == summed and (is_plain or whole.count(summed) == 1)
 
 
 _INTENDED: Final = ("rematted_computation", "checkpoint", "remat")
@@ -234,8 +240,9 @@ def find_converted_products(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_half(evidence: Evidence, one: Instruction) -> bool:
     """Whether an f32 array is only converted from one of 16 bits."""
-    made = evidence.flow.source(one).inner
-    shapes = one.shape, made.shape
+    made = evidence.flow.source(one)
+    part = made.inner.shape if made.inner is not made.instruction else None
+    shapes = one.shape, part or find_part(made.instruction.shape, made.index)
     return all(
         isinstance(shape, ArrayShape) and shape.dtype in types
         for shape, types in zip(shapes, ({"f32"}, _HALF), strict=True)

@@ -401,7 +401,8 @@ def count_custom_calls(
     inside: dict[Computation, list[Instruction]] = {}  # many fusions may share a body
     for computation in executions.executed:
         for runner in computation.instructions:
-            calls = [runner] if runner.opcode == "custom-call" else []
+            is_call = runner.opcode == "custom-call" and not runner.is_outside
+            calls = [runner] if is_call else []
             for body in graph.callees.get(runner, ()) if runner.opcode == "fusion" else ():
                 if body not in inside:
                     inside[body] = [one for one in body.instructions if one.opcode == "custom-call"]

@@ -6,6 +6,7 @@ the output back to where it comes from, to tell such copies from others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -19,7 +20,7 @@ from hlotool.analysis.memory.estimate import estimate_size
 from hlotool.analysis.memory.memory_map import Saving
 from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
 from hlotool.hlo.buffers import ValueKey, format_position
-from hlotool.table import BYTES, NUMBER, column
+from hlotool.table import BYTES, NUMBER, column, figure
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "donated-unused", "copied"]
 UnusedReason: TypeAlias = Literal["no-result", "results-taken", "layout", "still-read"]
@@ -29,6 +30,8 @@ UNUSED_REASONS: Final[Mapping[str, str]] = {
     "layout": "an output of as many elements takes other bytes in its layout",
     "still-read": "it is read after the output of its size is made",
 }
+
+ARGUMENT: Final = re.compile(r"[^.\[{]+")  # a parameter's name without the path to its part
 
 
 class DonationRow(Struct, frozen=True):
@@ -82,7 +85,16 @@ class DonationRow(Struct, frozen=True):
             word_meanings=UNUSED_REASONS,
         ),
     ] = None
+    spare_copies: Annotated[
+        tuple[str, ...], figure("what copies the donated array, in its layout")
+    ] = ()
     donatable: Saving[Any] | None = None
+
+    @property
+    def argument(self) -> str:
+        """The argument of the program that the parameter is a part of."""
+        found = ARGUMENT.match(self.parameter_name or "")
+        return found[0] if found else f"parameter {self.parameter_number}"
 
     @property
     def is_missed(self) -> bool:
@@ -111,6 +123,7 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     for index, shape in reversed(list(module.entry.root.shape.leaves_with_index())):
         if index not in taken:
             free.setdefault(shape.without_layout(), []).append(index)
+    given = {index: _find_carried(module, index) for each in free.values() for index in each}
     backend = find_backend(module)
     explain = _Explainer(module, taken, backend)
     rows = []
@@ -122,13 +135,18 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
             is_donated = (number, index) in aliases or (is_donor and not is_unused)
             output = aliases.get((number, index))
             if not is_donated and not is_unused:
-                outputs = free.get(shape.without_layout())
-                output = outputs.pop() if outputs else None
+                outputs = free.get(shape.without_layout(), [])
+                # A loop's result goes back to what enters it, and to no other.
+                fit = [one for one in outputs if given[one] in {None, (number, index)}]
+                output = next(iter(reversed(fit)), None)
+                if output is not None:
+                    outputs.remove(output)
             size = estimate_size(shape, backend)
             if size < least_bytes:
                 continue
             name = parameter.metadata().op_name
-            copy = _find_copy(parameter, index, output) if is_donated else None
+            copies = list(_list_copies(parameter, index)) if is_donated else []
+            copy = _find_copy(parameter, copies, output)
             status: DonationStatus = "donated" if is_donated else "not-donated"
             rows.append(
                 DonationRow(
@@ -141,9 +159,22 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
                     output,
                     copy.full_name if copy else None,
                     explain.find_reason(parameter, shape, size) if is_unused else None,
+                    spare_copies=tuple(one.full_name for one in copies if one.shape == shape),
                 )
             )
     return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter_number))
+
+
+def _find_carried(module: Module, output: ShapeIndex) -> tuple[int, ShapeIndex] | None:
+    """Return the parameter that enters the loop whose result an output is; None of others."""
+    loop, index = follow(module.entry.root, output)
+    if loop.opcode != "while" or not index or not loop.operands:
+        return None
+    one, at = follow(loop.operands[0], index)
+    if one.opcode == "copy" and not at:
+        one, at = follow(one.operands[0], ())
+    is_given = one.opcode == "parameter" and one.computation is module.entry
+    return (one.parameter_number, at) if is_given else None
 
 
 class _Explainer:
@@ -180,18 +211,19 @@ class _Explainer:
 
 
 def _find_copy(
-    parameter: Instruction, index: ShapeIndex, output: ShapeIndex | None
+    parameter: Instruction, copies: Collection[Instruction], output: ShapeIndex | None
 ) -> Instruction | None:
     """Return the copy of a parameter's array that becomes the output in its memory, if any."""
-    copies = list(_list_copies(parameter, index))
     if not copies or output is None:
         return None
-    sources = trace_sources(parameter.computation.root, output)
-    return next((copy for copy in copies if copy in sources), None)
+    root = parameter.computation.root
+    sources = trace_sources(root, output)
+    # One that is a result itself needs memory either way.
+    return next((copy for copy in copies if copy in sources and root not in copy.users), None)
 
 
 def _list_copies(parameter: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
-    """Yield the copies of a parameter's array within its memory space."""
+    """Yield the copies of a parameter's array within its memory space, and copies of these."""
     pending: list[tuple[Instruction, ShapeIndex]] = [(parameter, index)]
     while pending:
         one, at = pending.pop()
@@ -202,6 +234,7 @@ def _list_copies(parameter: Instruction, index: ShapeIndex) -> Iterator[Instruct
                 pending.append((user, at))
             elif not at and _is_copy(user, one):
                 yield user
+                pending.append((user, at))
 
 
 def _is_copy(user: Instruction, operand: Instruction) -> bool:

@@ -1,107 +1,108 @@
-"""The plan to reduce memory: which parts of a program must go so that it fits, and what each saves.
+"""The plan to reduce memory: what to change so that a program fits, and what each change saves.
 
-`plan_relief` divides space 0 into parts one would do something about (`divide_memory`), measures
-how far what the space reserves falls without some of them (`Reserved`), and chooses the smallest
-sets that suffice. `add_savings` and `measure_donation` measure donation in the same way. The
-what-if of `--without` (`take_away`) is about peaks of all spaces.
+`list_remedies` says what one can do about the parts of space 0 (`parts.divide_memory`), `Reserved`
+simulates what the space reserves with some of it done, and `plan_relief` chooses the smallest sets
+that suffice. `add_savings` and `measure_donation` measure donation in the same way. The what-if of
+`--without` (`take_away`) is about peaks of all spaces.
 
-A part is made of tenures (`memory_map.Tenure`): values that share bytes go together or not at all.
-All savings are of the schedule as it is, and exact for that. A compiler that has less to place
-orders anew, so a real change mostly saves less (`SAVES_CAVEAT`); tests/accuracy/advice.py holds
-them against programs that were really changed.
+A simulation is exact for the schedule as it is. A compiler that has less to place orders anew, so
+programs of many kinds were compiled with and without each remedy: `BANDS` is how far what was saved
+differed from what was simulated (tests/accuracy/advice.py holds the table to these programs). A set
+is said to fit only where it does at the lower end.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import chain, combinations, groupby, islice, starmap
-from operator import itemgetter, neg
+from itertools import combinations
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.schedule import find_problem
-from hlotool.analysis.memory.donation import DonationRow, list_missed_outputs
+from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.memory.donation import DonationRow, list_donations, list_missed_outputs
 from hlotool.analysis.memory.figures import Fit
 from hlotool.analysis.memory.intervals import Curve, add_curves
 from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenure, Tenures
+from hlotool.analysis.memory.parts import Part, PartKind, divide_memory, find_last_read, keep_before
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows, rows_at
-from hlotool.analysis.origin import find_parameter_tree
 from hlotool.errors import InputError
 from hlotool.hlo import Module, ShapeIndex
 from hlotool.hlo.buffers import Allocation
 from hlotool.table import BYTES, COUNT, NUMBER, Block, RowList, column, figure
-from hlotool.table.words import ANY, fold_numbers
+from hlotool.table.words import list_some
 
 # The easiest first. A donation costs nothing; what follows costs some time of each step, and a few
-# lines; then what changes what a program gets, gives and learns, or needs more devices.
-PartKind: TypeAlias = Literal[
-    "missed-donation",
-    "saved-activations",
-    "logits",
-    "parameter-copy",
-    "optimizer-state",
-    "outputs",
-    "temporaries",
-    "inputs",
-    "parameters",
-    "constants",
+# lines; then what changes what a program gets, gives and learns.
+RemedyKind: TypeAlias = Literal[
+    "donate", "undonate", "checkpoint", "chunk-loss", "one-layout", "smaller-batch", "shard"
 ]
-EASIEST_FIRST: Final[tuple[PartKind, ...]] = get_args(PartKind)
-
-# What a part is called, `{}` being the scope or the part of the arguments' tree; the usual remedy.
-PARTS: Final[Mapping[PartKind, tuple[str, str]]] = {
-    "missed-donation": ("outputs beside {}", "donate"),
-    "saved-activations": ("saved activations of {}", "checkpoint, or offload"),
-    "logits": ("logits in {}", "compute the loss in chunks"),
-    "parameter-copy": ("copies of {}", "keep one layout and precision"),
-    "optimizer-state": ("optimizer state {}", "offload, shard, lower precision"),
-    "outputs": ("outputs of {}", "return less, or shard"),
-    "temporaries": ("temporaries of {}", "smaller batches, or shard"),
-    "inputs": ("input {}", "shard"),
-    "parameters": ("parameters {}", "shard, or lower precision"),
-    "constants": ("constants", "pass as arguments, and shard"),
+EASIEST_FIRST: Final[tuple[RemedyKind, ...]] = get_args(RemedyKind)
+CHUNKS: Final = 8  # into which the loss is cut
+# What is called how, what to do, about which parts, and what is left of these.
+REMEDIES: Final[Mapping[RemedyKind, tuple[str, str, tuple[PartKind, ...], float]]] = {
+    "donate": ("outputs beside {}", "donate", ("missed-donation", "carried-copy"), 0),
+    "undonate": ("copies of {}", "do not donate it: it is still read", ("donated-copy",), 0),
+    "checkpoint": ("saved activations of {}", "checkpoint each layer", ("saved-activations",), 1),
+    "chunk-loss": (
+        "logits in {}", f"compute the loss in {CHUNKS} chunks", ("logits",), 1 / CHUNKS,
+    ),
+    "one-layout": (
+        "copies of {}", "keep the order of dimensions it is used in", ("parameter-layout",), 0,
+    ),
+    "smaller-batch": (
+        "activations", "half the batch",
+        ("saved-activations", "layer-inputs", "logits", "temporaries"), 1 / 2,
+    ),
+    "shard": ("arguments and activations", "shard over more devices", (), 1),
+}  # fmt: skip
+REMEDY_MEANINGS: Final[Mapping[RemedyKind, str]] = {
+    kind: f"{title.format('…')}: {how}" for kind, (title, how, _, _) in REMEDIES.items()
+}
+# What was saved by what was simulated: its least and most, in programs compiled with the remedy.
+# Without one it was tried too rarely, or differed by more than half: no number is told.
+Band: TypeAlias = tuple[float, float]
+BANDS: Final[Mapping[RemedyKind, Mapping[Backend, Band]]] = {
+    "donate": {"cpu": (0.6, 1.1), "gpu": (0.65, 1.5), "tpu": (0.85, 1.15)},
+    "undonate": {"cpu": (0.85, 1.15)},
+    "checkpoint": {"cpu": (0.75, 1.3), "gpu": (0.7, 1.5), "tpu": (0.75, 1.5)},
+    "chunk-loss": {"cpu": (0.9, 1.45), "gpu": (0.65, 1.3)},
+    "smaller-batch": {"cpu": (0.65, 1.25), "gpu": (0.85, 1.25)},
 }
 
-PART_MEANINGS: Final[Mapping[PartKind, str]] = {
-    kind: f"{title.format('…')}; the usual remedy: {how}" for kind, (title, how) in PARTS.items()
-}
 
-# Names of optimizers' states in trees of arguments: optax's, and what hand-written ones use.
-_OPTIMIZER: Final = re.compile(
-    r"(?<![A-Za-z])(?:opt|opt_state|optimizer|optimizer_state|mu|nu|m|v|momentum|velocity|trace|ema)"
-    r"(?![A-Za-z0-9])"
-)
-# What the last component of a scope is called where logits are made and compared.
-_LOGITS: Final = re.compile(
-    r"(?i)(?:.*_)?(?:logits?|head|unembed(?:ding)?|loss(?:_fn)?|cross_entropy(?:_loss)?)"
-)
-# A parameter's name without the path to its part.
-_ARGUMENT: Final = re.compile(r"[^.\[{]+")
-_FORWARD: Final = "jvp("
-_BACKWARD: Final = "transpose("
+Verdict: TypeAlias = Literal["fits", "may fit", "does not fit", "unsure"]
 
 
 class ReliefRow(Struct, frozen=True):
-    """A part of a set without which the program fits; or, where none does, nearly fits."""
+    """A change of a set with which the program fits, or may; or, where none does, nearly fits."""
 
-    option: Annotated[int, column("number of the option; all its parts must go", NUMBER)]
-    what: Annotated[str, column("what would not be there")]
-    kind: Annotated[PartKind, figure("what kind of memory that is", word_meanings=PART_MEANINGS)]
+    option: Annotated[int, column("number of the option; do all of it", NUMBER)]
+    what: Annotated[str, column("the memory that it is about")]
+    kind: Annotated[RemedyKind, figure("what to do", word_meanings=REMEDY_MEANINGS)]
     origin: Annotated[str, figure("its scope, or the part of the arguments' tree")]
     saves_bytes: Annotated[
-        int, column("how far the allocated size falls without this part alone", BYTES)
+        int | None, column("how far the allocated size falls with this alone, simulated", BYTES)
+    ]
+    saves_least_bytes: Annotated[
+        int | None,
+        column("the least of that in programs compiled with it", BYTES, heading="at least"),
+    ]
+    saves_most_bytes: Annotated[
+        int | None, column("the most of that", BYTES, heading="at most", hide_order=1)
     ]
     option_saves_bytes: Annotated[
-        int, figure("how far it falls without all of the option", BYTES, is_summed=False)
+        int | None, figure("how far it falls with all of the option", BYTES, is_summed=False)
+    ]
+    option_least_bytes: Annotated[
+        int | None, figure("the least of that in programs compiled so", BYTES, is_summed=False)
     ]
     free_bytes: Annotated[
-        int,
+        int | None,
         column(
             "what is then left; negative where it still does not fit",
             BYTES,
@@ -109,294 +110,210 @@ class ReliefRow(Struct, frozen=True):
             is_summed=False,
         ),
     ]
-    how: Annotated[str, column("what one usually does about it")]
+    verdict: Annotated[
+        Verdict,
+        column(
+            "fits: even with the least that it saves; may fit: with what is simulated; unsure: it "
+            "was tried too rarely, or differed too much, for a number",
+            is_verdict=True,
+        ),
+    ]
+    how: Annotated[str, column("what to do")]
 
 
 RELIEF: Final = RowList(
     "relief",
     ReliefRow,
-    "the smallest sets of parts without which the program fits, the easiest to do without first",
+    "the smallest sets of changes with which the program fits, those that save most first",
     key="what",
     has_total=False,
     option="--hbm SIZE",
     title="Ways to fit",
 )
-
-
 SAVES_CAVEAT: Final = (
-    "What they save is of this schedule and does not add up; what is compiled again mostly saves "
-    "less."
+    "Savings are simulated in this schedule; what is compiled again may save less."
 )
-
-MOST_TOGETHER: Final = 3  # parts of a set, beside what donation frees
-MOST_PARTS: Final = 10  # that sets are made of: those that save most
+MOST_TOGETHER: Final = 3  # remedies of a set, beside donation
+MOST_REMEDIES: Final = 8  # that sets are made of: those that save most
 MOST_SETS: Final = 5
-_LEAST_DONATED: Final = 0.01  # of what is missing: less is not worth a row
+_LEAST_SHARE: Final = 0.01  # of what is missing: less is not worth a row
 
 
 # -- the plan
 
 
 def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[ReliefRow]:
-    """Return the smallest sets of parts without which the program fits, the easiest remedy first.
+    """Return the smallest sets of changes with which the program fits, what saves most first.
 
-    What donation frees is in every set, as it costs nothing; where it is enough, it is the first
-    set, and the others show what else is. These are of one size, three at most. Where none
-    suffices, the one that goes furthest, found by taking what saves most, one by one. Empty where
-    it fits, or nothing says when values live.
+    What donation frees is in every set, as it costs nothing; where it is enough, it is a set, too.
+    These are of one size, three at most. Where none suffices, the one that goes furthest, found by
+    taking what saves most, one by one. Empty where it fits, or nothing says when values live.
     """
     if fit.allocated_bytes is None or fit.fits is not False:
         return []
-    everything = divide_memory(report, module)
-    reserved = Reserved(report, everything)
+    parts = divide_memory(report, module)
+    if not parts:
+        return []
+    reserved = Reserved(report, parts)
     excess = fit.allocated_bytes - fit.limit_bytes
-    least = excess * _LEAST_DONATED
-    donated = tuple(
-        part
-        for part in everything
-        if part.kind == "missed-donation" and reserved.saving([part]) > least
-    )
-    others = [part for part in everything if part.kind != "missed-donation"]
-    # Of those that save nothing alone, the largest may still save beside others.
-    peaks = {one: add_curves([tenure.curve() for tenure in one.tenures]).peak() for one in others}
-    others.sort(key=lambda one: (reserved.saving([one]), peaks[one][0]), reverse=True)
-    others = others[:MOST_PARTS]  # of which there are 175 sets of up to three
-    saving = reserved.saving(donated)
-    sets = [(saving, donated)] if saving >= excess else []
-    beside = () if sets else donated
-    sets += _choose_sets(others, reserved, excess, beside)[: MOST_SETS - len(sets)]
-    return [
-        ReliefRow(
-            option=number,
-            what=part.title,
-            kind=part.kind,
-            origin=part.of,
-            saves_bytes=reserved.saving([part]),
-            option_saves_bytes=saving,
-            free_bytes=saving - excess,
-            how=PARTS[part.kind][1],
-        )
-        for number, (saving, chosen) in enumerate(
-            sets or [_go_furthest(others, reserved, beside)], 1
-        )
-        for part in chosen
+    least = excess * _LEAST_SHARE
+    remedies = list_remedies(report, module, parts)
+    remedies = [one for one in remedies if one.kind == "shard" or reserved.saving([one]) > least]
+    told = [one for one in remedies if one.band]
+    free = [one for one in told if one.kind == "donate"]
+    others = [one for one in told if one.kind != "donate"]
+    others.sort(key=lambda one: -reserved.saving([one]))
+    sets = _choose_sets(others[:MOST_REMEDIES], reserved, excess, tuple(free))
+    sets = sets or _go_furthest(told, reserved, tuple(free))
+    rows = [
+        row
+        for number, chosen in enumerate(sets, 1)
+        for row in _write_option(number, chosen, reserved, excess)
     ]
+    number = len(sets)
+    for one in remedies:
+        if one.band is None:
+            number += 1
+            how = REMEDIES[one.kind][1]
+            unknown = (None,) * 6
+            rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
+    return rows
+
+
+def _write_option(
+    number: int, chosen: Sequence[Remedy], reserved: Reserved, excess: int
+) -> Iterator[ReliefRow]:
+    """Yield the rows of an option."""
+    saved, sure = reserved.saving(chosen), reserved.least_saving(chosen)
+    for one in chosen:
+        saves, (least, most) = reserved.saving([one]), one.band or (0, 0)
+        yield ReliefRow(
+            option=number,
+            what=one.title,
+            kind=one.kind,
+            origin=one.of,
+            saves_bytes=saves,
+            saves_least_bytes=round(saves * least),
+            saves_most_bytes=round(saves * most),
+            option_saves_bytes=saved,
+            option_least_bytes=sure,
+            free_bytes=saved - excess,
+            verdict="fits" if sure >= excess else "may fit" if saved >= excess else "does not fit",
+            how=REMEDIES[one.kind][1],
+        )
 
 
 def _choose_sets(
-    parts: Sequence[Part], reserved: Reserved, excess: int, beside: tuple[Part, ...]
-) -> list[tuple[int, tuple[Part, ...]]]:
-    """Return the sets of fewest parts that save as much as there is too much.
+    others: Sequence[Remedy], reserved: Reserved, excess: int, free: tuple[Remedy, ...]
+) -> list[tuple[Remedy, ...]]:
+    """Return the sets of fewest remedies, each with donation, that save what is missing.
 
-    `beside` are in each of them, and do not count. The hardest remedy of each set decides on its
-    place, then the next hardest. A set that cannot suffice is not measured.
+    Those that leave the batch as it is come first, then those that save most.
     """
-    for size in range(1, MOST_TOGETHER + 1):
-        hopeful: list[tuple[list[int], int, tuple[Part, ...]]] = []
-        for chosen in combinations(parts, size):
-            one = _sort_parts((*beside, *chosen))
-            most = reserved.bound_gain(one)
-            if most >= excess:
-                effort = [EASIEST_FIRST.index(part.kind) for part in reversed(one)]
-                hopeful.append((effort, most, one))
-        # Measured one by one in this order, until there are enough: most sets never are.
-        hopeful.sort(key=lambda one: one[:2])
-        savings = ((effort, reserved.saving(one), one) for effort, _, one in hopeful)
-        found = list(islice((one for one in savings if one[1] >= excess), MOST_SETS))
-        if found:
-            return [one[1:] for one in sorted(found, key=lambda one: one[:2])]
+    for size in range(MOST_TOGETHER + 1):
+        chosen = [(*free, *more) for more in combinations(others, size)]
+        enough = [one for one in chosen if one and reserved.saving(one) >= excess]
+        if enough:
+            enough.sort(key=reserved.rank)
+            return enough[:MOST_SETS]
     return []
 
 
 def _go_furthest(
-    parts: Sequence[Part], reserved: Reserved, beside: tuple[Part, ...]
-) -> tuple[int, tuple[Part, ...]]:
-    """Take what saves most beside what is taken, until nothing saves any more.
-
-    Not the best of all sets: none suffices, so that what is shown is a direction only.
-    """
-    chosen, best = beside, reserved.saving(beside)
-    while len(chosen) < MOST_TOGETHER + len(beside):
-        left = [part for part in parts if part not in chosen]
-        savings = [reserved.saving((*chosen, part)) for part in left]
-        if not savings or max(savings) <= best:
+    remedies: Sequence[Remedy], reserved: Reserved, best: tuple[Remedy, ...]
+) -> list[tuple[Remedy, ...]]:
+    """Take what saves most beside what is taken, until nothing saves any more."""
+    most = MOST_TOGETHER + len(best)
+    while len(best) < most:
+        left = [(*best, one) for one in remedies if one not in best]
+        further = max(left, key=reserved.saving, default=best)
+        if reserved.saving(further) <= reserved.saving(best):
             break
-        best = max(savings)
-        chosen = (*chosen, left[savings.index(best)])
-    return best, _sort_parts(chosen)
+        best = further
+    return [best] if best else []
 
 
-def _sort_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
-    return tuple(sorted(parts, key=lambda part: EASIEST_FIRST.index(part.kind)))
+# -- the remedies
 
 
-# -- the parts
+class Remedy(Struct, frozen=True, eq=False):
+    """One thing to do, about some parts.
 
+    Without a `band` no number is told. `undonated` are parameters whose outputs then need memory
+    of their own.
+    """
 
-class Part(Struct, frozen=True, eq=False, dict=True):
-    """Tenures one would do the same about; `of` is a scope, or a part of the arguments' tree."""
-
-    kind: PartKind
+    kind: RemedyKind
     of: str
-    tenures: list[Tenure] = field(default_factory=list)
+    parts: tuple[Part, ...]
+    band: Band | None
+    undonated: frozenset[int | None] = frozenset()
 
     @property
     def title(self) -> str:
-        """What it is called."""
-        return PARTS[self.kind][0].format(self.of)
+        """The memory that it is about."""
+        return REMEDIES[self.kind][0].format(self.of)
 
-    @cached_property
-    def temp_curve(self) -> Curve:
-        """What it holds among the temporaries; asked when all its tenures are known."""
-        return add_curves([tenure.curve() for tenure in self.tenures if tenure.is_temp])
-
-
-def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
-    """Return the parts of space 0; none where nothing says when values live.
-
-    Every tenure is in one part: by the type of its allocation, and by what its value that lives
-    longest belongs to, of those with a scope of their own. A saved activation is made by the
-    forward pass and needed when the backward pass runs, or a copy of one. Scopes are cut behind
-    their first numbered component, so that layers are one part.
-    """
-    rows_of: dict[Tenure, dict[str, BufferRow]] = {}
-    for row in all_rows(report, module, 0):
-        if row.held and row.held.part:
-            rows_of.setdefault(row.held.part, {})[row.value] = row
-    missed = list_missed_outputs(module, report.flow) if module else {}
-    turn = _find_turn(report, module) if module else None
-    parts: dict[tuple[PartKind, str], Part] = {}
-    kind: PartKind
-    for tenure, row in chain.from_iterable(starmap(_split, rows_of.items())):
-        donors = (missed[value.key] for value in tenure.values if value.key in missed)
-        donor = next(donors, None) if tenure.is_owner and row.allocation_type == "output" else None
-        if donor is not None:
-            argument = _ARGUMENT.match(donor.parameter_name or "")
-            kind = "missed-donation"
-            of = argument[0] if argument else f"parameter {donor.parameter_number}"
-        else:
-            kind, of = _name_part(row, tenure, turn)
-        parts.setdefault((kind, of), Part(kind, of)).tenures.append(tenure)
-    return list(parts.values())
+    @property
+    def left(self) -> float:
+        """What is left of a part."""
+        return REMEDIES[self.kind][3]
 
 
-def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenure, BufferRow]]:
-    """Divide a tenure where the backward pass writes over what the forward pass made.
-
-    Both need the bytes, each in its time. Yields each with the value that tells what it is. Values
-    of one size at one place take turns, each until the next begins; where a tenure's values have
-    different sizes, or the allocation is there for one of them, it stays whole.
-    """
-    held = sorted(zip(tenure.values, tenure.blocks, strict=True), key=lambda one: one[1].start)
-    sides = _fill_gaps([rows[value.name].producer_op_name for value, _ in held])
-    is_uniform = len({(block.low, block.high) for block in tenure.blocks}) == 1
-    if tenure.is_owner or not is_uniform or len(set(sides)) == 1:
-        yield tenure, max(rows.values(), key=_rank)
-        return
-    parts = [
-        [one for _, one in part]
-        for _, part in groupby(zip(sides, held, strict=True), itemgetter(0))
-    ]
-    ends = [part[0][1].start - 1 for part in parts[1:]]
-    for part, end in zip(parts, [*ends, tenure.end], strict=True):
-        kept = [(one, replace(block, end=min(block.end, end))) for one, block in part]
-        kept = [(one, block) for one, block in kept if block.start <= block.end]
-        if kept:
-            values, blocks = zip(*kept, strict=True)
-            best = max((rows[value.name] for value in values), key=_rank)
-            yield Tenure(tenure.allocation, list(values), list(blocks)), best
+_TOGETHER: Final = frozenset(("checkpoint", "chunk-loss", "smaller-batch"))  # one for all parts
 
 
-def _fill_gaps(producers: Sequence[str | None]) -> list[bool | None]:
-    """Say of each value whether the forward pass made it, by the op_name of its producer.
-
-    One without is as what comes behind it; at the end, as what came before: forward, none,
-    backward, none become forward and three times backward.
-    """
-    sides = [None if one is None else _is_forward(one) for one in producers]
-    # Backwards, each from the one behind; then forwards, what is still open from the one before.
-    for places in (range(len(sides) - 2, -1, -1), range(1, len(sides))):
-        for place in places:
-            if sides[place] is None:
-                sides[place] = sides[place - places.step]
-    return sides
-
-
-def _rank(row: BufferRow) -> tuple[bool, int]:
-    """Rank who tells of a tenure: who has a scope of its own or its producer, the longest-lived."""
-    return row.producer_op_name is not None, row.live_positions or 0
-
-
-def _name_part(row: BufferRow, tenure: Tenure, turn: int | None) -> tuple[PartKind, str]:
-    """Say what kind of part a tenure is in, and of what; `turn`: where the backward pass begins."""
-    if tenure.is_owner:
-        if row.allocation_type == "constant":
-            return "constants", ""
-        if row.allocation_type == "output":
-            return "outputs", _cut_scope(row.scope)
-        tree = row.parameter_tree or row.parameter or "?"
-        if _OPTIMIZER.search(tree):
-            return "optimizer-state", tree
-        return "parameters" if row.is_donated else "inputs", tree
-    if row.moved_parameter is not None and row.scope_from not in {"own", "producer"}:
-        return "parameter-copy", find_parameter_tree(row.moved_parameter) or row.moved_parameter
-    if row.scope and _LOGITS.fullmatch(row.scope.rpartition("/")[2]):
-        return "logits", fold_numbers(row.scope)
-    is_saved = _is_forward(row.producer_op_name or "") and turn is not None and tenure.end >= turn
-    return "saved-activations" if is_saved else "temporaries", _cut_scope(row.scope)
+def list_remedies(
+    report: MemoryReport, module: Module | None, parts: Sequence[Part]
+) -> list[Remedy]:
+    """Return what can be done about parts, where it was tried on the backend."""
+    backend = find_backend(module) if module else report.figures.backend
+    trained = any(part.kind in {"saved-activations", "layer-inputs"} for part in parts)
+    found = []
+    for kind, (_, _, kinds, _) in REMEDIES.items():
+        band = BANDS.get(kind, {}).get(backend) if backend else None
+        about = [part for part in parts if part.kind in kinds]
+        if kind == "checkpoint":
+            about = [part for part in about if part.again]
+        if kind == "smaller-batch" and not trained:
+            about = [part for part in parts if part.has_batch]
+        if kind == "donate":
+            missed = {part.of for part in about if part.kind == "missed-donation"}
+            about = [part for part in about if part.of in missed]
+        if kind == "shard":
+            found.append(Remedy(kind, "", (), None))
+        if not about:
+            continue
+        groups: dict[str, list[Part]] = {}
+        for part in about:
+            groups.setdefault("" if kind in _TOGETHER else part.of, []).append(part)
+        for group in groups.values():
+            of = list_some(list(dict.fromkeys(part.of for part in group)), 2, " and {} more")
+            undonated = frozenset(
+                row.parameter_number
+                for row in (list_donations(module) if module and kind == "undonate" else ())
+                if row.argument == of
+            )
+            found.append(Remedy(kind, of, tuple(group), band, undonated))
+    return found
 
 
-def _cut_scope(scope: str | None) -> str:
-    """Cut a scope behind its first numbered component; one without any, behind its first."""
-    if scope is None:
-        return "no scope"
-    components = fold_numbers(scope).split("/")
-    numbered = (place for place, one in enumerate(components) if one.endswith(ANY))
-    return "/".join(components[: next(numbered, 0) + 1])
-
-
-def _is_forward(op_name: str) -> bool:
-    return _FORWARD in op_name and _BACKWARD not in op_name
-
-
-def _find_turn(report: MemoryReport, module: Module) -> int | None:
-    """Return where the backward pass begins; None where nothing was differentiated.
-
-    That is its first instruction behind a quarter of the forward pass: schedules put some that
-    depend on nothing, such as zeros to add to, before all others.
-    """
-    if report.map.live_ranges is None:
-        return None
-    names = {one.name: one.metadata().op_name for one in module.instructions()}
-    names |= {one.full_name: one.metadata().op_name for one in module.instructions()}
-    sequence = [names.get(name, "") for name in report.map.live_ranges.sequence]
-    forward = [place for place, name in enumerate(sequence) if _is_forward(name)]
-    backward = [place for place, name in enumerate(sequence) if _BACKWARD in name]
-    quarter = forward[len(forward) // 4] if forward else 0
-    return next((place for place in backward if place > quarter), None)
-
-
-# -- what is reserved without some parts
-
-MOST_SAMPLES: Final = 500  # positions at which sets are looked at first
+# -- what is reserved with some remedies
 
 
 class Reserved:
-    """What space 0 reserves, and what it would without some of its parts."""
+    """What space 0 reserves, and what it would with some things done."""
 
     def __init__(self, report: MemoryReport, parts: Iterable[Part]) -> None:
-        curve = report.map.curve(0, "temp") or Curve()
-        self.temp = SpacePeak(curve)
-        self.tenures = _list_allocated(parts)
-        # For `bound_gain`: the highest position of each of some stretches of time, with what is in
-        # use there. The nearer the new peak is to one of them, the fewer sets are measured in vain.
-        points = list(zip(curve.positions, curve.levels, strict=True))
-        step = len(points) // MOST_SAMPLES + 1
-        stretches = (points[start : start + step] for start in range(0, len(points), step))
-        self.samples = [max(stretch, key=itemgetter(1)) for stretch in stretches]
-        self._bounds: dict[Part, tuple[int, list[int]]] = {}
+        self.temp = SpacePeak(report.map.curve(0, "temp") or Curve())
+        self.part_of = {tenure: part for part in parts for tenure in part.tenures}
+        self.lying_in: dict[Allocation, list[Tenure]] = defaultdict(list)
+        for tenure in self.part_of:
+            if not tenure.is_temp:
+                self.lying_in[tenure.allocation].append(tenure)
+        self._known: dict[frozenset[Remedy], int] = {}
 
-    def saving(self, parts: Iterable[Part]) -> int:
+    def saving(self, remedies: Iterable[Remedy]) -> int:
         """Return how far the allocated size falls.
 
         The allocation of a parameter, an output or a constant goes with it; what else lies in it
@@ -407,51 +324,68 @@ class Reserved:
         value lives. Where these are at their peak then, it saves 5 MiB; where they hold 3 MiB
         less than at their peak, it is 8 MiB.
         """
-        parts = tuple(parts)
-        freed, change = 0, [part.temp_curve for part in parts]
-        for allocation, gone in _list_allocated(parts).items():
-            kept = self.tenures[allocation] - gone
-            if not any(tenure.is_owner for tenure in kept):
-                freed += allocation.size_bytes
-                moved = [tenure.curve() for tenure in kept]
-                change += [Curve(one.positions, tuple(map(neg, one.levels))) for one in moved]
+        chosen = frozenset(remedies)
+        if chosen not in self._known:
+            self._known[chosen] = self._measure(chosen)
+        return self._known[chosen]
+
+    def least_saving(self, remedies: Sequence[Remedy]) -> int:
+        """Return the least that it falls by in programs compiled so."""
+        return self._scale(remedies, lambda band: band[0])
+
+    def most_saving(self, remedies: Sequence[Remedy]) -> int:
+        """Return the most."""
+        return self._scale(remedies, lambda band: band[1])
+
+    def rank(self, remedies: Sequence[Remedy]) -> tuple[bool, int]:
+        """Rank what leaves the batch as it is before all else, then what most likely saves most."""
+        likely = self._scale(remedies, lambda band: sum(band) / 2)
+        return any(one.kind == "smaller-batch" for one in remedies), -likely
+
+    def _scale(self, remedies: Sequence[Remedy], choose: Callable[[Band], float]) -> int:
+        """Return what a set saves by its band: each remedy has its share in that."""
+        shares = [(max(0, self.saving([one])), choose(one.band or (0, 0))) for one in remedies]
+        whole = sum(size for size, _ in shares)
+        mean = sum(size * share for size, share in shares) / whole if whole else 0
+        return round(self.saving(remedies) * mean)
+
+    def _measure(self, remedies: frozenset[Remedy]) -> int:
+        left: dict[Part, float] = {}
+        for one in remedies:
+            for part in one.parts:
+                left[part] = left.get(part, 1) * one.left
+        again = {part for one in remedies if one.kind == "checkpoint" for part in one.parts}
+        change = []
+        for part, share in left.items():
+            change.append(part.temp_curve)
+            change += _take(part.again_curve if part in again else part.temp_curve, share)
+        undonated = {number for one in remedies for number in one.undonated}
+        freed = 0
+        for allocation, tenures in self.lying_in.items():
+            is_split = allocation.is_donated and allocation.parameter in undonated
+            owners = [self.part_of[one] for one in tenures if one.is_owner]
+            share = max((left.get(one, 1) for one in owners), default=1)
+            if not is_split and share:
+                freed += round(allocation.size_bytes * (1 - share))
+                continue
+            freed += -allocation.size_bytes if is_split else allocation.size_bytes
+            until = min((one.read_until.get(allocation, 1 << 63) for one in owners), default=0)
+            # What else lies in it needs room among the temporaries, if it is not gone itself.
+            for tenure in tenures:
+                part = self.part_of[tenure]
+                if not tenure.is_owner:
+                    starts = min(block.start for block in tenure.blocks)
+                    is_moved = part not in left if is_split else starts <= until
+                    change += _take(tenure.curve(), is_moved)
+                elif not is_split and tenure in part.again:
+                    change += _take(part.again[tenure], 1)
         return freed + self.temp.peak_bytes - self.temp.peak_without(add_curves(change))
 
-    def bound_gain(self, parts: Iterable[Part]) -> int:
-        """Return what it saves at most, from a few positions alone: it is quick.
 
-        The peak that is left is no lower than at these positions, and what moves to the temporaries
-        only adds to it; that is left out here.
-        """
-        bounds = [self._bound_part(part) for part in parts]
-        levels = [level for _, level in self.samples]
-        for _, removed in bounds:
-            levels = [level - one for level, one in zip(levels, removed, strict=True)]
-        left = max(levels, default=0)
-        return sum(freed for freed, _ in bounds) + self.temp.peak_bytes - left
-
-    def _bound_part(self, part: Part) -> tuple[int, list[int]]:
-        """Return what a part frees at most, and what it holds at the samples."""
-        if part not in self._bounds:
-            freed = sum(
-                allocation.size_bytes
-                for allocation, gone in _list_allocated([part]).items()
-                if any(one.is_owner for one in gone)
-                or not any(one.is_owner for one in self.tenures[allocation])
-            )
-            held = [part.temp_curve.at(position) for position, _ in self.samples]
-            self._bounds[part] = freed, held
-        return self._bounds[part]
-
-
-def _list_allocated(parts: Iterable[Part]) -> dict[Allocation, set[Tenure]]:
-    """Return the tenures of parts that do not lie among the temporaries, by allocation."""
-    found: dict[Allocation, set[Tenure]] = defaultdict(set)
-    for part in parts:
-        for tenure in part.tenures:
-            if not tenure.is_temp:
-                found[tenure.allocation].add(tenure)
-    return found
+def _take(curve: Curve, share: float) -> list[Curve]:
+    """Return what takes a share of a curve from what is taken away."""
+    levels = tuple(-round(level * share) for level in curve.levels)
+    return [Curve(curve.positions, levels)] if share else []
 
 
 # -- donation
@@ -463,28 +397,36 @@ def measure_donation(report: MemoryReport, module: Module) -> int | None:
     An output takes its allocation with it, and the temporaries that lay there need room among
     the others: so it is less than the outputs' sizes. Only their allocations are looked at.
     """
-    parts, reserved = _divide_outputs(report, module)
-    return reserved.saving(parts.values()) if reserved else None
+    remedies, reserved = _divide_outputs(report, module)
+    return reserved.saving(remedies.values()) if reserved else None
+
+
+def measure_undonation(report: MemoryReport, module: Module) -> dict[str, int]:
+    """Return what space 0 would reserve less without the donation of arguments that are copied."""
+    parts = divide_memory(report, module)
+    reserved = Reserved(report, parts)
+    found = [one for one in list_remedies(report, module, parts) if one.kind == "undonate"]
+    return {one.of: reserved.saving([one]) for one in found}
 
 
 def add_savings(
     rows: Sequence[DonationRow], report: MemoryReport, module: Module
 ) -> tuple[DonationRow, ...]:
     """Return donations with what each saves alone, in the same way; unknown where nobody knows."""
-    parts, reserved = _divide_outputs(report, module)
+    remedies, reserved = _divide_outputs(report, module)
     if reserved is None:
         return tuple(rows)
     found = []
     for row in rows:
-        part = parts.get(row.output_index or ()) if row.is_missed else None
-        saving = Saving.of(reserved.saving, part)
+        remedy = remedies.get(row.output_index or ()) if row.is_missed else None
+        saving = Saving.of(reserved.saving, remedy)
         found.append(replace(row, saves_bytes=saving.together((saving,)), donatable=saving))
     return tuple(found)
 
 
 def _divide_outputs(
     report: MemoryReport, module: Module
-) -> tuple[dict[ShapeIndex, Part], Reserved | None]:
+) -> tuple[dict[ShapeIndex, Remedy], Reserved | None]:
     """Return the outputs that could lie in parameters, by index, with what space 0 reserves.
 
     None of the latter where nobody knows.
@@ -508,7 +450,13 @@ def _divide_outputs(
             of = {missed[value.key] for value in tenure.values if value.key in missed}
             for part in [parts[index] for index in of] if tenure.is_owner and of else [rest]:
                 part.tenures.append(tenure)
-    return parts, Reserved(report, (*parts.values(), rest))
+                if part is not rest:
+                    donor = next(rows[value.key] for value in tenure.values if value.key in rows)
+                    until = find_last_read(module, report, donor)
+                    part.again[tenure] = keep_before(tenure, missed, until)
+                    part.read_until[allocation] = until
+    remedies = {index: Remedy("donate", "", (part,), (1, 1)) for index, part in parts.items()}
+    return remedies, Reserved(report, (*parts.values(), rest))
 
 
 # -- the program without some values

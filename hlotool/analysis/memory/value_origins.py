@@ -61,7 +61,7 @@ class ValueOrigin(Struct, frozen=True):
     stands in, and so does the scope if there is no scope either. `stack_frame` is the line's row
     of StackFrames. `moved_parameter` names the entry parameter of which the value is a copy, a
     conversion or a part. `producer_op_name` is the op_name that a scope of its own or of its
-    producer was read from.
+    producer was read from; without a scope, the first that was met.
     """
 
     opcode: str | None = None
@@ -116,7 +116,7 @@ class ValueOrigins:
             who(found.line_teller) if line else None,
             (teller.metadata().stack_frame_id or None) if teller else None,
             found.moved_parameter,
-            found.scope_teller.metadata().op_name if found.scope_teller else None,
+            (found.scope_teller or found.namer).metadata().op_name if found.namer else None,
         )
 
     def _read_text(self, value: BufferValue) -> ValueOrigin:
@@ -178,7 +178,7 @@ def index_definers(
 class _Sighting(Struct):
     """The scope and the line that were met first, and the instructions that have them.
 
-    `is_vague`: no line but a loop's was met.
+    `namer` is the first with an op_name; `is_vague`: no line but a loop's was met.
     """
 
     scope: str | None = None
@@ -186,11 +186,14 @@ class _Sighting(Struct):
     line: SourceLocation | None = None
     line_teller: Instruction | None = None
     moved_parameter: str | None = None
+    namer: Instruction | None = None
     is_vague: bool = False
 
     def look_at(self, instruction: Instruction, *, with_line: bool = True) -> None:
         """Take what is not known yet."""
         metadata = instruction.metadata()
+        if self.namer is None and metadata.op_name:
+            self.namer = instruction
         if self.scope is None and (scope := find_scope(metadata.op_name)):
             self.scope, self.scope_teller = scope, instruction
         if with_line and self.line is None and (place := instruction.source_location(metadata)):

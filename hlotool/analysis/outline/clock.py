@@ -340,7 +340,7 @@ class StepTime(Struct, frozen=True):
     Of a reference chip only ratios of times are to be shown. `assumed_bf16` are the types of
     products for which nobody states a peak of the chip, `links` the links whose speed the user
     states, `padded` the same if tiles cross memory with their padding. `is_upper_bound`: what may
-    not happen is counted.
+    not happen is counted. `clock` has the time of each instruction.
     """
 
     chip: str
@@ -350,6 +350,7 @@ class StepTime(Struct, frozen=True):
     is_upper_bound: bool = False
     assumed_bf16: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    clock: Clock | None = None
 
 
 def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
@@ -363,13 +364,15 @@ def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
     if not evidence.module.header.is_scheduled or not pricing.is_rated:
         return None
     links = (pricing.links.inside, pricing.links.between)
+    clock = Clock(evidence)
     return StepTime(
         pricing.chip.name,
         pricing.is_timed,
-        Clock(evidence).of_run(entry),
+        clock.of_run(entry),
         Clock(evidence, is_padded=True).of_run(entry),
         evidence.costs.of_computation(entry).is_upper_bound
         or any(row.is_upper_bound or row.is_conditional for row in evidence.collectives),
         list_unstated(evidence.costs.of_computation(entry).products, pricing.chip),
         tuple(str(link) for link in links if link is not None and link.is_as_given),
+        clock,
     )

@@ -22,7 +22,7 @@ from hlotool.analysis.graph.calls import CallGraph, reach
 from hlotool.analysis.graph.executions import Executions, Loop, TripCountSource
 from hlotool.analysis.measured import JoinedTime, join_times
 from hlotool.hlo import Instruction, Module, Shape
-from hlotool.hlo.opcodes import OPCODES, OUTSIDE, PASSES_ON
+from hlotool.hlo.opcodes import OPCODES, PASSES_ON
 from hlotool.hlo.shape import DTYPES, find_part, sum_known
 from hlotool.hlo.values import Measurement
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Shown, column, figure
@@ -72,11 +72,6 @@ class ModuleFacts(Struct, frozen=True):
     ] = False
 
 
-def is_outside(instruction: Instruction) -> bool:
-    """Whether an instruction stands for what the text of a fragment has not."""
-    return instruction.opcode == "custom-call" and instruction.custom_call_target == OUTSIDE
-
-
 def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
     """Return what is known of a module; sizes are None where a shape's is unknown."""
     parameters = module.entry.parameters
@@ -88,7 +83,7 @@ def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
     shapes = {one.parameter_number: one.shape for one in parameters}
     parts = [find_part(shapes[one], index) if one in shapes else None for one, index in donated]
     is_part = module.source.is_fragment
-    outside = [one for one in module.instructions() if is_outside(one)] if is_part else []
+    outside = [one for one in module.instructions() if one.is_outside] if is_part else []
     computations = module.computations.values() if is_part else ()
     outside_run = [one for one in outside if one.computation in executions.counts]
     return ModuleFacts(
@@ -99,7 +94,7 @@ def _describe_module(module: Module, executions: Executions) -> ModuleFacts:
         replica_count=header.replica_count,
         entry=module.entry.name,
         computation_count=len(module.computations)
-        - sum(is_outside(one.root) and len(one.instructions) == 1 for one in computations),
+        - sum(one.root.is_outside and len(one.instructions) == 1 for one in computations),
         instruction_count=module.instruction_count() - len(outside),
         executed_instruction_count=sum(len(one.instructions) for one in executions.executed)
         - len(outside_run),
@@ -124,14 +119,16 @@ def count_module(
     module: Module, graph: CallGraph, executions: Executions, measured: Measurement | None = None
 ) -> ModuleCounts:
     """Count instructions and result bytes of a module; each part says what it counts."""
-    results = _count_results(graph, executions)
+    is_part = module.source.is_fragment
+    results = _count_results(graph, executions, is_part=is_part)
     names: defaultdict[str, list[str]] = defaultdict(list)
     for computation in executions.executed if measured else ():
         for one in computation.instructions:
             names[one.opcode].append(one.name)
     times = {opcode: join_times(measured, found) for opcode, found in names.items()}
     facts = _describe_module(module, executions)
-    return ModuleCounts(facts, _count_opcodes(results, times), _count_dtypes(results))
+    rows = _count_opcodes(results, times, is_part=is_part)
+    return ModuleCounts(facts, rows, _count_dtypes(results))
 
 
 _HowOften: TypeAlias = tuple[bool, int | None, int]  # as the first fields of `_Results`
@@ -153,8 +150,10 @@ class _Results(Struct, frozen=True):
     size_bytes: int | None  # of all of them
 
 
-def _count_results(graph: CallGraph, executions: Executions) -> list[_Results]:
+def _count_results(graph: CallGraph, executions: Executions, *, is_part: bool) -> list[_Results]:
     """Count the results of a module that are alike; of computations with the same steps once.
+
+    What stands for something outside the text of a fragment is none of it.
 
     The parser makes one object a spelling, so that shapes are known by their id.
     """
@@ -164,7 +163,9 @@ def _count_results(graph: CallGraph, executions: Executions) -> list[_Results]:
     for ones in graph.same_steps:
         steps = ones[0].instructions
         shapes.update((id(each.shape), each.shape) for each in steps)
-        pairs = [(each.opcode, id(each.shape)) for each in steps]
+        pairs = [
+            (each.opcode, id(each.shape)) for each in steps if not (is_part and each.is_outside)
+        ]
         keys = Counter(
             (True, executions.of(one), executions.lower_bound(one))
             if one in executed
@@ -200,6 +201,7 @@ class OpcodeRow(Struct, frozen=True):
             "instructions that run on their own: in the entry, loop bodies, branches",
             COUNT,
             heading="executed",
+            lower_if="is_lower_bound",
         ),
     ]
     fused_count: Annotated[
@@ -209,6 +211,7 @@ class OpcodeRow(Struct, frozen=True):
             COUNT,
             heading="fused",
             hide_order=1,
+            lower_if="is_lower_bound",
         ),
     ]
     executions: Annotated[
@@ -219,6 +222,7 @@ class OpcodeRow(Struct, frozen=True):
             COUNT,
             heading="runs",
             total_from="known_executions",
+            lower_if="is_lower_bound",
         ),
     ]
     known_executions: KnownHowOften
@@ -232,7 +236,11 @@ class OpcodeRow(Struct, frozen=True):
             "pass values on make none",
             BYTES,
             heading="makes",
+            lower_if="is_lower_bound",
         ),
+    ]
+    is_lower_bound: Annotated[
+        bool, figure("whether the text is a part of a program, and there may be more")
     ]
     measured_count: Annotated[
         int | None,
@@ -258,7 +266,7 @@ class OpcodeRow(Struct, frozen=True):
 
 
 def _count_opcodes(
-    results: Iterable[_Results], times: Mapping[str, JoinedTime]
+    results: Iterable[_Results], times: Mapping[str, JoinedTime], *, is_part: bool
 ) -> tuple[OpcodeRow, ...]:
     """Count instructions, executions and bytes of each opcode; in alphabetical order.
 
@@ -288,6 +296,7 @@ def _count_opcodes(
                 known_executions=sum(one.known_executions * one.count for one in executed),
                 result_bytes=sum_known(one.size_bytes for one in found),
                 executed_bytes=sum_known(one.size_bytes for one in makes),
+                is_lower_bound=is_part,
                 measured_count=time.count,
                 measured_seconds=time.seconds,
             )

@@ -266,7 +266,11 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
             *curve,
         ),
         above={"relief": say_relief(fit, relief)} if fit and relief else {},
-        notes=(*say_donation(donations), *note_program(whole, main)),
+        notes=(
+            *(say_relief(fit, relief) if fit and fit.fits is False and not relief else ()),
+            *say_donation(donations),
+            *note_program(whole, main),
+        ),
         shown=(focus,) if focus else tuple(name for name, is_shown in shown.items() if is_shown),
         focus=focus,
     )

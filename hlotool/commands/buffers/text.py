@@ -143,14 +143,13 @@ def _space(report: MemoryReport, color: int) -> str:
 
 
 def say_relief(fit: Fit, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
-    """Return the line above the ways to fit: what becomes of the program without them."""
-    text = "Without the parts of one option it fits; the easiest remedy comes first."
-    if any(row.free_bytes < 0 for row in relief):
-        beside = " beside donation" if relief[0].kind == "missed-donation" else ""
-        text = (
-            f"No {MOST_TOGETHER} parts{beside} bring it under {{limit_bytes}}; these go furthest."
-        )
-    return (Line(f"{text} {SAVES_CAVEAT}", FIT, fit),)
+    """Return the lines above the ways to fit: what becomes of the program with them."""
+    if not relief:
+        return (Line("No change that was tried on compiled programs saves anything here."),)
+    text = f"No {MOST_TOGETHER} changes surely bring it under {{limit_bytes}}; these go furthest."
+    if {"fits", "may fit"} & {row.verdict for row in relief}:
+        text = "An option is all its changes together; what most likely saves most comes first."
+    return (Line(text, FIT, fit), Line(SAVES_CAVEAT))
 
 
 _MOST_UNUSED: Final = 3

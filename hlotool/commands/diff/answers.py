@@ -130,6 +130,7 @@ def diff_document(
         "instructions": tuple(others) if is_overview else report.instructions,
         "header": report.header,
         "flags": report.flags,
+        "account": report.account,
     }
     facts = describe_report(report)
     labels = sides[0].label, sides[1].label

@@ -29,6 +29,7 @@ def write_cause(cause: Cause, units: str) -> str:
         size=_bytes(cause, units),
         flops=_flops(cause, units),
         sent=_say_sent(cause, units),
+        where=f" in {cause.scope}" if cause.scope else "",
         be=plural(cause.count, "is", "are"),
         plural=plural(cause.count, "", "s"),
         verb=plural(cause.count, "computes", "compute"),
@@ -39,8 +40,6 @@ _DTYPE: Final = (
     "{count} result{plural} {be} {one.new} in place of {one.old} ({size} of results/step{sent})"
 )
 _TEMPLATES: Final[Mapping[CauseId, str]] = {
-    "trip-count-changed": "trip count of {one.subject} {one.old} → {one.new} ({flops} flops/step, "
-    "{size} memory traffic/step)",
     "matmul-backend-changed": "{count} matrix product{plural} moved from {one.old} to {one.new}",
     "dtype-widened": _DTYPE,
     "dtype-narrowed": _DTYPE,
@@ -50,6 +49,21 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
     "({size} memory traffic/step)",
     "dtype-inside-fusions": "{count} operation{plural} inside fusions {verb} in {one.new} in "
     "place of {one.old}",
+    "rematerialization-policy": "rematerialization policy: {one.old} → {one.new} operations are "
+    "computed again in the backward pass ({one.subject})",
+    "arguments-new": "new arguments: {one.subject} ({size} on a device)",
+    "arguments-gone": "arguments gone: {one.subject} ({size} on a device)",
+    "arguments-retyped": "arguments in {one.new} instead of {one.old}: {one.subject} ({size} on a "
+    "device)",
+    "results": "the program returns {one.new} results instead of {one.old}",
+    "scope-new": "new in the program: {one.subject}, with {one.new}",
+    "scope-gone": "gone from the program: {one.subject}, with {one.old}",
+    "operation-replaced": "{one.old} became {one.new}{where}",
+    "type-changed": "computed in {one.new} instead of {one.old}{where}: {one.subject}",
+    "shape-changed": "another shape of {one.subject}{where}: {one.old} → {one.new}",
+    "attribute-changed": "{one.subject}{where}: {one.old} → {one.new}",
+    "operands-swapped": "the operands of {one.subject}{where} are swapped",
+    "compilation": "the same program was compiled otherwise",
     "other": "what differs is {one.subject}",
 }
 
@@ -65,6 +79,20 @@ def _rematerialization(cause: Cause, units: str) -> str:
         f"rematerialization {what} in {cause.subject}: {cause.count} {more} values live from the "
         f"forward to the backward pass ({_bytes(cause, units)} at the peak)"
     )
+
+
+def _moved(cause: Cause, units: str) -> str:
+    del units
+    where = f" in {cause.scope}" if cause.scope else ""
+    is_out = cause.new == "1"
+    way, rounds = ("out of", cause.old) if is_out else ("into", cause.new)
+    return f"{cause.subject}{where} moved {way} a loop of {rounds} rounds"
+
+
+def _trips(cause: Cause, units: str) -> str:
+    work = f" ({_flops(cause, units)} flops/step, {_bytes(cause, units)} memory traffic/step)"
+    told = work if cause.delta_bytes is not None else ""
+    return f"trip count of {cause.subject} {cause.old} → {cause.new}{told}"
 
 
 def _donation(cause: Cause, units: str) -> str:
@@ -87,16 +115,36 @@ def _layers(cause: Cause, units: str) -> str:
 
 def _loop(cause: Cause, units: str) -> str:
     del units
-    is_unrolled = cause.id == "loop-unrolled"
+    kind = cause.id.removeprefix("loop-")
+    if kind.startswith("partly-"):
+        return f"the loop ({cause.subject}) is {kind[7:]} in part: {cause.old} → {cause.new} rounds"
+    if kind not in {"unrolled", "rolled"}:
+        rounds = cause.new if kind in {"new", "added", "split"} else cause.old
+        times = f" of {rounds} rounds" if rounds else ""
+        what = f"{plural(cause.count, 'a loop', 'loops')}{times}"
+        return _LOOPS[kind].format(what, cause.subject, f", in {cause.scope}" * bool(cause.scope))
+    is_unrolled = kind == "unrolled"
     layers = cause.old if is_unrolled else cause.new
     over = f"over {layers} layers " if layers else ""
     # Work grows with the layers that are new; 0 where none are, or that is unknown.
     word = "more" if cause.more and cause.more > 0 else "fewer"
-    more = f", and so {count_noun(str(abs(cause.more)), 'layer')} {word}" if cause.more else ""
-    copies = f"{cause.count} copies, {cause.scope}"
+    is_counted = cause.scope and cause.more
+    more = f", and so {count_noun(str(abs(cause.more or 0)), 'layer')} {word}" * bool(is_counted)
+    family = f", {cause.scope}" if cause.scope else ""
+    copies = f"{cause.count} copies{family}" if cause.scope or not cause.more else "copies"
     if is_unrolled:
         return f"the loop {over}({cause.subject}) is unrolled: {copies}{more}"
     return f"{copies}, are a loop {over}now ({cause.subject}){more}"
+
+
+_LOOPS: Final = {
+    "new": "{} ({}{}) is new, with what it runs",
+    "gone": "{} ({}{}) is gone, with what it ran",
+    "added": "{} ({}{}) is new around what ran without it",
+    "removed": "{} ({}{}) is gone; what it ran runs without it",
+    "split": "{} ({}{}) does a part of what one loop did",
+    "joined": "{} ({}{}) is gone; another does what it did as well",
+}
 
 
 def _dimension(cause: Cause, units: str) -> str:
@@ -139,8 +187,8 @@ def _constraint(cause: Cause, units: str) -> str:
 def _constant(cause: Cause, units: str) -> str:
     del units
     where = f" in {cause.scope}" if cause.scope else ""
-    what = plural(cause.count, "a constant", "constants")
-    return f"{what}{where} ({cause.subject}): {cause.new} instead of {cause.old}"
+    what = plural(cause.count, "a constant", f"{cause.count} constants")
+    return f"{what}{where} ({cause.subject}): {cause.old} → {cause.new}"
 
 
 def _overlap(cause: Cause, units: str) -> str:
@@ -157,7 +205,9 @@ def _operations(cause: Cause, units: str) -> str:
     del units
     gone = [f"{cause.old} gone"] if cause.old else []
     new = [f"{cause.new} new"] if cause.new else []
-    return f"{cause.scope or 'the program'} computes something else: {'; '.join([*gone, *new])}"
+    where = " in the backward pass" if cause.subject else ""
+    what = cause.scope or "the program"
+    return f"{what} computes something else{where}: {'; '.join([*gone, *new])}"
 
 
 def _values(cause: Cause, units: str) -> str:
@@ -188,6 +238,8 @@ def _say_sent(cause: Cause, units: str) -> str:
 _SENTENCES: Final[Mapping[str, _Write]] = {
     "rematerialization": _rematerialization,
     "donation": _donation,
+    "trip": _trips,
+    "moved": _moved,
     "layers": _layers,
     "loop": _loop,
     "dimension": _dimension,

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from hlotool.commands.diff.cause_text import write_cause
 from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
-from hlotool.compare.causes.cause import Cause, CauseId, Triage
+from hlotool.compare.causes.account import measure_unexplained
+from hlotool.compare.causes.cause import Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
     MetricRow,
@@ -69,7 +70,10 @@ _WORK: Final = {
 
 def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
     """Say what differs, and why."""
-    if report.identical and not report.differs:
+    if report.identical and not report.differs and report.triage is not None:
+        yield Line("XLA makes the same of both, of input programs that differ")
+        yield from (Line(f"why: {write_cause(one, units)}") for one in report.causes[:_MOST_WHY])
+    elif report.identical and not report.differs:
         yield Line("identical: the same program except for names, numbering and metadata")
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides have")
@@ -85,13 +89,15 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     who did it is left out.
     """
     rows = by_path(report.metrics)
-    who = write_triage(report.triage, report.flags, report.causes) if report.triage else []
+    who = write_triage(report.triage, report.flags) if report.triage else []
     comes_first = report.triage is not None and report.triage.has_other_backend
     memory = [*_memory(rows, units), *_spaces(report.spaces, rows, units)]
     memory[:1] = [f"memory: {one}" for one in memory[:1]]
     work = _work(report, rows, units)
     kinds = _say_kinds(report)
-    first = [_fit(each) for each in (kinds, who if comes_first else (), memory, work) if each]
+    doubt = _say_unexplained(report, units)
+    heads = (kinds, who if comes_first else (), doubt, memory, work)
+    first = [_fit(each) for each in heads if each]
     is_last = bool(who) and not comes_first and not kinds
     free = _MOST_ROWS - len(first) - is_last
     why: list[str] = []
@@ -170,6 +176,17 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> list
     if _is_known(rows, ESTIMATED_TIME):  # of a saved document nothing but the figure is there
         return [_figure(rows[ESTIMATED_TIME], "time (estimate):", units), *work]
     return [f"work: {work[0]}", *work[1:]] if work else []
+
+
+def _say_unexplained(report: DiffReport, units: str) -> list[str]:
+    """Say of what more than a quarter has no reason."""
+    shares = measure_unexplained(report.account)
+    parts = [
+        f"{format_value(share, Unit.PERCENT, units)} of the difference in {figure}"
+        for figure, share in shares.items()
+        if share > _UNEXPLAINED
+    ]
+    return [f"unexplained: {list_some(parts, 2)}"] if parts else []
 
 
 def _find_part(row: MetricRow) -> float:
@@ -296,26 +313,16 @@ def worse_line(rows: Sequence[MetricRow], label: str = "") -> Line:
 
 # Who did it.
 
+_UNEXPLAINED: Final = 0.25  # of a figure's difference, so that the verdict says so
 _FLAGS: Final = 3
 _LONGEST: Final = 40  # characters of a flag's value
 
 
-# What of the program a reason is, where its operations are the same.
-_GIVEN: Final[Mapping[CauseId, str]] = {
-    "mesh": "the mesh",
-    "sharding": "shardings",
-    "constraint": "shardings",
-    "constant-changed": "constants",
-    "donation-lost": "donation",
-    "donation-gained": "donation",
-}
-
-
-def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[Cause]) -> list[str]:
+def write_triage(triage: Triage, flags: Sequence[FlagChange]) -> list[str]:
     """Say who did it, in parts of which the first tells most; none where nothing tells."""
     if triage.has_other_backend:  # then flags and builds are of different compilers
         return [f"compiled for {triage.old_backend} and for {triage.new_backend}"]
-    parts = _say_input(triage, causes)
+    parts = _say_input(triage)
     if triage.flag_count == 0:
         parts.append("no printed flag differs")
     elif flags:
@@ -329,29 +336,27 @@ def write_triage(triage: Triage, flags: Sequence[FlagChange], causes: Sequence[C
     return parts
 
 
-def _say_input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
+def _say_input(triage: Triage) -> list[str]:
     """Say whether the input program did it, else who can have; builds in any case."""
     builds = _builds(triage)
     if triage.is_input_identical is None:
-        return builds
+        return ["concluded from the compiled programs alone", *builds]
     if triage.is_input_identical:
         return [f"input program identical: {_name_doers(triage)}", *_tell_builds(triage)]
-    if not triage.has_same_operations:
-        return ["input program differs", *builds]
-    told = list(dict.fromkeys(_GIVEN[cause.id] for cause in causes if cause.id in _GIVEN))
-    if told:
-        given = join_words(told, "and")
-        return [f"input program differs in {given}, not in its operations", *builds]
-    doers = _name_doers(triage, "their order")
-    return [f"input has the same operations: {doers}", *_tell_builds(triage)]
+    return ["input program differs", *builds]
 
 
-def _name_doers(triage: Triage, *others: str) -> str:
-    """Name who can have done it where the program did not: the compiler, a flag, and others."""
+def _name_doers(triage: Triage) -> str:
+    """Name who can have done it where the program did not: the compiler or a flag.
+
+    Builds are known of TPU alone: another one is blamed where both are, and differ.
+    """
     old, new = triage.old_build, triage.new_build
-    names = [] if old == new and old is not None else ["another compiler"]
-    names += [] if triage.flag_count == 0 else ["a flag"]
-    return f"{join_words([*names, *others] or ['what no dump tells'], 'or')} did it"
+    flag = [] if triage.flag_count == 0 else ["a flag"]
+    if old is None or new is None:
+        return f"{flag[0]} or the compiler did it" if flag else "the compiler did it"
+    names = [*(["another build of the compiler"] if old != new else []), *flag]
+    return f"{join_words(names or ['what no dump tells'], 'or')} did it"
 
 
 def _tell_builds(triage: Triage) -> list[str]:
@@ -375,7 +380,9 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
         yield Line(
             "{matched_count:instruction} matched ({changed_count} differ); "
             f"{{old_only_count}} only in {quote_braces(labels[0])}, "
-            f"{{new_only_count}} only in {quote_braces(labels[1])}",
+            f"{{new_only_count}} only in {quote_braces(labels[1])}"
+            + f", {facts.copied_count:,} copies of a loop's"
+            * bool(facts.copied_count),
             FACTS,
             facts,
         )

@@ -18,15 +18,13 @@ from msgspec.structs import replace
 from hlotool.analysis.origin import find_scope
 from hlotool.analysis.shardings.report import ArrayRow, Placement, ShardingReport
 from hlotool.analysis.shardings.witness import ask_module, find_constraints
-from hlotool.compare.causes.cause import Cause, Evidence
+from hlotool.compare.causes.cause import Cause, Claim, Evidence, list_scopes
 from hlotool.compare.causes.memory import MAKE_NOTHING
 from hlotool.hlo import ArrayShape, Instruction, Mesh, Module
 from hlotool.hlo.sharding import Spec
-from hlotool.table.sums import group_by
 from hlotool.table.words import count_noun, fold_numbers, list_some
 
 _MOST_NAMED: Final = 2
-_MOST_LITERALS: Final = 3
 
 
 _Side: TypeAlias = tuple[Sequence[ArrayRow], Sequence[Placement]]
@@ -58,11 +56,17 @@ def _pair(old: _Side, new: _Side) -> list[_Arrays]:
     ]
 
 
-def find_arrays(evidence: Evidence) -> Iterator[Cause]:
+def find_arrays(evidence: Evidence) -> Iterator[Claim]:
     """Yield another mesh, what is sharded otherwise, and what is of another size."""
     found = [] if evidence.inputs.is_same else list(_find_shardings(evidence))
-    yield from found
+    pairs = evidence.reasoner.pairs.items()
+    cut = [] if not found else [one for pair in pairs if _has_other_dims(*pair) for one in pair]
+    yield from (Claim(cause, cut) for cause in found)
     yield from _find_dimensions(evidence, is_cut_otherwise=bool(found))
+
+
+def _has_other_dims(old: Instruction, new: Instruction) -> bool:
+    return any(one.dims != other.dims for one, other in _list_arrays(old, new))
 
 
 def _find_shardings(evidence: Evidence) -> Iterator[Cause]:
@@ -178,8 +182,7 @@ def _compare_specs(old: Spec | None, new: Spec | None) -> tuple[str, str] | None
 def _find_constraints(evidence: Evidence) -> Iterator[Cause]:
     """Yield, of each scope, the constraints in it that are gone, and those that are new.
 
-    Each is as often there as the backward pass repeats it: where other operations run, only
-    which there are is compared, in scopes that have some on both sides.
+    Each is as often there as the backward pass repeats it: only which there are is compared.
     """
     if not evidence.inputs.is_whole:
         return
@@ -187,14 +190,13 @@ def _find_constraints(evidence: Evidence) -> Iterator[Cause]:
     old, new = (_count_constraints(module) for module in modules)
     if len({one.header.device_count for one in modules}) > 1 and not _are_named(old, new):
         return
-    is_counted = evidence.inputs.has_same_operations
-    for scope in sorted(old.keys() | new.keys() if is_counted else old.keys() & new.keys()):
-        gone, come = old[scope] - new[scope], new[scope] - old[scope]
-        if not is_counted:
-            gone, come = (
-                Counter({spec: count for spec, count in some.items() if spec not in other})
-                for some, other in ((gone, new[scope]), (come, old[scope]))
-            )
+    known = [{fold_numbers(one) for one in list_scopes(names)} for names in evidence.op_names]
+    shared = {"", *(known[0] & known[1])}
+    for scope in sorted((old.keys() | new.keys()) & shared):
+        gone, come = (
+            Counter({spec: count for spec, count in some.items() if spec not in other})
+            for some, other in ((old[scope], new[scope]), (new[scope], old[scope]))
+        )
         if gone or come:
             yield Cause(
                 id="constraint",
@@ -220,41 +222,6 @@ def _are_named(*sides: Mapping[str, Counter[str]]) -> bool:
     )
 
 
-def find_constants(evidence: Evidence) -> Iterator[Cause]:
-    """Yield the constants of each shape that others took the place of, in XLA's input.
-
-    Nothing is said where it runs other operations: what follows from a size is a constant too.
-    """
-    if evidence.inputs.is_same or not evidence.inputs.has_same_operations:
-        return
-    old, new = (_list_constants(program.expect_module()) for program in evidence.inputs.programs)
-    for shape in sorted(old.keys() & new.keys()):
-        gone, come = (
-            Counter(one.literal for one in here) - Counter(one.literal for one in there)
-            for here, there in ((old[shape], new[shape]), (new[shape], old[shape]))
-        )
-        if gone and come:
-            yield Cause(
-                id="constant-changed",
-                count=max(gone.total(), come.total()),
-                subject=shape,
-                scope=_find_users_scope(one for one in new[shape] if one.literal in come),
-                old=list_some(sorted(gone), _MOST_LITERALS),
-                new=list_some(sorted(come), _MOST_LITERALS),
-            )
-
-
-def _list_constants(module: Module) -> Mapping[str, list[Instruction]]:
-    constants = (one for one in module.instructions() if one.opcode == "constant")
-    return group_by(constants, lambda one: str(one.shape))
-
-
-def _find_users_scope(constants: Iterable[Instruction]) -> str | None:
-    """Return the scope of the first that reads any: a constant has none of its own."""
-    names = (user.metadata().op_name for one in constants for user in one.users)
-    return next(filter(None, map(find_scope, names)), None)
-
-
 _Sizes: TypeAlias = tuple[int, int]  # of a dimension on the old side, on the new side
 
 
@@ -265,7 +232,7 @@ class _Change(Struct, frozen=True):
     is_global: bool
 
 
-def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[Cause]:
+def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[Claim]:
     """Yield each change of a dimension's size that parameters of the entry have.
 
     That is the global size; where no file says it, that of a device's part. `count` are the arrays
@@ -295,22 +262,32 @@ def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[
         parts = local[change]
         own = {each for each in map(_factor, parts) if factors.count(each) == 1}
         followed = [
-            delta
-            for changed, delta in results
+            (delta, one)
+            for changed, delta, one in results
             if not parts.isdisjoint(changed) or not own.isdisjoint(map(_factor, changed))
         ]
         axes = {axis for each in found.values() for axis in each}
         title = f"dimension {axes.pop()}" if len(axes) == 1 else "a dimension"
         whose = "" if change.is_global else "a device's part of "
-        yield Cause(
+        work = evidence.metrics.get("cost.matrix_flops_per_step")
+        if not change.is_global and work and work.old and not work.delta:
+            # A larger weight would take more flops: it is cut into fewer parts.
+            size = [f"in parts of {size}" for size in change.sizes]
+            names = list_some(list(found))
+            yield Claim(
+                Cause(id="sharding", count=len(found), subject=names, old=size[0], new=size[1])
+            )
+            continue
+        cause = Cause(
             id="dimension",
             count=len(followed),
             subject=f"{title} of {whose}{list_some(list(found))}",
             old=str(change.sizes[0]),
             new=str(change.sizes[1]),
             measure="results" if followed else None,
-            delta_bytes=sum(followed) if followed else None,
+            delta_bytes=sum(delta for delta, _ in followed) if followed else None,
         )
+        yield Claim(cause, [one for _, one in followed])
 
 
 def _list_placements(report: ShardingReport) -> defaultdict[int, list[Placement]]:
@@ -335,8 +312,8 @@ def _list_placed(
         yield axis, _Change(sizes, is_global=True), of_axis.get(axis, sizes)
 
 
-def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int]]:
-    """Yield which dimensions changed of each array made, and its bytes per step more or less."""
+def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int, Instruction]]:
+    """Yield which dimensions changed of each array, by how many bytes, and what makes it."""
     executions = evidence.old.executions, evidence.new.executions
     for one, other in evidence.reasoner.pairs.items():
         # The done of an asynchronous operation hands on what its start made: it counts once.
@@ -347,7 +324,8 @@ def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int]]:
         for old, new in _list_arrays(one, other) if before and now else ():
             changed = [sizes for _, sizes in _list_changed(old.dims, new.dims)]
             if changed:
-                yield changed, (new.size_bytes or 0) * now - (old.size_bytes or 0) * before
+                more = (new.size_bytes or 0) * now - (old.size_bytes or 0) * before
+                yield changed, more, other
 
 
 def _list_arrays(old: Instruction, new: Instruction) -> Iterable[tuple[ArrayShape, ArrayShape]]:

@@ -9,8 +9,7 @@ Scopes are read off JAX's op_names; a family are scopes that differ in one numbe
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -18,14 +17,15 @@ from msgspec import Struct
 
 from hlotool.analysis.origin import find_scope, read_origin
 from hlotool.analysis.shardings.report import ShardingReport
-from hlotool.analysis.shardings.witness import find_declared_meshes, is_constraint
+from hlotool.analysis.shardings.witness import find_declared_meshes
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.compare.changes.figures import MetricRow
 from hlotool.compare.changes.header import HeaderChange, compare_headers
 from hlotool.compare.changes.instructions import NEW, OLD, InstructionChange
 from hlotool.compare.changes.memory import ValuePair, pair_rows
 from hlotool.compare.changes.reasons import Reasoner
-from hlotool.compare.match.structure import are_equal
+from hlotool.compare.match.proof import compute_the_same
+from hlotool.compare.match.structure import are_equal, compare_structure
 from hlotool.dump.files import DumpFile
 from hlotool.hlo import Instruction, Module
 from hlotool.hlo.attribute_values import drop_metadata, drop_tables
@@ -40,6 +40,7 @@ CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "again before",
     "rematerialization-gained": "values are made again that lived from the forward to the "
     "backward pass before",
+    "rematerialization-policy": "more, or fewer, operations are made again in the same scopes",
     "donation-lost": "outputs have memory of their own that took that of donated parameters",
     "donation-gained": "outputs take the memory of donated parameters, which had their own",
     "layers-added": "members of a numbered family, layer_0 … layer_11, that only the new side has",
@@ -47,6 +48,14 @@ CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "has",
     "loop-unrolled": "copies of a loop's body stand where the old side has the loop",
     "loop-rolled": "a loop stands where the old side has copies of its body",
+    "loop-partly-unrolled": "a loop makes fewer rounds, each of which does what several did",
+    "loop-partly-rolled": "a loop makes more rounds, each of which does a part of what one did",
+    "loop-new": "only the new side has a loop, and what it runs",
+    "loop-gone": "only the old side has a loop, and what it runs",
+    "loop-added": "a loop stands around what the old side runs without it",
+    "loop-removed": "what the old side runs in a loop runs without it",
+    "loop-split": "two loops do what one did",
+    "loop-joined": "one loop does what two did",
     "trip-count-changed": "a loop makes more rounds, or fewer",
     "dimension": "a dimension of the inputs grew or shrank, and arrays with it: twice the batch",
     "matmul-backend-changed": "matrix products that other code computes: Triton, cuBLAS, "
@@ -61,11 +70,24 @@ CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "mesh": "the devices form another mesh, or are more or fewer",
     "sharding": "parameters or results are sharded otherwise",
     "constraint": "the program asks for another sharding of values in a scope",
+    "arguments-new": "only the new side has arguments",
+    "arguments-gone": "only the old side has arguments",
+    "arguments-retyped": "arguments have another element type",
+    "results": "the program returns more results, or fewer",
+    "scope-new": "only the new side has a scope, and what it computes",
+    "scope-gone": "only the old side has a scope, and what it computes",
+    "operation-replaced": "another operation stands in the place of one",
+    "type-changed": "values are computed in another element type",
+    "shape-changed": "values have another shape, which no size of an argument explains",
     "constant-changed": "the program has constants of another value",
+    "attribute-changed": "a comparison, a slice, an axis or the like is another",
+    "operands-swapped": "the operands of an operation stand in another order",
+    "moved": "products or collectives run in a loop that ran outside, or the reverse",
     "operations": "opcodes and functions are new in a scope, or gone from it",
     "fusion-structure-changed": "there are more fusions for the same operations, or fewer",
     "buffers-at-peak-changed": "values are new at the peak, or gone from it, and no other reason "
     "accounts for half of its difference",
+    "compilation": "a flag or the compiler, of the same program",
     "other": "what differs where there is no other reason",
 }
 
@@ -83,12 +105,21 @@ MEASURE_MEANINGS: Final[Mapping[str, str]] = {
 CauseId: TypeAlias = Literal[
     "rematerialization-lost",
     "rematerialization-gained",
+    "rematerialization-policy",
     "donation-lost",
     "donation-gained",
     "layers-added",
     "layers-removed",
     "loop-unrolled",
     "loop-rolled",
+    "loop-partly-unrolled",
+    "loop-partly-rolled",
+    "loop-new",
+    "loop-gone",
+    "loop-added",
+    "loop-removed",
+    "loop-split",
+    "loop-joined",
     "trip-count-changed",
     "dimension",
     "matmul-backend-changed",
@@ -101,11 +132,24 @@ CauseId: TypeAlias = Literal[
     "mesh",
     "sharding",
     "constraint",
+    "arguments-new",
+    "arguments-gone",
+    "arguments-retyped",
+    "results",
+    "scope-new",
+    "scope-gone",
+    "operation-replaced",
+    "type-changed",
+    "shape-changed",
     "constant-changed",
+    "attribute-changed",
+    "operands-swapped",
+    "moved",
     "operations",
     "fusion-structure-changed",
     "buffers-at-peak-changed",
     "dtype-inside-fusions",
+    "compilation",
     "other",
 ]
 Measure: TypeAlias = Literal[
@@ -135,18 +179,18 @@ class Cause(Struct, frozen=True, kw_only=True):
             shown=_show_id,
         ),
     ]
-    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, hide_order=2)]
+    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, hide_order=3)]
     subject: Annotated[
         str | None, column("what it is about: names, opcodes, a collective", null_text="")
     ] = None
     scope: Annotated[
-        str | None, column("where in the user's program", null_text="", is_path=True, hide_order=3)
+        str | None, column("where in the user's program", null_text="", is_path=True, hide_order=1)
     ] = None
     old: Annotated[str | None, column("what it is" + OLD, heading="old", null_text="")] = None
     new: Annotated[str | None, column("what it is" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
-        column("what its bytes are", null_text="", hide_order=1, word_meanings=MEASURE_MEANINGS),
+        column("what its bytes are", null_text="", hide_order=2, word_meanings=MEASURE_MEANINGS),
     ] = None
     delta_bytes: Annotated[
         int | None,
@@ -176,12 +220,9 @@ class Triage(Struct, frozen=True):
     is_input_identical: Annotated[
         bool | None,
         figure(
-            "whether the texts before optimizations are the same program; null where one is missing"
+            "whether the texts before optimizations are proven to be the same program; null where "
+            "one is missing"
         ),
-    ]
-    has_same_operations: Annotated[
-        bool | None,
-        figure("whether these run the same operations on the same shapes, put into any functions"),
     ]
     flag_count: Annotated[
         int | None, figure("flags that differ; null where a side printed none", COUNT)
@@ -196,10 +237,6 @@ class Triage(Struct, frozen=True):
         """Whether the sides were compiled for different backends, and both are known."""
         backends = {self.old_backend, self.new_backend}
         return None not in backends and len(backends) > 1
-
-
-# What a function of its own adds to, or takes from, the same program.
-_OF_CALLS: Final = frozenset(("call", "parameter", "tuple", "get-tuple-element", "constant"))
 
 
 class InputPair:
@@ -232,9 +269,10 @@ class InputPair:
 
     @cached_property
     def is_same(self) -> bool | None:
-        """Whether the programs are the same but for names and metadata; None without a text.
+        """Whether the programs are proven to compute the same; None without a text.
 
-        Equal texts are the same; others are compared as all programs are.
+        Equal texts are the same; others are, if they are equal but for names, metadata, order, and
+        what is a function of its own: releases of JAX differ in that.
         """
         if not self.is_whole:
             return None
@@ -244,31 +282,24 @@ class InputPair:
         one, other = self.programs
         modules = one.expect_module(), other.expect_module()
         meshes = [set(find_declared_meshes(module).values()) for module in modules]
-        has_same_header = meshes[0] == meshes[1] and not compare_headers(*modules)
-        return has_same_header and are_equal(one, other)
-
-    @cached_property
-    def has_same_operations(self) -> bool | None:
-        """Whether both run the same operations on the same shapes; None without a text.
-
-        So do programs that differ in what is a function of its own: releases of JAX do.
-        """
-        if not self.is_whole or self.is_same:
-            return self.is_same
-        old, new = map(_count_operations, self.programs)
-        return old == new
+        if meshes[0] != meshes[1] or compare_headers(*modules):
+            return False
+        return are_equal(one, other) or compute_the_same(one, other)
 
 
-def _count_operations(program: Program) -> Counter[tuple[str, str]]:
-    """Count the runs of each operation by opcode and shape; calls are what they call.
+class Given(Struct, frozen=True):
+    """The programs in which edits are looked for: what XLA was given, else the compiled ones."""
 
-    What only says how a value is sharded is no operation.
-    """
-    found: Counter[tuple[str, str]] = Counter()
-    for one, runs in list_executed(program):
-        if one.opcode not in _OF_CALLS and not is_constraint(one):
-            found[one.opcode, str(one.shape)] += runs
-    return found
+    programs: tuple[Program, Program]
+    reasoner: Reasoner
+    is_input: bool
+
+
+class Claim(Struct, frozen=True):
+    """A cause, and the instructions that it changed: of programs given to XLA, or compiled."""
+
+    cause: Cause
+    touched: Collection[Instruction] = ()
 
 
 _OP_NAME: Final = re.compile(r'op_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
@@ -285,6 +316,14 @@ class Evidence(Struct, eq=False, dict=True):
     collectives: Sequence[CollectiveChange]
     instructions: Sequence[InstructionChange]
     header: Sequence[HeaderChange]
+
+    @cached_property
+    def given(self) -> Given:
+        """The programs in which edits are looked for, and what is paired in them."""
+        if not self.inputs.is_whole:
+            return Given((self.old, self.new), self.reasoner, is_input=False)
+        programs = self.inputs.programs
+        return Given(programs, Reasoner(compare_structure(*programs)), is_input=True)
 
     @property
     def modules(self) -> tuple[Module, Module]:

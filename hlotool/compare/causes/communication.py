@@ -192,7 +192,7 @@ def find_fusing(evidence: Evidence) -> Iterator[Cause]:
     `count` is how many more or fewer; bytes are those moved in memory per step, by all that
     runs.
     """
-    is_same = evidence.inputs.has_same_operations
+    is_same = evidence.inputs.is_same
     if is_same is None:
         is_same = not evidence.delta("cost.total_flops_per_step")
     row = evidence.metrics.get("fusions.fusion_count")

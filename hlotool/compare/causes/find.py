@@ -8,23 +8,22 @@ bring, and what fits no kind is told as `other`, where nothing else was found.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hlotool.compare.causes import arrays, communication, memory, structure
-from hlotool.compare.causes.cause import Cause, Evidence
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.compare.causes import arrays, communication, edits, memory, structure
+from hlotool.compare.causes.account import AccountRow, settle
+from hlotool.compare.causes.cause import Cause, Claim, Evidence
 from hlotool.compare.changes.figures import PEAKS
 from hlotool.table.words import list_some
 
-_FINDERS: Final = (
-    arrays.find_arrays,
-    arrays.find_constants,
-    memory.find_rematerialization,
-    memory.find_donation,
-    structure.find_layers,
-    structure.find_unrolling,
-    structure.find_loops,
-    structure.find_operations,
+# What somebody may have written, and what accounts for whole parts of a program.
+_PARTS: Final = (memory.find_rematerialization, structure.find_layers, structure.find_loops)
+# What follows, or is the compiler's own.
+_CONSEQUENCES: Final = (
     memory.find_dtypes,
     communication.find_products,
     communication.find_overlap,
@@ -42,39 +41,95 @@ _ON_MEMORY: Final = {
     "results": 1,
     "parameters": 1,
 }
-# Somebody wrote these: what the compiler made of them comes behind.
-_FIRST: Final = {"mesh": 0, "sharding": 1, "constraint": 2, "dimension": 3, "constant-changed": 4}
+# What somebody wrote, in the order in which it is told; what follows comes behind.
+_EDITS: Final[Mapping[str, float]] = {
+    **dict.fromkeys(("mesh",), 0),
+    **dict.fromkeys(("sharding", "constraint"), 1),
+    **dict.fromkeys(("layers-added", "layers-removed"), 2),
+    **dict.fromkeys(("rematerialization-lost", "rematerialization-gained"), 3),
+    **dict.fromkeys(("donation-lost", "donation-gained"), 3),
+    "rematerialization-policy": 6,
+    **dict.fromkeys(("dimension", "arguments-retyped"), 4),
+    **dict.fromkeys(("scope-new", "scope-gone"), 6),
+    **dict.fromkeys(("arguments-new", "arguments-gone"), 7),
+    **dict.fromkeys(("attribute-changed", "operation-replaced"), 8),
+    **dict.fromkeys(("moved", "results"), 7),
+    "constant-changed": 8,
+    **dict.fromkeys(("shape-changed", "type-changed", "operations"), 9),
+    "operands-swapped": 9.5,  # of operations that are new, these follow
+}
+_LOOPS: Final = 5
+_LAST: Final = 10
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
-# These follow from others; all else somebody changed, or it says who computes it.
-_LAST: Final = frozenset(
-    (
-        *("dtype-widened", "dtype-narrowed", "overlap-lost", "overlap-gained", "collectives"),
-        *("fusion-structure-changed", "buffers-at-peak-changed"),
-    )
-)
 
 
-def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
-    """Ask all finders: first what somebody changed in the program, then what may follow.
+class Findings(Struct, frozen=True):
+    """All reasons, and how much of each figure they account for."""
 
-    The mesh and what is sharded otherwise come before all else; in both, most bytes come first.
+    causes: tuple[Cause, ...] = ()
+    account: tuple[AccountRow, ...] = ()
+
+
+def find_causes(evidence: Evidence) -> Findings:
+    """Find what somebody changed in the program, then what may follow, and draw up the account.
+
     What else is held at the peak is told where others account for less than half of its difference,
     what else differs where there is no other. Collectives more or fewer are no reason of their own
     where new layers bring them.
     """
-    found = [cause for find in _FINDERS for cause in find(evidence)]
+    claims: list[Claim] = []
+    if not evidence.inputs.is_same:
+        claims += arrays.find_arrays(evidence)
+        parts = [claim for find in _PARTS for claim in find(evidence)]
+        told = {one for claim in parts for one in claim.touched}
+        claims += [*parts, *edits.find_edits(evidence, told)]
+    claims += map(Claim, memory.find_donation(evidence))
+    claims = _put_operations_first(sorted(_join_rounds(claims), key=_rank))
+    found = [claim.cause for claim in claims]
+    found += [cause for find in _CONSEQUENCES for cause in find(evidence)]
     if _is_peak_open(evidence, found):
         found += memory.find_values(evidence)
     if _are_of_layers(found):
         found = [one for one in found if one.id != "collectives"]
     if any(one.id in _CUT for one in found):  # then a device has other work, over other axes
         found = [one for one in found if one.id not in {"axes", "fusion-structure-changed"}]
-    found.sort(key=_rank)
-    return tuple(found or list(_find_dtypes_inside(evidence)) or _find_kinds(evidence))
+    follow = sorted(found[len(claims) :], key=_rank_following)
+    causes = [*found[: len(claims)], *follow] or list(_find_dtypes_inside(evidence))
+    causes = causes or list(_find_kinds(evidence))
+    doers = [Cause(id="compilation", count=1)] if evidence.inputs.is_same else causes
+    return Findings(tuple(causes), settle(evidence, claims or list(map(Claim, doers))))
 
 
-def _rank(one: Cause) -> tuple[int, bool, int]:
-    return _FIRST.get(one.id, len(_FIRST)), one.id in _LAST, -abs(one.delta_bytes or 0)
+def _rank(one: Claim) -> tuple[float, bool, int]:
+    """Return what comes first: by kind, then by how much of the program it changed."""
+    cause = one.cause
+    if cause.id in {"loop-new", "loop-gone"}:  # with what runs in them, which has other names
+        return _LAST, False, 0
+    kind = _LOOPS if cause.id.startswith(("loop-", "trip-")) else _EDITS.get(cause.id, _LAST)
+    is_anywhere = cause.id == "operations" and cause.scope is None
+    return kind, is_anywhere, -len(one.touched)
+
+
+def _rank_following(one: Cause) -> tuple[bool, int]:
+    """Return who computes first, then what moves most bytes."""
+    return one.id != "matmul-backend-changed", -abs(one.delta_bytes or 0)
+
+
+def _join_rounds(claims: Sequence[Claim]) -> Iterator[Claim]:
+    """Yield claims, dimensions with the loops whose rounds they count."""
+    rounds = {(one.cause.old, one.cause.new) for one in claims if one.cause.id.startswith("trip-")}
+    for claim in claims:
+        cause = claim.cause
+        if cause.id == "dimension" and (cause.old, cause.new) in rounds:
+            cause = replace(cause, subject=f"trip count and {cause.subject}")
+        yield Claim(cause, claim.touched)
+
+
+def _put_operations_first(claims: Sequence[Claim]) -> list[Claim]:
+    """Put constants behind, where other operations run: they may be those of other operations."""
+    if not any(claim.cause.id in {"operations", "scope-new", "scope-gone"} for claim in claims):
+        return list(claims)
+    return sorted(claims, key=lambda claim: claim.cause.id == "constant-changed")
 
 
 def _is_peak_open(evidence: Evidence, found: Sequence[Cause]) -> bool:

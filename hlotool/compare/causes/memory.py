@@ -16,6 +16,7 @@ from hlotool.analysis.memory.donation import DonationRow
 from hlotool.compare.causes.cause import (
     Cause,
     CauseId,
+    Claim,
     Evidence,
     find_inner_scope,
     is_within,
@@ -32,24 +33,63 @@ from hlotool.table.words import ANY, fold_numbers, list_some
 _MADE_AGAIN: Final = "rematted_computation"
 
 
-def find_rematerialization(evidence: Evidence) -> Iterator[Cause]:
+def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
     """Yield what was lost and what was gained, each as one cause.
 
     `count` are the values that live from the forward to the backward pass at the peak of the
     side without rematerialization and not at the other's; their bytes are held at the peak.
+    Where scopes tell no difference, the number of operations that are made again does: a policy.
     """
     again = [[name for name in names if _MADE_AGAIN in name] for names in evidence.op_names]
+    given = evidence.given
+    touched = [
+        one
+        for program, other in zip(given.programs, reversed(again), strict=True)
+        for one in program.expect_module().instructions()
+        if _MADE_AGAIN in (name := one.metadata().op_name) and name not in other
+    ]
     old, new = map(_fold_scopes, again)
-    if old == new:
-        if not old and bool(again[0]) != bool(again[1]):
-            yield _describe(frozenset(), (), is_lost=bool(again[0]))
-        return
     everything = [_fold_scopes(names) for names in evidence.op_names]
     lost, gained = (old - new) & everything[1], (new - old) & everything[0]
     if lost:
-        yield _describe(lost, evidence.values, is_lost=True)
+        yield Claim(_describe(lost, evidence.values, is_lost=True), touched)
     if gained:
-        yield _describe(gained, evidence.values, is_lost=False)
+        yield Claim(_describe(gained, evidence.values, is_lost=False), touched)
+    if lost or gained:
+        return
+    if bool(again[0]) != bool(again[1]):
+        yield Claim(_describe(frozenset(), (), is_lost=bool(again[0])), touched)
+    elif again[0] and given.is_input:
+        counts = [_count_made(program, again=True) for program in given.programs]
+        first = [_count_made(program, again=False) for program in given.programs]
+        fewer, more = (
+            Counter(
+                {
+                    name: count
+                    for name, count in some.items()
+                    if first[0][name] == first[1][name] > 0
+                }
+            )
+            for some in (counts[0] - counts[1], counts[1] - counts[0])
+        )
+        if bool(fewer) != bool(more):  # of what is made as often as before
+            yield Claim(
+                Cause(
+                    id="rematerialization-policy",
+                    count=(fewer or more).total(),
+                    subject=list_some([name for name, _ in (fewer or more).most_common()]),
+                    old=str(counts[0].total()),
+                    new=str(counts[1].total()),
+                ),
+                touched,
+            )
+
+
+def _count_made(program: Program, *, again: bool) -> Counter[str]:
+    """Count by primitive what is made again, or for the first time; functions are none."""
+    names = (one.metadata().op_name for one in program.expect_module().instructions())
+    tails = (name.rpartition("/")[2] for name in names if (_MADE_AGAIN in name) == again)
+    return Counter(name for name in tails if name.isidentifier() and name != "sharding_constraint")
 
 
 def _fold_scopes(op_names: Iterable[str]) -> frozenset[str]:
@@ -95,17 +135,25 @@ def find_donation(evidence: Evidence) -> Iterator[Cause]:
     Parameters are the same if their names are, without names if their numbers are. Bytes are
     those of the arrays.
     """
-    here, there = (module.header for module in evidence.modules)
+    programs = evidence.given.programs
+    here, there = (program.expect_module().header for program in programs)
     if here.aliases == there.aliases and here.donors == there.donors:
         return
-    (old, old_names), (new, new_names) = map(_by_name, (evidence.old, evidence.new))
+    (old, old_names), (new, new_names) = map(_by_name, programs)
     known = old_names & new_names
+    # XLA was given whole arrays: bytes are those of a device.
+    local = {**_by_name(evidence.new)[0], **_by_name(evidence.old)[0]}
     lost = [row for key, row in old.items() if key in known and key not in new]
     gained = [row for key, row in new.items() if key in known and key not in old]
-    if lost:
-        yield _describe_donation("donation-lost", lost, -1)
-    if gained:
-        yield _describe_donation("donation-gained", gained, 1)
+    if not evidence.given.is_input and (lost or gained):
+        # XLA itself drops a few that nothing of that size takes: what somebody wrote are trees.
+        kept = sum(row.size_bytes for key, row in new.items() if key in old)
+        if sum(row.size_bytes for row in (*lost, *gained)) < kept:
+            return
+    for kind, some, sign in (("donation-lost", lost, -1), ("donation-gained", gained, 1)):
+        if some:
+            rows = [local.get(row.parameter_name or "", row) for row in some]
+            yield _describe_donation(kind, rows, sign)  # type: ignore[arg-type]
 
 
 def _by_name(program: Program) -> tuple[Mapping[str, DonationRow], set[str]]:

@@ -8,15 +8,15 @@ was unrolled where one side alone has the loop and the other alone numbered copi
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final
 
-from hlotool.analysis.graph.executions import Loop
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.causes.cause import (
     Cause,
     CauseId,
+    Claim,
     Evidence,
     find_inner_scope,
     is_within,
@@ -24,14 +24,18 @@ from hlotool.compare.causes.cause import (
     list_families,
     list_scopes,
 )
-from hlotool.hlo.opcodes import CONTROL_FLOW, ELEMENTWISE, MATRIX_PRODUCTS, TRANSCENDENTAL
+from hlotool.compare.match.loops import LoopChange, LoopKind
+from hlotool.hlo import Instruction
+from hlotool.hlo.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
-from hlotool.table.words import fold_numbers, list_some
+from hlotool.table.sums import group_by
+from hlotool.table.words import ANY, fold_numbers, list_some
 
 _LEAST: Final = 2  # members that make a family
+_NUMBER: Final = re.compile(r"\d+")
 
 
-def find_layers(evidence: Evidence) -> Iterator[Cause]:
+def find_layers(evidence: Evidence) -> Iterator[Claim]:
     """Yield the new and the gone members of each family, the outermost ones.
 
     Bytes are by how much more the whole family holds at one peak than at the other: its values,
@@ -46,10 +50,27 @@ def find_layers(evidence: Evidence) -> Iterator[Cause]:
         if is_inside or max(len(here), len(there)) < _LEAST or here == there:
             continue
         told.append(family)
+        given = evidence.given.programs
         if there - here:
-            yield _describe("layers-added", family, there - here, evidence.new, evidence.old)
+            cause = _describe("layers-added", family, there - here, evidence.new, evidence.old)
+            yield Claim(cause, _list_members(given[1], there - here))
         if here - there:
-            yield _describe("layers-removed", family, here - there, evidence.old, evidence.new)
+            cause = _describe("layers-removed", family, here - there, evidence.old, evidence.new)
+            yield Claim(cause, _list_members(given[0], here - there))
+
+
+def _list_members(program: Program, members: frozenset[str]) -> list[Instruction]:
+    """List what stands in some layers, and the parameters of their numbers."""
+    numbers = {(_NUMBER.findall(one) or [""])[-1] for one in members}
+    return [
+        one
+        for one in program.expect_module().instructions()
+        if (op_name := one.metadata().op_name)
+        and (
+            _is_of(find_scope(op_name), members)
+            or (one.opcode == "parameter" and not numbers.isdisjoint(_NUMBER.findall(op_name)))
+        )
+    ]
 
 
 def _describe(
@@ -93,150 +114,85 @@ def _is_of(scope: str | None, members: frozenset[str]) -> bool:
     return scope is not None and any(is_within(scope, member) for member in members)
 
 
-def find_loops(evidence: Evidence) -> Iterator[Cause]:
-    """Yield loops with another trip count, if both know theirs; flops and bytes go by one body.
+_LOOP_CAUSES: Final[Mapping[LoopKind, CauseId]] = {
+    "trips": "trip-count-changed",
+    "unrolled": "loop-unrolled",
+    "rolled": "loop-rolled",
+    "partly-unrolled": "loop-partly-unrolled",
+    "partly-rolled": "loop-partly-rolled",
+    "new": "loop-new",
+    "gone": "loop-gone",
+    "added": "loop-added",
+    "removed": "loop-removed",
+    "split": "loop-split",
+    "joined": "loop-joined",
+}
 
-    `delta_bytes` is what the runs more or less move in memory per step of the entry.
+
+def find_loops(evidence: Evidence) -> Iterator[Claim]:
+    """Yield what became of loops, those of the forward and the backward pass together.
+
+    `old` and `new` are rounds, or copies of the body in place of the loop, whose family is `scope`.
+    `delta_bytes` is what all rounds move in memory per step more or less, where the trip count is
+    another. What the program was given tells; compiled loops lend names and figures.
     """
-    there = {loop.instruction: loop for loop in evidence.new.executions.loops}
-    for loop in evidence.old.executions.loops:
-        counterpart = evidence.reasoner.pairs.get(loop.instruction)
-        other = there.get(counterpart) if counterpart else None
-        if other is None or loop.trips.count is None or other.trips.count is None:
-            continue
-        if loop.trips.count != other.trips.count:
-            here, now = _cost_of(evidence.old, loop), _cost_of(evidence.new, other)
-            yield Cause(
-                id="trip-count-changed",
-                count=1,
-                subject=other.instruction.full_name,
-                old=str(loop.trips.count),
-                new=str(other.trips.count),
-                measure="traffic",
-                delta_bytes=now[0] - here[0],
-                delta_flops=now[1] - here[1],
-            )
+    given = evidence.given
+    compiled = group_by(evidence.reasoner.loops.changes, _find_alike)
+    for key, alike in group_by(given.reasoner.loops.changes, _find_alike).items():
+        kind = key[0]
+        shown = compiled.get(key, alike)
+        is_gone = kind in {"unrolled", "removed", "gone", "joined"}
+        ends = [(one.old_loop, one.new_loop)[not is_gone] for one in shown]
+        old, new = ([getattr(one, side) for one in alike] for side in ("old", "new"))
+        rounds = [None if None in side else str(max(side)) for side in (old, new)]
+        is_copied = kind in {"unrolled", "rolled"}
+        has_costs = kind == "trips" and key in compiled
+        costs = [_measure_rounds(evidence, one) for one in compiled[key]] if has_costs else []
+        bodies = [
+            one
+            for change in alike
+            for loop in (change.old_loop, change.new_loop)
+            if loop
+            for body in loop.called_computations()
+            for one in body.instructions
+        ]
+        scopes = Counter(fold_numbers(name) for one in bodies if (name := find_inner_scope(one)))
+        scope = scopes.most_common(1)[0][0] if scopes else None
+        yield Claim(
+            Cause(
+                id=_LOOP_CAUSES[kind],
+                count=max(new if kind == "unrolled" else old) if is_copied else len(alike),
+                subject=list_some(sorted(one.full_name for one in ends if one)),
+                scope=_find_family(given.reasoner.copies) if is_copied else scope,
+                old=rounds[0],
+                new=rounds[1],
+                measure="traffic" if costs else None,
+                delta_bytes=sum(each[0] for each in costs) if costs else None,
+                delta_flops=sum(each[1] for each in costs) if costs else None,
+            ),
+            [*bodies, *given.reasoner.copies],
+        )
 
 
-def _cost_of(program: Program, loop: Loop) -> tuple[int, int]:
-    """Return memory bytes and flops of all runs of a body per step of the entry."""
-    cost = program.costs.of_computation(loop.body)
-    runs = program.executions.lower_bound(loop.body)
-    return cost.traffic_bytes * runs, cost.flops * runs
+def _find_alike(one: LoopChange) -> tuple[LoopKind, Hashable]:
+    """Return what became of a loop, and how often it ran: of copies one pass may have one less."""
+    rounds = {"unrolled": one.old, "rolled": one.new}.get(one.kind, (one.old, one.new))
+    return one.kind, rounds
 
 
-_SHARE: Final = 0.5  # of the scopes in a copy, so that it is one of a body
+def _find_family(copies: Iterable[Instruction]) -> str | None:
+    """Return the numbered scope in which most copies of a body stand: `layer_*`."""
+    scopes = map(find_inner_scope, copies)
+    outer = Counter(fold_numbers(scope).partition("/")[0] for scope in scopes if scope)
+    families = [name for name, _ in outer.most_common() if ANY in name]
+    return families[0] if families else None
 
 
-def find_unrolling(evidence: Evidence) -> Iterator[Cause]:
-    """Yield the loops that one side alone has, where the other alone has copies of their body.
-
-    Copies are the members of a numbered family, `layer_0` … `layer_11`. They are copies of a body
-    if at least half of the scopes in them are scopes in it: `layer_3/mlp` of `mlp`, or of
-    `model/mlp`. `old` and `new` are rounds and copies; `count` are the copies, `scope` is their
-    family, `subject` names the loops: that of the forward and that of the backward pass.
-    """
-    programs = evidence.old, evidence.new
-    counterparts = evidence.reasoner.pairs, evidence.reasoner.back
-    scopes = [list_scopes(names) for names in evidence.op_names]
-    families = [list_families(each) for each in scopes]
-    for rolled, copied in ((0, 1), (1, 0)):
-        alone = []
-        for loop in programs[rolled].executions.loops:
-            counterpart = counterparts[rolled].get(loop.instruction)
-            if counterpart is None or counterpart.opcode != loop.instruction.opcode:
-                alone.append(loop)
-        told: list[str] = []
-        for family in sorted(families[copied].keys() - families[rolled].keys()):
-            members = families[copied][family]
-            inner = _list_inside(scopes[copied], family)
-            loops = [loop for loop in alone if _is_copied(loop, inner)]
-            # `layer_*/norm_*` is told with `layer_*`.
-            is_inside = any(is_within(family, outer) for outer in told)
-            if not loops or len(members) < _LEAST or is_inside:
-                continue
-            told.append(family)
-            trips = {loop.trips.count for loop in loops}
-            rounds = trips.pop() if len(trips) == 1 else None
-            sides = [None if rounds is None else str(rounds), str(len(members))]
-            yield Cause(
-                id="loop-rolled" if rolled else "loop-unrolled",
-                count=len(members),
-                subject=list_some(sorted(loop.instruction.full_name for loop in loops)),
-                scope=family,
-                old=sides[rolled],
-                new=sides[copied],
-            )
-
-
-def _list_inside(scopes: Collection[str], family: str) -> set[str]:
-    """Return the scopes inside the members of a family, as paths below these."""
-    depth = family.count("/") + 1
-    inside = (scope for scope in scopes if fold_numbers(scope).startswith(f"{family}/"))
-    return {"/".join(scope.split("/")[depth:]) for scope in inside}
-
-
-def _is_copied(loop: Loop, inner: Collection[str]) -> bool:
-    """Say whether most scopes in a copy are scopes in a loop's body, or end those."""
-    found = {find_inner_scope(one) for one in loop.body.instructions}
-    body = {f"/{scope}" for scope in found if scope}
-    shared = sum(any(scope.endswith(f"/{path}") for scope in body) for path in inner)
-    return bool(inner) and shared >= _SHARE * len(inner)
-
-
-# The compiler itself writes these and takes them away.
-_COMPILED: Final = frozenset(("convert", "bitcast-convert", "reduce-precision"))
-_GIVEN: Final = (ELEMENTWISE | MATRIX_PRODUCTS) - _COMPILED
-_FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))")
-
-
-def find_operations(evidence: Evidence) -> Iterator[Cause]:
-    """Yield each scope of both sides in which functions or opcodes are new or gone.
-
-    Functions are those that JAX names: `jit(silu)`. Of the texts before optimizations, if both
-    are there and run different operations, all opcodes that compute are compared; else of the
-    compiled ones transcendental opcodes alone, as XLA rewrites the rest. `count` are instructions
-    in the text, numbered scopes together.
-    """
-    inputs = evidence.inputs
-    if inputs.has_same_operations:
-        return
-    programs = inputs.programs if inputs.is_whole else (evidence.old, evidence.new)
-    wanted = _GIVEN if inputs.is_whole else TRANSCENDENTAL
-    old, new = (_count_opcodes(program, wanted) for program in programs)
-    functions = [_list_functions(names) for names in evidence.op_names]
-    for scope in sorted(old.keys() & new.keys()):
-        here, there = (each.get(scope, set()) for each in functions)
-        gone = sorted(old[scope].keys() - new[scope].keys())
-        after = sorted(new[scope].keys() - old[scope].keys())
-        old_names, new_names = [*sorted(here - there), *gone], [*sorted(there - here), *after]
-        if old_names or new_names:
-            count = sum(old[scope][each] for each in gone) + sum(new[scope][each] for each in after)
-            yield Cause(
-                id="operations",
-                count=count,
-                scope=scope or None,
-                old=", ".join(old_names) or None,
-                new=", ".join(new_names) or None,
-            )
-
-
-def _list_functions(op_names: Iterable[str]) -> Mapping[str, set[str]]:
-    """Return the functions that stand inside each scope, without the outermost."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for name in op_names:
-        scope = find_scope(name)
-        calls = _FUNCTION.findall(name)
-        if scope and calls:
-            found[fold_numbers(scope)].update(calls[1:] if name.startswith(calls[0]) else calls)
-    return found
-
-
-def _count_opcodes(program: Program, wanted: frozenset[str]) -> Mapping[str, Counter[str]]:
-    """Count opcodes by scope, '' where there is none; what reducers apply is no part of it."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in program.expect_module().instructions():
-        name = one.metadata().op_name if one.opcode in wanted else ""
-        if name:
-            found[fold_numbers(find_scope(name) or "")][one.opcode] += 1
-    return found
+def _measure_rounds(evidence: Evidence, change: LoopChange) -> tuple[int, int]:
+    """Return by how much all rounds of a loop move more bytes in memory, and compute more."""
+    old, new = (
+        program.costs.of_computation(body).times(program.executions.lower_bound(body))
+        for program, loop in ((evidence.old, change.old_loop), (evidence.new, change.new_loop))
+        for body in (loop.callees("body")[0] if loop else program.expect_module().entry,)
+    )
+    return new.traffic_bytes - old.traffic_bytes, new.flops - old.flops

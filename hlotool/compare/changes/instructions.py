@@ -9,17 +9,20 @@ computation is a row of its own; the fusion that calls it has none unless it dif
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
+from hlotool.analysis.dataflow.copies import CopyReader
+from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.changes.reasons import REASON_MEANINGS, Reason, Reasoner, describe_shape
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.structure import ComputationPair, Structure
 from hlotool.hlo import Instruction
-from hlotool.hlo.opcodes import FREE, GIVEN, OPCODES
+from hlotool.hlo.opcodes import FREE, GIVEN, MOVES, OPCODES
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, Unit, column, figure
 from hlotool.table.sums import group_by
@@ -155,8 +158,13 @@ _WEIGHTLESS: Final = FREE | {"after-all"}
 class _Folder:
     """Makes rows of changes, weighing each by the bytes its results take per step."""
 
-    def __init__(self, programs: Iterable[Program]) -> None:
+    def __init__(self, programs: Collection[Program]) -> None:
         self._sides = {side.module: side.executions for side in programs}
+        self._copies = {
+            side.module: CopyReader(side.module, Flow(side.graph))
+            for side in programs
+            if side.module
+        }
 
     def rows(self, found: Iterable[Found], *, is_folded: bool) -> tuple[InstructionChange, ...]:
         """Fold what changed alike; what moves most bytes comes first, ties by name."""
@@ -166,6 +174,10 @@ class _Folder:
             # The heaviest lends the row its name, shapes and source.
             members.sort(key=self._weight, reverse=True)
             row = _row(members, is_fused=not self._runs(members[0].shown))
+            if row.change != "changed" and row.opcode in MOVES and not row.is_fused:
+                shown = members[0].shown
+                why = self._copies[shown.module].read(shown).because
+                row = replace(row, what=f"{row.what}{why}")
             weighed.append((sum(map(self._weight, members)), row))
         weighed.sort(key=lambda one: (one[1].is_fused, -one[0], one[1].opcode, one[1].name))
         return tuple(row for _, row in weighed)
@@ -232,6 +244,7 @@ class InstructionDiff(Struct, frozen=True):
 
     The counts are of instructions, those inside fusions included: each side's, and the old side
     ones with a counterpart. What belongs to no execution (dead computations) is not counted.
+    Copies of what stands in a loop on the other side are neither, nor do they have rows.
     """
 
     rows: tuple[InstructionChange, ...]
@@ -239,6 +252,7 @@ class InstructionDiff(Struct, frozen=True):
     changed_count: int
     old_only_count: int
     new_only_count: int
+    copied_count: int
 
 
 def compare_instructions(
@@ -250,6 +264,7 @@ def compare_instructions(
     """
     pairs, back = reasoner.pairs, reasoner.back
     found = [] if structure.is_equal else _find(structure, reasoner)
+    copies = structure.copies
     rows = _Folder(structure.programs).rows(found, is_folded=is_folded) if found else ()
     # Of a computation that several on the other side are like, one has the counterpart.
     once = {old: new for old, new in pairs.items() if back.get(new) is old}
@@ -257,14 +272,16 @@ def compare_instructions(
         rows,
         matched_count=len(once),
         changed_count=sum(1 for one in found if one.reasons),
-        old_only_count=_alone(structure, once, is_old=True),
-        new_only_count=_alone(structure, set(once.values()), is_old=False),
+        old_only_count=_alone(structure, once.keys() | copies.keys(), is_old=True),
+        new_only_count=_alone(structure, {*once.values(), *copies}, is_old=False),
+        copied_count=len(copies.keys() - once.keys() - set(once.values())),
     )
 
 
 def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
     """List every change; an instruction compared twice is told of once."""
     found: dict[Instruction, Found] = {}
+    copies = structure.copies
     for pair in structure.computations:
         if pair.is_equal:
             continue
@@ -274,10 +291,10 @@ def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
                 continue
             if new is not None:
                 _add_changed(old, new, reasoner, found)
-            elif old not in reasoner.pairs and not _is_told(old, reasoner.pairs):
+            elif not (old in reasoner.pairs or old in copies or _is_told(old, reasoner.pairs)):
                 found[old] = Found(old, None)
         for new in pair.new_only():
-            if new not in reasoner.back and not _is_told(new, reasoner.back):
+            if not (new in reasoner.back or new in copies or _is_told(new, reasoner.back)):
                 found[new] = Found(None, new)
     for old, new in structure.moved.items():  # to another computation
         _add_changed(old, new, reasoner, found)

@@ -166,6 +166,7 @@ class Reasoner:
         self.pairs = structure.counterparts()
         self.back = structure.back()
         self.flow = structure.flow
+        self.loops, self.copies = structure.loops, structure.copies
         self.reasons = cache(self._list_reasons)
         self._known_own: dict[Hashable, tuple[Reason, ...]] = {}
 

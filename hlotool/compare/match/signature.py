@@ -24,6 +24,8 @@ _NOT_COMPARED: Final = frozenset(
 )
 _TINY: Final = 2  # operations of a fusion that its place identifies
 _WIDE: Final = 8  # operands from which their places are remembered
+# What JAX puts into the names of what a loop runs.
+_LOOPS: Final = re.compile(r"(?:while/(?:body|cond)|closed_call)/|^jit\(\w+\)/")
 _SHARDING_METADATA = re.compile(r",? ?metadata=\{(?:[^{}]|\{[^{}]*\})*\}")
 
 
@@ -48,6 +50,7 @@ class Signatures:
     def __init__(self, terms: comparable.Terms) -> None:
         self.terms = terms
         self.layers = Layers()
+        self.has_other_loops = False  # then op_names do not count the loops they are in
         self.table = Table()
         self._shapes: dict[int, tuple[Shape, int, int]] = {}
         self._values: dict[tuple[str, str], Hashable] = {}
@@ -89,7 +92,8 @@ class Signatures:
         return self._shape_numbers(shape)[2]
 
     def _translate(self, instruction: Instruction) -> str:
-        return self.layers.translate(instruction.metadata().op_name, instruction.module)
+        name = self.layers.translate(instruction.metadata().op_name, instruction.module)
+        return strip_loops(name) if self.has_other_loops else name
 
     def origin(self, instruction: Instruction) -> str:
         """Return the scope and the primitive, without what differentiation and remat add."""
@@ -170,6 +174,11 @@ class Signatures:
             exact = self.table.number(("layout", shape)) if self.terms.has_layouts else bare
             known = self._shapes[id(shape)] = shape, exact, bare  # keeps the shape alive
         return known
+
+
+def strip_loops(op_name: str) -> str:
+    """Return an op_name without the loops that it is in, and the function around all."""
+    return _LOOPS.sub("", op_name)
 
 
 def _count_opcodes(computation: Computation) -> Counter[str]:

@@ -9,7 +9,7 @@ looked for in all computations (`moved`), before replaced instructions are paire
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, TypeAlias
 
 from msgspec import Struct, field
@@ -18,12 +18,14 @@ from hlotool.analysis.graph.calls import list_branches, reach
 from hlotool.compare.match.colours import ContentNumbers, number_contents
 from hlotool.compare.match.comparable import Terms, agree_terms
 from hlotool.compare.match.layers import align_layers
+from hlotool.compare.match.loops import LoopPlan, align_loops, find_word
 from hlotool.compare.match.matching import KnownSteps, Matcher, Pairs
 from hlotool.compare.match.moved import CONTAINERS, Flow, pair_beside, pair_moved
-from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.signature import Signatures, family
 from hlotool.hlo import Computation, Instruction, Module
-from hlotool.hlo.opcodes import MAY_CALL
+from hlotool.hlo.opcodes import GIVEN, MAY_CALL
 from hlotool.program.program import Program
+from hlotool.table.sums import group_by
 
 
 class ComputationPair(Struct, eq=False):
@@ -44,6 +46,8 @@ class Structure(Struct, eq=False):
     """All computation pairs, the entries' first, then in the order they were met.
 
     `moved` are the pairs whose instructions stand in computations that are no pair.
+    `loops` says what became of the loops, `copies` which instruction of a body each of those is
+    that stand in place of a loop.
     `old_only` and `new_only` are the computations that no pair of instructions calls,
     those left out that the entry does not reach.
     """
@@ -57,6 +61,8 @@ class Structure(Struct, eq=False):
     flow: Flow
     computations: list[ComputationPair] = field(default_factory=list)
     moved: Pairs = field(default_factory=dict)
+    loops: LoopPlan = LoopPlan()
+    copies: Pairs = field(default_factory=dict)
     old_only: list[Computation] = field(default_factory=list)
     new_only: list[Computation] = field(default_factory=list)
 
@@ -130,6 +136,10 @@ def _begin(old: Program, new: Program, *, is_strict: bool) -> Structure:
     return Structure((old, new), *modules, terms, signatures, numbers, Flow(graphs))
 
 
+def _list_instructions(computations: Iterable[Computation]) -> Iterator[Instruction]:
+    return (one for each in computations for one in each.instructions if one.opcode not in GIVEN)
+
+
 def list_reached(program: Program) -> list[Computation]:
     """List what the entry calls, directly or not; canonical prints hold more."""
     return reach([program.expect_module().entry], program.graph.called_by)
@@ -156,6 +166,7 @@ class _Pairer:
         self._steps: KnownSteps = {}
         self._taken: set[Instruction] = set()  # of the moved pairs
         self._barren: dict[str, int] = {}  # how many pairs there were when a search found none
+        self._shared: set[Computation] = set()  # compared with two of the other side
         self._is_late = False
 
     def run(self) -> None:
@@ -168,11 +179,16 @@ class _Pairer:
             signatures.layers = align_layers(structure.old, structure.new, signatures.dims)
             here, there = (_by_name(side.parameters, signatures) for side in (old, new))
             seeds = {one: there[name] for name, one in here.items() if name in there}
+            structure.loops = align_loops(*structure.programs)
+            signatures.has_other_loops = bool(structure.loops.first or structure.loops.copies)
+            self._pair_loops()
         # Entries that hold the same are paired in order, and so is all they call: nothing is
         # searched.
         self._descend([(old, new, seeds)])
+        structure.computations.sort(key=lambda one: (one.old, one.new) != (old, new))
         if structure.is_equal:
             return
+        self._find_copies()
         self._pair_moved()
         self._match_all(Matcher.match_loosely)
         self._pair_moved()
@@ -185,11 +201,50 @@ class _Pairer:
             if not found:
                 break
 
+    def _pair_loops(self) -> None:
+        """Pair what stands in another loop now, or in none, before what stands around it."""
+        for old, new in self._structure.loops.first:
+            self._shared.update((old, new))
+            self._descend([(old, new, {})])
+            self._match_all(Matcher.match_loosely)
+
+    def _find_copies(self) -> None:
+        """Find what a body's instructions were copied to: those are nobody else's counterparts.
+
+        In turn, by opcode, dimensions and what they do. The first copy is the counterpart.
+        """
+        structure = self._structure
+        copies, moved = structure.copies, structure.moved
+        marks = structure.marks()
+        for each in structure.loops.copies:
+            bodies = group_by(_list_instructions(each.body), self._describe)
+            taken: Counter[Hashable] = Counter()
+            for one in _list_instructions(each.copied):
+                key = self._describe(one)
+                originals = bodies.get(key)
+                if not originals or one in marks or one in copies:
+                    continue
+                place = taken[key]
+                taken[key] += 1
+                copies[one] = original = originals[place % len(originals)]
+                if place < len(originals) and original not in marks:
+                    moved.update([(original, one) if each.is_old else (one, original)])
+                    self._taken.add(original)
+        for one, original in list(copies.items()):  # with all that stands in a fusion
+            for body in one.called_computations() if one.opcode == "fusion" else ():
+                copies.update({each: original for each in body.instructions if each not in copies})
+        self._taken.update(copies)
+
+    def _describe(self, one: Instruction) -> Hashable:
+        signatures = self._structure.signatures
+        return family(one), signatures.dims(one.shape), find_word(one)
+
     def _match_all(self, step: Callable[[Matcher], Pairs]) -> int:
         """Take a step in all computations, and go on with what its pairs call; count these."""
         found = 0
         for matcher in self._matchers:  # grows while it is walked, by what was matched so far
             pairs = step(matcher)
+            self._keep_shared(matcher.old, matcher.new, pairs)
             self._descend(_list_called(pairs))
             found += len(pairs)
         return found
@@ -223,8 +278,14 @@ class _Pairer:
         matcher.match_strictly()
         if self._is_late:
             matcher.match_loosely()
+        self._keep_shared(old, new, matcher.pairs)
         self._matchers.append(matcher)
         return ComputationPair(old, new, matcher.pairs, is_equal)
+
+    def _keep_shared(self, old: Computation, new: Computation, pairs: Pairs) -> None:
+        """Keep what is paired in a loop from those that pair what stands around it."""
+        if old in self._shared or new in self._shared:
+            self._taken.update(pairs, pairs.values())
 
     def _pair_beside(self, *, is_last: bool = False) -> int:
         """Pair what is left by what it stands beside; return how many pairs that were."""
@@ -282,7 +343,8 @@ class _Pairer:
             for computation in list_reached(program):
                 if computation not in seen:
                     free[place].extend(computation.instructions)
-        old, new = ([one for one in side if one not in marks] for side in free)
+        told = marks.keys() | self._structure.copies.keys()
+        old, new = ([one for one in side if one not in told] for side in free)
         return old, new
 
 
