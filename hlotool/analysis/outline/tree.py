@@ -39,7 +39,8 @@ class OutlineNode(Struct, eq=False, kw_only=True):
     `beside` counts the opcodes of work that runs while a collective is under way, where that is no
     step of its own. `start_seconds` and `end_seconds` are the modelled clock's when the first of
     them begins and the last ends, in the first round of what holds them; `spans` are the times of
-    each, where it stands for several. `trip_count` are the rounds of a loop, `count` says for how many alike it stands.
+    each, where it stands for several. `trip_count` are the rounds of a loop, `count` says for how
+    many alike it stands.
     """
 
     kind: StepKind
