@@ -173,7 +173,7 @@ def _make_slices(row: OutlineRow) -> Iterator[Slice]:
         "bytes sent per step": str(row.sent_bytes_per_step or ""),
     }
     told = tuple((name, said) for name, said in notes.items() if said)
-    for start, end in row.spans:
+    for start, end in row.own.spans:
         yield Slice(row.what, start, end, told)
 
 

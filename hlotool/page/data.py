@@ -236,7 +236,8 @@ def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
                 "sent_bytes": row.sent_bytes_per_step,
                 "scope": row.scope or "",
                 "first": _name_first(row),
-                **_take(row, "exposed_share", "spans"),
+                **_take(row, "exposed_share"),
+                "spans": row.own.spans,
             }
             for row in steps
         ],

@@ -221,7 +221,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         bool, figure("whether a conditional, or the data, decides if all of it is sent")
     ]
     own: OwnFigures
-    spans: tuple[tuple[float, float], ...]  # on the clock, of each; what touches is one
 
 
 def outline_program(
@@ -305,16 +304,7 @@ def _make_row(listed: _Listed, all_seconds: float, pricing: Pricing) -> OutlineR
         is_upper_bound=node.cost.is_upper_bound,
         is_sent_upper_bound=any(one.is_upper_bound or one.is_conditional for one in sent),
         own=own_figures(node, listed.below, all_seconds, pricing),
-        spans=_join_spans(node) if is_timed else (),
     )
-
-
-def _join_spans(node: OutlineNode) -> tuple[tuple[float, float], ...]:
-    joined: list[tuple[float, float]] = []
-    for start, end in node.spans or [(node.start_seconds, node.end_seconds)]:
-        touches = bool(joined) and joined[-1][1] == start
-        joined.append((joined.pop()[0] if touches else start, end))
-    return tuple(joined)
 
 
 def _fold_tree(nodes: Sequence[OutlineNode], all_seconds: float) -> list[OutlineNode]:

@@ -323,6 +323,7 @@ class OwnFigures(Struct, frozen=True):
 
     Those of all listed steps come to the figures of the step. Of a conditional, which costs what
     its largest branch does, nothing is left where the branches are listed: they come to more.
+    `spans` are when each that it stands for begins and ends on the clock; what touches is one.
     """
 
     seconds: Own | None
@@ -331,6 +332,7 @@ class OwnFigures(Struct, frozen=True):
     flops: Own
     traffic_bytes: Own
     sent_bytes: Own | None
+    spans: tuple[tuple[float, float], ...]
 
 
 def own_figures(
@@ -351,7 +353,16 @@ def own_figures(
         Own(max(flops, 0)),
         Own(max(memory, 0)),
         None if sent_bytes is None else Own(sent_bytes),
+        _join_spans(node) if pricing.is_timed else (),
     )
+
+
+def _join_spans(node: OutlineNode) -> tuple[tuple[float, float], ...]:
+    joined: list[tuple[float, float]] = []
+    for start, end in node.spans or [(node.start_seconds, node.end_seconds)]:
+        touches = bool(joined) and joined[-1][1] == start
+        joined.append((joined.pop()[0] if touches else start, end))
+    return tuple(joined)
 
 
 def list_collectives(node: OutlineNode) -> Iterator[CollectiveRow]:
