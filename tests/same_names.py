@@ -36,6 +36,7 @@ _INSTRUCTIONS = frozenset(
     (
         "aliases", "copy_instruction", "details", "instruction", "old_name", "old_names",
         "members", "message", "name", "operand_name", "operation", "parent", "peak_instruction",
+        "spare_copies",
         "reason", "new_name", "new_names", "value", "what",
     )
 )  # fmt: skip
