@@ -28,7 +28,8 @@ _OPERAND = re.compile(
 )
 _PREDECESSORS = re.compile(r"control-predecessors=\{[^}]*\}")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
-_NAMED = re.compile(r"(?:[A-Za-z_][\w.\-]*/)?[A-Za-z_][\w.\-]*(?:#[0-9]+)?")
+# A full stop is none of a name.
+_NAMED = re.compile(r"(?:[A-Za-z_][\w.\-]*/)?[A-Za-z_](?:[\w.\-]*\w)?(?:#[0-9]+)?")
 
 # The fields that name instructions and computations; others may hold words that look so.
 _COMPUTATIONS = frozenset(("body", "computation", "fused_computation"))

@@ -118,8 +118,6 @@ def check(program: Program, text: str, naming: Naming) -> None:
 
 @pytest.mark.parametrize("path", as_parameters(TEXTS, name_dump))
 def test_repeated_names_change_no_answer(path: Path) -> None:
-    if path.parent.name.startswith("attention"):
-        pytest.xfail("the sentence about a copy ends with a name inside a fusion, not written back")
     check(read_program(path), read_text(path), counted)
 
 
