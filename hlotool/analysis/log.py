@@ -105,7 +105,9 @@ CHUNKS: Final = RowList(
     sort="-total_bytes",
     title="Chunks in use",
 )
-LOG: Final = DocumentSpec("log", "what XLA and JAX say in a log", row_lists=(LOG_ROWS, CHUNKS))
+LOG: Final = DocumentSpec(
+    "log", "what XLA and JAX say in a log", row_lists=(LOG_ROWS, CHUNKS), version=1
+)
 
 
 def choose_log_columns(rows: Sequence[LogRow]) -> DocumentSpec:

@@ -75,7 +75,7 @@ _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
 @document_command(
-    "summary", SUMMARY, SUMMARY_DIRECTORY, example=_EXAMPLE, others=(USAGE_REPORT, LOG)
+    "summary", SUMMARY, SUMMARY_DIRECTORY, LOG, example=_EXAMPLE, others=(USAGE_REPORT,)
 )
 @dump_options
 @add_options(MACHINE)
