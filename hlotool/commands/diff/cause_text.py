@@ -70,13 +70,14 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
 
 def _rematerialization(cause: Cause, units: str) -> str:
     is_lost = cause.id == "rematerialization-lost"
-    what = "lost" if is_lost else "new"
+    what = "lost" if is_lost else "gained"
     more = "more" if is_lost else "fewer"
-    if cause.subject is None:
+    where = f" in {cause.subject}" if cause.subject else ""
+    if cause.count is None:
         makes = "makes nothing again" if is_lost else "makes values again"
-        return f"rematerialization {what}: the backward pass {makes}"
+        return f"rematerialization {what}{where}: the backward pass {makes}"
     return (
-        f"rematerialization {what} in {cause.subject}: {cause.count} {more} values live from the "
+        f"rematerialization {what}{where}: {cause.count} {more} values live from the "
         f"forward to the backward pass ({_bytes(cause, units)} at the peak)"
     )
 
