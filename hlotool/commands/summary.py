@@ -58,7 +58,7 @@ from hlotool.dump.files import DumpFile
 from hlotool.dump.read import STDIN
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import UsageError
-from hlotool.hlo.parser import parse_module
+from hlotool.program.load import load_program
 from hlotool.program.program import Program
 from hlotool.table import Block, Document, InputPaths, Line, Unit, quote_braces
 from hlotool.table.select import sort_rows
@@ -111,13 +111,13 @@ def summary(
 
 
 def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Document:
-    """Return the messages of a log, bound to what they are about in a dump."""
+    """Return the messages of a log, with what they are about in a dump."""
     from hlotool.oom.log import parse_log  # noqa: PLC0415  most are dumps
 
     log = parse_log(file.read())
     asked = None if dump is None else replace(request, path=dump, found=None, told=set())
     inputs = () if asked is None else asked.find().inputs
-    modules = [parse_module(one.module.read()) for one in inputs if one.module]
+    modules = [load_program(one, request.path).expect_module() for one in inputs if one.module]
     rows = list_messages(log.messages, modules)
     command = quote_command("buffers", request.path)
     is_full = any(row.kind == "out-of-memory" for row in rows)
