@@ -88,7 +88,7 @@ FAULTS: Final = (
         "found.start <= position <= found.end",
         "found.start <= position < found.end",
     ),
-    Fault("relief gains memory", "free_bytes=saving - excess", "free_bytes=saving"),
+    Fault("relief gains memory", "free_bytes=saved - excess", "free_bytes=saved"),
     Fault("estimate", "not buffer.leaves, visited", "buffer.leaves, visited"),
     Fault("estimate", "there.start > found.end", "there.start >= found.end"),
     Fault("collectives sent bytes", "(times * (size - 1), size)", "(times * size, size)"),

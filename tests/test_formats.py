@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import subprocess
 from collections import Counter
@@ -105,10 +106,71 @@ def test_slices_nest() -> None:
     assert [(one.type, one.name) for one in events] == [
         (1, "outer"),
         (1, "inner"),
-        (2, ""),
-        (2, ""),
+        (2, "inner"),
+        (2, "outer"),
         (3, "after"),
     ]
+
+
+def read_slices(trace: Any) -> dict[str, list[tuple[str, int, int]]]:
+    """Return what a reader finds that keeps a stack for each track: name, begin and end."""
+    names = {
+        packet.track_descriptor.uuid: packet.track_descriptor.name
+        for packet in trace.packet
+        if packet.HasField("track_descriptor")
+    }
+    stacks: dict[str, list[tuple[str, int]]] = {name: [] for name in names.values()}
+    assert len(stacks) == len(names)
+    found: dict[str, list[tuple[str, int, int]]] = {name: [] for name in stacks}
+    times = dict.fromkeys(stacks, 0)
+    for packet in trace.packet:
+        if not packet.HasField("track_event"):
+            continue
+        event, now = packet.track_event, packet.timestamp
+        track = names[event.track_uuid]
+        assert now >= times[track]
+        times[track] = now
+        if event.type == 1:
+            stacks[track].append((event.name, now))
+        elif event.type == 2:
+            name, begun = stacks[track].pop()
+            assert name == event.name
+            found[track].append((name, begun, now))
+    assert not any(stacks.values())
+    return found
+
+
+def test_slices_that_cross_have_lanes() -> None:
+    crossing = Slice("a", 0.0, 2.0), Slice("b", 1.0, 3.0), Slice("c", 2.0, 4.0)
+    found = read_slices(read_trace(render_perfetto("x", [Track("t", crossing)])))
+    assert [[name for name, *_ in found[track]] for track in ("t", "t (2)")] == [["a", "c"], ["b"]]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpu_h100/transformer_train",
+        "gpu_h100/nested_loops",
+        "tpu_v5e/scan_train",
+        "tpu_v5e/pipeline",
+    ],
+)
+def test_a_trace_is_true(name: str, tmp_path: Path) -> None:
+    """Work never overlaps, takes as long as it does on the clock, and memory reaches its peak."""
+    path = STEP.parent.parent / name
+    chip = ("--chip", "v5e" if "tpu" in name else "h100")
+    trace = read_trace(write(tmp_path, "outline", str(path), "--format", "perfetto", *chip))
+    found = read_slices(trace)
+    assert "work (2)" not in found
+    document = json.loads(write(tmp_path, "outline", str(path), "--format", "json", *chip))
+    end = max(row["end_seconds"] for row in document["steps"])
+    assert 0 < sum(stop - start for _, start, stop in found["work"]) <= end * 1e9 + 1
+    levels = [
+        packet.track_event.counter_value
+        for packet in trace.packet
+        if packet.HasField("track_event") and packet.track_event.type == 4
+    ]
+    assert max(levels) == load(path).buffers().memory.peak.bytes
 
 
 @pytest.mark.parametrize(

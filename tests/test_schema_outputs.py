@@ -54,6 +54,8 @@ CASES = [
     f"check {STEP} --config testdata/check/budgets.toml",
     "check --trend --history testdata/check/history.jsonl",
     "summary testdata/dumps/tpu_v5e",
+    "collectives testdata/dumps/tpu_v5e",
+    "summary testdata/dumps/tpu_v5e --rows opcodes --by program,place",
     "fields buffers",
     "summary testdata/dumps/cpu --by backend",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final, get_args
 
 import click
@@ -64,7 +65,7 @@ def outline(
 ) -> None:
     """Show a program as it runs: loops, collectives and the work between them, in order."""
     kinds = _parse_kinds(only)
-    program = load_one(request)
+    program = load_one(request, with_buffers=options.format == "perfetto")
     if has_clock and not program.pricing.is_timed:
         raise UsageError("--clock needs --chip: without one there are ratios, and no times.")
     rows = program.outline(kinds, nesting)
@@ -152,13 +153,18 @@ def _render_trace(program: Program, rows: Sequence[OutlineRow]) -> bytes:
         ],
         "transfers": [row for row in rows if row.kind == "collective"],
     }
-    tracks = [Track(name, tuple(map(_make_slice, found))) for name, found in parts.items() if found]
-    levels = list_levels(program, rows)
+    tracks = [
+        Track(name, tuple(chain.from_iterable(map(_make_slices, found))))
+        for name, found in parts.items()
+        if found
+    ]
+    levels = list_levels(program)
     memory = [Track("memory in use", levels=levels)] if levels else []
     return render_perfetto(program.expect_module().name, [*tracks, *memory])
 
 
-def _make_slice(row: OutlineRow) -> Slice:
+def _make_slices(row: OutlineRow) -> Iterator[Slice]:
+    """Yield when a step runs: as often as it stands there."""
     notes = {
         "scope": row.scope or "",
         "instructions": ", ".join(row.names[:8]),
@@ -166,12 +172,9 @@ def _make_slice(row: OutlineRow) -> Slice:
         "bytes of memory per step": str(row.traffic_bytes_per_step or ""),
         "bytes sent per step": str(row.sent_bytes_per_step or ""),
     }
-    return Slice(
-        row.what,
-        row.start_seconds or 0.0,
-        row.end_seconds or 0.0,
-        tuple((name, said) for name, said in notes.items() if said),
-    )
+    told = tuple((name, said) for name, said in notes.items() if said)
+    for start, end in row.own.spans:
+        yield Slice(row.what, start, end, told)
 
 
 def _make_nodes(program: Program) -> Iterator[ExplorerNode]:

@@ -40,6 +40,7 @@ from hlotool.analysis.summary.report import (
     choose_summary_columns,
 )
 from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.memory_text import describe_usage, say_fit, write_accuracy
 from hlotool.commands.shared.messages import fold_alike, quote_command, say, say_all
 from hlotool.commands.shared.options import (
@@ -82,6 +83,7 @@ _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 @directory_options
 @option("--no-findings", "Leave out the findings.")
 @option("--dump DIR", "Of a log: the dump with the programs that its messages are about.")
+@many_programs(TextKind.MEMORY_REPORT, TextKind.LOG, is_table=True)
 def summary(
     request: Request,
     fleet: FleetOptions,
@@ -90,26 +92,22 @@ def summary(
     no_findings: bool,
     dump: str | None,
     options: RowOptions,
-) -> int:
+) -> Document | int:
     """Summarize a module on one screen; of a directory with several, list them."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
-    request = fleet.prepare(request)
     other = request.find_other(TextKind.MEMORY_REPORT, TextKind.LOG)
     if other is not None and other.kind is TextKind.LOG:
-        print_document(_describe_log(other, request, dump), options)
-        return 0
+        return _describe_log(other, request, dump)
     if dump is not None:
         raise UsageError("--dump goes with a log; this is a dump itself.")
     if other is not None:
-        print_document(describe_usage(other, request, "spaces", "allocations"), options)
-        return 0
+        return describe_usage(other, request, "spaces", "allocations")
     if not _asks_for_one(request, fleet, options):
         return _print_modules(request, fleet, options, limit)
     fleet.refuse()
     program = load_one(request, with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
-    print_document(_describe(found, program, options, has_findings=not no_findings), options)
-    return 0
+    return _describe(found, program, options, has_findings=not no_findings)
 
 
 def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Document:
@@ -238,7 +236,8 @@ def _print_modules(
     for error in fold_alike(errors, "--where 'error != null' --columns error -n 0 lists all"):
         say(error)
     rows = [each.row for each in measured]
-    notes = point_to_program(request.path, rows) if options.wants_overview else ()
+    is_pointed = options.wants_overview and not request.more
+    notes = point_to_program(request.path, rows) if is_pointed else ()
     if limit_bytes is not None:
         notes = (say_fits(rows, limit_bytes), *notes)
     paths = InputPaths(found.path)

@@ -242,48 +242,63 @@ def render_perfetto(title: str, tracks: Sequence[Track]) -> bytes:
     top = 1  # the number of the track that all others hang below
     trace.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor.uuid = top
     trace.packet[0].track_descriptor.name = escape(title)
-    for number, track in enumerate(tracks, top + 1):
+    lanes = [
+        (track.name if not place else f"{track.name} ({place + 1})", track.levels, events)
+        for track in tracks
+        for place, events in enumerate(_order(track.slices) or [[]])
+    ]
+    for number, (track_name, levels, events) in enumerate(lanes, top + 1):
         packet = trace.packet.add(trusted_packet_sequence_id=_SEQUENCE)
         packet.track_descriptor.uuid = number
         packet.track_descriptor.parent_uuid = top
-        packet.track_descriptor.name = escape(track.name)
-        if track.levels:
+        packet.track_descriptor.name = escape(track_name)
+        if levels:
             packet.track_descriptor.counter.unit = _SIZE_BYTES
-        for seconds, value in track.levels:
-            _add(trace, seconds, number, _COUNTER).counter_value = value
-        for seconds, kind, one in _order(track.slices):
-            event = _add(trace, seconds, number, kind)
-            if kind != _END:
-                event.name = escape(one.name)
-                for name, said in one.notes:
-                    event.debug_annotations.add(name=name, string_value=escape(said))
+        for seconds, value in levels:
+            event = _add(trace, round(seconds * _NANOSECONDS), number, _COUNTER)
+            event.counter_value = value
+        for now, kind, one in events:
+            event = _add(trace, now, number, kind)
+            event.name = escape(one.name)
+            for name, said in one.notes if kind != _END else ():
+                event.debug_annotations.add(name=name, string_value=escape(said))
     data: bytes = trace.SerializeToString()
     return data
 
 
-def _add(trace: Any, seconds: float, track: int, kind: int) -> Any:
-    packet = trace.packet.add(
-        timestamp=round(seconds * _NANOSECONDS), trusted_packet_sequence_id=_SEQUENCE
-    )
+def _add(trace: Any, now: int, track: int, kind: int) -> Any:
+    packet = trace.packet.add(timestamp=now, trusted_packet_sequence_id=_SEQUENCE)
     packet.track_event.type = kind
     packet.track_event.track_uuid = track
     return packet.track_event
 
 
-def _order(slices: Sequence[Slice]) -> list[tuple[float, int, Slice]]:
-    """Return begins and ends by time; what takes no time is an instant."""
-    # Perfetto nests slices of a track by the order of their events: at one time what ends comes
-    # before what begins, of the ends the inner, and of the begins the outer first. Of two slices
-    # that begin and end together the first is the outer: `place` decides.
-    events = []
-    for place, one in enumerate(slices):
-        if one.end_seconds <= one.start_seconds:
-            events.append((one.start_seconds, 1, 0.0, place, _INSTANT, one))
-            continue
-        events.append((one.start_seconds, 1, -one.end_seconds, place, _BEGIN, one))
-        events.append((one.end_seconds, 0, -one.start_seconds, -place, _END, one))
-    events.sort(key=lambda event: event[:4])
-    return [(event[0], event[4], event[5]) for event in events]
+def _order(slices: Sequence[Slice]) -> list[list[tuple[int, int, Slice]]]:
+    """Return begins and ends in nanoseconds, by lanes; what takes no time is an instant.
+
+    Perfetto nests slices of a track by the order of their events: in a lane slices nest or stand
+    side by side. What crosses another gets a lane below it.
+    """
+    lanes: list[tuple[list[tuple[int, int, Slice]], list[tuple[int, Slice]]]] = []
+    timed = [
+        (round(one.start_seconds * _NANOSECONDS), round(one.end_seconds * _NANOSECONDS), one)
+        for one in slices
+    ]
+    for start, end, one in sorted(timed, key=lambda each: (each[0], -each[1])):
+        for events, begun in lanes:
+            while begun and begun[-1][0] <= start:
+                events.append((begun[-1][0], _END, begun.pop()[1]))
+            if not begun or end <= begun[-1][0]:
+                break
+        else:
+            events, begun = [], []
+            lanes.append((events, begun))
+        events.append((start, _BEGIN if end > start else _INSTANT, one))
+        if end > start:
+            begun.append((end, one))
+    for events, begun in lanes:
+        events += [(end, _END, one) for end, one in reversed(begun)]
+    return [events for events, _ in lanes]
 
 
 def expect_protobuf(option: str) -> None:

@@ -236,7 +236,8 @@ def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
                 "sent_bytes": row.sent_bytes_per_step,
                 "scope": row.scope or "",
                 "first": _name_first(row),
-                **_take(row, "exposed_share", "start_seconds", "end_seconds"),
+                **_take(row, "exposed_share"),
+                "spans": row.own.spans,
             }
             for row in steps
         ],
@@ -318,8 +319,8 @@ def _make_panel(found: ShowReport) -> Json:
     }
 
 
-def list_levels(program: Program, rows: Sequence[OutlineRow]) -> tuple[tuple[float, int], ...]:
-    """Return when which bytes of space 0 are in use, where each step begins; times rise.
+def list_levels(program: Program) -> tuple[tuple[float, int], ...]:
+    """Return from when on which bytes of space 0 are in use, the most of each instant; times rise.
 
     There are none where nothing says when values are live, or without a chip.
     """
@@ -327,11 +328,11 @@ def list_levels(program: Program, rows: Sequence[OutlineRow]) -> tuple[tuple[flo
     curve = report.map.curve(0) if report else None
     if report is None or curve is None or report.map.live_ranges is None:
         return ()
-    places = {name: place for place, name in enumerate(report.map.live_ranges.sequence)}
+    begins = program.list_begins() if program.pricing.is_timed else {}
     levels: dict[float, int] = {}
-    for row in rows:
-        known = [places[name] for name in row.names if name in places]
-        if row.start_seconds is not None and known:
-            used = curve.at(known[0])
-            levels[row.start_seconds] = max(used, levels.get(row.start_seconds, 0))
-    return tuple(sorted(levels.items()))
+    now = 0.0
+    for place, name in enumerate(report.map.live_ranges.sequence):
+        # The schedule has a loop behind what it runs, and a condition has no time of its own.
+        now = max(now, begins.get(name, 0.0))
+        levels[now] = max(levels.get(now, 0), curve.at(place))
+    return tuple(levels.items())

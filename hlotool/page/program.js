@@ -74,15 +74,16 @@ function drawClock() {
     else if (step.kind === "loop" && step.depth === 0) lanes.loops.push(step);
     else if (!parents.has(number) && step.kind !== "wait") lanes.work.push(step);
   });
-  const traces = Object.entries(lanes).map(([name, steps], place) => ({
-    type: "bar", orientation: "h", name, y: steps.map(() => name), base: steps.map((each) => each.start_seconds),
-    x: steps.map((each) => each.end_seconds - each.start_seconds),
+  const everywhere = (steps) => steps.flatMap((each) => each.spans.map(([start, end]) => ({ ...each, start, end })));
+  const traces = Object.entries(lanes).map(([name, found]) => [name, everywhere(found)]).map(([name, steps], place) => ({
+    type: "bar", orientation: "h", name, y: steps.map(() => name), base: steps.map((each) => each.start),
+    x: steps.map((each) => each.end - each.start),
     marker: { color: COLORS[[9, 0, 5][place]], line: { width: steps.length > 80 ? 0 : 0.5, color: ink() } },
-    hovertext: steps.map((each) => `${plain(each.what)}<br>${seconds(each.start_seconds)} to ${seconds(each.end_seconds)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
+    hovertext: steps.map((each) => `${plain(each.what)}<br>${seconds(each.start)} to ${seconds(each.end)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
     customdata: steps.map((each) => each.first), text: name === "loops" ? steps.map((each) => plain(each.what)) : undefined, textposition: name === "loops" ? "inside" : "none", insidetextanchor: "middle",
     hovertemplate: "%{hovertext}<extra></extra>",
   }));
-  Plotly.react("clock-chart", traces, layout({ barmode: "overlay", xaxis: timeAxis("estimated time", Math.max(...work.steps.map((each) => each.end_seconds ?? 0))), yaxis: axis(""), showlegend: false }), options);
+  Plotly.react("clock-chart", traces, layout({ barmode: "overlay", xaxis: timeAxis("estimated time", work.steps.reduce((most, each) => Math.max(most, each.spans.at(-1)?.[1] ?? 0), 0)), yaxis: axis(""), showlegend: false }), options);
 }
 function drawAxes() {
   const sums = new Map();

@@ -703,6 +703,12 @@ class Program:
 
         return outline_program(self._outline_evidence, only, nesting)
 
+    def list_begins(self) -> dict[str, float]:
+        """Return when each instruction first begins on the modelled clock."""
+        from hlotool.analysis.outline.report import list_begins
+
+        return list_begins(self._outline_evidence)
+
     @property
     def _outline_evidence(self) -> OutlineEvidence:
         from hlotool.analysis.outline.clock import OutlineEvidence

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from msgspec import Struct
@@ -29,7 +31,7 @@ from dump_files import ROOT
 
 EDITS: Final = ROOT / "testdata" / "edits"
 TABLE: Final = ROOT / "docs" / "edits_true.csv"
-HEADING: Final = ("pair", "program", "backend", "edit", "outcome")
+HEADING: Final = ("pair", "program", "backend", "edit", "outcome", "unexplained")
 TUNE: Final = "tune"
 RIGHT, PARTIAL, NOT_NAMED, FALSE, FAILED = "right", "partial", "not named", "false", "failed"
 OUTCOMES: Final = (RIGHT, PARTIAL, NOT_NAMED, FALSE, FAILED)
@@ -47,6 +49,12 @@ class Judged(Struct, frozen=True):
     outcome: str
     verdict: str
     false_words: tuple[str, ...] = ()
+    unexplained: tuple[float, ...] = ()  # of the difference of each figure
+
+    @property
+    def worst(self) -> str:
+        """The figure with the largest part that nothing explains."""
+        return f"{max(self.unexplained):.3f}" if self.unexplained else ""
 
 
 def read_verdict(old: Path, new: Path) -> tuple[str, int]:
@@ -60,6 +68,25 @@ def read_verdict(old: Path, new: Path) -> tuple[str, int]:
     )
     verdict = (run.stdout if run.returncode == 0 else run.stderr).strip().split("\n\n")[0]
     return " ".join(verdict.split()), run.returncode
+
+
+def read_unexplained(old: Path, new: Path) -> tuple[float, ...]:
+    """Return which part of each figure's difference has no reason."""
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "hlotool", "diff", old, new, "--rows", "account"),
+            "--format=jsonl",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found: dict[str, float] = {}
+    for line in run.stdout.splitlines() if run.returncode == 0 else ():
+        row = json.loads(line)
+        share = row["share"] if row["reason"] == "unexplained" else 0
+        found[row["figure"]] = found.get(row["figure"], 0) + (share or 0)
+    return tuple(map(abs, found.values()))
 
 
 def finds(wanted: Wanted, verdict: str) -> str:
@@ -85,7 +112,9 @@ def judge(name: str, truth: Truth, folder: Path) -> Judged:
         outcome = PARTIAL
     else:
         outcome = NOT_NAMED
-    return Judged(name, truth["program"], truth["backend"], truth["edit"], outcome, verdict, false)
+    shares = read_unexplained(folder / truth["old"], folder / truth["new"])
+    what = truth["program"], truth["backend"], truth["edit"]
+    return Judged(name, *what, outcome, verdict, false, shares)
 
 
 def measure_true_edits(half: str = TUNE) -> Iterator[Judged]:
@@ -100,7 +129,9 @@ def write_true_edits(found: Iterable[Judged]) -> str:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(HEADING)
-    table.writerows((one.name, one.program, one.backend, one.edit, one.outcome) for one in found)
+    table.writerows(
+        (one.name, one.program, one.backend, one.edit, one.outcome, one.worst) for one in found
+    )
     return out.getvalue()
 
 
@@ -112,6 +143,13 @@ def judge_true_edits(found: Sequence[Judged]) -> str:
         of_title = (one for one in found if title in {"all", one.program, one.backend})
         counts = Counter(one.outcome for one in of_title)
         lines.append(f"{title:12}" + "".join(f"{counts[one]:11}" for one in OUTCOMES))
+    shares = sorted(share for one in found for share in one.unexplained)
+    if shares:
+        above = sum(share > 0.25 for share in shares)
+        lines.append(
+            f"unexplained: median {median(shares):.1%} of {len(shares)} figures that differ, "
+            f"{above} above 25 %"
+        )
     for one in found:
         if one.outcome != RIGHT:
             false = f" ({'; '.join(one.false_words)})" if one.false_words else ""

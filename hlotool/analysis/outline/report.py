@@ -250,6 +250,13 @@ def outline_program(
     return tuple(_make_row(each, all_seconds, evidence.pricing) for each in found)
 
 
+def list_begins(evidence: OutlineEvidence) -> dict[str, float]:
+    """Return when each instruction first begins on the modelled clock."""
+    builder = TreeBuilder(evidence)
+    builder.build(evidence.module.entry)
+    return builder.begins
+
+
 class _Listed(NamedTuple):
     """A node that has a row, with those listed below it."""
 

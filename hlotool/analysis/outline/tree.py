@@ -38,8 +38,9 @@ class OutlineNode(Struct, eq=False, kw_only=True):
     are those of the instructions, `opcodes` counts them; `collectives` are the rows it stands for.
     `beside` counts the opcodes of work that runs while a collective is under way, where that is no
     step of its own. `start_seconds` and `end_seconds` are the modelled clock's when the first of
-    them begins and the last ends, in the first round of what holds them. `trip_count` are the
-    rounds of a loop, `count` says for how many alike it stands.
+    them begins and the last ends, in the first round of what holds them; `spans` are the times of
+    each, where it stands for several. `trip_count` are the rounds of a loop, `count` says for how
+    many alike it stands.
     """
 
     kind: StepKind
@@ -59,6 +60,7 @@ class OutlineNode(Struct, eq=False, kw_only=True):
     beside: Counter[str] = field(default_factory=Counter)
     start_seconds: float = 0.0
     end_seconds: float = 0.0
+    spans: list[tuple[float, float]] = field(default_factory=list)
     is_shown_elsewhere: bool = False
 
     @property
@@ -87,6 +89,7 @@ class TreeBuilder:
         self._evidence = evidence
         self._clock = Clock(evidence)
         self._built: set[Computation] = set()
+        self.begins: dict[str, float] = {}  # of every instruction, where it is run first
 
     def build(
         self, computation: Computation, level: int = 0, now: float = 0.0
@@ -99,6 +102,7 @@ class TreeBuilder:
         known = evidence.executions.lower_bound(computation)
         for one in computation.instructions:
             taken = self._clock.of(one)
+            self.begins[one.full_name] = now
             own_kind = find_kind(one, evidence)
             kind = own_kind or self._find_wait(taken, known)
             if kind is None:
@@ -246,6 +250,8 @@ def merge_into(node: OutlineNode, other: OutlineNode) -> None:
     node.scopes |= other.scopes
     node.opcodes += other.opcodes
     node.beside += other.beside
+    node.spans = node.spans or [(node.start_seconds, node.end_seconds)]
+    node.spans += other.spans or [(other.start_seconds, other.end_seconds)]
     node.start_seconds = min(node.start_seconds, other.start_seconds)
     node.end_seconds = max(node.end_seconds, other.end_seconds)
     node.collectives += other.collectives
@@ -317,6 +323,7 @@ class OwnFigures(Struct, frozen=True):
 
     Those of all listed steps come to the figures of the step. Of a conditional, which costs what
     its largest branch does, nothing is left where the branches are listed: they come to more.
+    `spans` are when each that it stands for begins and ends on the clock; what touches is one.
     """
 
     seconds: Own | None
@@ -325,6 +332,7 @@ class OwnFigures(Struct, frozen=True):
     flops: Own
     traffic_bytes: Own
     sent_bytes: Own | None
+    spans: tuple[tuple[float, float], ...]
 
 
 def own_figures(
@@ -345,7 +353,16 @@ def own_figures(
         Own(max(flops, 0)),
         Own(max(memory, 0)),
         None if sent_bytes is None else Own(sent_bytes),
+        _join_spans(node) if pricing.is_timed else (),
     )
+
+
+def _join_spans(node: OutlineNode) -> tuple[tuple[float, float], ...]:
+    joined: list[tuple[float, float]] = []
+    for start, end in node.spans or [(node.start_seconds, node.end_seconds)]:
+        touches = bool(joined) and joined[-1][1] == start
+        joined.append((joined.pop()[0] if touches else start, end))
+    return tuple(joined)
 
 
 def list_collectives(node: OutlineNode) -> Iterator[CollectiveRow]:

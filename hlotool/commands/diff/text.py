@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from hlotool.commands.diff.cause_text import write_cause
 from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
+from hlotool.compare.causes.account import measure_unexplained
 from hlotool.compare.causes.cause import Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
@@ -94,7 +95,9 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     memory[:1] = [f"memory: {one}" for one in memory[:1]]
     work = _work(report, rows, units)
     kinds = _say_kinds(report)
-    first = [_fit(each) for each in (kinds, who if comes_first else (), memory, work) if each]
+    doubt = _say_unexplained(report, units)
+    heads = (kinds, who if comes_first else (), doubt, memory, work)
+    first = [_fit(each) for each in heads if each]
     is_last = bool(who) and not comes_first and not kinds
     free = _MOST_ROWS - len(first) - is_last
     why: list[str] = []
@@ -173,6 +176,17 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> list
     if _is_known(rows, ESTIMATED_TIME):  # of a saved document nothing but the figure is there
         return [_figure(rows[ESTIMATED_TIME], "time (estimate):", units), *work]
     return [f"work: {work[0]}", *work[1:]] if work else []
+
+
+def _say_unexplained(report: DiffReport, units: str) -> list[str]:
+    """Say of what more than a quarter has no reason."""
+    shares = measure_unexplained(report.account)
+    parts = [
+        f"{format_value(share, Unit.PERCENT, units)} of the difference in {figure}"
+        for figure, share in shares.items()
+        if share > _UNEXPLAINED
+    ]
+    return [f"unexplained: {list_some(parts, 2)}"] if parts else []
 
 
 def _find_part(row: MetricRow) -> float:
@@ -299,6 +313,7 @@ def worse_line(rows: Sequence[MetricRow], label: str = "") -> Line:
 
 # Who did it.
 
+_UNEXPLAINED: Final = 0.25  # of a figure's difference, so that the verdict says so
 _FLAGS: Final = 3
 _LONGEST: Final = 40  # characters of a flag's value
 

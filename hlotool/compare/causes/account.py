@@ -254,6 +254,14 @@ def settle(evidence: Evidence, claims: Sequence[Claim]) -> tuple[AccountRow, ...
     return tuple(rows)
 
 
+def measure_unexplained(rows: Sequence[AccountRow]) -> Mapping[Figure, float]:
+    """Return which part of each figure's difference no reason answers for."""
+    found = dict.fromkeys((row.figure for row in rows), 0.0)
+    for row in rows:
+        found[row.figure] += (row.share or 0.0) if row.reason == _UNEXPLAINED else 0.0
+    return {figure: abs(share) for figure, share in found.items()}
+
+
 class _Judge:
     """Says whose a share is: by instruction, by what it is called, by what is near."""
 
