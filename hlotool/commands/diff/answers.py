@@ -88,7 +88,7 @@ def diff_document(
         "flags": report.flags,
         "account": report.account,
     }
-    facts = DiffFacts(*(getattr(report, name) for name in DiffFacts.__struct_fields__))
+    facts = describe_report(report)
     labels = sides[0].label, sides[1].label
     counts = tuple(text.count_changes(facts, report, labels))
     missing = tuple(text.say_missing(report))
@@ -146,6 +146,11 @@ def _has_own_block(row: InstructionChange) -> bool:
     """Say whether the tables of fusions or collectives tell of it, or it moves no data."""
     opcode = row.opcode.removesuffix("-start").removesuffix("-done")
     return opcode in COLLECTIVES or opcode in {"fusion", "async"} or opcode in FREE
+
+
+def describe_report(report: DiffReport) -> DiffFacts:
+    """Return what holds of a diff as a whole."""
+    return DiffFacts(*(getattr(report, name) for name in DiffFacts.__struct_fields__))
 
 
 def both_sides(pair: Pairing) -> tuple[inputs.Candidate, inputs.Candidate]:
