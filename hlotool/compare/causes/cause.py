@@ -179,7 +179,15 @@ class Cause(Struct, frozen=True, kw_only=True):
             shown=_show_id,
         ),
     ]
-    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, hide_order=3)]
+    count: Annotated[
+        int | None,
+        column(
+            "how many values, parameters, … it is about; null where none are counted",
+            COUNT,
+            hide_order=3,
+            null_text="",
+        ),
+    ]
     subject: Annotated[
         str | None, column("what it is about: names, opcodes, a collective", null_text="")
     ] = None
