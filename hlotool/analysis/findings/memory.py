@@ -10,6 +10,7 @@ from hlotool.analysis.dataflow.copies import Copy, CopyCause, CopyReader
 from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all, percent
 from hlotool.analysis.fusions.rows import is_copy_only
 from hlotool.analysis.memory.donation import DonationRow
+from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_donation
 from hlotool.analysis.memory.rows import rows_at
 from hlotool.analysis.origin import read_origin, write_source
@@ -110,9 +111,8 @@ def find_dominant_arrays(evidence: Evidence) -> Iterator[Finding]:
     peak = report.peak_of(0) if report else None
     if report is None or peak is None or peak.position is None:
         return
-    rows = rows_at(report, evidence.module, peak.position, 0)
-    whole = sum(row.live_bytes or 0 for row in rows)
-    for row in rows[:1]:
+    whole = sum(one.live_bytes for one in list_holdings(report.map, peak.position, 0))
+    for row in rows_at(report, evidence.module, peak.position, 0, most=1):
         size = row.live_bytes or 0
         if (
             row.allocation_type != "parameter"
