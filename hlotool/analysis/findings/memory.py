@@ -111,15 +111,12 @@ def find_dominant_arrays(evidence: Evidence) -> Iterator[Finding]:
     peak = report.peak_of(0) if report else None
     if report is None or peak is None or peak.position is None:
         return
-    whole = sum(one.live_bytes for one in list_holdings(report.map, peak.position, 0))
+    held = list_holdings(report.map, peak.position, 0)
+    whole, size = sum(one.live_bytes for one in held), held[0].live_bytes if held else 0
+    is_given = bool(held) and held[0].allocation.allocation_type == "parameter"
+    if not is_given or size < max(LEAST_BYTES, _LEAST_DOMINANT * whole):
+        return
     for row in rows_at(report, evidence.module, peak.position, 0, most=1):
-        size = row.live_bytes or 0
-        if (
-            row.allocation_type != "parameter"
-            or size < LEAST_BYTES
-            or size < _LEAST_DOMINANT * whole
-        ):
-            continue
         yield Finding(
             size,
             "warning",

@@ -148,10 +148,9 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
 
 def find_last_read(module: Module | None, report: MemoryReport, donor: DonationRow) -> int:
     """Return when a parameter is read last, for which nothing needs room beside it any more."""
-    ranges = report.map.live_ranges
-    if module is None or ranges is None:
+    if module is None or report.map.live_ranges is None:
         return 1 << 63
-    places = {name: place for place, name in enumerate(ranges.sequence)}
+    places = report.map.live_ranges.positions
     pending = [module.entry.parameters[donor.parameter_number]]
     last = 0
     while pending:
@@ -365,8 +364,8 @@ class Checkpoint:
         self.flow = flow
         self.definers = definers
         self.is_undone = find_backend(module) == "cpu"  # XLA:CPU merges it with the first time
-        sequence = report.map.live_ranges.sequence if report.map.live_ranges else ()
-        self.places = {name: place for place, name in enumerate(sequence)}
+        live = report.map.live_ranges
+        sequence, self.places = (live.sequence, live.positions) if live else ((), {})
         self.instructions = list(module.instructions())
         names = {one.name: one for one in self.instructions}
         names |= {one.full_name: one for one in self.instructions}
