@@ -90,7 +90,7 @@ function showPanel(name, side = "") {
   body.append(make("p", `in ${found.way.join(" > ")}`));
   const from = [found.scope, found.source].filter(Boolean).join(", ");
   if (from) body.append(make("p", `from ${from}`));
-  for (const frame of found.stack.slice(1, 7)) body.append(make("p", `called from ${frame}`, { class: "hint" }));
+  for (const frame of found.callers) body.append(make("p", `called from ${frame}`, { class: "hint" }));
   const runs = found.executions === null ? "an unknown number of times" : `${found.executions.toLocaleString("en")} times`;
   body.append(make("p", `runs ${runs} per step: ${count(found.flops)} flops and ${bytes(found.traffic_bytes)} of memory traffic; result ${bytes(found.size_bytes)}`));
   for (const value of found.values) {

@@ -7,6 +7,7 @@ seconds; what nobody knows is null. A page must open at once, so every list has 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -27,12 +28,13 @@ Json: TypeAlias = dict[str, object]
 MOST_PANELS: Final = 600
 _MOST_NEIGHBOURS: Final = 24
 _MOST_VALUES: Final = 12
-_MOST_HOLDERS: Final = 40  # listed for a moment
+_MOST_HOLDERS: Final = 12  # listed for a moment
 _MOST_RECTANGLES: Final = 4_000
 _MOST_STEPS: Final = 3_000
 _MOST_FUSIONS: Final = 3_000
 _MOST_BOXES: Final = 600
 _NONE: Final = "(unknown)"
+_SMALLER: Final = "(smaller ones)"
 
 
 def make_page(program: Program, limit_bytes: int | None = None) -> Json:
@@ -170,7 +172,7 @@ def _list_rectangles(found: Moments) -> list[Json]:
     return [made for _, made in rectangles[:_MOST_RECTANGLES]]
 
 
-def _grow_trees(rows: Sequence[BufferRow]) -> dict[str, Json]:
+def _grow_trees(rows: Sequence[BufferRow]) -> Json:
     """Return the values at the peak by scope, by the tree of parameters, and by source line."""
     return {name: _grow_tree(rows, path_of) for name, path_of in _TREES.items()}
 
@@ -195,10 +197,14 @@ _TREES: Final[Mapping[str, Callable[[BufferRow], tuple[str, ...]]]] = {
 }
 
 
-def _grow_tree(rows: Iterable[BufferRow], path_of: Callable[[BufferRow], tuple[str, ...]]) -> Json:
+def _grow_tree(
+    rows: Iterable[BufferRow],
+    path_of: Callable[[BufferRow], tuple[str, ...]],
+    most: int = _MOST_BOXES,
+) -> dict[str, list[str] | list[int]]:
     """Return boxes in boxes: of each its path, label, the path of what holds it, and its bytes.
 
-    Bytes are added up along paths; the smallest boxes are left to those that hold them.
+    Bytes are added up along paths; the smallest boxes of one are a single box.
     """
     sizes: dict[tuple[str, ...], int] = {}
     for row in rows:
@@ -208,8 +214,14 @@ def _grow_tree(rows: Iterable[BufferRow], path_of: Callable[[BufferRow], tuple[s
             sizes[part] = sizes.get(part, 0) + (row.live_bytes or 0)
     # A box without the boxes around it cannot be drawn, so those must be among the largest, too.
     boxes = sorted((path for path in sizes if sizes[path]), key=lambda path: -sizes[path])
-    kept = set(boxes[:_MOST_BOXES])
+    kept = set(boxes[:most])
     shown = sorted(path for path in kept if all(path[:end] in kept for end in range(1, len(path))))
+    left = Counter({path: sizes[path] for path in shown})
+    for path in shown:
+        left[path[:-1]] -= sizes[path]
+    smaller = [(*path, _SMALLER) for path in {path[:-1] for path in shown} - {()} if left[path]]
+    sizes.update((path, left[path[:-1]]) for path in smaller)
+    shown += smaller
     return {
         "paths": ["\x1f".join(path) for path in shown],
         "labels": [path[-1] for path in shown],
@@ -236,7 +248,8 @@ def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
                 "sent_bytes": row.sent_bytes_per_step,
                 "scope": row.scope or "",
                 "first": _name_first(row),
-                **_take(row, "exposed_share"),
+                **_take(row, "exposed_share", "is_flops_lower_bound"),
+                **_take(row, "is_traffic_lower_bound", "is_upper_bound"),
                 "spans": row.own.spans,
             }
             for row in steps
@@ -255,6 +268,7 @@ def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
         "transfers": list(map(_describe_transfer, program.collectives.rows)),
         "chip": chip.name,
         "is_timed": pricing.is_timed,
+        "is_rated": pricing.is_rated,
         "ridge": chip.flops_per_second / chip.hbm_bytes_per_second,
     }
 
@@ -305,7 +319,7 @@ def _make_panel(found: ShowReport) -> Json:
         "way": subject.call_path,
         "scope": subject.scope or "",
         "source": write_short_source(subject.source_file, subject.source_line) or "",
-        "stack": subject.stack or (),
+        "callers": subject.callers,
         "executions": subject.executions,
         "flops": subject.flops_per_step,
         "traffic_bytes": subject.traffic_bytes_per_step,
