@@ -28,7 +28,8 @@ _OPERAND = re.compile(
 )
 _PREDECESSORS = re.compile(r"control-predecessors=\{[^}]*\}")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
-_NAMED = re.compile(r"(?:[A-Za-z_][\w.\-]*/)?[A-Za-z_][\w.\-]*(?:#[0-9]+)?")
+# A full stop is none of a name.
+_NAMED = re.compile(r"(?:[A-Za-z_][\w.\-]*/)?[A-Za-z_](?:[\w.\-]*\w)?(?:#[0-9]+)?")
 
 # The fields that name instructions and computations; others may hold words that look so.
 _COMPUTATIONS = frozenset(("body", "computation", "fused_computation"))
@@ -36,6 +37,7 @@ _INSTRUCTIONS = frozenset(
     (
         "aliases", "copy_instruction", "details", "instruction", "old_name", "old_names",
         "members", "message", "name", "operand_name", "operation", "parent", "peak_instruction",
+        "spare_copies",
         "reason", "new_name", "new_names", "value", "what",
     )
 )  # fmt: skip

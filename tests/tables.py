@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 ENDING = ".cases"
 _CASE = re.compile(r"^=== (\S+)\n", re.MULTILINE)
@@ -122,3 +123,15 @@ def _format(introduction: str, cases: Mapping[str, TableCase]) -> str:
 
 def _read(path: Path) -> str:
     return path.read_bytes().decode("utf-8")  # as it is: one has carriage returns
+
+
+def hold_answer(case: TableCase, made: Mapping[str, Any], *, is_update: bool) -> None:
+    """Hold what is no null in an answer and its rows against the part `answer`, or rewrite that."""
+    known = _drop_nulls(made) | {"rows": [_drop_nulls(row) for row in made["rows"]]}
+    if is_update:
+        rewrite(case, answer=format_json(known))
+    assert known == json.loads(case.parts["answer"])
+
+
+def _drop_nulls(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if value is not None}

@@ -191,7 +191,7 @@ def test_hostile_names_do_nothing(browser: Any, tmp_path: Path) -> None:
 BOXES = (
     "return [...document.querySelectorAll('.chart')].map((each) => "
     "[each.querySelector('.main-svg').getBoundingClientRect(), each.getBoundingClientRect()]"
-    ".map((box) => [box.old, box.top, box.new, box.bottom]))"
+    ".map((box) => [box.left, box.top, box.right, box.bottom]))"
 )
 
 

@@ -58,7 +58,11 @@ def map_in_processes(
     report: Report[workers.Item, Result],
 ) -> list[Result | Failure]:
     """Do as `map_inputs` in so many processes, however small the items are."""
-    return workers.Work(function, items, report).map_in_processes(processes)
+    found = {}
+    for number, result in workers.Work(function, items).map_in_processes(processes):
+        found[number] = result
+        report(items[number], result)
+    return [found[number] for number in range(len(items))]
 
 
 def _in_processes(function: Work, items: Sequence[Item], report: Callable[[int], None]) -> Mapped:
@@ -335,7 +339,7 @@ if __name__ == "__main__":
     if sys.argv[2] == "spawn":  # which a second thread leads to
         threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
     try:
-        Work(globals()[sys.argv[1]], [Item()] * 4, print).map_in_processes(2)
+        list(Work(globals()[sys.argv[1]], [Item()] * 4).map_in_processes(2))
     except KeyboardInterrupt:
         print("interrupted")
 """

@@ -1,4 +1,4 @@
-"""Messages of logs: the cases of testdata/logs, that each sentence has one, and what they bind to.
+"""Messages of logs: the cases of testdata/logs, one a sentence, and what they are about.
 
 --update-golden rewrites the answers.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from dump_files import ROOT
-from tables import TableCase, find_cases, format_json, rewrite
+from tables import TableCase, find_cases, hold_answer
 
 from hlotool.cli import run
 from hlotool.dump.text_kind import TextKind, detect_kind
@@ -40,13 +40,8 @@ def test_messages(
     path.write_text(case.text, encoding="utf-8")
     assert detect_kind(case.text).kind is TextKind.LOG
     made = ask(capsys, str(path))
-    known = {
-        name: [{key: value for key, value in row.items() if value} for row in made[name]]
-        for name in ("rows", "chunks")
-    }
-    if request.config.getoption("--update-golden"):
-        rewrite(case, answer=format_json(known))
-    assert known == json.loads(case.parts["answer"])
+    rows = {name: made[name] for name in ("rows", "chunks")}
+    hold_answer(case, rows, is_update=request.config.getoption("--update-golden"))
 
 
 def test_each_sentence_has_a_source_and_a_case() -> None:
@@ -55,7 +50,9 @@ def test_each_sentence_has_a_source_and_a_case() -> None:
     assert {one.id for one in list_wordings()} - found == set()
 
 
-def test_messages_are_bound_to_the_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_messages_are_about_is_found_in_a_dump(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """By op_name, for names of instructions are those of another pass."""
     path = tmp_path / "log.txt"
     path.write_text(
@@ -66,8 +63,8 @@ def test_messages_are_bound_to_the_dump(tmp_path: Path, capsys: pytest.CaptureFi
     dump = str(ROOT / "testdata" / "dumps" / "gpu_h100" / "mlp_train")
     first, second = ask(capsys, str(path), "--dump", dump)["rows"]
     assert first["program"] == second["program"] == "jit_train_step"
-    assert first["bound"]
-    assert second["bound"] == []
+    assert first["instructions"]
+    assert second["instructions"] == []
     assert run(["summary", dump, "--dump", dump]) == 2
 
 

@@ -30,6 +30,7 @@ CASES = [
     *(f"buffers testdata/out_of_memory/{name}.txt" for name in ("tpu_compile", "gpu_bfc", "cut")),
     "buffers testdata/bad/bytes/padding_below_zero.log",
     "buffers testdata/out_of_memory/log_with_module.log",
+    "summary testdata/logs/train.log",
     "summary testdata/out_of_memory/log_with_module.log",
     *(f"buffers testdata/usage_reports/{name}" for name in ("old.txt", "new.txt", "proto.pb")),
     "summary testdata/usage_reports/new.txt",
@@ -54,6 +55,8 @@ CASES = [
     f"check {STEP} --config testdata/check/budgets.toml",
     "check --trend --history testdata/check/history.jsonl",
     "summary testdata/dumps/tpu_v5e",
+    "collectives testdata/dumps/tpu_v5e",
+    "summary testdata/dumps/tpu_v5e --rows opcodes --by program,place",
     "fields buffers",
     "summary testdata/dumps/cpu --by backend",
 ]

@@ -16,6 +16,7 @@ PRINTED = read_json(TESTDATA / "printed/oracle.json")
 # A home folder other than /home/user, or the folders sessions and temporary files live in.
 MACHINE_PATH = re.compile(rb"/(?:tmp|root|work|mnt|var|Users)/|/home/(?!user\b)\w")
 LIMIT_BYTES = 10_000_000
+WHOLE_LIMIT_BYTES = 60_000_000
 KINDS = ("before_optimizations", "after_optimizations")
 
 
@@ -173,6 +174,8 @@ def unpack(path: Path) -> bytes:
 
 def test_testdata_stays_small() -> None:
     assert sum(path.stat().st_size for path in files()) < LIMIT_BYTES
+    whole = [path for path in TESTDATA.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert sum(path.stat().st_size for path in whole) < WHOLE_LIMIT_BYTES
     assert (TESTDATA / "hlo/gpu_train_step.txt").stat().st_size < 400_000
 
 

@@ -1,14 +1,14 @@
 """The messages of a log as an answer, and what they are about in a dump.
 
-A message is bound by what it says: the program by its name, instructions by their op_name, and
-where it has none by name and shape. XLA numbers instructions anew in each pass, so that a name
-alone, of a pass in the middle, says nothing of the final text.
+The program is found by its name, instructions by their op_name, and where a message has none by
+name and shape. XLA numbers instructions anew in each pass: a name alone, of a pass in the middle,
+says nothing of the final text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,11 +17,13 @@ from hlotool.analysis.memory_text import strip_layout
 from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.hlo import Instruction, Module
 from hlotool.hlo.opcodes import TRANSFERS
-from hlotool.oom.log import Chunks, LogMessage
 from hlotool.oom.wordings import Kind
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, DocumentSpec, RowList, column, figure
 
-_MOST_BOUND: Final = 8  # instructions of one message that are named
+if TYPE_CHECKING:
+    from hlotool.oom.log import Chunks, LogMessage
+
+_MOST_NAMED: Final = 8  # instructions of one message
 
 
 class LogRow(Struct, frozen=True):
@@ -55,11 +57,11 @@ class LogRow(Struct, frozen=True):
     source: Annotated[
         str | None, column("file and line, without directories", hide_order=1, null_text="")
     ]
-    bound: Annotated[
+    instructions: Annotated[
         tuple[str, ...],
         column(
             "instructions of the final text that it is about; with --dump",
-            heading="is",
+            heading="in the dump",
             hide_order=3,
         ),
     ]
@@ -103,7 +105,9 @@ CHUNKS: Final = RowList(
     sort="-total_bytes",
     title="Chunks in use",
 )
-LOG: Final = DocumentSpec("log", "what XLA and JAX say in a log", row_lists=(LOG_ROWS, CHUNKS))
+LOG: Final = DocumentSpec(
+    "log", "what XLA and JAX say in a log", row_lists=(LOG_ROWS, CHUNKS), version=1
+)
 
 
 def choose_log_columns(rows: Sequence[LogRow]) -> DocumentSpec:
@@ -115,7 +119,7 @@ def choose_log_columns(rows: Sequence[LogRow]) -> DocumentSpec:
 def list_messages(
     messages: Iterable[LogMessage], modules: Sequence[Module] = ()
 ) -> tuple[LogRow, ...]:
-    """Return the rows of messages, each bound to what it is about in some modules.
+    """Return the rows of messages, with the instructions of some modules that they are about.
 
     `over_bytes` is what rematerialization left above its limit; of out-of-memory messages
     `hlotool buffers` says more.
@@ -132,11 +136,11 @@ def list_chunks(chunks: Iterable[Chunks]) -> tuple[ChunkRow, ...]:
 def _make_row(one: LogMessage, modules: dict[str, Module]) -> LogRow:
     named = modules.get(one.program or "")
     chosen = [named] if named else list(modules.values())
-    found = next(((each, bound) for each in chosen if (bound := _bind(one, each))), None)
-    module, bound = found or (named, [])
+    found = next(((each, meant) for each in chosen if (meant := _find_meant(one, each))), None)
+    module, meant = found or (named, [])
     file, line = one.source_file, one.source_line
-    if file is None and bound:
-        origin = read_origin(bound[0])
+    if file is None and meant:
+        origin = read_origin(meant[0])
         file, line = origin.source_file, origin.source_line
     over = None if one.bytes is None or one.limit_bytes is None else one.bytes - one.limit_bytes
     return LogRow(
@@ -150,7 +154,7 @@ def _make_row(one: LogMessage, modules: dict[str, Module]) -> LogRow:
         one.before_bytes,
         one.seconds,
         write_short_source(file, line),
-        tuple(each.full_name for each in bound[:_MOST_BOUND]),
+        tuple(each.full_name for each in meant[:_MOST_NAMED]),
         one.from_sharding,
         one.to_sharding,
         strip_layout(one.shape) if one.shape else None,
@@ -163,7 +167,7 @@ def _make_row(one: LogMessage, modules: dict[str, Module]) -> LogRow:
     )
 
 
-def _bind(one: LogMessage, module: Module) -> list[Instruction]:
+def _find_meant(one: LogMessage, module: Module) -> list[Instruction]:
     """Return the instructions of a module that a message is about: of a reshard its collectives."""
     shape = strip_layout(one.shape) if one.shape else None
 

@@ -309,17 +309,9 @@ def list_verdicts(lines: Mapping[int, HistoryLine]) -> tuple[VerdictRow, ...]:
         newest = max(own)
         verdict = own[newest].verdict or "not-measured"
         since = _go_back(own, [key for key, line in own.items() if line.verdict == verdict])
-        row = VerdictRow(
-            verdict=verdict,
-            module=module,
-            exceeded=own[newest].exceeded,
-            since_commit=own[since].commit,
-            since_time=own[since].time,
-            since_line=since,
-            fail_count=sum(line.verdict == "fail" for line in own.values()),
-            line_count=len(own),
-        )
-        rows.append(row)
+        commit, time, exceeded = own[since].commit, own[since].time, own[newest].exceeded
+        fails = sum(line.verdict == "fail" for line in own.values())
+        rows.append(VerdictRow(verdict, module, exceeded, commit, time, since, fails, len(own)))
     return tuple(sorted(rows, key=lambda row: (VERDICTS.index(row.verdict), -row.since_line)))
 
 
@@ -408,8 +400,9 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
     for old, new in pairwise(known):
         if values[old] != values[new]:
             before, since = old, new
-    delta = bounds[newest] - bounds[oldest]
-    change = bounds[since] - bounds[before] if since and before else _EXACT
+    marks = {"first": bounds[oldest], "last": bounds[newest]}
+    marks["delta"] = bounds[newest] - bounds[oldest]
+    marks["change"] = bounds[since] - bounds[before] if since and before else _EXACT
     return TrendRow(
         module=module,
         metric=path,
@@ -422,15 +415,9 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
         since_time=lines[since].time if since else None,
         since_line=since,
         unknown_count=sum(value is None for value in values.values()),
-        is_first_lower_bound=bounds[oldest].is_lower,
-        is_first_upper_bound=bounds[oldest].is_upper,
-        is_last_lower_bound=bounds[newest].is_lower,
-        is_last_upper_bound=bounds[newest].is_upper,
-        is_delta_lower_bound=delta.is_lower,
-        is_delta_upper_bound=delta.is_upper,
-        is_change_lower_bound=change.is_lower,
-        is_change_upper_bound=change.is_upper,
         unit=unit,
+        **{f"is_{name}_lower_bound": one.is_lower for name, one in marks.items()},
+        **{f"is_{name}_upper_bound": one.is_upper for name, one in marks.items()},
     )
 
 

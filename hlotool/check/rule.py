@@ -288,14 +288,19 @@ def tidy(value: Number | None) -> Number | None:
 
 def list_older_names(rule: Rule) -> Iterator[str]:
     """Say of each name of before 1.0 that a budget is written with what it is called now."""
-    for one in find_reads(rule.tree):
-        parts: list[Expression | None] = [one]
-        if isinstance(one, Aggregate):
-            parts = [one.value, one.where]
+    for _, read in _list_names(rule.tree):
+        written = rule.source.text[read.start : read.end]
+        if written != read.path:
+            yield f"{rule.source.name}: {say_renamed(written, read.path)}."
+
+
+def _list_names(tree: Expression) -> Iterator[tuple[Name | Aggregate, Name]]:
+    """Yield each name that is read, behind what reads it: itself, or what counts its rows."""
+    for one in find_reads(tree):
+        parts = [one.value, one.where] if isinstance(one, Aggregate) else [one]
         for read in (read for part in parts if part for read in find_reads(part)):
-            written = rule.source.text[read.start : read.end]
-            if isinstance(read, Name) and written != read.path:
-                yield f"{rule.source.name}: {say_renamed(written, read.path)}."
+            if isinstance(read, Name):
+                yield one, read
 
 
 # Which figures no dump tells: times, which a machine gives, and what a profile has measured.
@@ -325,20 +330,14 @@ def _list_figures(tree: Expression) -> Iterator[tuple[str, str, Field, bool]]:
 
     Then how it is declared, and whether it is from a profile.
     """
-    for one in find_reads(tree):
-        parts: list[Expression | None] = [one]
-        if isinstance(one, Aggregate):
-            parts = [one.value, one.where]
-        for read in (read for part in parts if part for read in find_reads(part)):
-            if not isinstance(read, Name):
-                continue
-            is_measured = any(part.startswith(_MEASURED) for part in read.path.split("."))
-            if isinstance(one, Name):
-                yield read.path, read.path.partition(".")[0], METRICS[read.path], is_measured
-            else:
-                field = ROW_LISTS[one.rows].field(read.path)
-                name = f"{read.path} of {one.rows}"
-                yield name, one.rows.partition(".")[0], field, is_measured
+    for one, read in _list_names(tree):
+        is_measured = any(part.startswith(_MEASURED) for part in read.path.split("."))
+        if isinstance(one, Name):
+            yield read.path, read.path.partition(".")[0], METRICS[read.path], is_measured
+        else:
+            field = ROW_LISTS[one.rows].field(read.path)
+            name = f"{read.path} of {one.rows}"
+            yield name, one.rows.partition(".")[0], field, is_measured
 
 
 # A word that no module can ever hold: a budget that forbids it would be met for ever.

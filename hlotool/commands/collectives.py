@@ -20,6 +20,7 @@ from hlotool.analysis.collectives.report import (
 from hlotool.analysis.collectives.rows import HOST_LINE, HOST_TOTALS, CollectiveRow
 from hlotool.analysis.collectives.totals import BETWEEN_SLICES, COLLECTIVE_TOTALS, CollectiveTotals
 from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.options import (
     MACHINE_AND_LATENCY,
     RowOptions,
@@ -29,7 +30,6 @@ from hlotool.commands.shared.options import (
     print_stacks,
     stack_option,
 )
-from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.hlo import Mesh, Module
 from hlotool.table import Document, Line
@@ -48,9 +48,10 @@ hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 @option("--operands", "List the operands of combined collectives.", "has_operands")
 @stack_option
 @add_options(MACHINE_AND_LATENCY)
+@many_programs()
 def collectives(
     request: Request, *, mesh: str | None, has_operands: bool, has_stacks: bool, options: RowOptions
-) -> None:
+) -> Document:
     """List what crosses the interconnect per step: logical collectives, bytes, overlap."""
     wanted = CollectiveOptions(
         mesh=parse_mesh_axes(mesh) if mesh is not None else None,
@@ -84,7 +85,7 @@ def collectives(
     )
     if has_stacks:
         document = print_stacks(document, module, "rows")
-    print_document(document, options)
+    return document
 
 
 def _choose_tables(lists: Mapping[str, Sequence[object]]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from hlotool.analysis.findings.finding import ADVICE, FINDING_MEANINGS
 from hlotool.check.history import HistoryLine
 from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.shared.command import HelpfulCommand, documents_of
+from hlotool.commands.shared.many import PROGRAMS
 from hlotool.commands.shared.options import completing
 from hlotool.commands.shared.output import find_width, write_text
 from hlotool.errors import EXIT_CODES, ErrorAnswer, UsageError
@@ -137,6 +138,7 @@ def _list_all() -> Iterator[_Found]:
         yield from _list_options(name)
         for spec in documents_of(name):
             yield from _list_in_document(spec)
+    yield from _list_in_document(PROGRAMS)
     yield from _list_words("exit code", {str(code): says for code, says in EXIT_CODES.items()})
     for code, says in FINDING_MEANINGS.items():
         yield _Found(code, "finding", (f"{says}.", f"Try: {ADVICE[code]}."))

@@ -41,6 +41,7 @@ from hlotool.errors import UsageError
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, InputPaths, Line, quote_braces
 from hlotool.table.units import parse_size
+from hlotool.table.words import list_some
 
 _EXAMPLE: Final = """\
 hlotool fit batch16/ batch32/ --vary batch=16,32 --hbm 80GiB
@@ -53,7 +54,11 @@ _FEWEST: Final = 2
 @document_command("fit", FIT, example=_EXAMPLE)
 @click.argument("paths", metavar="A B [C…]", nargs=-1, callback=hide_typed)
 @option("--vary NAME=N,…", "Call this what varies: its value in each program.", multiple=True)
-@option("--at NAME=N,…", "Predict the program at this size.", multiple=True)
+@option(
+    "--at NAME=N,…",
+    "Predict the program at this size, such as batch=96; again for more.",
+    multiple=True,
+)
 @option("--hbm SIZE", "Find the largest size that fits; --chip has its memory.", default="")
 @option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
 @module_option
@@ -156,6 +161,10 @@ def _describe(report: FitReport) -> Iterator[Line]:
         many = len(one.dimensions)
         what = one.dimensions[0] if many == 1 else f"{many} dimensions, such as {one.dimensions[0]}"
         yield Line(quote_braces(f"{one.variable} {sizes}: {what}"))
+        if len(one.alike) > 1:
+            told = f"{list_some(one.alike)} change alike; "
+            told += "if you changed more than one size, no law below holds"
+            yield Line(quote_braces(told))
     yield Line("{matched_share} of the bytes follow a law", FIT_FACTS, report.facts)
     for row in report.limits:
         yield Line(_describe_limit(row), LIMIT, row)
@@ -170,9 +179,12 @@ def _describe_limit(row: FitRow) -> str:
     if row.next_value is None:
         return f"{name} does not limit: {{fits}} fits {{limit_bytes}}{held} by this law"
     band = ""
-    if row.surely_fits != row.fits:
-        sure = "none" if row.surely_fits is None else "up to {surely_fits}"
-        band = f" ({sure} at the high end of the band)"
+    if row.surely_fits is None:
+        band = " (none at the high end of the band)"
+    elif row.is_band_end:
+        band = " (tried up to {surely_fits} alone)"
+    elif row.surely_fits != row.fits:
+        band = " (up to {surely_fits} at the high end of the band)"
     return (
         f"{name} fits {{limit_bytes}}{held} up to {{fits}} by this law{band}; "
         "compile {fits} and {next_value} to be sure. {limited_by} holds most there"

@@ -20,6 +20,7 @@ from hlotool.analysis.fusions.rows import (
     choose_fusion_columns,
 )
 from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.options import (
     CHIP_ALONE,
     RowOptions,
@@ -29,7 +30,6 @@ from hlotool.commands.shared.options import (
     print_stacks,
     stack_option,
 )
-from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.errors import UsageError
 from hlotool.hlo import Instruction
@@ -58,6 +58,7 @@ _SHARE: Final = "{flops_share} of all known flops"
 @option("--recompute", "List expensive operations that several fusions repeat.")
 @stack_option
 @add_options(CHIP_ALONE)
+@many_programs(about_one=("body",))
 def fusions(
     request: Request,
     *,
@@ -67,7 +68,7 @@ def fusions(
     recompute: bool,
     has_stacks: bool,
     options: RowOptions,
-) -> None:
+) -> Document:
     """List the fusions of a module, most memory traffic per step first."""
     missed = missed or options.rows == "missed"  # who asks for the rows asks for the list
     recompute = recompute or options.rows == "recompute"
@@ -119,7 +120,7 @@ def fusions(
     )
     if has_stacks:
         document = print_stacks(document, program.expect_module(), "rows", *lists)
-    print_document(document, options)
+    return document
 
 
 def _headline(

@@ -10,8 +10,8 @@ from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS
 from hlotool.analysis.shardings.report import SHARDINGS, TOTALS, ShardingReport
 from hlotool.analysis.shardings.rows import RESHARDS, WHY
 from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.options import RowOptions, dump_options, option
-from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.program.program import Program
 from hlotool.table import Document, Line
@@ -37,7 +37,10 @@ _NO_PASSES: Final = (
 @dump_options
 @option("--mesh AXIS=N,…", "Name the axes of the device mesh, slowest-varying first.")
 @option("--why NAME", "The chain that leads to a collective, or to those that move a value.")
-def shardings(request: Request, *, mesh: str | None, why: str | None, options: RowOptions) -> None:
+@many_programs(about_one=("why",))
+def shardings(
+    request: Request, *, mesh: str | None, why: str | None, options: RowOptions
+) -> Document:
     """List where arrays lie: global shapes, specs, what is replicated, and what moves them."""
     program = load_one(request)
     given = parse_mesh_axes(mesh) if mesh is not None else None
@@ -59,7 +62,7 @@ def shardings(request: Request, *, mesh: str | None, why: str | None, options: R
         if options.rows == RESHARDS.name:
             line = Line(_SENT, COLLECTIVE_TOTALS, program.collectives.totals)
             lines, notes = (line,), _note_passes(program)
-    document = Document(
+    return Document(
         SHARDINGS,
         program.paths,
         rows=lists,
@@ -70,7 +73,6 @@ def shardings(request: Request, *, mesh: str | None, why: str | None, options: R
         focus=focus,
         limits_all=True,
     )
-    print_document(document, options)
 
 
 def _choose_tables(report: ShardingReport, why: str | None) -> tuple[str, ...]:

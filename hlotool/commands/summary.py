@@ -40,6 +40,7 @@ from hlotool.analysis.summary.report import (
     choose_summary_columns,
 )
 from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.memory_text import describe_usage, say_fit, write_accuracy
 from hlotool.commands.shared.messages import fold_alike, quote_command, say, say_all
 from hlotool.commands.shared.options import (
@@ -57,7 +58,7 @@ from hlotool.dump.files import DumpFile
 from hlotool.dump.read import STDIN
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import UsageError
-from hlotool.hlo.parser import parse_module
+from hlotool.program.load import load_program
 from hlotool.program.program import Program
 from hlotool.table import Block, Document, InputPaths, Line, Unit, quote_braces
 from hlotool.table.select import sort_rows
@@ -74,7 +75,7 @@ _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
 @document_command(
-    "summary", SUMMARY, SUMMARY_DIRECTORY, example=_EXAMPLE, others=(USAGE_REPORT, LOG)
+    "summary", SUMMARY, SUMMARY_DIRECTORY, LOG, example=_EXAMPLE, others=(USAGE_REPORT,)
 )
 @dump_options
 @add_options(MACHINE)
@@ -82,6 +83,7 @@ _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 @directory_options
 @option("--no-findings", "Leave out the findings.")
 @option("--dump DIR", "Of a log: the dump with the programs that its messages are about.")
+@many_programs(TextKind.MEMORY_REPORT, TextKind.LOG, is_table=True)
 def summary(
     request: Request,
     fleet: FleetOptions,
@@ -90,36 +92,32 @@ def summary(
     no_findings: bool,
     dump: str | None,
     options: RowOptions,
-) -> int:
+) -> Document | int:
     """Summarize a module on one screen; of a directory with several, list them."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
-    request = fleet.prepare(request)
     other = request.find_other(TextKind.MEMORY_REPORT, TextKind.LOG)
     if other is not None and other.kind is TextKind.LOG:
-        print_document(_describe_log(other, request, dump), options)
-        return 0
+        return _describe_log(other, request, dump)
     if dump is not None:
         raise UsageError("--dump goes with a log; this is a dump itself.")
     if other is not None:
-        print_document(describe_usage(other, request, "spaces", "allocations"), options)
-        return 0
+        return describe_usage(other, request, "spaces", "allocations")
     if not _asks_for_one(request, fleet, options):
         return _print_modules(request, fleet, options, limit)
     fleet.refuse()
     program = load_one(request, with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
-    print_document(_describe(found, program, options, has_findings=not no_findings), options)
-    return 0
+    return _describe(found, program, options, has_findings=not no_findings)
 
 
 def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Document:
-    """Return the messages of a log, bound to what they are about in a dump."""
+    """Return the messages of a log, with what they are about in a dump."""
     from hlotool.oom.log import parse_log  # noqa: PLC0415  most are dumps
 
     log = parse_log(file.read())
     asked = None if dump is None else replace(request, path=dump, found=None, told=set())
     inputs = () if asked is None else asked.find().inputs
-    modules = [parse_module(one.module.read()) for one in inputs if one.module]
+    modules = [load_program(one, request.path).expect_module() for one in inputs if one.module]
     rows = list_messages(log.messages, modules)
     command = quote_command("buffers", request.path)
     is_full = any(row.kind == "out-of-memory" for row in rows)
@@ -238,7 +236,8 @@ def _print_modules(
     for error in fold_alike(errors, "--where 'error != null' --columns error -n 0 lists all"):
         say(error)
     rows = [each.row for each in measured]
-    notes = point_to_program(request.path, rows) if options.wants_overview else ()
+    is_pointed = options.wants_overview and not request.more
+    notes = point_to_program(request.path, rows) if is_pointed else ()
     if limit_bytes is not None:
         notes = (say_fits(rows, limit_bytes), *notes)
     paths = InputPaths(found.path)

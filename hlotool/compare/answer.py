@@ -156,18 +156,8 @@ DIFF: Final = DocumentSpec(
     scalars=FACTS,
     blocks=(_side("old"), _side("new"), TRIAGE, TIME, ORDER),
     row_lists=(
-        *(
-            INSTRUCTIONS,
-            CAUSES,
-            ACCOUNT,
-            MEMORY,
-            SPACES,
-            COLLECTIVES,
-            FUSIONS,
-            METRICS,
-            HEADER,
-            FLAGS,
-        ),
+        *(INSTRUCTIONS, CAUSES, ACCOUNT, MEMORY, SPACES),
+        *(COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
     ),
 )
 
@@ -180,9 +170,8 @@ def name_columns(old: str, new: str, collectives: Sequence[CollectiveChange] = (
     """
     named = []
     for declared in DIFF.row_lists:
-        rows = declared
-        if rows is COLLECTIVES:
-            rows = rows.showing(_shown_of(collectives))
+        is_cut = declared is COLLECTIVES
+        rows = declared.showing(_shown_of(collectives)) if is_cut else declared
         fields = tuple(
             replace(field, heading=_label(field.heading, old, new)) for field in rows.fields
         )

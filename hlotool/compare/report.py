@@ -184,9 +184,8 @@ class _Comparison:
             return self._explain_given(report)
         # Figures that were left out as known to be equal are wanted now, beside those that differ.
         report = replace(report, metrics=self._metrics())
-        if not self.options.is_whole:
-            return report
-        if report.stages:  # what the compiler did to the program is no reason
+        # Between two stages, what the compiler did to the program is no reason.
+        if not self.options.is_whole or report.stages:
             return report
         report = replace(report, time=estimate_times(self.old, self.new))
         return self._explain(report) if self.options.has_causes else report

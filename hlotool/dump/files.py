@@ -143,6 +143,7 @@ class Input(Struct, frozen=True):
     measured: Measurement | None = None  # by a profiler
     other: DumpFile | None = None  # a text that is no dump, for who asks for its kind
     place: str = ""  # in its directory, where another program there has its name
+    refused: str = ""  # why nothing of it can be read, where it is one of several paths
 
     @property
     def files(self) -> tuple[DumpFile, ...]:

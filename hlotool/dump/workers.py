@@ -1,10 +1,10 @@
 """One function applied to many inputs, and what becomes of one that fails.
 
-`map_inputs` is all that most need. The work of a large dump directory is parsing, which holds
-Python's lock; so processes, not threads. Only inputs and results are sent between them, never a
-text or a module. The processes are a pool of `concurrent.futures`, as any executor of the caller's
-is: a pool of this machine, Dask's, MPI's. That machinery is imported late: it costs more than
-reading a small dump.
+`map_inputs` is all that most need, `iterate_inputs` where results go out as they come. The work of
+a large dump directory is parsing, which holds Python's lock; so processes, not threads. Only inputs
+and results are sent between them, never a text or a module. The processes are a pool of
+`concurrent.futures`, as any executor of the caller's is: a pool of this machine, Dask's, MPI's.
+That machinery is imported late: it costs more than reading a small dump.
 
 What a change must keep: an input that fails, or kills its process, costs its own result and no
 other; no process outlives this one, however this one ends; Ctrl-C ends all without a traceback.
@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -92,11 +92,26 @@ def map_inputs(
     progress: Callable[[int], None] | None = None,
     keep: Report[Item, Result] | None = None,
 ) -> list[Result | Failure]:
-    """Return `function(item)` for every item, in order, or a Failure where it raised.
+    """Return what `iterate_inputs` yields, in order; `keep` hears of each result as it comes."""
+    found: dict[int, Result | Failure] = {}
+    for number, result in iterate_inputs(function, items, executor=executor, progress=progress):
+        found[number] = result
+        if keep is not None:
+            keep(items[number], result)
+    return [found[number] for number in range(len(items))]
+
+
+def iterate_inputs(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    executor: Executor | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[tuple[int, Result | Failure]]:
+    """Yield the number of every item and `function(item)`, or a Failure, as they come.
 
     A HlotoolError becomes a Failure; any other exception is a bug and is raised. The largest
-    items start first. `progress` is called in this process with the bytes just finished, `keep`
-    with each item and its result, as it comes.
+    items start first. `progress` is called in this process with the bytes just finished.
 
     The executor may be any; where its workers are processes, `function`, items and results
     must be picklable. What it does not finish, as a worker died or cannot read it, are Failures.
@@ -104,31 +119,27 @@ def map_inputs(
     process may use; few or small items are done here, and all where processes cannot be started,
     or where files come from an address or a pipe.
     """
-
-    def report(item: Item, result: Result | Failure) -> None:
-        if keep is not None:
-            keep(item, result)
-        if progress is not None:
-            progress(item.size_bytes)
-
-    work = Work(function, items, report)
+    work = Work(function, items)
     if executor is not None:
-        return work.map_in_executor(executor)
-    processes = min(available_processors(), len(items))
-    is_much = processes > 1 and sum(item.size_bytes for item in items) >= MIN_PARALLEL_BYTES
-    return work.map_in_processes(processes if is_much and may_share() else 0)
+        results = work.map_in_executor(executor)
+    else:
+        processes = min(available_processors(), len(items))
+        is_much = processes > 1 and sum(item.size_bytes for item in items) >= MIN_PARALLEL_BYTES
+        results = work.map_in_processes(processes if is_much and may_share() else 0)
+    for number, result in results:
+        yield number, result
+        if progress is not None:
+            progress(items[number].size_bytes)
 
 
 class Work(Struct, Generic[Item, Result], eq=False):
-    """A function, the items it is applied to, and the results found so far by their numbers."""
+    """A function, and the items it is applied to; results are yielded with their numbers."""
 
     function: Callable[[Item], Result]
     items: Sequence[Item]
-    report: Report[Item, Result]
-    found: dict[int, Result | Failure] = {}
 
-    def map_in_processes(self, processes: int) -> list[Result | Failure]:
-        """Return the results of so many processes of our own, or of this one if that is 0.
+    def map_in_processes(self, processes: int) -> Iterator[tuple[int, Result | Failure]]:
+        """Yield the results of so many processes of our own, or of this one if that is 0.
 
         When one dies, the pool is lost with all that it was at. Each such item is done again,
         alone, so that only the one that kills its process costs its result. What no process can be
@@ -143,30 +154,31 @@ class Work(Struct, Generic[Item, Result], eq=False):
             with suppress(_NoProcessError):
                 while tasks or alone:
                     if alone:
-                        lost = self._work_in_pool(context, 1, alone)
-                        self.found.update(dict.fromkeys(lost, _DIED))
+                        for lost in (yield from self._work_in_pool(context, 1, alone)):
+                            yield lost, _DIED
                     else:
-                        lost = self._work_in_pool(context, processes, tasks)
-                        alone.extend([each] for each in lost)
+                        died = yield from self._work_in_pool(context, processes, tasks)
+                        alone.extend([each] for each in died)
         for number in (number for task in (*tasks, *alone) for number in task):
-            self.found[number] = attempt(self.function, self.items[number])
-            self.report(self.items[number], self.found[number])
-        return [self.found[number] for number in numbers]
+            yield number, attempt(self.function, self.items[number])
 
-    def _work_in_pool(self, context: Context, processes: int, tasks: deque[Task]) -> list[int]:
+    def _work_in_pool(
+        self, context: Context, processes: int, tasks: deque[Task]
+    ) -> Generator[tuple[int, Result | Failure], None, list[int]]:
         """Do tasks in a pool of processes, as long as it lives; return what was lost with it."""
         from concurrent.futures import BrokenExecutor  # noqa: PLC0415  start-up time
 
         lost: list[int] = []
         with _open_pool(context, processes) as pool:
             # No more at once than there are processes: what waits in the pool would be lost too.
-            for task, error in self._run_tasks(pool, tasks, at_once=processes):
+            unfinished = yield from self._run_tasks(pool, tasks, at_once=processes)
+            for task, error in unfinished:
                 if not isinstance(error, BrokenExecutor):
                     raise error
                 lost += task
         return lost
 
-    def map_in_executor(self, executor: Executor) -> list[Result | Failure]:
+    def map_in_executor(self, executor: Executor) -> Iterator[tuple[int, Result | Failure]]:
         """Send items to an executor one by one, and all at once, as nobody knows its workers.
 
         What was not finished when it broke has died; what it gives up itself is a Failure. Dask
@@ -176,27 +188,26 @@ class Work(Struct, Generic[Item, Result], eq=False):
 
         tasks: deque[Task] = deque([number] for number in _order_by_size(self.items))
         again: deque[Task] = deque()
+        died: list[int] = []
         for sent, at_once in ((tasks, len(self.items)), (again, 1)):
-            for task, error in self._run_tasks(executor, sent, at_once=at_once):
-                if isinstance(error, BrokenExecutor):
-                    continue
-                (number,) = task
+            for (number,), error in (yield from self._run_tasks(executor, sent, at_once=at_once)):
                 said = str(error).partition("\n")[0][:_LONGEST_MESSAGE]
                 why = f"{type(error).__name__}: {said}" if said else type(error).__name__
-                failure = Failure(f"the executor gave this up: {why}", 3)
-                self.found[number] = failure
-                if type(error).__name__ == _KILLED_WORKER and sent is tasks:
-                    again.append(task)
+                if isinstance(error, BrokenExecutor):
+                    died.append(number)
+                elif type(error).__name__ == _KILLED_WORKER and sent is tasks:
+                    again.append([number])
                 else:
-                    self.report(self.items[number], failure)
-        return [self.found.get(number, _DIED) for number in range(len(self.items))]
+                    yield number, Failure(f"the executor gave this up: {why}", 3)
+        for number in (*died, *(number for task in (*tasks, *again) for number in task)):
+            yield number, _DIED
 
     def _run_tasks(
         self, executor: Executor, tasks: deque[Task], *, at_once: int
-    ) -> list[tuple[Task, Exception]]:
+    ) -> Generator[tuple[int, Result | Failure], None, list[tuple[Task, Exception]]]:
         """Let an executor do tasks; return those that it did not finish, and its errors.
 
-        Adds results to those found, and raises what the function raised. Once the executor broke,
+        Yields results as they come, and raises what the function raised. Once the executor broke,
         tasks are left. However this ends, nothing of it stays in the executor's queue.
         """
         from concurrent.futures import BrokenExecutor  # noqa: PLC0415  start-up time
@@ -225,9 +236,7 @@ class Work(Struct, Generic[Item, Result], eq=False):
                     continue
                 if isinstance(results, _Bug):
                     raise results.error
-                for number, result in zip(task, results, strict=True):
-                    self.found[number] = result
-                    self.report(self.items[number], result)
+                yield from zip(task, results, strict=True)
         finally:
             for work in sent:
                 work.cancel()

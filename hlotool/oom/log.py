@@ -78,18 +78,15 @@ def parse_log(source: Source) -> Log:
     The instruction of an alarm, and the reason for tracing again, stand on the lines behind it.
     """
     reader = _LogReader()
-    lines = [
-        (number, item)
-        for number, line in enumerate(source.text.split("\n"), 1)
-        for item in list_lines(line)
-    ]
-    for place, (number, line) in enumerate(lines):
-        match = find_wording(line)
-        if match is not None:
-            behind = [text for _, text in lines[place + 1 : place + 1 + _BEHIND]]
-            reader.take(_read(match, number, behind))
-        elif handed_out := _CHUNKS.search(line):
-            reader.chunks.append(Chunks(int(handed_out["size"]), int(handed_out["count"])))
+    lines = source.text.split("\n")
+    for number, line in enumerate(lines, 1):
+        for item in list_lines(line):
+            match = find_wording(item)
+            if match is not None:
+                behind = list(list_lines("\n".join(lines[number : number + _BEHIND])))
+                reader.take(_read(match, number, behind))
+            elif handed_out := _CHUNKS.search(item):
+                reader.chunks.append(Chunks(int(handed_out["size"]), int(handed_out["count"])))
     if not reader.found:
         raise InputError(f"{source.name}: this holds no message of XLA or JAX that is known.")
     return Log(tuple(reader.found.values()), tuple(reader.chunks))

@@ -63,19 +63,21 @@ def parse_out_of_memory(source: Source) -> OutOfMemory:
     one message that was said again, by another layer or in a traceback; what each of them lists is
     put together. Where no line has a head, lines are taken for wrapped ones.
     """
-    drafts = _read_drafts(list_lines(source.text)) or _read_drafts(
-        _split_items(unwrap(source.text[:_LONGEST]))
+    last = source.text.rpartition("\n")[2].rstrip()  # without a newline at its end it may be cut
+    drafts = _read_drafts(list_lines(source.text), last) or _read_drafts(
+        _split_items(unwrap(source.text[:_LONGEST])), last
     )
     if not drafts:
         raise InputError(f"{source.name}: this holds no out-of-memory message.")
     return _put_together([draft.finish() for draft in drafts])
 
 
-def _read_drafts(lines: Iterable[str]) -> list[_Draft]:
+def _read_drafts(lines: Iterable[str], last: str) -> list[_Draft]:
     drafts: list[_Draft] = []
     before: list[str] = []  # items of an entry whose beginning, like the message's, is lost
     for line in lines:
-        head = find_head(line)
+        is_last = bool(last) and (last.endswith(line) or line.endswith(last))
+        head = find_head(line, is_cut=is_last)
         if head is None and not (drafts and drafts[-1].takes(line)):
             head = find_orphan(line)
             if head is None:
@@ -245,7 +247,7 @@ _FIELD: Final = re.compile(
     r"(?:^|\s)(?P<key>Size|Operator|XLA [Ll]abel|Shape|Entry Parameter Subshape|Unpadded size"
     r"|Extra memory due to padding|Allocation type): (?P<value>.*)$"
 )
-_TEXT: Final = r'="(?P<text>(?:[^"\\]++|\\.)*+)'
+_TEXT: Final = r'="(?P<text>(?:[^"\\]++|\\.)*+)"'  # what is cut has no second quote
 _OP_NAME: Final = re.compile(f"op_name{_TEXT}")
 _SOURCE_FILE: Final = re.compile(f"source_file{_TEXT}")
 _SOURCE_LINE: Final = re.compile(r"source_line=(?P<line>\d{1,18})")

@@ -220,15 +220,25 @@ def find_wording(
 # The list alone, where the beginning of the message is lost.
 _ORPHAN: Final = (
     r"BufferAssignment OOM Debugging|Largest program allocations in (?P<space>\w++)"
-    rf"|^\s*+\d{{1,9}}\. Size: {SIZE}\s*+$|^\s*+(?:XLA [Ll]abel|Entry Parameter Subshape): "
+    rf"|^\s*+(?P<number>\d{{1,9}})\. Size: {SIZE}\s*+$"
+    r"|^\s*+(?:XLA (?P<label>[Ll]abel)|Entry Parameter Subshape): "
 )
 _SHAPE: Final = r"shape = '(?P<shape>[^']++)'"
 
 
-def find_head(line: str) -> OutOfMemory | None:
-    """Return what the first sentence of a message says, None if a line has none."""
+def find_head(line: str, *, is_cut: bool = False) -> OutOfMemory | None:
+    """Return what the first sentence of a message says, None if a line has none.
+
+    Of a line that is cut, a number at its end may be the beginning of a longer one.
+    """
     found = find_wording(line, _OUT_OF_MEMORY)
-    return _read(found[0].when or "run", found[1].groupdict()) if found else None
+    if found is None:
+        return None
+    groups = found[1].groupdict()
+    if is_cut:
+        ends = {name: found[1].end(name) == len(line) and line[-1].isdigit() for name in groups}
+        groups = {name: None if ends[name] else text for name, text in groups.items()}
+    return _read(found[0].when or "run", groups)
 
 
 def find_orphan(line: str) -> OutOfMemory | None:
@@ -238,7 +248,8 @@ def find_orphan(line: str) -> OutOfMemory | None:
     match = re.search(_ORPHAN, line[:_LONGEST_LINE])
     if match is None:
         return None
-    when: When = "compile" if match["space"] else "run"
+    is_compiler = match["space"] or match["number"] or match["label"] == "label"
+    when: When = "compile" if is_compiler else "run"
     return OutOfMemory(when, match["space"], has_beginning=False)
 
 

@@ -250,10 +250,10 @@ def find_members(place: PathToRead, stage: StageChoice, budget: ByteBudget) -> t
     """Return the programs of a file or a directory, without the texts where a file has them."""
     found = resolve_inputs(place.path, stage, budget=budget)
     directory = found.path if found.is_directory else os.path.dirname(found.path)  # noqa: PTH120
-    return tuple(Member(_forget_text(one), directory) for one in found.inputs)
+    return tuple(Member(forget_text(one), directory) for one in found.inputs)
 
 
-def _forget_text(chosen: Input) -> Input:
+def forget_text(chosen: Input) -> Input:
     """Return an input that reads its whole files when asked, and no part of one.
 
     What cannot be read again stays.

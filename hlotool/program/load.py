@@ -41,6 +41,8 @@ def load_program(
     a saved JSON document, or does not parse, UsageError for a chip of another backend that must
     fit.
     """
+    if chosen.refused:
+        raise InputError(chosen.refused)
     if chosen.document is not None:
         raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
     module = parse_module(chosen.module.read()) if chosen.module else None

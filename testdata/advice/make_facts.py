@@ -57,8 +57,8 @@ def list_facts(half: str) -> Iterator[str]:
     """Yield all facts as blocks of TOML."""
     programs = tomllib.loads((HERE / half / "programs.toml").read_text("utf-8"))["program"]
     tables = [
-        (path.stem, json.loads(path.read_text("utf-8")))
-        for path in sorted((HERE / half).glob("*.json"))
+        (path.name.partition(".")[0], json.loads(zstandard.decompress(path.read_bytes())))
+        for path in sorted((HERE / half).glob("*.json.zst"))
     ]
     limits = []
     for backend, said in tables:

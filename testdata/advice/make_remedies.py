@@ -4,7 +4,7 @@
 
 Of each program as it is, the final text, the one before optimization, the buffer assignment and
 the flags are kept; of it with a remedy, the final text and the assignment. `HALF/BACKEND.tar.zst`
-holds them as PROGRAM/VARIANT/FILE, and `HALF/BACKEND.json` what XLA says of each. Then
+holds them as PROGRAM/VARIANT/FILE, and `HALF/BACKEND.json.zst` what XLA says of each. Then
 make_facts.py writes `facts.toml`. docs/testdata.md has the packages, and zstandard packs.
 """
 
@@ -93,7 +93,8 @@ def main() -> None:
         said = compile_all(half, backend, Path(scratch), only)
         (HERE / half / f"{backend}.tar.zst").write_bytes(pack(said, Path(scratch)))
     rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(said[name])}" for name in said)
-    (HERE / half / f"{backend}.json").write_text(f"{{\n{rows}\n}}\n", "utf-8")
+    told = zstandard.compress(f"{{\n{rows}\n}}\n".encode(), 19)
+    (HERE / half / f"{backend}.json.zst").write_bytes(told)
 
 
 if __name__ == "__main__":

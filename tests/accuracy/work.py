@@ -39,7 +39,9 @@ HALVES: Final = {"tune": RULES, "judge": JUDGES}
 LARGE: Final = 1 << 20
 REASONS: Final[Mapping[str, str]] = {
     "history_kept": "told as a large-copy",
+    "permuted_rows": "not told on TPU",
     "read_after_write": "what else the loop moves",
+    "rows_at_experts": "four bytes",
     "states_and_result": "two loops that make the same are not compared",
 }
 

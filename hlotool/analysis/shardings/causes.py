@@ -304,7 +304,8 @@ def _name_value(one: Instruction | None) -> str | None:
     """Return the op_name of a value; of an argument without one its name in the text."""
     if one is None:
         return None
-    return one.metadata().op_name or (one.name if _is_given(one) else None)
+    is_given = one.opcode == "parameter" and one.computation is one.module.entry
+    return one.metadata().op_name or (one.name if is_given else None)
 
 
 def _list_names(traced: Iterable[Traced | None]) -> Iterator[str]:
@@ -312,11 +313,6 @@ def _list_names(traced: Iterable[Traced | None]) -> Iterator[str]:
     for one in traced:
         if one and one.argument and one.argument.name:
             yield one.argument.name
-
-
-def _is_given(one: Instruction) -> bool:
-    """Whether a value is an array that the program is given."""
-    return one.opcode == "parameter" and one.computation is one.module.entry
 
 
 def _gather(spec: Spec, axes: Names, steps: Order | None) -> Spec | None:

@@ -8,9 +8,10 @@ are the value and the operation, as far as the final text names them, and the co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.origin import write_short_source
@@ -52,10 +53,11 @@ def explain_chain(
             f"--why: no collective is called {name!r}, and none moves a value of that name; "
             f"there are {some}."
         )
+    given = {one.name: one for one in arguments}
     found: list[ChainRow] = []
     seen: set[tuple[str | None, ...]] = set()
     for row in chosen:
-        key = row.value, row.from_text, row.to_text, row.needed_by
+        key = _key(row)
         if key not in seen:
             seen.add(key)
             paying = [
@@ -63,7 +65,7 @@ def explain_chain(
                 for one in reshards
                 if one is row or (row.value and row.from_text and key == _key(one))
             ]
-            found += _Chain(row, module, partitioned, reader, arguments).list_links(paying)
+            found += _Chain(row, module, partitioned, reader, given).list_links(paying)
     return tuple(found)
 
 
@@ -71,51 +73,35 @@ def _key(row: ReshardRow) -> tuple[str | None, ...]:
     return row.value, row.from_text, row.to_text, row.needed_by
 
 
-class _Chain:
+class _Chain(Struct, frozen=True):
     """Makes the links of one chain."""
 
-    def __init__(
-        self,
-        row: ReshardRow,
-        module: Module,
-        partitioned: Partitioned,
-        reader: SpecReader,
-        arguments: Sequence[ArrayRow],
-    ) -> None:
-        self._row = row
-        self._module = module
-        self._partitioned = partitioned
-        self._reader = reader
-        self._arguments = {one.name: one for one in arguments}
+    row: ReshardRow
+    module: Module
+    partitioned: Partitioned
+    reader: SpecReader
+    arguments: Mapping[str | None, ArrayRow]
 
     def list_links(self, paying: Sequence[ReshardRow]) -> Iterator[ChainRow]:
         """Yield the links, the collectives last."""
-        row = self._row
-        operation = self._module.find_instruction(row.operation)
-        passage = self._partitioned.find(operation) if operation else None
-        value = self._partitioned.find_operation(passage.value) if passage else None
+        row = self.row
+        operation = self.module.find_instruction(row.operation)
+        passage = self.partitioned.find(operation) if operation else None
+        value = self.partitioned.find_operation(passage.value) if passage else None
         if row.cause in SUMS and value is not None:
             yield from self._list_parts(value)
         else:
             yield from self._list_ends(passage, value)
         for one in paying:
-            yield ChainRow(
-                link="collective",
-                name=one.collective,
-                spec=None,
-                spec_text=None,
-                cause=one.cause,
-                sent_bytes_per_step=one.sent_bytes_per_step,
-                source=one.source,
-                collective=row.collective,
-            )
+            link = self._make("collective", one.collective, one.source)
+            yield replace(link, cause=one.cause, sent_bytes_per_step=one.sent_bytes_per_step)
         if row.via_text:
-            detour = self._make("detour", row.value or "", None, row.via_text, None)
+            detour = self._make("detour", row.value or "", None, row.via_text)
             yield replace(detour, sent_bytes_per_step=row.via_sent_bytes_per_step)
 
     def _list_parts(self, summed: Instruction) -> Iterator[ChainRow]:
         """Yield what a sum is made of: values that are sharded, and what adds up their parts."""
-        row = self._row
+        row = self.row
         for operand in dict.fromkeys(summed.operands):
             if (sharding := operand.sharding()) and sharding.kind != "replicated":
                 yield from self._walk(operand, sharding, "value")
@@ -123,7 +109,7 @@ class _Chain:
 
     def _list_ends(self, passage: Passage | None, value: Instruction | None) -> Iterator[ChainRow]:
         """Yield where a value comes from, and what needs it otherwise."""
-        row = self._row
+        row = self.row
         if value is not None and (sharding := value.sharding()):
             links = list(self._walk(value, sharding, "value"))
             if links[0].link == "value":
@@ -134,7 +120,7 @@ class _Chain:
                 yield from self._list_argument()
             yield self._make("value", row.value or _NAMELESS, None, row.from_text, row.from_spec)
         end, needed_by = (passage.end, passage.needed_by) if passage else (None, None)
-        own = needed_by.sharding() if needed_by and self._partitioned.is_before(needed_by) else None
+        own = needed_by.sharding() if needed_by and self.partitioned.is_before(needed_by) else None
         if needed_by and end and own and own.text == end.text:
             yield from reversed(list(self._walk(needed_by, end, "needed")))
         elif row.needed_by:
@@ -142,15 +128,15 @@ class _Chain:
 
     def _list_argument(self) -> Iterator[ChainRow]:
         """Yield the argument whose elements are moved, as the user sharded it."""
-        names = self._row.arguments
-        one = self._arguments.get(names[0]) if len(names) == 1 else None
-        if one is not None and one.name != self._row.value:
+        names = self.row.arguments
+        one = self.arguments.get(names[0]) if len(names) == 1 else None
+        if one is not None and one.name != self.row.value:
             yield self._make("annotation", names[0], None, one.spec_text, one.spec)
 
     def _walk(self, last: Instruction, sharding: Sharding, link: Link) -> Iterator[ChainRow]:
         """Yield the way from an annotation to an operation, which is the last."""
-        way = self._partitioned.find_annotation(last, sharding) or [last]
-        spec = self._reader.read(sharding, last)
+        way = self.partitioned.find_annotation(last, sharding) or [last]
+        spec = self.reader.read(sharding, last)
         for one in reversed(way):
             kind: Link = "propagated"
             if one is last:
@@ -162,7 +148,7 @@ class _Chain:
                 kind,
                 one.metadata().op_name or one.name,
                 write_short_source(place.file, place.line) if place else None,
-                self._reader.write(spec),
+                self.reader.write(spec),
                 list_axes(spec),
             )
 
@@ -171,8 +157,8 @@ class _Chain:
         link: Link,
         name: str,
         source: str | None,
-        spec_text: str | None,
-        spec: tuple[tuple[str, ...], ...] | None,
+        spec_text: str | None = None,
+        spec: tuple[tuple[str, ...], ...] | None = None,
     ) -> ChainRow:
         return ChainRow(
             link=link,
@@ -182,5 +168,5 @@ class _Chain:
             cause=None,
             sent_bytes_per_step=None,
             source=source,
-            collective=self._row.collective,
+            collective=self.row.collective,
         )

@@ -125,9 +125,8 @@ class Partitioned:
                 value, chain = _trace_back(whole, is_strict=True)
                 for cut in _list_cuts(whole, value):
                     needed_by = self.find_operation(cut) or cut
-                    passage = Passage(
-                        value, value.sharding(), cut.sharding(), needed_by, is_involuntary=True
-                    )
+                    ends = value.sharding(), cut.sharding()
+                    passage = Passage(value, *ends, needed_by, is_involuntary=True)
                     found |= dict.fromkeys(chain, passage)
         return found
 
@@ -462,7 +461,7 @@ def _list_cuts(whole: Instruction, value: Instruction) -> Iterator[Instruction]:
     begin = value.sharding()
     if begin is None:
         return
-    factor = _count_elements(whole) // max(_count_elements(value), 1)
+    factor = prod(_dims(whole)) // max(prod(_dims(value)), 1)
     for user in whole.users:
         one = user
         while one.opcode == "pad" and len(one.users) == 1 and _is_whole(one):
@@ -506,10 +505,6 @@ def _list_own_parts(whole: Instruction) -> Iterator[Instruction]:
             one = one.users[0]
         if one.opcode == "dynamic-slice" and one.operands[0] in {whole, user}:
             yield one
-
-
-def _count_elements(one: Instruction) -> int:
-    return prod(one.shape.dims) if isinstance(one.shape, ArrayShape) else 0
 
 
 def _is_placed(one: Instruction) -> bool:

@@ -45,6 +45,7 @@ from hlotool.commands.buffers.text import (
     say_replicated,
 )
 from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.memory_text import (
     check_usage,
     describe_usage,
@@ -62,7 +63,7 @@ from hlotool.commands.shared.options import (
     print_stacks,
     stack_option,
 )
-from hlotool.commands.shared.output import make_look, print_document
+from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import UsageError
@@ -110,6 +111,7 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
 )
 @add_options(CHIP_MEMORY)
 @option("--dump DIR", "Of an out-of-memory message: the dump that holds its program.")
+@many_programs(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT, about_one=("at",))
 def buffers(
     request: Request,
     options: RowOptions,
@@ -118,7 +120,7 @@ def buffers(
     without: str | None,
     dump: str | None,
     **values: Any,
-) -> None:
+) -> Document:
     """Show who holds memory at the peak, how much, and which line made it."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     left_out = None
@@ -129,11 +131,9 @@ def buffers(
     names_chip = machine is not None and machine.chip is not None and machine.must_fit
     _refuse_contradictions(asked, names_chip=names_chip)
     given = asked.list_given() | {"--chip": names_chip, "--budget": bool(request.budgets)}
-    about = _answer_text(
-        request, dump, [name for name, is_given in given.items() if is_given], options
-    )
-    if about is None:
-        return
+    about = _answer_text(request, dump, [name for name, is_given in given.items() if is_given])
+    if isinstance(about, Document):
+        return about
     if limit is None and left_out is None and not names_chip:
         asked = replace(asked, limit_bytes=about.limit_bytes)
     program = load_one(about.request, with_buffers=True)
@@ -144,7 +144,7 @@ def buffers(
     if asked.limit_bytes is None and left_out is None and chip:
         asked = replace(asked, limit_bytes=chip.hbm_bytes)
     document = _answer_program(program, asked, options)
-    print_document(replace(document, lines=(*about.lines, *document.lines)), options)
+    return replace(document, lines=(*about.lines, *document.lines))
 
 
 class Asked(Struct, frozen=True):
@@ -356,10 +356,8 @@ class AskedDump(Struct, frozen=True):
     lines: tuple[Line, ...] = ()
 
 
-def _answer_text(
-    request: Request, dump: str | None, given: list[str], options: RowOptions
-) -> AskedDump | None:
-    """Answer about PATH if it is no dump; return the dump that is to be shown, if any.
+def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedDump | Document:
+    """Return the answer about PATH if it is no dump, else the dump that is to be shown.
 
     `given` are the options that ask for what only a program has.
     """
@@ -371,8 +369,7 @@ def _answer_text(
     if file.kind is TextKind.MEMORY_REPORT:
         if given:
             raise UsageError(f"{given[0]} asks about a program, and this is a memory-usage report.")
-        print_document(describe_usage(file, request, "spaces", "allocations", "rows"), options)
-        return None
+        return describe_usage(file, request, "spaces", "allocations", "rows")
     from hlotool.analysis.memory.told_twice import contradict_message  # noqa: PLC0415  rare
     from hlotool.oom.message import parse_out_of_memory  # noqa: PLC0415  most are dumps
 
@@ -387,7 +384,7 @@ def _answer_text(
         )
     report = report_out_of_memory(message)
     lists = {"rows": report.rows, "parts": report.parts}
-    document = Document(
+    return Document(
         choose_message_columns(report.rows),
         InputPaths(request.path),
         rows=lists,
@@ -396,8 +393,6 @@ def _answer_text(
         notes=note_message(report.figures),
         shown=tuple(name for name, rows in lists.items() if rows),
     )
-    print_document(document, options)
-    return None
 
 
 def _choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump:

@@ -16,63 +16,19 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.commands.diff.text import (
-    count_changes,
-    count_rows,
-    count_statuses,
-    explain_rest,
-    list_ambiguous,
-    list_headlines,
-    name_counterparts,
-    name_statuses,
-    note_several,
-    say_backends,
-    say_devices,
-    say_difference,
-    say_means,
-    say_missing,
-    say_names,
-    say_pair,
-    say_time,
-    worse_line,
-)
+from hlotool.commands.diff import text
 from hlotool.commands.shared.messages import quote_command, say, say_all
 from hlotool.commands.shared.options import RowOptions, repeat_command
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
+from hlotool.compare import directory, inputs, several
 from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
 from hlotool.compare.changes.figures import MetricRow, Threshold, changed_metrics, find_worse
 from hlotool.compare.changes.instructions import InstructionChange
 from hlotool.compare.changes.reasons import DIFF_WHY, compare_counterparts, find_pairs
-from hlotool.compare.directory import (
-    ModuleDiff,
-    choose_columns,
-    describe_alone,
-    describe_pair,
-    weigh_rows,
-)
-from hlotool.compare.inputs import (
-    Argument,
-    Candidate,
-    find_candidates,
-    level_sides,
-    name_files,
-    read_pair,
-    read_side,
-)
 from hlotool.compare.match.structure import compare_structure
 from hlotool.compare.pairing import Pairing, find_divisions
 from hlotool.compare.report import DiffOptions, DiffReport, compare_programs
-from hlotool.compare.several import (
-    DIFF_SEVERAL,
-    NOT_LEVEL,
-    SeveralFacts,
-    compare_sides,
-    list_figures,
-    list_links,
-    list_sides,
-    spread,
-)
 from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import StageChoice
 from hlotool.dump.workers import Failure, map_inputs
@@ -134,10 +90,10 @@ def diff_document(
     }
     facts = describe_report(report)
     labels = sides[0].label, sides[1].label
-    counts = tuple(count_changes(facts, report, labels))
-    missing = tuple(say_missing(report))
-    time = tuple(say_time(report))
-    lines = tuple(say_difference(report, options.units))
+    counts = tuple(text.count_changes(facts, report, labels))
+    missing = tuple(text.say_missing(report))
+    time = tuple(text.say_time(report))
+    lines = tuple(text.say_difference(report, options.units))
     told = {"causes": sum(one.template.startswith("why:") for one in lines), "spaces": 1}
     document = Document(
         spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
@@ -156,7 +112,7 @@ def diff_document(
     )
     if options.format == "comment" and is_overview:
         shown = ("metrics", *(name for name in document.shown if name != "metrics"))
-        figures = {**document.rows, "metrics": list_headlines(report.metrics)}
+        figures = {**document.rows, "metrics": text.list_headlines(report.metrics)}
         return replace(document, rows=figures, shown=shown)
     if not is_overview or asked.is_full or options.limit is not None:
         return document
@@ -174,8 +130,8 @@ def _choose_lists(document: Document) -> Document:
     for number in range(len(shown), -1, -1):
         told = shown[:number]
         hidden = {titles[name]: count for name, count in counts.items() if name not in told}
-        notes = (*document.notes, *explain_rest(hidden))
-        free = _MOST_ROWS - sum(count_rows(render_line(one)) for one in notes) - bool(notes)
+        notes = (*document.notes, *text.explain_rest(hidden))
+        free = _MOST_ROWS - sum(text.count_rows(render_line(one)) for one in notes) - bool(notes)
         for limit in _LIMITS:
             # Its blank line, title, headings, rule, rows, and how many others there are.
             height = sum(4 + min(counts[name], limit) + (counts[name] > limit) for name in told)
@@ -197,7 +153,7 @@ def describe_report(report: DiffReport) -> DiffFacts:
     return DiffFacts(*(getattr(report, name) for name in DiffFacts.__struct_fields__))
 
 
-def both_sides(pair: Pairing) -> tuple[Candidate, Candidate]:
+def both_sides(pair: Pairing) -> tuple[inputs.Candidate, inputs.Candidate]:
     """Return both programs of a pair that was chosen because it has both."""
     if pair.old is None or pair.new is None:
         raise ValueError("both sides are needed")
@@ -206,14 +162,14 @@ def both_sides(pair: Pairing) -> tuple[Candidate, Candidate]:
 
 def print_counterparts(
     pair: Pairing,
-    arguments: tuple[Argument, Argument],
+    arguments: tuple[inputs.Argument, inputs.Argument],
     name: str,
     asked: Asked,
     options: RowOptions,
 ) -> None:
     """Print what an instruction and its counterpart have in common."""
     labels = arguments[0].label, arguments[1].label
-    old, new = (read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
+    old, new = (inputs.read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
     if not (old.program and old.module and new.program and new.module):
         raise UsageError("--why needs the text of both modules.")
     structure = compare_structure(old.program, new.program, is_strict=asked.compared.is_strict)
@@ -228,7 +184,7 @@ def print_counterparts(
         DIFF_WHY,
         InputPaths(arguments[1].path),
         rows={"evidence": rows},
-        lines=tuple(Line(quote_braces(name_counterparts(*each, labels))) for each in pairs),
+        lines=tuple(Line(quote_braces(text.name_counterparts(*each, labels))) for each in pairs),
     )
     print_document(document, options)
 
@@ -239,43 +195,45 @@ _MOST_LISTED = 8
 
 
 def print_several(
-    arguments: Sequence[Argument], asked: Asked, options: RowOptions
+    arguments: Sequence[inputs.Argument], asked: Asked, options: RowOptions
 ) -> tuple[bool, bool]:
     """Print the figures, and say whether any differs, and whether any is worse than allowed."""
-    read = [read_side(_find_one(one, asked), one.label, asked.assumptions) for one in arguments]
+    read = [
+        inputs.read_side(_find_one(one, asked), one.label, asked.assumptions) for one in arguments
+    ]
     facts = [each for _, each in read]
     given = [side for side, _ in read]
-    sides = level_sides(given)
-    missing = () if sides == given else (NOT_LEVEL,)
+    sides = inputs.level_sides(given)
+    missing = () if sides == given else (several.NOT_LEVEL,)
     for side in sides:
         say_all(side.notes())
-    compared = compare_sides(sides)
-    figures = list_figures(compared, facts)
+    compared = several.compare_sides(sides)
+    figures = several.list_figures(compared, facts)
     differs = any(one.delta for one in figures)
-    rows: dict[str, Sequence[object]] = {"figures": figures, "sides": list_sides(facts)}
-    spec, hidden = DIFF_SEVERAL, 0
+    rows: dict[str, Sequence[object]] = {"figures": figures, "sides": several.list_sides(facts)}
+    spec, hidden = several.DIFF_SEVERAL, 0
     if options.wants_overview:
-        table, shown = spread(figures, [each.label for each in facts])
-        spec = replace(DIFF_SEVERAL, row_lists=(table, *DIFF_SEVERAL.row_lists[1:]))
+        table, shown = several.spread(figures, [each.label for each in facts])
+        spec = replace(several.DIFF_SEVERAL, row_lists=(table, *several.DIFF_SEVERAL.row_lists[1:]))
         rows["figures"] = shown
         hidden = len({one.metric for one in figures}) - len(shown)
     worse = [find_worse(each, asked.threshold) for each in compared]
     pairs = zip(worse, facts, strict=True)
-    lines = [*say_backends(list_sides(facts))]
-    lines += [worse_line(found, each.label) for found, each in pairs if found]
+    lines = [*text.say_backends(several.list_sides(facts))]
+    lines += [text.worse_line(found, each.label) for found, each in pairs if found]
     document = Document(
         spec,
         InputPaths(arguments[0].path),
-        scalars=SeveralFacts(differs, missing),
+        scalars=several.SeveralFacts(differs, missing),
         rows=rows,
         lines=tuple(lines),
-        notes=tuple(note_several(hidden, missing, figures, list_links(sides))),
+        notes=tuple(text.note_several(hidden, missing, figures, several.list_links(sides))),
     )
     print_document(document, options)
     return differs, any(worse)
 
 
-def name_sides(arguments: Sequence[Argument]) -> None:
+def name_sides(arguments: Sequence[inputs.Argument]) -> None:
     """Refuse sides of one name: their columns could not be told apart."""
     labels = [one.label for one in arguments]
     twice = next((label for label in labels if labels.count(label) > 1), None)
@@ -283,9 +241,9 @@ def name_sides(arguments: Sequence[Argument]) -> None:
         raise UsageError(f"two sides are called {twice!r}; name each: base=PATH other=PATH.")
 
 
-def _find_one(argument: Argument, asked: Asked) -> Candidate:
+def _find_one(argument: inputs.Argument, asked: Asked) -> inputs.Candidate:
     """Find the one program of a side."""
-    found, notes = find_candidates(argument, asked.stage, asked.module, asked.unpacking)
+    found, notes = inputs.find_candidates(argument, asked.stage, asked.module, asked.unpacking)
     say_all(notes)
     if len(found) > 1:
         names = list_some(sorted({one.key for one in found}), _MOST_LISTED, "")
@@ -302,7 +260,7 @@ def _find_one(argument: Argument, asked: Asked) -> Candidate:
 class _Result(Struct, frozen=True):
     """A row, whether anything differs, and what of the files was not understood."""
 
-    row: ModuleDiff
+    row: directory.ModuleDiff
     differs: bool
     notes: tuple[str, ...] = ()
     worse: tuple[MetricRow, ...] = ()
@@ -310,7 +268,7 @@ class _Result(Struct, frozen=True):
 
 def print_directory(
     pairs: Sequence[Pairing],
-    arguments: tuple[Argument, Argument],
+    arguments: tuple[inputs.Argument, inputs.Argument],
     asked: Asked,
     options: RowOptions,
 ) -> tuple[bool, bool]:
@@ -333,7 +291,7 @@ def print_directory(
             continue
         sides = (pair.old, pair.new)
         old, new = (one.input.path if one and one.input else None for one in sides)
-        row = ModuleDiff(pair.name, "error", pair.place, old, new, matched_by=pair.way)
+        row = directory.ModuleDiff(pair.name, "error", pair.place, old, new, matched_by=pair.way)
         found.append((pair, replace(row, error=result.message.partition("\n")[0])))
     say_all(note for one in done for note in one.notes)
     for failure in failures:
@@ -341,23 +299,23 @@ def print_directory(
     found = _rank(found, by_worst=asked.is_stat)
     rows = [row for _, row in found]
     unlike = [pair for pair, row in found if row.status not in {"identical", "ambiguous"}]
-    worse = [worse_line(one.worse, one.row.module) for one in done if one.worse]
+    worse = [text.worse_line(one.worse, one.row.module) for one in done if one.worse]
     is_overview = options.wants_overview and not asked.is_stat
     lines = [
-        *count_statuses(rows, arguments, is_told=is_overview),
-        *say_names(rows, find_divisions(unlike), arguments),
-        *say_devices(rows),
+        *text.count_statuses(rows, arguments, is_told=is_overview),
+        *text.say_names(rows, find_divisions(unlike), arguments),
+        *text.say_devices(rows),
     ]
-    ambiguous = tuple(list_ambiguous(rows))
+    ambiguous = tuple(text.list_ambiguous(rows))
     if is_overview:
         document = _show_most(found, arguments, asked, options)
         if document.lines:
             lines.append(Line(""))
         document = replace(document, notes=(*document.notes, *ambiguous))
     else:
-        means = say_means(rows, options.units) if asked.is_stat else ()
+        means = text.say_means(rows, options.units) if asked.is_stat else ()
         document = Document(
-            choose_columns(rows, is_stat=asked.is_stat),
+            directory.choose_columns(rows, is_stat=asked.is_stat),
             InputPaths(arguments[1].path),
             rows={"modules": rows},
             notes=(*ambiguous, *means),
@@ -369,8 +327,8 @@ def print_directory(
 
 
 def _show_most(
-    found: Sequence[tuple[Pairing, ModuleDiff]],
-    arguments: tuple[Argument, Argument],
+    found: Sequence[tuple[Pairing, directory.ModuleDiff]],
+    arguments: tuple[inputs.Argument, inputs.Argument],
     asked: Asked,
     options: RowOptions,
 ) -> Document:
@@ -380,19 +338,21 @@ def _show_most(
     """
     most = next((pair for pair, row in found if row.status == "changed"), None)
     rows = [row for _, row in found]
-    document = Document(choose_columns(rows, is_stat=True), InputPaths(arguments[1].path))
+    document = Document(directory.choose_columns(rows, is_stat=True), InputPaths(arguments[1].path))
     if most is not None:
         *_, document = compare_pair(most, arguments, asked, options)
         first = Line(quote_braces(f"{most.name}, which differs most:"))
         document = replace(document, lines=(first, *document.lines))
     if options.format == "comment":
-        lists = *choose_columns(rows, is_stat=True).row_lists, *document.spec.row_lists
+        lists = *directory.choose_columns(rows, is_stat=True).row_lists, *document.spec.row_lists
         spec = replace(document.spec, row_lists=lists)
         every, shown = {"modules": rows, **document.rows}, ("modules", *document.shown)
         return replace(document, spec=spec, rows=every, shown=shown)
-    words = {**name_statuses(arguments), "changed": ""}
+    words = {**text.name_statuses(arguments), "changed": ""}
     told = [
-        say_pair(row, words[row.status], _type_pair(pair, [one for one, _ in found]), options.units)
+        text.say_pair(
+            row, words[row.status], _type_pair(pair, [one for one, _ in found]), options.units
+        )
         for pair, row in found
         if pair is not most and row.status not in {"identical", "ambiguous"}
     ]
@@ -406,14 +366,17 @@ def _show_most(
 
 
 def compare_pair(
-    pair: Pairing, arguments: tuple[Argument, Argument], asked: Asked, options: RowOptions
+    pair: Pairing,
+    arguments: tuple[inputs.Argument, inputs.Argument],
+    asked: Asked,
+    options: RowOptions,
 ) -> tuple[DiffReport, tuple[str, ...], Document]:
     """Compare two programs in every respect; return also the notes about their files."""
     labels = arguments[0].label, arguments[1].label
-    (old, new), read = read_pair(both_sides(pair), labels, asked.assumptions)
+    (old, new), read = inputs.read_pair(both_sides(pair), labels, asked.assumptions)
     compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
     report = compare_programs(old, new, compared)
-    facts = name_files(read[0], old), name_files(read[1], new)
+    facts = inputs.name_files(read[0], old), inputs.name_files(read[1], new)
     document = diff_document(report, facts, asked, options)
     document = replace(document, find_words=lambda: old.find_words() | new.find_words())
     return report, (*old.notes(), *new.notes()), document
@@ -432,10 +395,10 @@ def _type_pair(pair: Pairing, pairs: Sequence[Pairing]) -> str:
         return quote_command("summary", *paths) if is_read else ""
     every = [one for each in pairs for one in (each.old, each.new) if one]
     name = "|".join(dict.fromkeys(re.escape(one.name) for one in sides))
-    for text in (name, f"^({name})$"):
-        pattern = parse_pattern(text)
+    for typed in (name, f"^({name})$"):
+        pattern = parse_pattern(typed)
         if all(pattern.is_found(one.name) == (one in sides) for one in every):
-            return repeat_command(_KEPT, "--module", text)
+            return repeat_command(_KEPT, "--module", typed)
     return quote_command("diff", *paths) if is_read else ""
 
 
@@ -445,21 +408,21 @@ def _compare(pair: Pairing, *, asked: Asked) -> _Result:
         found = pair.old or pair.new
         if found is None:
             raise ValueError("a pair has a side")
-        row = describe_alone(pair, *read_side(found, "", asked.assumptions))
+        row = directory.describe_alone(pair, *inputs.read_side(found, "", asked.assumptions))
         return _Result(row, differs=True)
     sides = pair.old, pair.new
-    (old, new), facts = read_pair(sides, ("", ""), asked.assumptions)
+    (old, new), facts = inputs.read_pair(sides, ("", ""), asked.assumptions)
     report = compare_programs(old, new, asked.compared)
     worse = find_worse(report.metrics, asked.threshold)
-    row = describe_pair(pair, facts, report)
+    row = directory.describe_pair(pair, facts, report)
     return _Result(row, report.differs, (*old.notes(), *new.notes()), worse)
 
 
 def _rank(
-    found: Sequence[tuple[Pairing, ModuleDiff]], *, by_worst: bool
-) -> list[tuple[Pairing, ModuleDiff]]:
+    found: Sequence[tuple[Pairing, directory.ModuleDiff]], *, by_worst: bool
+) -> list[tuple[Pairing, directory.ModuleDiff]]:
     """Order pairs: what differs most first, or what is worst; then what is alone, or the same."""
-    weights = weigh_rows([row for _, row in found])
+    weights = directory.weigh_rows([row for _, row in found])
 
     def key(place: int) -> tuple[object, ...]:
         row, weight = found[place][1], weights[place]

@@ -23,8 +23,12 @@ def write_cause(cause: Cause, units: str) -> str:
     template = _TEMPLATES.get(cause.id)
     if template is None:
         return _SENTENCES[cause.id.partition("-")[0]](cause, units)
+    held = f" ({_bytes(cause, units)} on a device)" if cause.delta_bytes else ""
+    parts = count_noun(str(cause.count), "parameter")
     return template.format(
         one=cause,
+        held=held,
+        parts=f": the parts of {parts} have other shapes{held}" if cause.count else "",
         count=str(cause.count),
         size=_bytes(cause, units),
         flops=_flops(cause, units),
@@ -38,6 +42,10 @@ def write_cause(cause: Cause, units: str) -> str:
 
 _DTYPE: Final = (
     "{count} result{plural} {be} {one.new} in place of {one.old} ({size} of results/step{sent})"
+)
+_LAYERS: Final = (
+    "{{one.subject}} {{be}} {} (all of {{one.scope}} hold {{size}} at the peak, "
+    "{{flops}} flops/step{{sent}})"
 )
 _TEMPLATES: Final[Mapping[CauseId, str]] = {
     "matmul-backend-changed": "{count} matrix product{plural} moved from {one.old} to {one.new}",
@@ -63,6 +71,10 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
     "shape-changed": "another shape of {one.subject}{where}: {one.old} → {one.new}",
     "attribute-changed": "{one.subject}{where}: {one.old} → {one.new}",
     "operands-swapped": "the operands of {one.subject}{where} are swapped",
+    "layers-added": _LAYERS.format("new"),
+    "layers-removed": _LAYERS.format("gone"),
+    "mesh": "the mesh is {one.new} instead of {one.old}{parts}",
+    "sharding": "{one.subject} {be} sharded {one.new} instead of {one.old}{held}",
     "compilation": "the same program was compiled otherwise",
     "other": "what differs is {one.subject}",
 }
@@ -70,13 +82,14 @@ _TEMPLATES: Final[Mapping[CauseId, str]] = {
 
 def _rematerialization(cause: Cause, units: str) -> str:
     is_lost = cause.id == "rematerialization-lost"
-    what = "lost" if is_lost else "new"
+    what = "lost" if is_lost else "gained"
     more = "more" if is_lost else "fewer"
-    if cause.subject is None:
+    where = f" in {cause.subject}" if cause.subject else ""
+    if cause.count is None:
         makes = "makes nothing again" if is_lost else "makes values again"
-        return f"rematerialization {what}: the backward pass {makes}"
+        return f"rematerialization {what}{where}: the backward pass {makes}"
     return (
-        f"rematerialization {what} in {cause.subject}: {cause.count} {more} values live from the "
+        f"rematerialization {what}{where}: {cause.count} {more} values live from the "
         f"forward to the backward pass ({_bytes(cause, units)} at the peak)"
     )
 
@@ -103,14 +116,6 @@ def _donation(cause: Cause, units: str) -> str:
         has = plural(cause.count, own, "their outputs have memory of their own")
         return f"donation of {cause.subject} is gone: {arrays}, {size}; {has}"
     return f"donation of {cause.subject} is new: {arrays}, {size}, take their outputs"
-
-
-def _layers(cause: Cause, units: str) -> str:
-    verb = "new" if cause.id == "layers-added" else "gone"
-    be = plural(cause.count, "is", "are")
-    held = f"all of {cause.scope} hold {_bytes(cause, units)} at the peak"
-    work = f"{_flops(cause, units)} flops/step{_say_sent(cause, units)}"
-    return f"{cause.subject} {be} {verb} ({held}, {work})"
 
 
 def _loop(cause: Cause, units: str) -> str:
@@ -155,24 +160,6 @@ def _dimension(cause: Cause, units: str) -> str:
     if not cause.count:  # or nobody can tell, as arrays are sharded otherwise as well
         return change
     return f"{change}: {follow} ({_bytes(cause, units)} of results/step)"
-
-
-def _mesh(cause: Cause, units: str) -> str:
-    arrays = count_noun(str(cause.count), "parameter")
-    told = f": the parts of {arrays} have other shapes{_say_held(cause, units)}"
-    parts = told if cause.count else ""
-    return f"the mesh is {cause.new} instead of {cause.old}{parts}"
-
-
-def _sharding(cause: Cause, units: str) -> str:
-    be = plural(cause.count, "is", "are")
-    change = f"sharded {cause.new} instead of {cause.old}"
-    return f"{cause.subject} {be} {change}{_say_held(cause, units)}"
-
-
-def _say_held(cause: Cause, units: str) -> str:
-    """Write what a device holds more or less of parameters, '' where it is as much."""
-    return f" ({_bytes(cause, units)} on a device)" if cause.delta_bytes else ""
 
 
 def _constraint(cause: Cause, units: str) -> str:
@@ -240,11 +227,8 @@ _SENTENCES: Final[Mapping[str, _Write]] = {
     "donation": _donation,
     "trip": _trips,
     "moved": _moved,
-    "layers": _layers,
     "loop": _loop,
     "dimension": _dimension,
-    "mesh": _mesh,
-    "sharding": _sharding,
     "constraint": _constraint,
     "constant": _constant,
     "overlap": _overlap,

@@ -13,15 +13,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from hlotool.commands.diff.answers import (
-    Asked,
-    both_sides,
-    compare_pair,
-    name_sides,
-    print_counterparts,
-    print_directory,
-    print_several,
-)
+from hlotool.commands.diff import answers
 from hlotool.commands.diff.passes import print_passes, print_trace
 from hlotool.commands.diff.text import worse_line
 from hlotool.commands.shared.command import document_command
@@ -41,18 +33,12 @@ from hlotool.commands.shared.options import (
     unpacking_option,
 )
 from hlotool.commands.shared.output import make_look, print_document, write_text
+from hlotool.compare import inputs
 from hlotool.compare.answer import DIFF
 from hlotool.compare.changes.figures import find_worse, parse_threshold
 from hlotool.compare.changes.reasons import DIFF_WHY
 from hlotool.compare.changes.text import write_texts
 from hlotool.compare.directory import DIFF_DIRECTORY
-from hlotool.compare.inputs import (
-    Argument,
-    find_candidates,
-    name_path,
-    parse_argument,
-    read_side,
-)
 from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
 from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.compare.several import DIFF_SEVERAL
@@ -164,7 +150,7 @@ def diff(
     compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
     limit = parse_threshold(threshold) if threshold else None
-    asked = Asked(stage, module, compared, assumptions, limit, unpacking, full, stat)
+    asked = answers.Asked(stage, module, compared, assumptions, limit, unpacking, full, stat)
     if trace:
         print_trace(passes[0], asked, trace, options)
         return
@@ -172,20 +158,20 @@ def diff(
         _exit(exit_code, print_passes(passes, asked, options))
         return
     if len(sides) > _BOTH:
-        several = [parse_argument(one, name_path(one)) for one in sides]
-        name_sides(several)
-        differs, is_worse = print_several(several, asked.for_several(), options)
+        several = [inputs.parse_argument(one, inputs.name_path(one)) for one in sides]
+        answers.name_sides(several)
+        differs, is_worse = answers.print_several(several, asked.for_several(), options)
         _exit(exit_code, is_worse if limit else differs)
         return
-    arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
-    name_sides(arguments)
+    arguments = inputs.parse_argument(sides[0], "old"), inputs.parse_argument(sides[1], "new")
+    answers.name_sides(arguments)
     (old, notes), (new, more) = (
-        find_candidates(one, stage, module, unpacking) for one in arguments
+        inputs.find_candidates(one, stage, module, unpacking) for one in arguments
     )
     say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))
     if why:
-        print_counterparts(choose_pair(pairs, "--why"), arguments, why, asked, options)
+        answers.print_counterparts(choose_pair(pairs, "--why"), arguments, why, asked, options)
         return
     if as_text:
         pair = choose_pair(pairs, "--text")
@@ -193,7 +179,7 @@ def diff(
     elif len(pairs) == 1 and pairs[0].old and pairs[0].new and not stat:
         differs, is_worse = _print_one(pairs[0], arguments, asked, options)
     else:
-        differs, is_worse = print_directory(pairs, arguments, asked.for_several(), options)
+        differs, is_worse = answers.print_directory(pairs, arguments, asked.for_several(), options)
     _exit(exit_code, is_worse if limit else differs)
 
 
@@ -235,10 +221,13 @@ def _parse_blocks(text: str) -> tuple[str, ...]:
 
 
 def _print_one(
-    pair: Pairing, arguments: tuple[Argument, Argument], asked: Asked, options: RowOptions
+    pair: Pairing,
+    arguments: tuple[inputs.Argument, inputs.Argument],
+    asked: answers.Asked,
+    options: RowOptions,
 ) -> tuple[bool, bool]:
     """Compare two programs and print all blocks; say if anything differs, if any is worse."""
-    report, notes, document = compare_pair(pair, arguments, asked, options)
+    report, notes, document = answers.compare_pair(pair, arguments, asked, options)
     say_all(notes)
     worse = find_worse(report.metrics, asked.threshold)
     if worse:
@@ -249,7 +238,7 @@ def _print_one(
 
 def _print_text(
     pair: Pairing,
-    arguments: tuple[Argument, Argument],
+    arguments: tuple[inputs.Argument, inputs.Argument],
     computation: str,
     compared: DiffOptions,
     options: RowOptions,
@@ -258,7 +247,9 @@ def _print_text(
     if options.format != "table":
         raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
     labels = (one.label for one in arguments)
-    old, new = (read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
+    old, new = (
+        inputs.read_side(*each)[0] for each in zip(answers.both_sides(pair), labels, strict=True)
+    )
     report = compare_programs(old, new, replace(compared, only=()))
     if report.structure is None:
         raise UsageError("--text needs the text of both modules.")

@@ -16,23 +16,7 @@ from hlotool.commands.diff.text import count_left_out, say_first, say_parting, s
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import track
-from hlotool.compare.passes import (
-    STRUCTURE,
-    PassesFacts,
-    PassOpcodeRow,
-    PassRow,
-    Snapshot,
-    Step,
-    compare_in_step,
-    compare_in_turn,
-    count_opcodes,
-    find_parting,
-    list_steps,
-    lone_row,
-    merge_keys,
-    name_steps,
-    read_snapshot,
-)
+from hlotool.compare import passes
 from hlotool.compare.survivors import DIFF_PASSES, Survivors
 from hlotool.compare.trace import DIFF_TRACE, Tracer
 from hlotool.dump.directory import choose_programs, collect_programs
@@ -49,22 +33,22 @@ _MOST_STEPS: Final = 15  # so that the answer finds room on a screen
 class _Walk(Struct):
     """The rows of a walk."""
 
-    rows: list[PassRow] = field(default_factory=list)
-    opcodes: list[PassOpcodeRow] = field(default_factory=list)
+    rows: list[passes.PassRow] = field(default_factory=list)
+    opcodes: list[passes.PassOpcodeRow] = field(default_factory=list)
     survivors: Survivors = field(default_factory=Survivors)
 
 
 def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
-    walks = [list_steps(choose_compilation(directory, asked)) for directory in directories]
+    walks = [passes.list_steps(choose_compilation(directory, asked)) for directory in directories]
     is_strict = asked.compared.is_strict
     if len(walks) == 1:
-        walk, facts = _walk(walks[0], is_strict=is_strict), PassesFacts()
+        walk, facts = _walk(walks[0], is_strict=is_strict), passes.PassesFacts()
         lines = list(say_first(walk.rows, "first changed", "by"))
     else:
         walk = _walk_both(walks[0], walks[1], is_strict=is_strict)
-        last, first = find_parting(walk.rows)
-        facts = PassesFacts(
+        last, first = passes.find_parting(walk.rows)
+        facts = passes.PassesFacts(
             last.path if last else None,
             first.path if first else None,
             first.pass_name if first else None,
@@ -106,47 +90,49 @@ def choose_compilation(directory: str, asked: Asked) -> DumpedProgram:
     return found[0]
 
 
-def _walk(steps: Sequence[Step], *, is_strict: bool) -> _Walk:
+def _walk(steps: Sequence[passes.Step], *, is_strict: bool) -> _Walk:
     """Compare every step with the one before."""
     walk = _Walk()
-    before: Snapshot | None = None
+    before: passes.Snapshot | None = None
     for step in track(steps, "passes", len(steps)):
-        snapshot = read_snapshot(step, before)
+        snapshot = passes.read_snapshot(step, before)
         if before is None:
-            walk.rows.append(lone_row(snapshot))
+            walk.rows.append(passes.lone_row(snapshot))
         else:
-            walk.rows.append(compare_in_turn(before, snapshot, is_strict=is_strict)[0])
-            walk.opcodes += count_opcodes(before, snapshot)
+            walk.rows.append(passes.compare_in_turn(before, snapshot, is_strict=is_strict)[0])
+            walk.opcodes += passes.count_opcodes(before, snapshot)
         before = snapshot
     return walk
 
 
-def _walk_both(old: Sequence[Step], new: Sequence[Step], *, is_strict: bool) -> _Walk:
+def _walk_both(old: Sequence[passes.Step], new: Sequence[passes.Step], *, is_strict: bool) -> _Walk:
     """Compare steps of the same pass; what only one side ran stands where it ran."""
     walk = _Walk()
-    here = dict(zip(name_steps(old), old, strict=True))
-    there = dict(zip(name_steps(new), new, strict=True))
-    before: Snapshot | None = None
-    after: Snapshot | None = None
-    for key in track(merge_keys(list(here), list(there)), "passes", len({*here, *there})):
+    here = dict(zip(passes.name_steps(old), old, strict=True))
+    there = dict(zip(passes.name_steps(new), new, strict=True))
+    before: passes.Snapshot | None = None
+    after: passes.Snapshot | None = None
+    for key in track(passes.merge_keys(list(here), list(there)), "passes", len({*here, *there})):
         if key in here:
-            before = read_snapshot(here[key], before)
+            before = passes.read_snapshot(here[key], before)
         if key in there:
-            after = read_snapshot(there[key], after)
+            after = passes.read_snapshot(there[key], after)
         if before and after:  # a pass that only one side ran can be what they part over
-            row, found = compare_in_step(before, after, is_strict=is_strict)
+            row, found = passes.compare_in_step(before, after, is_strict=is_strict)
             walk.survivors.add(before, after, here.get(key) or there[key], found)
         if key in here and key in there and before and after:
             walk.rows.append(row)
-            walk.opcodes += count_opcodes(before, after)
+            walk.opcodes += passes.count_opcodes(before, after)
         elif key in here and before:
-            walk.rows.append(lone_row(before, "OLD"))
+            walk.rows.append(passes.lone_row(before, "OLD"))
         elif after:
-            walk.rows.append(lone_row(after, "NEW"))
+            walk.rows.append(passes.lone_row(after, "NEW"))
     return walk
 
 
-def _choose_steps(rows: Sequence[PassRow], limit: int | None, *, is_one: bool) -> list[PassRow]:
+def _choose_steps(
+    rows: Sequence[passes.PassRow], limit: int | None, *, is_one: bool
+) -> list[passes.PassRow]:
     """Return the steps worth a look, in order; all that changed something for a limit of 0.
 
     Of one compilation these are the steps that changed collectives or memory, then those that
@@ -162,23 +148,23 @@ def _choose_steps(rows: Sequence[PassRow], limit: int | None, *, is_one: bool) -
     return [row for row in changed if id(row) in chosen]
 
 
-def _weigh(row: PassRow) -> tuple[bool, int]:
+def _weigh(row: passes.PassRow) -> tuple[bool, int]:
     counts = row.old_only_count, row.new_only_count, row.changed_count
-    is_rare = not {*row.differs_in} <= {STRUCTURE}
+    is_rare = not {*row.differs_in} <= {passes.STRUCTURE}
     return is_rare, sum(count or 0 for count in counts)
 
 
 def print_trace(directory: str, asked: Asked, expression: str, options: RowOptions) -> None:
     """Print which pass made, and which removed, what an expression chooses."""
     tracer = Tracer(expression)
-    before: Snapshot | None = None
-    steps = list_steps(choose_compilation(directory, asked))
+    before: passes.Snapshot | None = None
+    steps = passes.list_steps(choose_compilation(directory, asked))
     for step in track(steps, "passes", len(steps)):
-        snapshot = read_snapshot(step, before)
+        snapshot = passes.read_snapshot(step, before)
         if before is None:
             tracer.start(snapshot)
         elif before.state is not snapshot.state:
-            tracer.follow(snapshot, compare_in_turn(before, snapshot)[1])
+            tracer.follow(snapshot, passes.compare_in_turn(before, snapshot)[1])
         before = snapshot
     tracer.expect_words()
     facts = tracer.facts()

@@ -97,8 +97,9 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
     kinds = _say_kinds(report)
     doubt = _say_unexplained(report, units)
     heads = (kinds, who if comes_first else (), doubt, memory, work)
-    first = [_fit(each) for each in heads if each]
     is_last = bool(who) and not comes_first and not kinds
+    room = _MOST_ROWS - is_last - bool(report.causes)  # for a reason there is always a row
+    first = [_fit(each) for each in heads if each][:room]
     free = _MOST_ROWS - len(first) - is_last
     why: list[str] = []
     for cause in report.causes[:_MOST_WHY]:
@@ -153,7 +154,8 @@ def count_rows(text: str) -> int:
 
 
 def _shorten(text: str, most: int) -> str:
-    """Cut a text in the middle until it has no more rows."""
+    """Cut a text in the middle until it has no more rows, one at least."""
+    most = max(most, 1)
     width = _WIDTH * most
     short = text
     while count_rows(short) > most:
@@ -207,7 +209,7 @@ def say_time(report: DiffReport) -> Iterator[Line]:
     time = report.time
     if time is None or time.relative_delta is None:
         if report.triage is not None and report.triage.old_backend == "cpu":
-            yield Line("time is not estimated: no chip stands for CPU")
+            yield Line("time is not estimated: no chip is assumed for CPU")
         return
     hint = "" if time.old_seconds is not None else "; --chip gives seconds"
     types = ", ".join(time.assumed_bf16)

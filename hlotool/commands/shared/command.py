@@ -14,12 +14,14 @@ from typing import Any, Final
 import click
 
 from hlotool.commands import COMMANDS, load_command
+from hlotool.commands.shared.many import PROGRAMS, add_programs
 from hlotool.commands.shared.messages import quote_word
 from hlotool.commands.shared.options import (
     FORMATS,
     make_pager_option,
     make_row_options,
     row_parameters,
+    takes_several,
 )
 from hlotool.commands.shared.output import settle_options
 from hlotool.errors import UsageError
@@ -193,11 +195,13 @@ def document_command(
 
     def decorate(function: Callable[..., int | None]) -> DocumentCommand:
         shared = {each.name for each in row_parameters(formats)}
+        several = (add_programs(documents[0]),) if takes_several(function) else ()
 
         @wraps(function)
         def call(**values: Any) -> int | None:
-            options = make_row_options({key: values.pop(key) for key in shared if key in values})
-            specs = choose_specs(values) if choose_specs else (*documents, *others)
+            typed = {key: values.pop(key) for key in shared if key in values}
+            options = make_row_options(typed, formats)
+            specs = choose_specs(values) if choose_specs else (*documents, *others, *several)
             options = settle_options(specs, options)
             return function(**values, options=options)
 
@@ -205,7 +209,7 @@ def document_command(
             name,
             cls=DocumentCommand,
             documents=documents,
-            others=others,
+            others=(*others, *several),
             examples=example.splitlines(),
             formats=formats,
             renamed=renamed,
@@ -223,4 +227,4 @@ def documents_of(name: str) -> tuple[DocumentSpec, ...]:
 
 def all_documents() -> tuple[DocumentSpec, ...]:
     """Return every document that any command can print, in the order of the commands."""
-    return tuple(spec for name in COMMANDS for spec in documents_of(name))
+    return (*(spec for name in COMMANDS for spec in documents_of(name)), PROGRAMS)

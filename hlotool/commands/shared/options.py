@@ -26,10 +26,10 @@ from hlotool.commands.shared.request import Request
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import StageChoice
 from hlotool.dump.find import resolve_inputs
-from hlotool.dump.read import STDIN, hide_secrets, remove_copies
+from hlotool.dump.read import STDIN, display_name, hide_secrets, remove_copies
 from hlotool.dump.siblings import NamedFiles
 from hlotool.dump.stores import is_address
-from hlotool.errors import HlotoolError, UsageError
+from hlotool.errors import HlotoolError, InputError, UsageError
 from hlotool.hlo import Module
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, DocumentSpec, Line, RowList
@@ -162,6 +162,7 @@ _complete_rows: Final = completing(
 
 FORMATS: Final = ("table", "json", "jsonl", "csv", "tsv", "parquet", "markdown", "folded", "pprof")
 _WORD: Final = re.compile(r"[a-z_]+")
+_ENDINGS: Final = frozenset({"json", "jsonl", "csv", "tsv", "parquet", "markdown"})  # of files
 _FOR_EYES: Final = frozenset({"table", "markdown", "comment"})
 
 
@@ -221,13 +222,19 @@ class RowOptions(Struct, frozen=True):
         )
 
 
-def make_row_options(values: Mapping[str, Any]) -> RowOptions:
-    """Make the value from click's parameters; --json and another --format contradict."""
+def make_row_options(values: Mapping[str, Any], formats: Sequence[str] = FORMATS) -> RowOptions:
+    """Make the value from click's parameters; --json and another --format contradict.
+
+    Without either the ending of --output's file says the form, if it is one of `formats`.
+    """
     chosen = dict(values)
     is_json, form = chosen.pop("is_json"), chosen.pop("format")
     if is_json and form not in {None, "json"}:
         raise UsageError(f"--json and --format {form} contradict each other.")
-    return RowOptions(format="json" if is_json else form or "table", **chosen)
+    ending = os.path.splitext(chosen["output"])[1].removeprefix(".").lower()  # noqa: PTH122
+    told = "markdown" if ending == "md" else ending
+    form = form or (told if told in _ENDINGS and told in formats else "table")
+    return RowOptions(format="json" if is_json else form, **chosen)
 
 
 def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
@@ -422,6 +429,31 @@ def repeat_command(kept: Collection[str], *added: str) -> str:
 
 # The dump.
 
+
+def takes_several(function: Callable[..., object]) -> bool:
+    """Whether a command answers about many programs, which may be named by several paths."""
+    return bool(function.__dict__.get("takes_several"))
+
+
+def expand_paths(typed: Sequence[str]) -> tuple[str, ...]:
+    """Return paths as typed; one with `*`, `?` or `[` that nothing is called is a pattern.
+
+    Raises InputError for a pattern to which nothing fits.
+    """
+    import glob  # noqa: PLC0415  most paths are none
+
+    found: list[str] = []
+    for path in typed:
+        if is_address(path) or not glob.has_magic(path) or os.path.lexists(path):
+            found.append(path)
+            continue
+        fitting = sorted(glob.glob(path, recursive=True))  # noqa: PTH207  paths stay strings
+        if not fitting:
+            raise InputError(f"{display_name(path)}: nothing fits this pattern.")
+        found += fitting
+    return tuple(dict.fromkeys(found))
+
+
 unpacking_option: Final = option(
     "--max-unpacked SIZE",
     "Fetch and unpack so much of a file: 8GiB. By default 1,000 times its size, or 256 MiB.",
@@ -468,14 +500,20 @@ def dump_options(function: _Command) -> _Command:
     """
 
     @wraps(function)
-    def call(path: str | None, stage: StageChoice, module: str | None, **values: Any) -> int | None:
+    def call(
+        path: str | tuple[str, ...] | None, stage: StageChoice, module: str | None, **values: Any
+    ) -> int | None:
+        first, *more = expand_paths(path) if isinstance(path, tuple) else (path or "",)
         named = NamedFiles(
             values.pop("buffers"), values.pop("live_range"), values.pop("module_text")
         )
         config = take_config(values)
         assumptions = read_assumptions(values, config)
         budgets, unpacking = values.pop("budget"), values.pop("unpacking")
-        request = Request(path or "", stage, module, named, budgets, config, assumptions, unpacking)
+        request = Request(first, stage, module, named, budgets, config, assumptions, unpacking)
+        request.more = tuple(more)
+        if "options" in values and not values["options"].is_for_eyes:
+            request.form = f"--format {values['options'].format}"
         if not request.budgets or function.__name__ == _CHECK:
             return function(request=request, **values)
         from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
@@ -486,7 +524,11 @@ def dump_options(function: _Command) -> _Command:
 
     # What a check recorded is read without a dump.
     argument = click.argument(
-        "path", metavar="PATH", required=function.__name__ != _CHECK, callback=hide_typed
+        "path",
+        metavar="PATH…" if takes_several(function) else "PATH",
+        nargs=-1 if takes_several(function) else 1,
+        required=function.__name__ != _CHECK,
+        callback=hide_typed,
     )
     return add_options((argument, *_DUMP_PARAMETERS))(call)
 
@@ -504,7 +546,8 @@ class FleetOptions(Struct, frozen=True):
         """Return the request as workers have to understand it, which run elsewhere."""
         if not self.dask or request.path == STDIN or is_address(request.path):
             return request
-        return replace(request, path=os.path.abspath(request.path))  # noqa: PTH100
+        path, *more = map(os.path.abspath, (request.path, *request.more))
+        return replace(request, path=path, more=tuple(more))
 
     def refuse(self) -> None:
         """Raise UsageError where they were given for a single program."""
@@ -530,6 +573,11 @@ class FleetOptions(Struct, frozen=True):
             yield FleetContext(assumptions, executor, cache, progress)
 
 
+dask_option: Final = option(
+    "--dask ADDRESS", "Of a directory: let the workers of this Dask cluster read it.", default=""
+)
+
+
 def directory_options(function: _Command) -> _Command:
     """Give a command --cache and --dask, as `fleet: FleetOptions`."""
 
@@ -538,11 +586,7 @@ def directory_options(function: _Command) -> _Command:
         "Of a directory: keep rows in FILE, and read only what is not there yet.",
         default="",
     )
-    @option(
-        "--dask ADDRESS",
-        "Of a directory: let the workers of this Dask cluster read it.",
-        default="",
-    )
+    @dask_option
     @wraps(function)
     def call(cache: str, dask: str, **values: Any) -> int | None:
         return function(fleet=FleetOptions(cache, dask), **values)

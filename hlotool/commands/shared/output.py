@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NO_TEXT: Final = frozenset({"parquet", "pprof", "perfetto"})
-_OF_ROWS: Final = frozenset({"jsonl", "csv", "tsv"})
+OF_ROWS: Final = frozenset({"jsonl", "csv", "tsv"})
 _LIST_WIDTH: Final = 60  # of scopes and lists in a pipe; what is grepped there is never cut
 _OPEN_FILES: Final = ("/dev", "/proc")  # where links name what a process has open
 # How meanings say what a figure comes from: "with --chip: estimated time of …".
@@ -80,11 +80,8 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
 
         selected = [_select(document, rows, target, options) for rows in document.present()]
         return render_json(document, selected, __version__)
-    if options.format in _OF_ROWS:
-        from hlotool.table.formats import render_csv, render_jsonl, render_tsv
-
-        forms = {"jsonl": render_jsonl, "csv": render_csv, "tsv": render_tsv}
-        return forms[options.format](_select_alone(document, options))
+    if options.format in OF_ROWS:
+        return render_rows(_select_alone(document, options), options.format)
     if options.format == "folded":
         from hlotool.export.profilers import expect_weights, make_stacks, render_folded
 
@@ -104,6 +101,13 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
     from hlotool.table.terminal import render_tables
 
     return iter((render_tables(document, selections, look),))
+
+
+def render_rows(selection: Selection, form: str) -> Iterator[str]:
+    """Return the text of rows alone, a row a piece; but of JSON Lines the first is the header."""
+    from hlotool.table.formats import render_csv, render_jsonl, render_tsv
+
+    return {"jsonl": render_jsonl, "csv": render_csv, "tsv": render_tsv}[form](selection)
 
 
 def _select_alone(document: Document, options: RowOptions) -> Selection:

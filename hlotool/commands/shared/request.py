@@ -7,6 +7,7 @@ as what is), by a spinner where they are not.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -24,10 +25,18 @@ from hlotool.commands.shared.messages import say, say_all
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import resolve_inputs
-from hlotool.dump.names import short_path
+from hlotool.dump.names import short_path, split_file_name
+from hlotool.dump.read import STDIN, display_name
 from hlotool.dump.siblings import NamedFiles, list_twins
+from hlotool.dump.stores import is_address
 from hlotool.dump.text_kind import TextKind
-from hlotool.errors import HlotoolError, ParseError, UsageError
+from hlotool.errors import (
+    HlotoolError,
+    InputError,
+    NothingCheckedError,
+    ParseError,
+    UsageError,
+)
 from hlotool.program.load import find_largest, load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.table import Unit
@@ -44,7 +53,8 @@ class Request(Struct, eq=False):
     `budgets` are those of --budget, `config` is what the configuration says, `assumptions` what
     it and the options say that no dump tells, `unpacking` what may be fetched and unpacked.
     `found` is what PATH led to, once it was looked for: standard input can be read only once.
-    `told` are the notes that the user has.
+    `told` are the notes that the user has, or, if it `is_quiet`, gets from who asked. `more` are
+    further PATHs, `form` is the output's, where it is for programs and must not hide others.
     """
 
     path: str
@@ -57,15 +67,63 @@ class Request(Struct, eq=False):
     unpacking: ByteBudget = DEFAULT_BUDGET
     found: Inputs | None = None
     told: set[str] = field(default_factory=set)
+    is_quiet: bool = False
+    more: tuple[str, ...] = ()
+    form: str = ""
 
     def find(self, also: tuple[TextKind, ...] = ()) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
         if self.found is None:
-            self.found = resolve_inputs(
-                self.path, self.stage, self.module, self.named, also=also, budget=self.unpacking
-            )
+            self.found = self._find_several() if self.more else self._find(self.path, also)
             self.tell(self.found.notes)
         return self.found
+
+    def _find(self, path: str, also: tuple[TextKind, ...] = ()) -> Inputs:
+        return resolve_inputs(
+            path, self.stage, self.module, self.named, also=also, budget=self.unpacking
+        )
+
+    def _find_several(self) -> Inputs:
+        """Return the programs of several paths; what cannot be read is one that says so.
+
+        Raises NothingCheckedError where --module leaves nothing of any.
+        """
+        from hlotool.program.fleet import forget_text  # noqa: PLC0415  start-up time
+
+        if STDIN in (self.path, *self.more):
+            raise UsageError("- is standard input, and goes with no other PATH.")
+        inputs: dict[str, Input] = {}
+        notes: list[str] = []
+        nothing: NothingCheckedError | None = None
+        for path in (self.path, *self.more):
+            try:
+                found = self._find(path)
+            except NothingCheckedError as error:
+                nothing = error
+                continue
+            except InputError as error:
+                name = split_file_name(os.path.basename(path)).name  # noqa: PTH119
+                inputs[path] = Input(display_name(path), name, refused=str(error))
+                continue
+            notes += found.notes
+            inputs |= {one.path: forget_text(one) for one in found.inputs}
+        if nothing is not None and not inputs:
+            raise nothing
+        return Inputs(
+            _find_folder((self.path, *self.more)), True, tuple(inputs.values()), tuple(notes)
+        )
+
+    def of_each(self) -> Request:
+        """Return what holds for each of several programs, whoever reads it."""
+        assumptions = self.assumptions.for_several()
+        return Request(
+            "",
+            self.stage,
+            assumptions=assumptions,
+            unpacking=self.unpacking,
+            config=self.config,
+            is_quiet=True,
+        )
 
     def find_other(self, *kinds: TextKind) -> DumpFile | None:
         """Return the file that PATH is, if that is a text of one of these kinds and no dump."""
@@ -74,8 +132,27 @@ class Request(Struct, eq=False):
 
     def tell(self, notes: tuple[str, ...]) -> None:
         """Tell the user what was not told before."""
-        say_all(note for note in notes if note not in self.told)
+        if not self.is_quiet:
+            say_all(note for note in notes if note not in self.told)
         self.told.update(notes)
+
+
+def _find_folder(paths: tuple[str, ...]) -> str:
+    """Return the folder below which all paths lie; of addresses there is none."""
+    if any(map(is_address, paths)):
+        return "."
+    folders = (each if os.path.isdir(each) else os.path.dirname(each) for each in paths)  # noqa: PTH112,PTH120
+    return os.path.relpath(os.path.commonpath([*map(os.path.abspath, folders)]))
+
+
+def refuse_several(request: Request, typed: str) -> UsageError:
+    """Return the error for an answer that would be about one of several programs, unsaid."""
+    found = request.find()
+    return UsageError(
+        f"{typed} would show one of {len(found.inputs):,} programs in {found.path}.",
+        "Choose one with --module REGEX, or take the rows of all with --format jsonl:",
+        "buffers, fusions, collectives, shardings and summary --rows NAME have them.",
+    )
 
 
 def load_one(request: Request, *, with_buffers: bool = False) -> Program:
@@ -90,6 +167,8 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
     if request.module is not None:
         raise UsageError(*_list_matches(request, found))
 
+    if request.form:
+        raise refuse_several(request, request.form)
     chosen, size_bytes = find_largest(found)
     why = f"the one with the most allocated memory ({format_value(size_bytes, Unit.BYTES)})"
     if size_bytes is None:

@@ -109,7 +109,7 @@ def _find_mesh(evidence: Evidence, parameters: Iterable[_Arrays]) -> Iterator[Ca
     ]
     yield Cause(
         id="mesh",
-        count=sum(pair.old.local_shape != pair.new.local_shape for pair in parameters),
+        count=sum(pair.old.local_shape != pair.new.local_shape for pair in parameters) or None,
         old=texts[0],
         new=texts[1],
         measure="parameters",
@@ -280,7 +280,7 @@ def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[
             continue
         cause = Cause(
             id="dimension",
-            count=len(followed),
+            count=len(followed) or None,
             subject=f"{title} of {whose}{list_some(list(found))}",
             old=str(change.sizes[0]),
             new=str(change.sizes[1]),

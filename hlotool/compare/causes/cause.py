@@ -162,7 +162,7 @@ def _show_id(cause: Cause) -> Shown:
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """One reason; which fields it has goes by its id (docs/diff.md).
+    """One reason; which fields it has goes by its id (docs/differences.md).
 
     `delta_bytes` is new − old of what `measure` says: bytes held at the peak, by all layers at
     the peak, donated, of results per step, of parameters on a device, sent per step, sent with
@@ -179,7 +179,15 @@ class Cause(Struct, frozen=True, kw_only=True):
             shown=_show_id,
         ),
     ]
-    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, hide_order=3)]
+    count: Annotated[
+        int | None,
+        column(
+            "how many values, parameters, … it is about; null where none are counted",
+            COUNT,
+            hide_order=3,
+            null_text="",
+        ),
+    ]
     subject: Annotated[
         str | None, column("what it is about: names, opcodes, a collective", null_text="")
     ] = None

@@ -181,5 +181,5 @@ def _find_kinds(evidence: Evidence) -> Iterator[Cause]:
     kinds.update(change.name for change in evidence.header)
     if kinds:
         names = [f"{kind} ×{count}" if count > 1 else kind for kind, count in kinds.most_common()]
-        count = sum(row.count for row in evidence.instructions)
+        count = sum(row.count for row in evidence.instructions) or None
         yield Cause(id="other", count=count, subject=list_some(names, 4))

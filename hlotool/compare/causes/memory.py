@@ -100,7 +100,7 @@ def _describe(scopes: frozenset[str], values: Iterable[ValuePair], *, is_lost: b
     """Make the cause of scopes; without any, that of a whole program, of no values."""
     kind: CauseId = "rematerialization-lost" if is_lost else "rematerialization-gained"
     if not scopes:
-        return Cause(id=kind, count=0)
+        return Cause(id=kind, count=None)
     outer: list[str] = []
     for scope in sorted(scopes):
         if not any(is_within(scope, each) for each in outer):
@@ -109,10 +109,10 @@ def _describe(scopes: frozenset[str], values: Iterable[ValuePair], *, is_lost: b
     kept = [pair for pair in alone if _is_kept(pair, outer)]
     return Cause(
         id=kind,
-        count=len(kept),
+        count=len(kept) or None,
         subject=", ".join(outer),
-        measure="peak",
-        delta_bytes=sum(pair.delta_bytes for pair in kept),
+        measure="peak" if kept else None,
+        delta_bytes=sum(pair.delta_bytes for pair in kept) if kept else None,
     )
 
 

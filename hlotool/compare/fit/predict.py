@@ -178,16 +178,20 @@ class Predictor:
         names = [one.name for one in self.variables]
         for name in given:
             if name not in names:
-                raise UsageError(f"--at {name}: {join_words(names, 'and')} varies here.")
+                first = self.variables[0]
+                values = ",".join(map(str, first.values))
+                raise UsageError(
+                    f"--at {name}: {join_words(names, 'and')} varies here.",
+                    f"--vary {name}={values} calls {first.name} so.",
+                )
         point = tuple(
             given.get(one.name, value) for one, value in zip(self.variables, self.base, strict=True)
         )
         for one, value, step in zip(self.variables, point, self.steps, strict=True):
             if value < 1 or value % step:
-                raise UsageError(
-                    f"--at {one.name}={value}: expected a multiple of {step} above 0, so that the "
-                    "parts on the devices are equal."
-                )
+                whole = "a number" if step == 1 else f"a multiple of {step}"
+                why = "" if step == 1 else ", as loops and devices get whole parts"
+                raise UsageError(f"--at {one.name}={value}: expected {whole} above 0{why}.")
         return point
 
     def distance(self, point: Sizes) -> Distance:

@@ -164,6 +164,7 @@ class FitRow(Struct, frozen=True):
             heading="surely",
         ),
     ]
+    is_band_end: Annotated[bool, figure("whether the band ends there, not the memory")]
     allocated_bytes: Annotated[int | None, column("what it takes then", BYTES)]
     next_value: Annotated[int | None, column("the least that does not fit", NUMBER)]
     next_bytes: Annotated[int | None, column("what that takes", BYTES)]
@@ -178,6 +179,10 @@ class VariableRow(Struct, frozen=True):
     values: Annotated[tuple[int, ...], column("its value in each program")]
     step: Annotated[int, figure("the least step at which all sizes are whole", NUMBER)]
     dimensions: Annotated[tuple[str, ...], column("the dimensions that follow it")]
+    alike: Annotated[
+        tuple[str, ...],
+        figure("a dimension of each size that follows it; of several, two may have been changed"),
+    ]
 
 
 class LostRow(Struct, frozen=True):
@@ -281,7 +286,13 @@ def fit_programs(
     return FitReport(
         FitFacts(programs[0].name, len(programs), fit.matched_share, fit.is_alike, fit.worst_ratio),
         tuple(
-            VariableRow(one.name, one.values, step, tuple(map(str, one.dimensions)))
+            VariableRow(
+                one.name,
+                one.values,
+                step,
+                tuple(map(str, one.dimensions)),
+                tuple(map(str, {each.sizes: each for each in one.dimensions}.values())),
+            )
             for one, step in zip(variables, fit.steps, strict=True)
         ),
         (
@@ -455,11 +466,12 @@ class _Curve:
             return self.memory_at(value).figure(ALLOCATED) or 0
 
         def highest(value: int) -> int:
-            band = find_band(self.fit, self.point(value), ALLOCATED, allocated(value))
+            band = self._find_band(value)
             return int(band[1]) if band else limit_bytes + 1  # beyond what was tried none is sure
 
         fits, next_value = self._search(limit_bytes, allocated)
-        surely = fits if next_value is None else self._search(limit_bytes, highest)[0]
+        surely, after = self._search(limit_bytes, highest)
+        is_band_end = after is not None and self._find_band(after) is None
         parts = self.at(next_value).parts[PEAK].items() if next_value else ()
         others = [
             f"{one.name}={value}"
@@ -471,12 +483,17 @@ class _Curve:
             limit_bytes,
             fits,
             surely,
+            is_band_end,
             None if fits is None else allocated(fits),
             next_value,
             None if next_value is None else allocated(next_value),
             max(parts, key=lambda one: one[1], default=(None, 0))[0],
             ", ".join(others),
         )
+
+    def _find_band(self, value: int) -> tuple[Number, Number] | None:
+        allocated = self.memory_at(value).figure(ALLOCATED) or 0
+        return find_band(self.fit, self.point(value), ALLOCATED, allocated)
 
     def _search(
         self, limit_bytes: int, size_of: Callable[[int], int]

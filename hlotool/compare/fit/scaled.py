@@ -19,6 +19,7 @@ from math import lcm
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.compare.fit.laws import Law, Sizes, Variable, find_law
 from hlotool.compare.match.structure import Structure, compare_structure
@@ -50,7 +51,8 @@ class Template(Struct, frozen=True, eq=False):
 
     `matched_share` is the share of all results' bytes in instructions whose every number has a law
     through a counterpart in each other program. `lost` are the instructions that have none. `steps`
-    are the least by which each variable may grow, if every array that is given is to be whole.
+    are the least by which each variable may grow, if every array that is given is to be whole, and
+    every loop to run whole rounds.
     """
 
     base: Program
@@ -76,7 +78,7 @@ class Template(Struct, frozen=True, eq=False):
             parts += (text[last:start], numbers[id(law)])
             last = end
         source = Source("".join((*parts, text[last:])), self.base.paths.path)
-        assumptions = self.base.assumptions
+        assumptions = replace(self.base.assumptions, machine=self.base.machine)
         return Program(self.base.name, parse_module(source), assumptions=assumptions)
 
 
@@ -93,7 +95,7 @@ def make_template(programs: Sequence[Program], variables: Sequence[Variable]) ->
     counterparts = [each.counterparts() for each in structures]
     lines, *other_lines = (_read_lines(one) for one in (base, *others))
     texts = [one.expect_module().source.text for one in (base, *others)]
-    reached = {one.old for one in structures[0].computations}
+    reached = dict.fromkeys(one.old for one in structures[0].computations)  # in a fixed order
     found: dict[Instruction, dict[Span, Law] | None] = {}
     for one in (one for each in reached for one in each.instructions):
         other_ones = [pairs.get(one) for pairs in counterparts]
@@ -126,9 +128,13 @@ def make_template(programs: Sequence[Program], variables: Sequence[Variable]) ->
     given = [
         lines[_key(one)] for one in base.expect_module().entry.parameters if _key(one) in lines
     ]
-    of_given = [known[span] for line in given for span in line if span in known]
+    counted = [known[span] for line in given for span in line if span in known]
+    mark = _TRIPS.pattern.partition("(")[0]
+    counted += [
+        law for (at, _), law in known.items() if texts[0].endswith(mark, at - len(mark), at)
+    ]
     steps = tuple(
-        lcm(1, *(law.coefficient.denominator for law in of_given if law.powers[place] == 1))
+        lcm(1, *(law.coefficient.denominator for law in counted if law.powers[place] == 1))
         for place in range(len(variables))
     )
     return Template(base, points[0], tuple(pieces), share, tuple(lost), structures, steps)
