@@ -70,12 +70,16 @@ const [allocation, step, byte] = arguments;
 const get = (id) => document.getElementById(id);
 get("allocation").value = allocation;
 get("allocation").dispatchEvent(new Event("change"));
-const chart = get("address-chart"), box = chart.getBoundingClientRect(), { xaxis, yaxis } = chart._fullLayout;
-const at = { bubbles: true, clientX: box.left + xaxis._offset + xaxis.d2p(step + 0.5), clientY: box.top + yaxis._offset + yaxis.d2p(byte) };
+const chart = get("address-chart"), box = chart.getBoundingClientRect();
+const { xaxis, yaxis } = chart._fullLayout;
+const clientX = box.left + xaxis._offset + xaxis.d2p(step + 0.5);
+const clientY = box.top + yaxis._offset + yaxis.d2p(byte);
+const at = { bubbles: true, clientX, clientY };
 chart.dispatchEvent(new MouseEvent("mousemove", at));
 if (get("panel").open) get("panel").close();
 chart.dispatchEvent(new MouseEvent("click", at));
-return [get("address-tip").textContent.split(": ")[0], get("panel").open ? document.querySelector("#panel h2").textContent : null];
+const opened = get("panel").open ? document.querySelector("#panel h2").textContent : null;
+return [get("address-tip").textContent.split(": ")[0], opened];
 """
 
 
@@ -85,7 +89,7 @@ def test_the_address_map_names_what_is_under_the_pointer(browser: Any, tmp_path:
     memory = load(SMALL).program.memory
     assert memory
     assert memory.map.live_ranges
-    chance, named = random.Random(34), 0
+    chance, named = random.Random(34), 0  # noqa: S311  no secret
     for _ in range(100):
         allocation = chance.choice([one for one in memory.map.placed(0) if one.size_bytes])
         step, byte = (

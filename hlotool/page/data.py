@@ -14,12 +14,13 @@ from typing import Final, TypeAlias
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory.timeline import Moments, list_moments, stack_moments
-from hlotool.analysis.origin import write_short_source
+from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.analysis.outline.report import OutlineRow
 from hlotool.analysis.show.report import ShowReport
 from hlotool.compare.inputs import DiffSide, level_sides
 from hlotool.compare.report import DiffReport
 from hlotool.errors import UsageError
+from hlotool.hlo.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
 from hlotool.table.words import fold_numbers
 
@@ -31,7 +32,7 @@ _MOST_VALUES: Final = 12
 _MOST_HOLDERS: Final = 12  # listed for a moment
 _MOST_RECTANGLES: Final = 4_000
 _MOST_STEPS: Final = 3_000
-_MOST_FUSIONS: Final = 3_000
+_MOST_OPERATIONS: Final = 3_000
 _MOST_BOXES: Final = 600
 _NONE: Final = "(unknown)"
 _SMALLER: Final = "(smaller ones)"
@@ -231,7 +232,7 @@ def _grow_tree(
 
 
 def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
-    """Return what runs: steps, fusions under the roof, and what collectives send.
+    """Return what runs: steps, operations under the roof, and what collectives send.
 
     `ridge` are the flops for each byte from which on the chip computes all the time, `chip` is the
     one that shares are priced at, `is_timed` whether the user named it; times are null otherwise.
@@ -248,29 +249,41 @@ def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
                 "sent_bytes": row.sent_bytes_per_step,
                 "scope": row.scope or "",
                 "first": _name_first(row),
+                "is_repeated": row.executions is not None,
                 **_take(row, "exposed_share", "is_flops_lower_bound"),
                 **_take(row, "is_traffic_lower_bound", "is_upper_bound"),
                 "spans": row.own.spans,
             }
             for row in steps
         ],
-        "fusions": [
-            {
-                "name": row.name,
-                "arithmetic_intensity": row.arithmetic_intensity,
-                "flops": row.known_flops_per_step,
-                "traffic_bytes": row.known_traffic_bytes_per_step,
-                "scope": row.scope or "",
-            }
-            for row in program.fusions.rows[:_MOST_FUSIONS]
-            if row.arithmetic_intensity
-        ],
+        "operations": _list_operations(program),
         "transfers": list(map(_describe_transfer, program.collectives.rows)),
         "chip": chip.name,
         "is_timed": pricing.is_timed,
         "is_rated": pricing.is_rated,
         "ridge": chip.flops_per_second / chip.hbm_bytes_per_second,
     }
+
+
+def _list_operations(program: Program) -> list[Json]:
+    """Return what computes and moves bytes, fused or not, library calls too; most bytes first."""
+    found: list[Json] = []
+    for computation in program.executions.executed:
+        runs = program.executions.lower_bound(computation)
+        for one in computation.instructions:
+            cost = None if one.opcode in CONTROL_FLOW else program.costs.of(one)
+            if cost and cost.total_flops and cost.traffic_bytes:
+                found.append(
+                    {
+                        "name": one.full_name,
+                        "arithmetic_intensity": cost.total_flops / cost.traffic_bytes,
+                        "flops": cost.total_flops * runs,
+                        "traffic_bytes": cost.traffic_bytes * runs,
+                        "scope": read_origin(one).scope or "",
+                    }
+                )
+    found.sort(key=lambda each: -int(str(each["traffic_bytes"])))
+    return found[:_MOST_OPERATIONS]
 
 
 def _name_first(row: OutlineRow) -> str:
@@ -323,6 +336,7 @@ def _make_panel(found: ShowReport) -> Json:
         "executions": subject.executions,
         "flops": subject.flops_per_step,
         "traffic_bytes": subject.traffic_bytes_per_step,
+        **_take(subject, "is_flops_lower_bound", "is_traffic_lower_bound", "is_upper_bound"),
         "size_bytes": subject.size_bytes,
         "operands": operands,
         "users": users,

@@ -8,10 +8,9 @@ function drawSteps() {
   data.work.steps.forEach((step, number) => {
     const item = make("li");
     const figures = [];
-    if (step.share !== null) figures.push(`${percent(step.share)} of work`);
-    const bound = (isLower) => (isLower && step.is_upper_bound ? "about " : isLower ? "≥ " : step.is_upper_bound ? "≤ " : "");
-    if (step.flops) figures.push(`${bound(step.is_flops_lower_bound)}${count(step.flops)} flops`);
-    if (step.traffic_bytes) figures.push(`${bound(step.is_traffic_lower_bound)}${bytes(step.traffic_bytes)}`);
+    if (step.share !== null) figures.push(`${step.is_repeated ? "" : "about "}${percent(step.share)} of work`);
+    if (step.flops) figures.push(`${bound(step.is_flops_lower_bound, step.is_upper_bound)}${count(step.flops)} flops`);
+    if (step.traffic_bytes) figures.push(`${bound(step.is_traffic_lower_bound, step.is_upper_bound)}${bytes(step.traffic_bytes)}`);
     if (step.sent_bytes !== null) figures.push(`sends ${bytes(step.sent_bytes)}`);
     if (step.exposed_share !== null) figures.push(`${percent(step.exposed_share)} exposed`);
     if (step.scope) figures.push(short(step.scope));
@@ -77,6 +76,8 @@ function drawClock() {
     : "No chip was named when this page was made, so there are ratios, and no times.";
   if (!work.is_timed) { get("clock-chart").remove(); return; }
   const parents = new Set(work.steps.map((each) => each.parent));
+  const isSure = work.steps.every((each) => each.is_repeated);
+  if (!isSure) get("clock-hint").textContent += " Nobody knows how often a loop runs: it counts as one round, so times are about right at best.";
   const lanes = { loops: [], work: [], transfers: [] };
   work.steps.forEach((step, number) => {
     if (step.kind === "collective") lanes.transfers.push(step);
@@ -88,7 +89,7 @@ function drawClock() {
     type: "bar", orientation: "h", name, y: steps.map(() => name), base: steps.map((each) => each.start),
     x: steps.map((each) => each.end - each.start),
     marker: { color: COLORS[[9, 0, 5][place]], line: { width: steps.length > 80 ? 0 : 0.5, color: ink() } },
-    hovertext: steps.map((each) => `${plain(each.what)}<br>${seconds(each.start)} to ${seconds(each.end)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
+    hovertext: steps.map((each) => `${plain(each.what)}<br>${isSure ? "" : "about "}${seconds(each.start)} to ${seconds(each.end)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
     customdata: steps.map((each) => each.first), text: name === "loops" ? steps.map((each) => plain(each.what)) : undefined, textposition: name === "loops" ? "inside" : "none", insidetextanchor: "middle",
     hovertemplate: "%{hovertext}<extra></extra>",
   }));
@@ -116,8 +117,8 @@ function drawAxes() {
     layout({ barmode: "stack", xaxis: byteAxis("sent by a device per step", most), yaxis: { automargin: true } }), options);
 }
 function drawRoof() {
-  const largest = Math.max(...data.work.fusions.map((each) => each.traffic_bytes), 1);
-  const found = data.work.fusions.filter((each) => each.traffic_bytes * 1e6 >= largest);
+  const largest = Math.max(...data.work.operations.map((each) => each.traffic_bytes), 1);
+  const found = data.work.operations.filter((each) => each.traffic_bytes * 1e6 >= largest);
   const ticks = Array.from({ length: 13 }, (_, place) => 32 ** place);
   if (!found.length) { get("roof-part").remove(); return; }
   get("roof-hint").textContent = `${data.work.is_rated ? `Right of the line (${data.work.ridge.toFixed(0)} flops for each byte) ${data.work.chip} computes all the time; left of it, it waits for memory. ` : "No chip known here stands for this backend, so there is no line. "}What moves less than a millionth of the largest is left out.`;
