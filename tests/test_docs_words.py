@@ -10,7 +10,7 @@ from dump_files import ROOT
 
 from hlotool.commands.explain import read_glossary
 
-MOST_WORDS = 30_000
+MOST_WORDS = 20_000
 GENERATED = {"fields.md", "glossary.md", "performance.md"}
 PAGES = [
     ROOT / "README.md",
@@ -22,7 +22,8 @@ LINK = re.compile(r"!?\[([^\]]*)\]\(([^)]*)\)")
 
 
 def test_pages_written_by_hand_are_short() -> None:
-    prose = "\n".join(NO_PROSE.sub("", page.read_text("utf-8")) for page in PAGES)
+    pages = [*PAGES, ROOT / "CONTRIBUTING.md"]
+    prose = "\n".join(NO_PROSE.sub("", page.read_text("utf-8")) for page in pages)
     assert sum(bool(re.search(r"\w", word)) for word in prose.split()) <= MOST_WORDS
 
 
