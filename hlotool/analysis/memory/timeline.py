@@ -85,8 +85,6 @@ def _saddles(levels: tuple[int, ...], *, may_equal: bool) -> list[int]:
     return saddles
 
 
-MOST_MOMENTS: Final = 1000  # one for each column of a chart's pixels
-
 _MOST_GROUPS: Final = 9  # colours that can be told apart; the rest is one group
 _REST: Final = "the rest"
 
@@ -108,7 +106,7 @@ class Moments(Struct, frozen=True):
 
 
 def list_moments(
-    report: MemoryReport, module: Module | None, space: int, most: int = MOST_MOMENTS
+    report: MemoryReport, module: Module | None, space: int, most: int
 ) -> Moments:
     """Return at most so many moments of a space; none where nothing says when values are live.
 
