@@ -60,7 +60,7 @@ PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
     "Output": ("is_json", "format", "units", "output", "color", "no_pager", "max_chars", "budget"),
 }
 _EXPLAINED: Final = "hlotool explain OPTION tells of one"
-_MOST_WORDS: Final = 40  # characters of a choice; more are told by `hlotool explain`
+_MOST_WORDS: Final = 28  # characters of a choice; more are told by `hlotool explain`
 _WIDEST: Final = max(map(len, PURPOSES))
 _SHARED: Final = frozenset(name for names in PURPOSES.values() for name in names)
 
