@@ -299,12 +299,23 @@ def _read_profiles(
         whole = Input(file.place, one.label.name, Stage.AFTER, file, buffers, measured=times)
         programs.append(DumpedProgram(whole.name, number, (whole,)))
     programs.sort(key=lambda each: (each.name, each.number or 0))
-    if any(times for _, times in measured):
-        return tuple(programs), ()
+    account = next((times.device_time for _, times in measured if times), None)
+    if account is not None:
+        other = account.copies + account.collectives + account.unknown
+        if other <= account.all * _FEW:
+            return tuple(programs), ()
+        note = (
+            f"{place}: {other / account.all:.1%} of the devices' time is of no instruction: "
+            f"{account.copies:.3g} s of copies, {account.collectives:.3g} s of collectives' "
+            f"kernels, {account.unknown:.3g} s unknown."
+        )
+        return tuple(programs), (note,)
     note = "no event of this profile is of an instruction of its programs; "
     none = "there are no planes of devices, and nothing is measured."
     return tuple(programs), (f"{place}: {note}{none}",)
 
+
+_FEW: Final = 0.001  # of the devices' time: less is not worth a note
 
 # XLA nests two levels (`--xla_dump_hlo_to_subfolder`: NAME/HOST_PID), users a few more.
 MAX_DEPTH: Final = 16
