@@ -13,6 +13,7 @@ from profile_builder import GPU, MICROSECOND, TPU, Event, Plane, Stat, metadata
 from test_profiles import FOLDER, measured, write
 
 import hlotool
+from hlotool import cli
 from hlotool.hlo.values import DeviceTime, Measurement, Target
 
 BUILT = TESTDATA / "profiles/built"
@@ -134,6 +135,22 @@ def test_an_outline_has_measured_times() -> None:
     assert sum(top) == pytest.approx(sum(listed))
     loop = next(row for row in rows if row.kind == "loop")
     assert loop.measured_seconds == pytest.approx(146 * US)
+
+
+def test_which_instruction_lost_the_time(tmp_path: Path) -> None:
+    """Two profiles of one program, whose bytes are the same, are two measurements."""
+    sides = []
+    for name, lasts in (("old", 4.0), ("new", 9.0)):
+        events = [
+            Event("k", at, lasted, {"hlo_op": op, **MARKS})
+            for op, at, lasted in (("fusion.2", 0, lasts), ("loop_broadcast_fusion", 20, 3))
+        ]
+        plane = Plane("/device:GPU:0", {"Stream #1": events}).to_bytes()
+        path = write(tmp_path / f"{name}.xplane.pb", metadata(("jit_loop(7)", GPU)), plane)
+        sides.append(hlotool.load(path))
+    (row,) = hlotool.diff(*sides).measured
+    assert (row.name, round(row.delta_seconds / US)) == ("fusion.2", 5)
+    assert cli.run(["diff", str(tmp_path / "old.xplane.pb"), str(path)]) == 0
 
 
 def unite(spans: list[tuple[int, int]]) -> int:

@@ -167,8 +167,12 @@ class MeasuredInstruction(Struct, frozen=True):
     category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
     stated_flops: Annotated[int | None, figure("flops of one run, by the profile", FLOPS)]
     counted_flops: Annotated[int | None, figure("the same as counted here", FLOPS)]
-    stated_bytes: Annotated[int | None, figure("bytes one run accesses, by the profile", BYTES)]
-    counted_bytes: Annotated[int | None, figure("the same as counted here, XLA's way", BYTES)]
+    stated_bytes: Annotated[
+        int | None, figure("bytes one run accesses, by the profile", BYTES, heading="stated bytes")
+    ]
+    counted_bytes: Annotated[
+        int | None, figure("counted here, XLA's way", BYTES, heading="counted bytes")
+    ]
     computation: Annotated[str, figure("the computation that holds it")]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]

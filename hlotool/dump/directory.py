@@ -39,6 +39,8 @@ from hlotool.dump.stores import Entry
 from hlotool.dump.text_kind import HOW_TO_DUMP, TextKind, detect_kind
 from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
 from hlotool.proto.kind import PROFILE_ENDING, PROTO_ENDING, holds_assignment, is_proto_readable
+from hlotool.table import Unit
+from hlotool.table.units import format_value
 from hlotool.table.words import list_some
 from hlotool.text import Pattern, Source
 
@@ -301,15 +303,16 @@ def _read_profiles(
     programs.sort(key=lambda each: (each.name, each.number or 0))
     account = next((times.device_time for _, times in measured if times), None)
     if account is not None:
-        other = account.copies + account.collectives + account.unknown
+        parts = account.copies, account.collectives, account.unknown
+        other = sum(parts)
         if other <= account.all * _FEW:
             return tuple(programs), ()
-        note = (
-            f"{place}: {other / account.all:.1%} of the devices' time is of no instruction: "
-            f"{account.copies:.3g} s of copies, {account.collectives:.3g} s of collectives' "
-            f"kernels, {account.unknown:.3g} s unknown."
+        said = zip(("copies", "collectives' kernels", "unknown"), parts, strict=True)
+        told = ", ".join(
+            f"{format_value(each, Unit.SECONDS)} {what}" for what, each in said if each
         )
-        return tuple(programs), (note,)
+        share = f"{other / account.all:.1%} of the devices' time"
+        return tuple(programs), (f"{place}: {share} belongs to no instruction: {told}.",)
     note = "no event of this profile is of an instruction of its programs; "
     none = "there are no planes of devices, and nothing is measured."
     return tuple(programs), (f"{place}: {note}{none}",)
