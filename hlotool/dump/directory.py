@@ -277,10 +277,7 @@ def _find_profiled(members: Iterable[GroupMember], budget: ByteBudget) -> Found:
 
 
 def _read_profiles(
-    place: str,
-    profiles: Sequence[tuple[str, bytes]],
-    protos: Sequence[str],
-    budget: ByteBudget,
+    place: str, profiles: Sequence[tuple[str, bytes]], protos: Sequence[str], budget: ByteBudget
 ) -> Found:
     """Return a program for each proto, by name and number, and whether nothing was measured.
 
