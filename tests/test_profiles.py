@@ -16,7 +16,7 @@ from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.dump.find import resolve_inputs
 from hlotool.errors import HlotoolError, MissingPackageError
 from hlotool.hlo.values import Measurement
-from hlotool.profile.spans import Spans
+from hlotool.profile.spans import Timeline
 from hlotool.proto.kind import is_profile
 
 FOLDER = TESTDATA / "profiles/cpu"
@@ -356,7 +356,7 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_time_alone(
     spans: list[tuple[int, int]], others: list[tuple[int, int]], lasts: int, alone: int
 ) -> None:
-    filled = Spans(), Spans()
+    filled = Timeline(), Timeline()
     for target, source in zip(filled, (spans, others), strict=True):
         for begin, end in source:
             target.add(begin, end)

@@ -20,7 +20,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -41,7 +41,7 @@ from hlotool.profile.space import (
     make_program,
     read_label,
 )
-from hlotool.profile.spans import Spans, Timeline
+from hlotool.profile.spans import Timeline
 from hlotool.proto.kind import PROTO_ENDING
 
 _DEVICE: Final = re.compile(r"/device:([\w ]+:\d+)")
@@ -182,6 +182,10 @@ class _Reader(Struct, frozen=True):
 _PICO: Final = 1e-12
 
 
+def _timelines() -> Any:
+    return field(default_factory=lambda: defaultdict(Timeline))
+
+
 class _Sums(Struct, eq=False):
     """The events of one program, of all devices together where nothing else is said."""
 
@@ -192,15 +196,10 @@ class _Sums(Struct, eq=False):
     step_count: int = 0  # events of whole runs
     run_ps: int = 0
     runs: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
-    steps: defaultdict[tuple[str, str], Spans] = field(
-        default_factory=lambda: defaultdict(Spans)  # by device and owner
-    )
-
+    steps: defaultdict[tuple[str, str], Timeline] = _timelines()  # by device and owner
     said: dict[str, Marks] = field(default_factory=dict)  # of the cost of one execution
     numbers: dict[str, int] = field(default_factory=dict)
-    kernels: defaultdict[str, Timeline] = field(
-        default_factory=lambda: defaultdict(Timeline)  # by device
-    )
+    kernels: defaultdict[str, Timeline] = _timelines()  # by device
 
     def add(self, one: Occurrence, op: str, device: str) -> None:
         """Add an event of an instruction."""
@@ -216,7 +215,7 @@ class _Sums(Struct, eq=False):
             number = self.numbers.setdefault(op, len(self.numbers))
             self.kernels[device].add(one.begin_ps, one.end_ps, number)
 
-    def measure_collectives(self, busy: defaultdict[str, Spans]) -> dict[str, MeasuredTime]:
+    def measure_collectives(self, busy: defaultdict[str, Timeline]) -> dict[str, MeasuredTime]:
         """Return the times of collectives by the instructions that begin them."""
         owners = self.program.roles.owners
         counts: Counter[str] = Counter()
@@ -274,7 +273,7 @@ class _Tally:
         self._by_id = {
             label.program: one for label, one in self._sums.items() if numbers[label.program] == 1
         }
-        self._busy: defaultdict[str, Spans] = defaultdict(Spans)
+        self._busy: defaultdict[str, Timeline] = defaultdict(Timeline)
         self._has_collectives = any(each.roles.owners for each in programs)
 
     def add(self, events: Iterable[Occurrence], place: str) -> None:
@@ -337,9 +336,7 @@ class _Tally:
         }
         times |= sums.measure_collectives(self._busy)
         for op, said in sums.said.items():
-            facts = said.category, said.flops, said.accessed_bytes
-            times[op] = MeasuredTime(
-                times[op].count, times[op].seconds, times[op].alone_seconds, *facts
-            )
+            stated = {"flops": said.flops, "accessed_bytes": said.accessed_bytes}
+            times[op] = replace(times[op], category=said.category, **stated)
         counted = sums.count_runs()
         return Measurement(len(sums.devices), *counted, times, device_time, target)

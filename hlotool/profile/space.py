@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 from msgspec import Struct
@@ -157,7 +157,6 @@ _MARKS: Final = {
 _TEXTS: Final = frozenset(("op", "module", "category"))
 # The architectures of AMD by the version that its planes state.
 _AMD: Final = {"9.0": "gfx90a", "9.4": "gfx942", "9.5": "gfx950"}
-_DEVICE_NAMES: Final = ("gpu_device_name", "device_type_string")
 _INSTRUCTION: Final = re.compile(r"%?([^\s=%(){},]+)")
 _ALL_BITS: Final = (1 << 64) - 1  # ids are written with a sign and without
 
@@ -229,23 +228,21 @@ class Tables:
 
     def _read_target(self, stats: Iterable[XStat]) -> Target | None:
         """Return the device that a plane names: TPU by its type, GPUs by name, else by figures."""
-        said = {self._stat_names.get(one.metadata_id, ""): one for one in stats}
-
-        def number(name: str) -> int:
-            return (said[name].uint64_value or said[name].int64_value) if name in said else 0
-
-        names = (self._text(said[one]) for one in _DEVICE_NAMES if one in said)
-        name, version = (
-            next(names, ""),
-            [number(f"compute_cap_{one}") for one in ("major", "minor")],
-        )
-        if not name and not version[0]:
+        said: dict[str, Any] = {
+            self._stat_names.get(one.metadata_id, ""): self._text(one)
+            or one.uint64_value
+            or one.int64_value
+            for one in stats
+        }
+        name = said.get("gpu_device_name") or said.get("device_type_string") or ""
+        major, memory = said.get("compute_cap_major"), said.get("memory_size")
+        kind = f"{major}.{said.get('compute_cap_minor', 0)}" if major else ""
+        if not name and not kind:
             return None
-        kind = ".".join(map(str, version)) if version[0] else ""
-        if "device_vendor" in said and self._text(said["device_vendor"]) == "AMD":
+        if said.get("device_vendor") == "AMD":
             kind = _AMD.get(kind, f"AMD {kind}")
-        memory, speed = number("memory_size") or None, float(number("memory_bandwidth")) or None
-        return Target(name, kind, memory, speed, is_sure=bool(name or memory))
+        speed = float(said.get("memory_bandwidth", 0)) or None
+        return Target(name, kind, memory or None, speed, is_sure=bool(name or memory))
 
 
 METADATA_PLANE: Final = "/host:metadata"

@@ -9,60 +9,11 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Final
 
 _MOST: Final = 1 << 62  # picoseconds: 53 days
-
-
-class Spans:
-    """Spans of time in picoseconds; 16 bytes each, counted from the first."""
-
-    def __init__(self) -> None:
-        self._base: int | None = None
-        self._begins = array("q")
-        self._ends = array("q")
-        self._is_sorted = True
-
-    def add(self, begin: int, end: int) -> None:
-        """Add a span; empty ones count for nothing."""
-        if end <= begin or (self._base is not None and abs(begin - self._base) > _MOST):
-            return
-        if self._base is None:
-            self._base = begin
-        begin -= self._base
-        end = min(end - self._base, _MOST)
-        # Most lines are in order: what follows or overlaps the last span is joined at once.
-        if self._begins and begin < self._begins[-1]:
-            self._is_sorted = False
-        elif self._begins and self._is_sorted and begin <= self._ends[-1]:
-            self._ends[-1] = max(self._ends[-1], end)
-            return
-        self._begins.append(begin)
-        self._ends.append(end)
-
-    def join(self) -> None:
-        """Put the spans in order, those that touch as one: as if they had come so."""
-        if not self._is_sorted:
-            base, spans = self._base or 0, sorted(zip(self._begins, self._ends, strict=True))
-            self._begins, self._ends, self._is_sorted = array("q"), array("q"), True
-            for begin, end in spans:
-                self.add(base + begin, base + end)
-
-    def measure(self, others: Spans) -> tuple[int, int]:
-        """Return how long these last, and how much of that time none of the others does."""
-        self.join()
-        others.join()
-        base, ends, begins = others._base or 0, others._ends, others._begins
-        total = beside = 0
-        for begin, end in zip(self._begins, self._ends, strict=True):
-            total += end - begin
-            low, high = ((self._base or 0) + each - base for each in (begin, end))
-            at = bisect_right(ends, low)
-            while at < len(ends) and begins[at] < high:
-                beside += min(high, ends[at]) - max(low, begins[at])
-                at += 1
-        return total, total - beside
 
 
 class Timeline:
@@ -73,7 +24,7 @@ class Timeline:
         self._begins, self._ends, self._kinds = array("q"), array("q"), array("q")
         self._is_sorted = True
 
-    def add(self, begin: int, end: int, kind: int) -> None:
+    def add(self, begin: int, end: int, kind: int = 0) -> None:
         """Add an event; empty ones count for nothing."""
         if self._base is None:
             self._base = begin
@@ -85,6 +36,32 @@ class Timeline:
         self._begins.append(begin)
         self._ends.append(end)
         self._kinds.append(kind)
+
+    @cached_property
+    def _united(self) -> tuple[array[int], array[int]]:
+        """When something begins, and when all that overlaps or touches it ended."""
+        begins, ends = array("q"), array("q")
+        for at in self._order():
+            if ends and self._begins[at] <= ends[-1]:
+                ends[-1] = max(ends[-1], self._ends[at])
+            else:
+                begins.append(self._begins[at])
+                ends.append(self._ends[at])
+        return begins, ends
+
+    def measure(self, others: Timeline) -> tuple[int, int]:
+        """Return how long events last, and how much of that time none of the others does."""
+        begins, ends = others._united
+        offset = (self._base or 0) - (others._base or 0)
+        total = beside = 0
+        for begin, end in zip(*self._united, strict=True):
+            total += end - begin
+            low, high = begin + offset, end + offset
+            at = bisect_right(ends, low)
+            while at < len(ends) and begins[at] < high:
+                beside += min(high, ends[at]) - max(low, begins[at])
+                at += 1
+        return total, total - beside
 
     def share(self, kind_count: int) -> list[int]:
         """Return how long each kind of event has the line; together, their union.

@@ -701,8 +701,7 @@ class Program:
         """Return its steps in the order in which they run."""
         from hlotool.analysis.outline.report import outline_program
 
-        times = {one.name: one.measured_seconds for one in self.measured_instructions}
-        return outline_program(self._outline_evidence, only, nesting, times)
+        return outline_program(self._outline_evidence, only, nesting)
 
     def list_begins(self) -> dict[str, float]:
         """Return when each instruction first begins on the modelled clock."""
@@ -714,9 +713,9 @@ class Program:
     def _outline_evidence(self) -> OutlineEvidence:
         from hlotool.analysis.outline.clock import OutlineEvidence
 
-        return OutlineEvidence(
-            self.expect_module(), self.executions, self.costs, self.collectives.rows, self.pricing
-        )
+        times = {one.name: one.measured_seconds for one in self.measured_instructions}
+        found = self.collectives.rows, self.pricing, times
+        return OutlineEvidence(self.expect_module(), self.executions, self.costs, *found)
 
     @cached_property
     def step_time(self) -> StepTime | None:

@@ -9,14 +9,12 @@ executions per step of the entry, and include the rows below it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.machine import Pricing
 from hlotool.analysis.outline.clock import OutlineEvidence, StepKind
 from hlotool.analysis.outline.tree import (
     SMALL,
@@ -235,17 +233,13 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
 
 
 def outline_program(
-    evidence: OutlineEvidence,
-    only: Collection[StepKind] = (),
-    nesting: int | None = None,
-    measured: Mapping[str, float | None] = MappingProxyType({}),
+    evidence: OutlineEvidence, only: Collection[StepKind] = (), nesting: int | None = None
 ) -> tuple[OutlineRow, ...]:
     """Return the steps of a program as it runs, those that hold others before these.
 
     `only` are the kinds of steps wanted, and what holds them; () are all. Steps that more than
     `nesting` others hold are left out. Times are those of work at the peaks of the chip that
-    `evidence.pricing` names: no launch latency, no overlap of work with work. `measured` has the
-    seconds of instructions by name, those that a profile has times of.
+    `evidence.pricing` names: no launch latency, no overlap of work with work.
     """
     nodes = TreeBuilder(evidence).build(evidence.module.entry)
     all_seconds = sum(node.seconds for node in nodes)
@@ -262,7 +256,7 @@ def outline_program(
             add(below, len(found) - 1, depth + 1)
 
     add(_fold_tree(nodes, all_seconds), None, 0)
-    return tuple(_make_row(each, all_seconds, evidence.pricing, measured) for each in found)
+    return tuple(_make_row(each, all_seconds, evidence) for each in found)
 
 
 def list_begins(evidence: OutlineEvidence) -> dict[str, float]:
@@ -288,9 +282,8 @@ def _list_names(node: OutlineNode) -> Iterator[str]:
         yield from _list_names(child)
 
 
-def _make_row(
-    listed: _Listed, all_seconds: float, pricing: Pricing, measured: Mapping[str, float | None]
-) -> OutlineRow:
+def _make_row(listed: _Listed, all_seconds: float, evidence: OutlineEvidence) -> OutlineRow:
+    pricing, measured = evidence.pricing, evidence.measured
     node, is_timed = listed.node, pricing.is_timed
     sent = list(list_collectives(node))
     sent_bytes = sum(row.known_sent_bytes_per_step for row in sent) if sent else None

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from msgspec import Struct
 
 from hlotool.analysis.measured import MeasuredInstruction
-from hlotool.compare.changes.instructions import SCOPE, sides
+from hlotool.compare.changes.instructions import sides
 from hlotool.compare.match.structure import Structure
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import SECONDS, WHOLE, column
@@ -29,7 +29,6 @@ class MeasuredChange(Struct, frozen=True):
         column("new minus old", SECONDS, heading="difference", is_signed=True, is_summed=True),
     ]
     source: Annotated[str | None, column("the source line it comes from, in short", hide_order=2)]
-    scope: Annotated[str | None, SCOPE]
 
 
 def compare_measured(structure: Structure) -> tuple[MeasuredChange, ...]:
@@ -56,4 +55,4 @@ def _compare(
 ) -> MeasuredChange:
     before, after = (one.measured_seconds if one else None for one in (old, new))
     delta = (after or 0.0) - (before or 0.0)
-    return MeasuredChange(row.name, row.opcode, before, after, delta, row.source, row.scope)
+    return MeasuredChange(row.name, row.opcode, before, after, delta, row.source)
