@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import gzip
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -34,17 +34,6 @@ _UNIT_NAMES: Final = {
     Unit.SECONDS: "nanoseconds",
 }
 _NANOSECONDS: Final = 1e9
-
-
-# Of each message the fields by name: number and type, `*` before what is repeated.
-_Tables: TypeAlias = Mapping[str, Mapping[str, Sequence[Any]]]
-
-
-def _read_messages(package: str) -> _Tables:
-    """Return the messages of a package in hlotool/data/messages.toml."""
-    text = Path(__file__).parents[1].joinpath("data/messages.toml").read_text("utf-8")
-    found: _Tables = tomllib.loads(text)[package]
-    return found
 
 
 class Frame(Struct, frozen=True):
@@ -137,7 +126,7 @@ _LARGEST_INT64: Final = (1 << 63) - 1
 
 def render_pprof(stacks: Iterable[Stack], weights: Sequence[Field], made_by: str) -> bytes:
     """Return a profile with a sample for each stack, and a sample type for each weight."""
-    messages = make_messages("pprof", _read_messages("pprof"))
+    messages = make_messages("pprof")
     profile = messages["Profile"]()
     index = _Index(profile)
     for weight in weights:
@@ -206,7 +195,7 @@ class Track(Struct, frozen=True):
 
 def render_perfetto(title: str, tracks: Sequence[Track]) -> bytes:
     """Return a trace with the tracks, in order, below one of this title."""
-    trace = make_messages("perfetto", _read_messages("perfetto"))["Trace"]()
+    trace = make_messages("perfetto")["Trace"]()
     top = 1  # the number of the track that all others hang below
     trace.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor.uuid = top
     trace.packet[0].track_descriptor.name = escape(title)
@@ -277,13 +266,15 @@ def expect_protobuf(option: str) -> None:
         raise UsageError(f"{option} needs protobuf; install hlotool[pb].") from None
 
 
-def make_messages(package: str, tables: _Tables) -> dict[str, Any]:
-    """Return the class of each message.
+def make_messages(package: str) -> dict[str, Any]:
+    """Return the class of each message of a package in hlotool/data/messages.toml.
 
     From a pool of their own: protobuf's own pool takes a file of one name once, and never lets go.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
 
+    text = Path(__file__).parents[1].joinpath("data/messages.toml").read_text("utf-8")
+    tables = tomllib.loads(text)[package]
     file = descriptor_pb2.FileDescriptorProto(
         name=f"{package}.proto", package=package, syntax="proto2"
     )
