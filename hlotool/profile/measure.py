@@ -250,8 +250,8 @@ class _Sums(Struct, eq=False):
             return count, None
         ran = [one for one in self.program.roles.launched if one in entry and one in self.counts]
         later = {self.numbers[one] for one in ran[1:] if one in self.numbers}
-        run_count = count // len(self.devices)
-        lasted = [each.time_runs(run_count, later) for each in self.kernels.values()]
+        runs_each = count // len(self.devices)
+        lasted = [each.time_runs(runs_each, later) for each in self.kernels.values()]
         is_known = len(lasted) == len(self.devices) and None not in lasted
         return count, sum(filter(None, lasted)) * _PICO if is_known else None
 

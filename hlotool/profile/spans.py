@@ -89,7 +89,7 @@ class Timeline:
                 going.append((self._ends[at], self._kinds[at]))
         return found
 
-    def time_runs(self, run_count: int, later: Collection[int]) -> int | None:
+    def time_runs(self, runs_each: int, later: Collection[int]) -> int | None:
         """Return how long runs take together, from the first event of each to the last to end.
 
         A run begins where the kind of the very first event is due again. None where a kind does
@@ -98,12 +98,12 @@ class Timeline:
         """
         counts, order = Counter(self._kinds), self._order()
         first = self._kinds[order[0]] if order else None
-        if first in later or any(count % run_count for count in counts.values()):
+        if first in later or any(count % runs_each for count in counts.values()):
             return None
         total, seen, begin, end = 0, 0, 0, 0
         for at in order:
             if self._kinds[at] == first:
-                if seen % (counts[first] // run_count) == 0:
+                if seen % (counts[first] // runs_each) == 0:
                     total, begin, end = total + end - begin, self._begins[at], self._ends[at]
                 seen += 1
             end = max(end, self._ends[at])
