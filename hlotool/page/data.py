@@ -16,14 +16,13 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING
 from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
 from hlotool.analysis.graph.backend import find_space_name
-from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.analysis.memory.rows import find_parameter_name
 from hlotool.analysis.memory.value_origins import ValueOrigins
 from hlotool.analysis.origin import find_parameter_tree, read_origin, write_short_source
 from hlotool.analysis.outline.report import OutlineRow
 from hlotool.compare.inputs import DiffSide, level_sides
 from hlotool.hlo import Instruction
-from hlotool.hlo.buffers import BufferValue, format_position
+from hlotool.hlo.buffers import format_position
 from hlotool.hlo.module import list_plain_texts
 from hlotool.program.program import Program
 
@@ -100,11 +99,12 @@ class _Model:
     def describe(self, limit_bytes: int | None) -> Json:
         """Return everything of the program."""
         program, module = self.program, self.program.module
-        spaces = [self._describe_space(space, limit_bytes) for space in self._list_spaces()]
+        report = self.memory
+        colors = report.map.colors() if report and report.map.live_ranges else ()
         found: Json = {
             "steps": self.step_count,
             "problem": self._find_problem(),
-            "spaces": spaces,
+            "spaces": [self._describe_space(space, limit_bytes) for space in colors],
             "is_estimate": self.memory is not None and self.memory.figures.sizes_from == "estimate",
             "transfers": self._describe_transfers() if module else _columns(_TRANSFER, ()),
             "outline": self._describe_outline() if module else _columns(_OUTLINE, ()),
@@ -131,10 +131,6 @@ class _Model:
 
     # Memory.
 
-    def _list_spaces(self) -> Sequence[int]:
-        report = self.memory
-        return report.map.colors() if report and report.map.live_ranges else ()
-
     def _describe_space(self, space: int, limit_bytes: int | None) -> Json:
         """Return where the values of a space lie, and when; its curve, allocations and peak."""
         report = self.memory
@@ -146,12 +142,25 @@ class _Model:
             for one in allocations
         ]
         origins = ValueOrigins(self.program.module, report.map.assignment, report.flow)
-        rows = (
-            self._describe_value(place, value, names[place], report.map, origins)
-            for place, one in enumerate(allocations)
-            for value in one.values
-            if value.size_bytes
-        )
+        rows = []
+        for place, (home, name) in enumerate(zip(allocations, names, strict=True)):
+            tree = find_parameter_tree(name) if name else None
+            for value in filter(lambda one: one.size_bytes, home.values):
+                live, origin = report.map.range_of(value), origins.of(value)
+                rows.append(
+                    (
+                        self.instruction(value.instruction),
+                        self.word(format_position("", value.index)),
+                        place,
+                        value.offset,
+                        value.size_bytes,
+                        *((live.start, live.end) if live else (0, self.step_count)),
+                        self.word(str(value.shape)),
+                        self.word(tree or origin.scope),
+                        self.word(write_short_source(origin.source_file, origin.source_line)),
+                        value.number,
+                    )
+                )
         return {
             "number": space,
             "name": find_space_name(report.figures.backend, space) or f"space {space}",
@@ -169,35 +178,14 @@ class _Model:
             "values": _columns(_VALUE, rows),
         }
 
-    def _describe_value(
-        self,
-        place: int,
-        value: BufferValue,
-        parameter: str | None,
-        memory: MemoryMap,
-        origins: ValueOrigins,
-    ) -> tuple[object, ...]:
-        live = memory.range_of(value)
-        origin = origins.of(value)
-        tree = find_parameter_tree(parameter) if parameter else None
-        return (
-            self.instruction(value.instruction),
-            self.word(format_position("", value.index)),
-            place,
-            value.offset,
-            value.size_bytes,
-            live.start if live else 0,
-            live.end if live else self.step_count,
-            self.word(str(value.shape)),
-            self.word(tree or origin.scope),
-            self.word(write_short_source(origin.source_file, origin.source_line)),
-            value.number,
-        )
-
     # What runs.
 
     def _describe_instructions(self) -> Json:
-        rows = (self._describe_instruction(name, one) for name, one in self._list_named())
+        names = {place: name for name, place in self.names.items()}
+        rows = (
+            self._describe_instruction(names.get(place, ""), one)
+            for place, one in enumerate(self.instructions)
+        )
         found = _columns(_INSTRUCTION, rows)
         operands: list[int] = []
         counts: list[int] = []
@@ -206,11 +194,6 @@ class _Model:
             counts.append(len(given))
             operands += (self.names[each.full_name] for each in given)
         return {**found, "operand_counts": counts, "operands": operands}
-
-    def _list_named(self) -> Iterator[tuple[str, Instruction | None]]:
-        by_place = {place: name for name, place in self.names.items()}
-        for place, one in enumerate(self.instructions):
-            yield by_place.get(place, ""), one
 
     def _describe_instruction(self, name: str, one: Instruction | None) -> tuple[object, ...]:
         if one is None:
@@ -291,20 +274,14 @@ class _Model:
         return _columns(_COMPUTATION, rows)
 
     def _describe_times(self) -> Json | None:
-        """Return when each step begins on the modelled clock, and the last ends; None without.
-
-        Behind the first round of a loop stands the loop itself, which takes all other rounds.
-        """
+        """Return when each step begins on the modelled clock, and the last ends; None without."""
         timed = self.program.step_time
         if timed is None or not self.step_count:
             return None
-        begins = self.program.list_begins()
-        now, found = 0.0, []
-        for place in range(self.step_count):
-            one = self.instructions[place]
-            now = max(now, begins.get(one.full_name, 0.0) if one else 0.0)
-            found.append(round(now, 12))
-        found.append(max(now, timed.duration.total))
+        steps = self.instructions[: self.step_count]
+        names = (one.full_name if one else "" for one in steps)
+        found = [round(now, 12) for now in list_begins(self.program, names)]
+        found.append(max(found[-1], timed.duration.total))
         return {"begins": found, "is_timed": timed.is_timed}
 
     def _describe_transfers(self) -> Json:
@@ -400,20 +377,27 @@ def _columns(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Json:
     return dict(zip(names, columns, strict=True))
 
 
+def list_begins(program: Program, names: Iterable[str]) -> Iterator[float]:
+    """Yield when steps begin on the modelled clock, by their names in schedule order; times rise.
+
+    Behind the first round of a loop stands the loop itself, which takes all other rounds.
+    """
+    begins, now = program.list_begins(), 0.0
+    for name in names:
+        now = max(now, begins.get(name, 0.0))
+        yield now
+
+
 def list_levels(program: Program) -> tuple[tuple[float, int], ...]:
     """Return from when on which bytes of space 0 are in use, the most of each instant; times rise.
 
-    There are none where nothing says when values are live, or without a chip.
+    There are none where nothing says when values are live.
     """
     report = program.memory
     curve = report.map.curve(0) if report else None
     if report is None or curve is None or report.map.live_ranges is None:
         return ()
-    begins = program.list_begins() if program.pricing.is_timed else {}
     levels: dict[float, int] = {}
-    now = 0.0
-    for place, name in enumerate(report.map.live_ranges.sequence):
-        # The schedule has a loop behind what it runs, and a condition has no time of its own.
-        now = max(now, begins.get(name, 0.0))
+    for place, now in enumerate(list_begins(program, report.map.live_ranges.sequence)):
         levels[now] = max(levels.get(now, 0), curve.at(place))
     return tuple(levels.items())

@@ -105,9 +105,7 @@ class Moments(Struct, frozen=True):
     moments: tuple[Moment, ...]
 
 
-def list_moments(
-    report: MemoryReport, module: Module | None, space: int, most: int
-) -> Moments:
+def list_moments(report: MemoryReport, module: Module | None, space: int, most: int) -> Moments:
     """Return at most so many moments of a space; none where nothing says when values are live.
 
     The schedule is cut into equal stretches, and of each the position with most bytes in use is
