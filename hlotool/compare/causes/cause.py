@@ -260,6 +260,12 @@ class Evidence(Struct, eq=False, dict=True):
         return old, new
 
     @cached_property
+    def named(self) -> tuple[Mapping[str, Instruction], Mapping[str, Instruction]]:
+        """The instructions of both sides by their full names."""
+        old, new = ({one.full_name: one for one in each.instructions()} for each in self.modules)
+        return old, new
+
+    @cached_property
     def op_names(self) -> tuple[frozenset[str], frozenset[str]]:
         """All op_names of both sides: of what XLA was given where both are there."""
         inputs = self.inputs

@@ -28,7 +28,7 @@ from hlotool.compare.causes.cause import (
     find_inner_scope,
     is_within,
 )
-from hlotool.compare.changes.reasons import Reason
+from hlotool.compare.changes.reasons import Reason, list_other_sizes, pair_arrays
 from hlotool.compare.match.structure import list_reached
 from hlotool.hlo import Computation, Instruction, Shape
 from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS, TRANSCENDENTAL
@@ -701,15 +701,10 @@ def _dims(shape: Shape) -> str:
 
 def _list_factors(old: Shape, new: Shape) -> set[Fraction]:
     """Return by which factors dimensions differ; none where there are more or fewer of them."""
-    here, there = list(old.leaves()), list(new.leaves())
-    if len(here) != len(there):
-        return set()
     return {
         Fraction(after, before)
-        for one, other in zip(here, there, strict=True)
-        if len(one.dims) == len(other.dims)
-        for before, after in zip(one.dims, other.dims, strict=True)
-        if before != after and before > 0 and after > 0
+        for one, other in pair_arrays(old, new)
+        for _, before, after in list_other_sizes(one.dims, other.dims)
     }
 
 

@@ -24,6 +24,7 @@ from hlotool.compare.causes.cause import (
 )
 from hlotool.compare.changes.instructions import share_scope
 from hlotool.compare.changes.memory import ValuePair, find_likeness
+from hlotool.compare.changes.reasons import pair_arrays
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE
 from hlotool.program.program import Program
@@ -268,12 +269,12 @@ def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, 
         runs = executions.lower_bound(other.computation)
         if not runs or other.opcode in MAKE_NOTHING or other.opcode.endswith("-done"):
             continue
-        here, there = list(one.shape.leaves()), list(other.shape.leaves())
-        if [each.dims for each in here] != [each.dims for each in there]:
+        arrays = pair_arrays(one.shape, other.shape)
+        if any(old.dims != new.dims for old, new in arrays):
             continue  # of what carries other arrays, no index says which are the same
         changed = [
             (old, new, runs)
-            for old, new in zip(here, there, strict=True)
+            for old, new in arrays
             if old.dtype != new.dtype and None not in (old.size_bytes, new.size_bytes)
         ]
         if changed and _are_sure(evidence, one, other):
