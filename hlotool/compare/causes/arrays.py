@@ -110,14 +110,9 @@ def _find_mesh(evidence: Evidence, parameters: Iterable[_Arrays]) -> Iterator[Ca
         else write_mesh(mesh, with_devices=is_reordered)
         for mesh, count in zip(meshes, counts, strict=True)
     ]
-    yield Cause(
-        id="mesh",
-        count=sum(pair.old.local_shape != pair.new.local_shape for pair in parameters) or None,
-        old=texts[0],
-        new=texts[1],
-        measure="parameters",
-        delta_bytes=sum(pair.delta_bytes for pair in parameters),
-    )
+    count = sum(pair.old.local_shape != pair.new.local_shape for pair in parameters) or None
+    delta = sum(pair.delta_bytes for pair in parameters)
+    yield Cause("mesh", count, None, None, texts[0], texts[1], "parameters", delta)
 
 
 def write_mesh(mesh: Mesh, *, with_devices: bool) -> str:
@@ -155,15 +150,9 @@ def _find_specs(pairs: Iterable[_Arrays]) -> Iterator[Cause]:
             changes[change].append(pair)
     for (old, new), alike in changes.items():
         alike.sort(key=lambda pair: -(pair.new.local_bytes or 0))
-        yield Cause(
-            id="sharding",
-            count=len(alike),
-            subject=list_some([pair.name for pair in alike], _MOST_NAMED),
-            old=old,
-            new=new,
-            measure="parameters",
-            delta_bytes=sum(pair.delta_bytes for pair in alike),
-        )
+        names = list_some([pair.name for pair in alike], _MOST_NAMED)
+        delta = sum(pair.delta_bytes for pair in alike)
+        yield Cause("sharding", len(alike), names, None, old, new, "parameters", delta)
 
 
 def _compare_specs(old: Spec | None, new: Spec | None) -> tuple[str, str] | None:
@@ -202,13 +191,9 @@ def _find_constraints(evidence: Evidence) -> Iterator[Cause]:
             for some, other in ((old[scope], new[scope]), (new[scope], old[scope]))
         )
         if gone or come:
-            yield Cause(
-                id="constraint",
-                count=max(gone.total(), come.total()),
-                scope=scope or None,
-                old=list_some(sorted(gone), _MOST_NAMED) if gone else None,
-                new=list_some(sorted(come), _MOST_NAMED) if come else None,
-            )
+            specs = [list_some(sorted(each), _MOST_NAMED) or None for each in (gone, come)]
+            count = max(gone.total(), come.total())
+            yield Cause("constraint", count, None, scope or None, specs[0], specs[1])
 
 
 def _count_constraints(module: Module) -> defaultdict[str, Counter[str]]:
@@ -278,19 +263,14 @@ def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[
             # A larger weight would take more flops: it is cut into fewer parts.
             size = [f"in parts of {size}" for size in change.sizes]
             names = list_some(list(found))
-            yield Claim(
-                Cause(id="sharding", count=len(found), subject=names, old=size[0], new=size[1])
-            )
+            yield Claim(Cause("sharding", len(found), names, None, size[0], size[1]))
             continue
-        cause = Cause(
-            id="dimension",
-            count=len(followed) or None,
-            subject=f"{title} of {whose}{list_some(list(found))}",
-            old=str(change.sizes[0]),
-            new=str(change.sizes[1]),
-            measure="results" if followed else None,
-            delta_bytes=sum(delta for delta, _ in followed) if followed else None,
-        )
+        subject = f"{title} of {whose}{list_some(list(found))}"
+        before, after = map(str, change.sizes)
+        cause = Cause("dimension", len(followed) or None, subject, None, before, after)
+        if followed:
+            delta = sum(each for each, _ in followed)
+            cause = replace(cause, measure="results", delta_bytes=delta)
         yield Claim(cause, [one for _, one in followed])
 
 

@@ -76,7 +76,7 @@ def _show_id(cause: Cause) -> Shown:
     return Shown(cause.id.replace("-", " "))
 
 
-class Cause(Struct, frozen=True, kw_only=True):
+class Cause(Struct, frozen=True):
     """One reason; which fields it has goes by its id (docs/differences.md).
 
     `delta_bytes` is new − old of what `measure` says: bytes held at the peak, by all layers at
