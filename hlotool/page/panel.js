@@ -90,10 +90,10 @@ function describeValue(model, name, number) {
   const found = findValue(model, name, number);
   if (!found) return [make("p", "Nothing on this page has that name.")];
   const [space, value] = found, at = (step) => (step >= model.steps ? "the end" : linkTo(model, "instruction", model.names[step]));
-  const maker = space.instruction[value], users = model.users(maker).filter((each) => each < model.steps).sort((a, b) => b - a);
+  const producer = space.instruction[value], users = model.users(producer).filter((each) => each < model.steps).sort((a, b) => b - a);
   const until = space.live_until[value];
   const parts = sayValue(space, value).slice(1).map((text) => make("p", text));
-  parts.push(paragraph("made by", linkTo(model, "instruction", model.names[maker]), ` ${short(model.word(model.shape[maker]), 60)}`));
+  parts.push(paragraph("made by", linkTo(model, "instruction", model.names[producer]), ` ${short(model.word(model.shape[producer]), 60)}`));
   parts.push(paragraph("lives until", at(until), until >= model.steps ? ": it leaves the program, or lives throughout" : users[0] === until ? ": its last user" : ": what runs when it is free"));
   const held = space.holders(space.raw.peak ?? 0).find(([each]) => each === value);
   parts.push(paragraph("at the peak", held ? `it holds ${bytes(held[1])}` : "it holds nothing"));
