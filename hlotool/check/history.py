@@ -53,8 +53,15 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     time: Annotated[str | None, Meta(description="when it was, ISO 8601")] = None
     commit: Annotated[str | None, Meta(description="the commit that was compiled")] = None
     module: Annotated[str, Meta(description="what the module is called, as no other of the run")]
-    identity: Annotated[
-        Identity | None, Meta(description="what later runs know it by; null in older lines")
+    function: Annotated[
+        str | None, Meta(description="of its key: the module's name; null in older lines")
+    ] = None
+    folder: Annotated[str, Meta(description="of its key: the folder below PATH")] = ""
+    arguments: Annotated[
+        tuple[str, ...] | None, Meta(description="of its key: what it is given; null if unknown")
+    ] = None
+    fingerprint: Annotated[
+        str | None, Meta(description="what is equal where the content is; null if unknown")
     ] = None
     machine: Annotated[
         str | None, Meta(description="what times were estimated for; null where they were not")
@@ -76,6 +83,12 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     upper_bounds: Annotated[
         tuple[str, ...], Meta(description="metrics of which a part may not happen")
     ] = ()
+
+    def identify(self) -> Identity | None:
+        """Return which program it is about; None in a line of before that was kept."""
+        if self.function is None:
+            return None
+        return Identity(self.function, self.folder, self.arguments, self.fingerprint)
 
 
 def measure_line(program: Program, module: str, results: Sequence[RuleResult] = ()) -> HistoryLine:
@@ -148,7 +161,11 @@ def _since(what: str) -> tuple[Meta, Meta, Meta]:
         column(f"commit from which on it is {what}", heading="since", null_text=""),
         column(f"time from which on it is {what}", heading="time", null_text="", hide_order=2),
         column(
-            f"line of the history from which on it is {what}", NUMBER, heading="line", hide_order=1
+            f"line of the history from which on it is {what}",
+            NUMBER,
+            heading="line",
+            null_text="",
+            hide_order=1,
         ),
     )
 
@@ -398,13 +415,13 @@ def list_followed(lines: Mapping[int, HistoryLine]) -> tuple[FollowedRow, ...]:
     for module, own in _divide(lines):
         since, change = None, ""
         for old, new in pairwise(own):
-            here, there = own[old].identity, own[new].identity
+            here, there = own[old].identify(), own[new].identify()
             told = here.tell_change(there) if here and there else ""
             since, change = (new, told) if told else (since, change)
         is_new, is_gone = min(own) > max(runs[0]), max(own) < min(runs[-1])
         since = since or (min(own) if is_new else None)
         line = own[since] if since else None
-        prints = {one.identity and one.identity.fingerprint for one in own.values()}
+        prints = {one.fingerprint for one in own.values()}
         rows.append(
             FollowedRow(
                 module,
@@ -477,9 +494,9 @@ def _list_runs(lines: Mapping[int, HistoryLine]) -> list[list[int]]:
 def _make_candidate(line: HistoryLine) -> Candidate:
     """Return the module of a line; older lines tell name and place alone, as baselines did."""
     name, _, place = line.module.partition(PLACE_MARK)
-    if line.identity:
-        name, place = line.identity.name, ""
-    saved = SavedModule(name, SavedSummary(), place, line.identity, line.module)
+    if line.function is not None:
+        name, place = line.function, ""
+    saved = SavedModule(name, SavedSummary(), place, line.identify(), line.module)
     return Candidate(name, "", saved=saved, schema=HISTORY_SCHEMA)
 
 

@@ -135,7 +135,7 @@ def plan_run(
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
     modules = [Candidate(one.name, found.path, input=one) for one in found.inputs]
-    pairs = {id(one.new): one for one in pair_modules(earlier.modules, modules)}
+    pairs = {id(one.new): one for one in pair_modules(earlier.modules, modules) if one.new}
     tasks, passed_over = [], []
     for one in modules:
         pair = pairs[id(one)]
@@ -168,7 +168,7 @@ def _note_pairs(pairs: Sequence[Pairing], earlier: Earlier, *, is_whole: bool) -
     taken = {id(one.old) for one in pairs}
     found = {
         "not in the baseline": [
-            one.name for one in pairs if one.new and one.old is None and not one.is_ambiguous
+            one.name for one in pairs if one.old is None and not one.is_ambiguous
         ],
         "in the baseline alone": [
             one.key for one in earlier.modules if is_whole and id(one) not in taken
@@ -237,7 +237,15 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
         list_unknown_values(rule, program) if rule in about else None for rule in plan.rules
     )
     line = measure_line(program, task.name, results) if plan.is_recorded else None
-    line = line and replace(line, identity=measure_identity(program, task.module))
+    if line is not None:
+        known = measure_identity(program, task.module)
+        line = replace(
+            line,
+            function=known.name,
+            folder=known.folder,
+            arguments=known.arguments,
+            fingerprint=known.fingerprint,
+        )
     causes: tuple[Cause, ...] = ()
     if earlier and plan.has_causes and any(one.status == "fail" for one in results):
         causes = compare_programs(earlier, read_context(program, task.module.input)).causes

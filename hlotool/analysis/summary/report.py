@@ -428,7 +428,8 @@ def _show_peak(row: ProgramRow) -> object:
 
 def _show_program(row: ProgramRow) -> object:
     """Write a module's name, with what tells it from others of its folder."""
-    return row.program.removeprefix(f"{row.folder}/") or row.module
+    name = row.program.removeprefix(f"{row.folder}/")
+    return name.removesuffix(f" {row.place.rpartition(' ')[2]}") or row.module
 
 
 class ProgramRow(Struct, frozen=True):
