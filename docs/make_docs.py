@@ -21,6 +21,7 @@ from hlotool.analysis.findings.finding import FINDING_MEANINGS  # noqa: E402
 from hlotool.commands.explain import read_glossary  # noqa: E402
 from hlotool.commands.schema import all_schemas  # noqa: E402
 from hlotool.commands.shared.command import all_documents  # noqa: E402
+from hlotool.compare.causes.cause import CAUSE_MEANINGS  # noqa: E402
 from hlotool.errors import EXIT_CODES  # noqa: E402
 from hlotool.hlo.buffers import ALLOCATION_TYPES  # noqa: E402
 from hlotool.table import Block, DocumentSpec, Field  # noqa: E402
@@ -33,21 +34,27 @@ INTRODUCTION = """\
 `hlotool fields COMMAND` lists the fields of rows, with units and meanings; with `--json` those of
 all parts of a document. Rows are chosen as in any command: `--where 'unit == "seconds"'`.
 
-What follows is made by `make docs` from the declarations that also make the JSON, the tables and
-`hlotool fields`. Names in the first column are keys of the JSON and, in row lists, what
-`--where`, `--sort`, `--by` and `--columns` take. `?` after a type: null where it is not known. The
-pages of the commands and [numbers](numbers.md) define the figures; [JSON](json.md) has the
-promises.
+`make docs` writes this page from the declarations that also make JSON, tables and `hlotool
+fields`. The first column has the keys of JSON. Of rows, `--where`, `--sort`, `--by` and `--columns`
+take them. `?` after a type means null where unknown. [Numbers](numbers.md) has the definitions that
+figures share, [JSON](json.md) the promises.
 """
 
 GLOSSARY = """\
 # Glossary
 
-The concepts that the words of hlotool stand for, as XLA, JAX and the profilers call them.
-`hlotool explain` prints this list, `hlotool explain TERM` any word of an answer. It is made by
-`make docs`.
+Concepts, named as XLA, JAX and the profilers name them. `hlotool explain` prints this list, and
+`hlotool explain TERM` any word of an answer. `make docs` writes it, and links the first use of each
+term on every other page.
 
 """
+
+_GENERATED = {"fields.md", "glossary.md", "performance.md"}  # whole pages
+# Parts of a page that are no prose: made lists, fences, headings, tables, code, links, addresses.
+_NO_PROSE = re.compile(
+    r"(<!--.*?<!-- end -->|^```.*?^```|^[#|][^\n]*|`[^`]*`|!?\[[^\]]*\]\([^)]*\)|https?:\S+)",
+    re.DOTALL | re.MULTILINE,
+)
 
 _FILLED = re.compile(r"(<!-- made by make docs: ([a-z ]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
@@ -57,7 +64,13 @@ def make_lists() -> dict[str, str]:
     findings = [f"* `{code}`: {meaning}" for code, meaning in FINDING_MEANINGS.items()]
     codes = [f"* {code}: {meaning}." for code, meaning in EXIT_CODES.items()]
     types = [f"* `{name}`: {meaning}." for name, meaning in ALLOCATION_TYPES.items()]
-    made = {"findings": findings, "exit codes": codes, "allocation types": types}
+    reasons = [f"* `{name}`: {meaning}." for name, meaning in CAUSE_MEANINGS.items()]
+    made = {
+        "findings": findings,
+        "exit codes": codes,
+        "allocation types": types,
+        "reasons": reasons,
+    }
     lists = {name: "".join(f"{_wrap(line)}\n" for line in lines) for name, lines in made.items()}
     return {**lists, "rooms": write_table(), "renamed": _list_renamed()}
 
@@ -81,13 +94,43 @@ def _wrap(line: str) -> str:
     )
 
 
+def link_terms(text: str, glossary: str) -> str:
+    """Link the first use of each term of the glossary in a page's prose, and no other use."""
+    terms = sorted(read_glossary(), key=len, reverse=True)  # "async collective" before "collective"
+    for term in terms:
+        text = text.replace(f"]({glossary}#{_anchor(term)})", f"]({glossary}#)")
+    text = re.sub(rf"\[([^\]]*)\]\({re.escape(glossary)}#\)", r"\1", text)
+    for term in terms:
+        word = re.compile(
+            rf"(?<![\w/.-]){re.escape(term)}s?(?![\w/-])".replace("\\ ", r"\s"), re.IGNORECASE
+        )
+        parts = _NO_PROSE.split(text)  # prose and no prose in turn
+        for place in range(0, len(parts), 2):
+            linked, count = word.subn(
+                rf"[\g<0>]({glossary}#{_anchor(term)})", parts[place], count=1
+            )
+            if count:
+                parts[place] = linked
+                break
+        text = "".join(parts)
+    return text
+
+
+def _anchor(term: str) -> str:
+    return term.lower().replace(" ", "-")
+
+
 def fill_pages() -> dict[Path, str]:
-    """Return every written page that holds such a list, with the list as it is declared."""
-    lists, pages = make_lists(), {}
-    for path in [*sorted(DOCS.glob("*.md")), DOCS.parent / "CHANGELOG.md"]:
+    """Return the written pages, with lists as they are declared and links to the glossary."""
+    lists, root = make_lists(), DOCS.parent
+    names = {DOCS / name for name in _GENERATED}
+    glossaries = dict.fromkeys(sorted({*DOCS.glob("*.md")} - names), "glossary.md")
+    glossaries |= {root / "README.md": "docs/glossary.md", root / "CHANGELOG.md": ""}
+    pages = {}
+    for path, glossary in glossaries.items():
         text = path.read_text(encoding="utf-8")
-        if _FILLED.search(text):
-            pages[path] = _FILLED.sub(lambda found: found[1] + lists[found[2]], text)
+        text = _FILLED.sub(lambda found: found[1] + lists[found[2]], text)
+        pages[path] = link_terms(text, glossary) if glossary else text
     return pages
 
 
@@ -99,8 +142,8 @@ def make_files() -> dict[Path, str]:
         for name, schema in all_schemas().items()
     }
     files |= fill_pages()
-    entries = (f"**{term}**: {says}" for term, says in read_glossary().items())
-    files[DOCS / "glossary.md"] = GLOSSARY + "\n".join(f"{_wrap(one)}\n" for one in entries)
+    entries = (f"## {term}\n\n{_wrap(says)}\n" for term, says in read_glossary().items())
+    files[DOCS / "glossary.md"] = GLOSSARY + "\n".join(entries)
     files[DOCS / "fields.md"] = "\n".join([INTRODUCTION, *(_page(spec) for spec in specs)])
     return files
 

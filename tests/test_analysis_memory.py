@@ -19,7 +19,7 @@ MEASURED = [dump for dump in DUMPS if dump.oracle.get("memory_analysis")]
 # On TPU7x XLA's trace of the heap comes to 25,559,040 bytes. Its own live ranges have more in use
 # at once, and it reserves 37,011,488: the trace does not hold all that lies there.
 OTHER_TRACES = {"testdata/tpu7x/fsdp_train": 35_947_104}
-TRACE_TOLERANCE = 64 << 10  # docs/buffers.md: or 0.1 %
+TRACE_TOLERANCE = 64 << 10  # docs/memory.md: or 0.1 %
 GPU_TOLERANCE = 1 << 10
 TPU_GRAIN = 16 << 10
 

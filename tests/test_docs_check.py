@@ -1,4 +1,4 @@
-"""The budgets that docs/check.md and docs/ci.md show are budgets, and compile."""
+"""The budgets that docs/budgets.md and docs/ci.md show are budgets, and compile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hlotool.check.rule import compile_rule
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCKS = [
     pytest.param(block, id=f"{page}-{place}")
-    for page in ("check.md", "ci.md")
+    for page in ("budgets.md", "ci.md")
     for place, block in enumerate(
         re.findall(r"```toml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
     )

@@ -95,14 +95,6 @@ def test_reasons_of_a_diff() -> None:
         assert any(f"{meaning}." in one.says for one in MEANINGS[word])
 
 
-def test_reasons_are_those_of_the_documentation() -> None:
-    page = (DOCS / "diff.md").read_text(encoding="utf-8")
-    said = page.partition("`reasons` of a row are kinds")[2].partition("any other attribute")[0]
-    kinds = set(re.findall(r"`([^`]+)`", said.replace("\n", " "))) - {"details"}
-    assert kinds
-    assert kinds <= REASON_MEANINGS.keys()
-
-
 def test_flags_of_fusions() -> None:
     assert tuple(FLAG_MEANINGS) == FLAGS
 

@@ -5,8 +5,9 @@ Programs of a directory are read in parallel, on one machine or many.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from hlotool.analysis.memory_text import USAGE_REPORT
 from hlotool.analysis.summary.report import (
     COLLECTIVES,
     COMPILATION,
+    COMPILATIONS,
     MODULE,
     MODULES,
     ROOFLINE,
@@ -32,6 +34,7 @@ from hlotool.analysis.summary.report import (
     SUMMARY,
     SUMMARY_DIRECTORY,
     ProgramRow,
+    ReasonRow,
     Roofline,
     StepEstimate,
     Summary,
@@ -54,7 +57,9 @@ from hlotool.commands.shared.options import (
 )
 from hlotool.commands.shared.output import make_look, print_document
 from hlotool.commands.shared.request import Request, load_one, progress
+from hlotool.compare.compilations import find_compilations
 from hlotool.dump.files import DumpFile
+from hlotool.dump.find import parse_module_pattern
 from hlotool.dump.read import STDIN
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import UsageError
@@ -62,6 +67,7 @@ from hlotool.program.load import load_program
 from hlotool.program.program import Program
 from hlotool.table import Block, Document, InputPaths, Line, Unit, quote_braces
 from hlotool.table.select import sort_rows
+from hlotool.table.sums import group_by
 from hlotool.table.units import format_value, parse_size
 from hlotool.table.words import count_noun, list_some
 
@@ -139,7 +145,8 @@ def _asks_for_one(request: Request, fleet: FleetOptions, options: RowOptions) ->
     found = request.find()
     if not found.is_directory:
         return True
-    if len(found.inputs) > 1 or fleet != FleetOptions() or options.rows == MODULES.name:
+    of_many = {MODULES.name, COMPILATIONS.name}
+    if len(found.inputs) > 1 or fleet != FleetOptions() or options.rows in of_many:
         return False
     return bool(options.rows) or (not options.chooses_rows and options.format in _WHOLE)
 
@@ -240,11 +247,21 @@ def _print_modules(
     notes = point_to_program(request.path, rows) if is_pointed else ()
     if limit_bytes is not None:
         notes = (say_fits(rows, limit_bytes), *notes)
-    paths = InputPaths(found.path)
-    print_document(
-        Document(choose_directory_columns(rows), paths, rows={"modules": rows}, notes=notes),
-        options,
+    lists: dict[str, Sequence[object]] = {"modules": rows}
+    if options.rows == COMPILATIONS.name or (not options.rows and options.format in _WHOLE):
+        # Who chooses by place sees some compilations of a function: of these nothing is said.
+        pattern = parse_module_pattern(request.module)
+        compiled = [
+            row
+            for row in find_compilations(found.inputs, found.path)
+            if pattern is None or pattern.is_found(row.function)
+        ]
+        lists["compilations"] = compiled
+        notes = (*(say_compilations(compiled) if options.wants_overview else ()), *notes)
+    document = Document(
+        choose_directory_columns(rows), InputPaths(found.path), rows=lists, notes=notes
     )
+    print_document(document, options)
     return next((each.exit_code for each in measured if each.exit_code), 0)
 
 
@@ -524,6 +541,63 @@ def point_to_program(path: str, rows: Sequence[ProgramRow]) -> tuple[Line, ...]:
         return ()
     typed = quote_command("summary", path, "--module", first.place)
     return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
+
+
+_MOST_REASONS: Final = 4
+_MOST_FUNCTIONS: Final = 3  # one line each; --rows compilations has all
+
+
+def say_compilations(rows: Sequence[ReasonRow]) -> Iterator[Line]:
+    """Say which functions were compiled several times, and what made each compilation new."""
+    functions = group_by(rows, lambda row: (row.function, row.place.rpartition("#")[0]))
+    for (function, folder), found in list(functions.items())[:_MOST_FUNCTIONS]:
+        times, of = max(row.compilation for row in found), f" ({folder.strip()})" if folder else ""
+        said = f"{function}{of} compiled {times:,} times: {_say_chain(found)}"
+        yield Line(quote_braces(said), is_cuttable=True)
+    if len(functions) > _MOST_FUNCTIONS:
+        more = count_noun(len(functions) - _MOST_FUNCTIONS, "function")
+        yield Line(f"… and {more} more; --rows compilations has all")
+    if any(row.reason == "nothing" for row in rows):
+        yield Line("nothing in the dump differs then: no dump shows a weak type, a JAX setting,")
+        yield Line(
+            "another device, a function made anew; with JAX_EXPLAIN_CACHE_MISSES=1 JAX tells"
+        )
+
+
+def _say_chain(rows: Sequence[ReasonRow]) -> str:
+    """Say the reasons of one function's compilations: `x f32[8,16] → [9,16] → bf16`."""
+    is_sized = all(row.reason in {"shape", "type"} for row in rows)
+    follow = all(one.new == other.old for one, other in pairwise(rows))
+    is_one = len({row.subject if is_sized else (row.reason, row.subject) for row in rows}) == 1
+    if is_one and (is_sized or follow) and rows[0].new is not None:
+        chain = [_say_reason(rows[0])]
+        for before, row in pairwise(rows):
+            dtype = (before.new or "").partition("[")[0]
+            chain.append((row.new or "").removeprefix(dtype if row.reason == "shape" else ""))
+        return " → ".join(chain)
+    reasons = Counter(map(_say_reason, rows))
+    said = [f"{count:,} × {text}" if count > 1 else text for text, count in reasons.items()]
+    return list_some(said, _MOST_REASONS)
+
+
+def _say_reason(row: ReasonRow) -> str:
+    """Say one reason."""
+    change = f"{'(not set)' if row.old is None else row.old} → {row.new or '(not set)'}"
+    if row.reason == "nothing":
+        return "the same program again" + (f" ({row.subject})" if row.subject else "")
+    if row.reason == "argument":
+        return f"{row.subject} {'new' if row.old is None else 'gone'}"
+    if row.reason == "constant":
+        return f"constant {row.subject} {row.old} → {row.new}"
+    if row.reason == "donation":
+        return f"{row.subject} {row.new}"
+    if row.reason == "program":
+        return f"another program ({row.subject})"
+    if row.reason in {"shape", "type"}:
+        dtype = (row.old or "").partition("[")[0] if row.reason == "shape" else ""
+        return f"{row.subject} {row.old} → {(row.new or '').removeprefix(dtype)}"
+    named = f"{row.reason} of {row.subject}" if row.reason == "sharding" else row.subject
+    return named if row.old is row.new is None else f"{named} {change}"
 
 
 def say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:

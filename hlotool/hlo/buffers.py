@@ -117,7 +117,7 @@ class LiveRanges(Struct, frozen=True):
     When each value is live stands with the value.
 
     `peak_position` and `peak_entries` are XLA's own and not to be trusted: it charges a
-    value the size of its instruction's whole shape (docs/buffers.md). `peak_total_bytes` is what
+    value the size of its instruction's whole shape (docs/memory.md). `peak_total_bytes` is what
     its list says that it comes to; None in old dumps.
     """
 

@@ -287,11 +287,25 @@ def _ask_before(module: Module, file: DumpFile, *, with_results: bool) -> Witnes
     line = _read_head(module, file)
     if not line:
         return None
-    _, begin, entry = file.read().text.partition("\nENTRY ")
+    source = file.read()
     if not with_results:
-        entry = _cut_to_parameters(entry)
-        line = line.replace("entry_computation_layout=", "entry_before=", 1)
+        return ask_module(parse_signature(source, line), file.path)
+    _, begin, entry = source.text.partition("\nENTRY ")
     return ask_module(parse_module(Source(f"{line}\n{begin}{entry}", file.path)), file.path)
+
+
+def parse_signature(source: Source, line: str) -> Module:
+    """Parse a module's header line, and of its entry the parameters alone.
+
+    What the header says of the result has other names: `entry_before`, `aliases_before`.
+    """
+    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
+
+    _, begin, entry = source.text.partition("\nENTRY ")
+    line = line.replace("entry_computation_layout=", f"{ENTRY_LAYOUT}=", 1)
+    line = line.replace("input_output_alias=", f"{ENTRY_ALIASES}=", 1)
+    text = f"{line}\n{begin}{_cut_to_parameters(entry)}"
+    return parse_module(Source(text, source.name))
 
 
 def _ask_proto(module: Module, file: DumpFile) -> Witness | None:
@@ -318,6 +332,8 @@ def _ask_mlir(file: DumpFile) -> Witness:
     return ask_mlir(scan_mlir(read_source(file.raw_path, file.budget).text), file.path)
 
 
+ENTRY_LAYOUT: Final = "entry_before"
+ENTRY_ALIASES: Final = "aliases_before"
 _PARAMETER: Final = " parameter("
 
 

@@ -246,7 +246,7 @@ def fit_machine(machine: Machine, backend: Backend | None) -> Machine | None:
 
 
 ASSUMED_CHIP: Final = "assumed chip", ""  # that of the kind which the file's name tells
-_TPU, _OTHERS = "v5e", "h100"  # whose ratios count without a chip; see docs/collectives.md
+_TPU, _OTHERS = "v5e", "h100"  # whose ratios count without a chip; see docs/communication.md
 
 
 class Pricing(Struct, frozen=True):

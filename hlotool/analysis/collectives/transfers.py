@@ -2,7 +2,7 @@
 
 Sizes are NCCL's: the whole array that a group shares, without tile padding. Bytes sent are those
 of the ring algorithm, the mean over the devices of a group, as exact rationals that are rounded up
-last; docs/collectives.md has every formula.
+last; docs/communication.md has every formula.
 """
 
 from __future__ import annotations

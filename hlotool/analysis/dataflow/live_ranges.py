@@ -7,7 +7,8 @@ leaves it; values of one buffer are trimmed to abut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
@@ -26,7 +27,7 @@ from hlotool.hlo.opcodes import USES_NOTHING, USES_TOP_ONLY
 LiveRangeSource: TypeAlias = Literal["live-range", "derived"]
 
 
-class LiveRanges(Struct, frozen=True):
+class LiveRanges(Struct, frozen=True, dict=True):
     """Where the ranges of values come from, and what runs at each position, 0 … `end`.
 
     `source` says whether the live-range section was read or the schedule followed.
@@ -39,6 +40,11 @@ class LiveRanges(Struct, frozen=True):
     def end(self) -> int:
         """The position after the last instruction, where what leaves the program lives."""
         return len(self.sequence)
+
+    @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """At which position each instruction runs, by its name."""
+        return {name: position for position, name in enumerate(self.sequence)}
 
     def instruction_at(self, position: int) -> str | None:
         """Return the instruction that runs at a position, None after the last."""

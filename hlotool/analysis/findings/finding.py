@@ -322,6 +322,15 @@ LEAST_SECONDS: Final = 10e-6
 LEAST_SHARE: Final = 0.01  # of all that crosses memory per step
 
 
+_LOOKED_FOR: Final = frozenset(("constant", "rng", "scatter", "sort"))
+
+
+def list_inside(one: Instruction) -> Sequence[Instruction]:
+    """Return what a fusion consists of, or what is none itself."""
+    body = one.callee() if one.opcode == "fusion" else None
+    return body.instructions if body else (one,)
+
+
 class Evidence(Struct, frozen=True, dict=True):
     """The analyses of one module that findings are made from; None where not done."""
 
@@ -398,6 +407,17 @@ class Evidence(Struct, frozen=True, dict=True):
             if saved.get(row.argument, -LEAST_BYTES) > -_SLIGHT
             for name in row.spare_copies
         )
+
+    @cached_property
+    def executed(self) -> Mapping[str, Sequence[tuple[Instruction, Instruction]]]:
+        """What is executed of some opcodes, in fusions too, each behind what holds it."""
+        found: dict[str, list[tuple[Instruction, Instruction]]] = {one: [] for one in _LOOKED_FOR}
+        for computation in self.executions.executed:
+            for outer in computation.instructions:
+                for one in list_inside(outer):
+                    if one.opcode in _LOOKED_FOR:
+                        found[one.opcode].append((outer, one))
+        return found
 
     @cached_property
     def loops(self) -> Mapping[Computation, Loop]:

@@ -10,6 +10,7 @@ from hlotool.analysis.dataflow.copies import Copy, CopyCause, CopyReader
 from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all, percent
 from hlotool.analysis.fusions.rows import is_copy_only
 from hlotool.analysis.memory.donation import DonationRow
+from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_donation
 from hlotool.analysis.memory.rows import rows_at
 from hlotool.analysis.origin import read_origin, write_source
@@ -110,16 +111,12 @@ def find_dominant_arrays(evidence: Evidence) -> Iterator[Finding]:
     peak = report.peak_of(0) if report else None
     if report is None or peak is None or peak.position is None:
         return
-    rows = rows_at(report, evidence.module, peak.position, 0)
-    whole = sum(row.live_bytes or 0 for row in rows)
-    for row in rows[:1]:
-        size = row.live_bytes or 0
-        if (
-            row.allocation_type != "parameter"
-            or size < LEAST_BYTES
-            or size < _LEAST_DOMINANT * whole
-        ):
-            continue
+    held = list_holdings(report.map, peak.position, 0)
+    whole, size = sum(one.live_bytes for one in held), held[0].live_bytes if held else 0
+    is_given = bool(held) and held[0].allocation.allocation_type == "parameter"
+    if not is_given or size < max(LEAST_BYTES, _LEAST_DOMINANT * whole):
+        return
+    for row in rows_at(report, evidence.module, peak.position, 0, most=1):
         yield Finding(
             size,
             "warning",

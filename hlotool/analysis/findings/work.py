@@ -20,6 +20,7 @@ from hlotool.analysis.findings.finding import (
     Finding,
     FindingCode,
     Severity,
+    list_inside,
     name_all,
     percent,
 )
@@ -32,12 +33,6 @@ from hlotool.hlo.shape import find_part
 from hlotool.table.words import plural
 
 _MOST_PRODUCTS: Final = 2_000  # that are looked at
-
-
-def list_inside(one: Instruction) -> Sequence[Instruction]:
-    """Return what a fusion consists of, or what is none itself."""
-    body = one.callee() if one.opcode == "fusion" else None
-    return body.instructions if body else (one,)
 
 
 def find_about(
@@ -255,10 +250,7 @@ def find_baked_constants(evidence: Evidence) -> Iterator[Finding]:
     """Find constants of 1 MiB: one finding for all; a warning from half of the peak on."""
     found = [
         (size, one)
-        for computation in evidence.executions.executed
-        for outer in computation.instructions
-        for one in list_inside(outer)
-        if one.opcode == "constant"
+        for _, one in evidence.executed["constant"]
         if (size := evidence.costs.size_bytes(one.shape)) >= LEAST_BYTES
     ]
     if found:
@@ -295,18 +287,14 @@ _FEW: Final = 8  # the part of a row of which top_k is tried
 
 def find_sorted_slices(evidence: Evidence) -> Iterator[Finding]:
     """Find sorts of which only the first or the last few are used."""
-    for computation in evidence.executions.executed:
-        runs = evidence.executions.lower_bound(computation)
-        for outer in computation.instructions:
-            for one in list_inside(outer) if outer.opcode in {"fusion", "sort"} else ():
-                kept = _find_kept(evidence, one) if one.opcode == "sort" else None
-                leaves = [each for each in one.shape.leaves() if kept and not each.memory_space]
-                saved = runs * sum(map(evidence.costs.size_bytes, leaves))
-                if saved >= evidence.least_traffic_bytes:
-                    message = (
-                        f"{outer.full_name} sorts rows of which only {kept:,} at an end are used."
-                    )
-                    yield from find_about(evidence, "sort-then-slice", [outer], message, saved)
+    for outer, one in evidence.executed["sort"]:
+        kept = _find_kept(evidence, one)
+        leaves = [each for each in one.shape.leaves() if kept and not each.memory_space]
+        runs = evidence.executions.lower_bound(outer.computation)
+        saved = runs * sum(map(evidence.costs.size_bytes, leaves))
+        if saved >= evidence.least_traffic_bytes:
+            message = f"{outer.full_name} sorts rows of which only {kept:,} at an end are used."
+            yield from find_about(evidence, "sort-then-slice", [outer], message, saved)
 
 
 def _find_kept(evidence: Evidence, sort: Instruction) -> int | None:
@@ -331,9 +319,8 @@ def find_nondeterminism(evidence: Evidence) -> Iterator[Finding]:
     is_gpu = find_backend(evidence.module) == "gpu"
     found = {
         outer: why
-        for computation in evidence.executions.executed
-        for outer in computation.instructions
-        for one in list_inside(outer)
+        for opcode in ("rng", "scatter")
+        for outer, one in evidence.executed[opcode]
         if (why := _find_chance(evidence, one, is_gpu=is_gpu))
     }
     if found and evidence.module.header.is_scheduled:

@@ -178,19 +178,22 @@ class Numbering:
         self._values: dict[Instruction, int] = {}
         self._bodies: dict[tuple[Computation, tuple[int, ...]], dict[Instruction, int]] = {}
         self._visits = visits
+        self._described: dict[Instruction, int] = {}
+        self._descriptions: dict[object, int] = {}
 
     def visit(self, instruction: Instruction) -> Iterable[tuple[Instruction, int]]:
         """Return an instruction, or its fused body, with the numbers of the values they make."""
         operands = tuple(self._values[one] for one in instruction.operands)
-        self._values[instruction], made = self._look_at(instruction, operands, 0)
+        self._values[instruction], made = self._look_at(instruction, instruction, operands, 0)
         return made.items()
 
     def _look_at(
-        self, instruction: Instruction, operands: tuple[int, ...], depth: int
+        self, instruction: Instruction, like: Instruction, operands: tuple[int, ...], depth: int
     ) -> tuple[int, dict[Instruction, int]]:
         """Return the value of an instruction, and all values that it makes.
 
-        Those are the values in the body of a fusion that can be looked into, else its own.
+        Those are the values in the body of a fusion that can be looked into, else its own. `like`
+        stands for it in the first of all computations that are written alike.
         """
         callees = self._graph.callees.get(instruction, ())
         is_open = instruction.opcode == "fusion" and len(callees) == 1
@@ -199,7 +202,7 @@ class Numbering:
             if len(body.parameters) <= len(operands):
                 inside = self._number_body(body, operands, depth)
                 return inside[body.root], inside
-        value = self._number(instruction, operands)
+        value = self._number(instruction, like, operands)
         return value, {instruction: value}
 
     def _number_body(
@@ -214,15 +217,19 @@ class Numbering:
         if known is not None:
             return known
         values: dict[Instruction, int] = dict(zip(body.parameters, operands, strict=False))
-        for instruction in body.instructions:
+        # Bodies are written alike by the dozen: one of them is described for all.
+        alike = self._graph.first_alike[body].instructions
+        for instruction, like in zip(body.instructions, alike, strict=True):
             if instruction not in values:
                 inputs = tuple(values[one] for one in instruction.operands)
-                values[instruction], made = self._look_at(instruction, inputs, depth + 1)
+                values[instruction], made = self._look_at(instruction, like, inputs, depth + 1)
                 values.update(made)
         self._bodies[body, operands] = values
         return values
 
-    def _number(self, instruction: Instruction, operands: tuple[int, ...]) -> int:
+    def _number(
+        self, instruction: Instruction, like: Instruction, operands: tuple[int, ...]
+    ) -> int:
         """Return the value an instruction makes of its operands'."""
         opcode = instruction.opcode
         if opcode in _SAME and operands:
@@ -237,10 +244,12 @@ class Numbering:
             return number
         key: object = instruction
         if opcode not in _UNIQUE and _ELIDED not in instruction.literal:
-            key = self._describe(instruction, operands)
+            if like not in self._described:
+                self._described[like] = self._describe(like)
+            key = self._described[like], operands
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _describe(self, instruction: Instruction, operands: tuple[int, ...]) -> object:
+    def _describe(self, instruction: Instruction) -> int:
         """Return what makes two instructions compute the same; layouts do not count."""
         attributes = tuple(
             sorted(item for item in instruction.attributes.items() if item[0] not in _NOT_PART)
@@ -249,4 +258,5 @@ class Numbering:
         array = (shape.dtype, shape.dims) if isinstance(shape, ArrayShape) else ()
         callees = self._graph.callees.get(instruction, ())
         called = tuple(map(self._prints.of, callees))
-        return instruction.opcode, array, instruction.literal, attributes, called, operands
+        found = instruction.opcode, array, instruction.literal, attributes, called
+        return self._descriptions.setdefault(found, len(self._descriptions))

@@ -1,4 +1,4 @@
-"""The figures of a module's memory; docs/buffers.md says how they are counted.
+"""The figures of a module's memory; docs/memory.md says how they are counted.
 
 `report` measures them. Those of a `SpaceRow` are XLA's CompiledMemoryStats, and peaks that XLA does
 not print; an estimate fills a `MemoryEstimate` instead, so that nobody takes it for a measurement.

@@ -122,7 +122,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     divider = _Divider(report, module)
     parts: dict[tuple[PartKind, str, bool], Part] = {}
     kind: PartKind
-    for tenure, row in chain.from_iterable(starmap(_split, rows_of.items())):
+    for tenure, row in chain.from_iterable(starmap(split_passes, rows_of.items())):
         donors = (missed[value.key] for value in tenure.values if value.key in missed)
         donor = next(donors, None) if tenure.is_owner and row.allocation_type == "output" else None
         if donor is not None:
@@ -148,10 +148,9 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
 
 def find_last_read(module: Module | None, report: MemoryReport, donor: DonationRow) -> int:
     """Return when a parameter is read last, for which nothing needs room beside it any more."""
-    ranges = report.map.live_ranges
-    if module is None or ranges is None:
+    if module is None or report.map.live_ranges is None:
         return 1 << 63
-    places = {name: place for place, name in enumerate(ranges.sequence)}
+    places = report.map.live_ranges.positions
     pending = [module.entry.parameters[donor.parameter_number]]
     last = 0
     while pending:
@@ -176,7 +175,9 @@ def keep_before(tenure: Tenure, outputs: Collection[ValueKey], read_until: int) 
     return add_up_groups(before, [range(len(before))] if len(before) > 1 else ())
 
 
-def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenure, BufferRow]]:
+def split_passes(
+    tenure: Tenure, rows: Mapping[str, BufferRow]
+) -> Iterator[tuple[Tenure, BufferRow]]:
     """Divide a tenure where the backward pass writes over what the forward pass made.
 
     Both need the bytes, each in its time. Yields each with the value that tells what it is. Values
@@ -243,14 +244,7 @@ class _Divider:
         results = {_dims(shape) for shape in module.entry.root.shape.leaves()}
         given = {_dims(shape) for one in module.entry.parameters for shape in one.shape.leaves()}
         self.weights = {one for one in results & given if len(one) > 1}
-        for row in list_donations(module):
-            names = list(row.spare_copies)
-            if row.is_donated and row.output_index is not None:
-                # What is copied to where it goes, as something still reads there.
-                copy, index = follow(module.entry.root, row.output_index)
-                if copy.opcode == "copy" and not index and copy.shape == copy.operands[0].shape:
-                    names.append(copy.operands[0].full_name)
-            self.donated_copies |= dict.fromkeys(names, row.argument)
+        self.donated_copies = find_donated_copies(module)
 
     def name_part(self, row: BufferRow, tenure: Tenure) -> tuple[PartKind, str]:
         """Say what kind of part a tenure is in, and of what."""
@@ -297,6 +291,20 @@ class _Divider:
         if row.moved_parameter is not None and row.scope_from not in {"own", "producer"}:
             return "parameter-copy", row.moved_parameter
         return None
+
+
+def find_donated_copies(module: Module) -> dict[str, str]:
+    """Return the copies that are made since an argument is donated, each with that argument."""
+    found: dict[str, str] = {}
+    for row in list_donations(module):
+        names = list(row.spare_copies)
+        if row.is_donated and row.output_index is not None:
+            # What is copied to where it goes, as something still reads there.
+            copy, index = follow(module.entry.root, row.output_index)
+            if copy.opcode == "copy" and not index and copy.shape == copy.operands[0].shape:
+                names.append(copy.operands[0].full_name)
+        found |= dict.fromkeys(names, row.argument)
+    return found
 
 
 def _find_batches(module: Module) -> set[int]:
@@ -356,8 +364,8 @@ class Checkpoint:
         self.flow = flow
         self.definers = definers
         self.is_undone = find_backend(module) == "cpu"  # XLA:CPU merges it with the first time
-        sequence = report.map.live_ranges.sequence if report.map.live_ranges else ()
-        self.places = {name: place for place, name in enumerate(sequence)}
+        live = report.map.live_ranges
+        sequence, self.places = (live.sequence, live.positions) if live else ((), {})
         self.instructions = list(module.instructions())
         names = {one.name: one for one in self.instructions}
         names |= {one.full_name: one for one in self.instructions}

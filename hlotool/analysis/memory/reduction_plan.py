@@ -27,9 +27,17 @@ from hlotool.analysis.memory.donation import DonationRow, list_donations, list_m
 from hlotool.analysis.memory.figures import Fit
 from hlotool.analysis.memory.intervals import Curve, add_curves
 from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenure, Tenures
-from hlotool.analysis.memory.parts import Part, PartKind, divide_memory, find_last_read, keep_before
+from hlotool.analysis.memory.parts import (
+    Part,
+    PartKind,
+    divide_memory,
+    find_donated_copies,
+    find_last_read,
+    keep_before,
+    split_passes,
+)
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.rows import BufferRow, all_rows, rows_at
+from hlotool.analysis.memory.rows import BufferRow, all_rows, describe_values, rows_at
 from hlotool.errors import InputError
 from hlotool.hlo import Module, ShapeIndex
 from hlotool.hlo.buffers import Allocation
@@ -403,9 +411,36 @@ def measure_donation(report: MemoryReport, module: Module) -> int | None:
 
 def measure_undonation(report: MemoryReport, module: Module) -> dict[str, int]:
     """Return what space 0 would reserve less without the donation of arguments that are copied."""
-    parts = divide_memory(report, module)
-    reserved = Reserved(report, parts)
-    found = [one for one in list_remedies(report, module, parts) if one.kind == "undonate"]
+    copies = find_donated_copies(module)
+    parameters = {row.parameter_number for row in list_donations(module) if row.spare_copies}
+    # Only what lies in these arguments' memory and what holds the copies: to name every part of a
+    # program would take a third of its summary.
+    wanted = {
+        value
+        for one in report.map.assignment.allocations
+        for value in one.values
+        if value.instruction in copies or (one.is_donated and one.parameter in parameters)
+    }
+    tenures = Tenures(report.map, wanted)
+    parts: dict[str, Part] = {}
+    for allocation in report.map.assignment.allocations:
+        held = {} if allocation.color else tenures.of(allocation)
+        for tenure in dict.fromkeys(held.values()):
+            pieces = [tenure]
+            if not tenure.is_owner and any(one.instruction in copies for one in tenure.values):
+                rows = describe_values(report, module, tenure.values)
+                named = {row.value: row for row in rows}
+                pieces = [piece for piece, _ in split_passes(tenure, named)]
+            for piece in pieces:
+                told = () if piece.is_owner else piece.values
+                of = next(
+                    (copies[one.instruction] for one in told if one.instruction in copies), ""
+                )
+                part = parts.setdefault(of, Part("donated-copy" if of else "given", of))
+                part.tenures.append(piece)
+    reserved = Reserved(report, parts.values())
+    remedies = list_remedies(report, module, list(parts.values()))
+    found = [one for one in remedies if one.kind == "undonate"]
     return {one.of: reserved.saving([one]) for one in found}
 
 

@@ -85,7 +85,7 @@ class MemoryReport(Struct, frozen=True):
 
 
 def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -> MemoryReport:
-    """Return the memory figures of a program (docs/buffers.md), in bytes.
+    """Return the memory figures of a program (docs/memory.md), in bytes.
 
     With an assignment, its own allocations and, where printed, its live ranges; live ranges
     are derived from the module's schedule otherwise, if its names tell the values apart.

@@ -277,7 +277,7 @@ def rows_at(
     """Return the values that hold bytes at a position, the largest first, of a space `most`.
 
     Values that share bytes are one row, that of the value whose live range begins last;
-    `live_bytes` of all rows add up to what is in use (docs/buffers.md). `color` None means all
+    `live_bytes` of all rows add up to what is in use (docs/memory.md). `color` None means all
     spaces.
     """
     colors = report.map.colors() if color is None else (color,)

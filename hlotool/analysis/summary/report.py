@@ -12,7 +12,7 @@ included. Launches and caches are in neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -48,8 +48,10 @@ from hlotool.table import (
     BYTES,
     COUNT,
     FLOPS,
+    NUMBER,
     PERCENT,
     SECONDS,
+    WHOLE,
     Block,
     DocumentSpec,
     RowList,
@@ -587,8 +589,52 @@ MODULES: Final = RowList(
     key="place",
     has_total=False,
 )
+_REASONS: Final[Mapping[str, str]] = {
+    "argument": "an argument is new, gone, or called otherwise",
+    "shape": "an argument has other dimensions",
+    "type": "an argument has another element type",
+    "sharding": "an argument, or a value, lies on the devices otherwise",
+    "donation": "an argument is donated, or is no more",
+    "constant": "the program has another constant, as a static argument or a closure makes it",
+    "flag": "a flag of the compiler has another value",
+    "program": "the program does otherwise with the same arguments, as by another static argument",
+    "nothing": "nothing in the dump differs; no dump shows a weak type, a JAX setting, another "
+    "device, or that a function was made anew",
+}
+ReasonKind: TypeAlias = Literal[
+    "argument", "shape", "type", "sharding", "donation", "constant", "flag", "program", "nothing"
+]
+
+
+class ReasonRow(Struct, frozen=True, kw_only=True):
+    """One thing in which a compilation differs from the nearest earlier one of its function."""
+
+    function: Annotated[str, column("the function, by the name of its modules")]
+    place: Annotated[str, column("the compilation, as in `modules`", is_whole=True)]
+    compilation: Annotated[
+        int, column("which compilation of the function it is", NUMBER, hide_order=2)
+    ]
+    compared_with: Annotated[
+        str, column("the earlier one that differs least", heading="against", is_whole=True)
+    ]
+    reason: Annotated[
+        ReasonKind, column("what made it new", min_width=WHOLE, word_meanings=_REASONS)
+    ]
+    count: Annotated[int, column("arguments, constants, … that differ so", COUNT, hide_order=3)] = 1
+    subject: Annotated[str, column("their names, or what differs")] = ""
+    old: Annotated[str | None, column("what it was", heading="was", null_text="")] = None
+    new: Annotated[str | None, column("what it is", heading="is", null_text="")] = None
+
+
+COMPILATIONS: Final = RowList(
+    "compilations",
+    ReasonRow,
+    "what made functions compile again",
+    key="place",
+    has_total=False,
+)
 SUMMARY_DIRECTORY: Final = DocumentSpec(
-    "summary-directory", "the programs of a dump directory", row_lists=(MODULES,)
+    "summary-directory", "the programs of a dump directory", row_lists=(MODULES, COMPILATIONS)
 )
 # When a column leaves a table of measured programs: their times are the answer.
 _GIVE_WAY_TO_TIMES: Final = {
@@ -604,4 +650,5 @@ def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
     if all(row.measured_count is None for row in rows):
         return SUMMARY_DIRECTORY
     shown = MODULES.showing(MODULES.shown() | {"measured_count", "measured_seconds"})
-    return replace(SUMMARY_DIRECTORY, row_lists=(give_way(shown, _GIVE_WAY_TO_TIMES),))
+    measured = give_way(shown, _GIVE_WAY_TO_TIMES)
+    return replace(SUMMARY_DIRECTORY, row_lists=(measured, COMPILATIONS))

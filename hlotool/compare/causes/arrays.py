@@ -104,7 +104,9 @@ def _find_mesh(evidence: Evidence, parameters: Iterable[_Arrays]) -> Iterator[Ca
         return
     is_reordered = has_other_mesh and len({mesh.axes for mesh in meshes if mesh}) == 1
     texts = [
-        count_noun(str(count), "device") if mesh is None else _write_mesh(mesh, is_reordered)
+        count_noun(str(count), "device")
+        if mesh is None
+        else write_mesh(mesh, with_devices=is_reordered)
         for mesh, count in zip(meshes, counts, strict=True)
     ]
     yield Cause(
@@ -117,7 +119,8 @@ def _find_mesh(evidence: Evidence, parameters: Iterable[_Arrays]) -> Iterator[Ca
     )
 
 
-def _write_mesh(mesh: Mesh, with_devices: bool) -> str:
+def write_mesh(mesh: Mesh, *, with_devices: bool) -> str:
+    """Write the axes of a mesh with their sizes, and the order of its devices."""
     axes = " × ".join(f"{axis.name}={axis.size}" for axis in mesh.axes)
     if not with_devices:
         return axes

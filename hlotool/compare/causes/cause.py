@@ -162,7 +162,7 @@ def _show_id(cause: Cause) -> Shown:
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """One reason; which fields it has goes by its id (docs/diff.md).
+    """One reason; which fields it has goes by its id (docs/differences.md).
 
     `delta_bytes` is new − old of what `measure` says: bytes held at the peak, by all layers at
     the peak, donated, of results per step, of parameters on a device, sent per step, sent with
