@@ -53,7 +53,7 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     time: Annotated[str | None, Meta(description="when it was, ISO 8601")] = None
     commit: Annotated[str | None, Meta(description="the commit that was compiled")] = None
     module: Annotated[str, Meta(description="what the module is called, as no other of the run")]
-    function: Annotated[
+    name: Annotated[
         str | None, Meta(description="of its key: the module's name; null in older lines")
     ] = None
     folder: Annotated[str, Meta(description="of its key: the folder below PATH")] = ""
@@ -86,9 +86,9 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
 
     def identify(self) -> Identity | None:
         """Return which program it is about; None in a line of before that was kept."""
-        if self.function is None:
+        if self.name is None:
             return None
-        return Identity(self.function, self.folder, self.arguments, self.fingerprint)
+        return Identity(self.name, self.folder, self.arguments, self.fingerprint)
 
 
 def measure_line(program: Program, module: str, results: Sequence[RuleResult] = ()) -> HistoryLine:
@@ -220,24 +220,21 @@ EXCEEDED_ROWS: Final = RowList(
 )
 
 
+Presence: TypeAlias = Literal["there", "new", "gone"]
+
+
 class FollowedRow(Struct, frozen=True):
     """One module over the lines of a history."""
 
     module: Annotated[str, column(_MODULE)]
     status: Annotated[
-        Literal["there", "new", "gone"],
+        Presence,
         column("whether the first run lacks it (new), or the last one (gone)"),
-    ]
-    line_count: Annotated[int, column("its lines", COUNT, heading="lines")]
-    content_count: Annotated[
-        int | None,
-        column("different contents among them, by fingerprint", COUNT, heading="contents"),
     ]
     arguments: Annotated[
         str | None, column("in what its arguments differ from those before", null_text="")
     ]
     since_commit: Annotated[str | None, _ARGUMENTS[0]]
-    since_time: Annotated[str | None, _ARGUMENTS[1]]
     since_line: Annotated[int | None, _ARGUMENTS[2]]
 
 
@@ -365,8 +362,8 @@ def choose_lines(
     """Return the lines of modules whose names a pattern matches, as the last of them has it."""
     if pattern is None:
         return dict(lines)
-    every = [(name, own) for name, own in _divide(lines)]
-    return dict(sorted(one for name, own in every if pattern.is_found(name) for one in own.items()))
+    kept = [own for name, own in _divide(lines) if pattern.is_found(name)]
+    return dict(sorted(one for own in kept for one in own.items()))
 
 
 def list_verdicts(lines: Mapping[int, HistoryLine]) -> tuple[VerdictRow, ...]:
@@ -413,27 +410,15 @@ def list_followed(lines: Mapping[int, HistoryLine]) -> tuple[FollowedRow, ...]:
     runs = _list_runs(lines)
     rows = []
     for module, own in _divide(lines):
-        since, change = None, ""
+        is_new, is_gone = min(own) > max(runs[0]), max(own) < min(runs[-1])
+        since, change = min(own) if is_new else None, None
         for old, new in pairwise(own):
             here, there = own[old].identify(), own[new].identify()
-            told = here.tell_change(there) if here and there else ""
-            since, change = (new, told) if told else (since, change)
-        is_new, is_gone = min(own) > max(runs[0]), max(own) < min(runs[-1])
-        since = since or (min(own) if is_new else None)
-        line = own[since] if since else None
-        prints = {one.fingerprint for one in own.values()}
-        rows.append(
-            FollowedRow(
-                module,
-                "gone" if is_gone else "new" if is_new else "there",
-                len(own),
-                None if None in prints else len(prints),
-                change or None,
-                line.commit if line else None,
-                line.time if line else None,
-                since,
-            )
-        )
+            if here and there and (told := here.tell_change(there)):
+                since, change = new, told
+        status: Presence = "gone" if is_gone else "new" if is_new else "there"
+        commit = own[since].commit if since else None
+        rows.append(FollowedRow(module, status, change, commit, since))
     return tuple(rows)
 
 
@@ -493,10 +478,9 @@ def _list_runs(lines: Mapping[int, HistoryLine]) -> list[list[int]]:
 
 def _make_candidate(line: HistoryLine) -> Candidate:
     """Return the module of a line; older lines tell name and place alone, as baselines did."""
-    name, _, place = line.module.partition(PLACE_MARK)
-    if line.function is not None:
-        name, place = line.function, ""
-    saved = SavedModule(name, SavedSummary(), place, line.identify(), line.module)
+    known, (name, _, place) = line.identify(), line.module.partition(PLACE_MARK)
+    name = known.name if known else name
+    saved = SavedModule(name, SavedSummary(), "" if known else place, known, line.module)
     return Candidate(name, "", saved=saved, schema=HISTORY_SCHEMA)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hlotool.check.baseline import (
     NO_BASELINE,
@@ -142,23 +142,13 @@ def plan_run(
         is_about = any(rule.applies_to(one.name, one.folder) for rule in rules)
         if not (is_recorded or len(modules) == 1 or is_about):
             passed_over.append(pair.name)
-        elif pair.old is None:
-            missing = explain_missing(pair, earlier)
-            tasks.append(Task(one, pair.name, missing=missing))
         else:
-            tasks.append(Task(one, pair.name, pair.old))
+            missing = "" if pair.old else explain_missing(pair, earlier)
+            tasks.append(Task(one, pair.name, pair.old, missing))
     is_whole = found.is_directory and not is_chosen
     notes = _note_pairs([*pairs.values()], earlier, is_whole=is_whole)
-    return Plan(
-        found.path,
-        tuple(rules),
-        tuple(tasks),
-        tuple(passed_over),
-        notes,
-        assumptions,
-        is_recorded,
-        has_causes,
-    )
+    about = tuple(rules), tuple(tasks), tuple(passed_over), notes
+    return Plan(found.path, *about, assumptions, is_recorded, has_causes)
 
 
 def _note_pairs(pairs: Sequence[Pairing], earlier: Earlier, *, is_whole: bool) -> tuple[str, ...]:
@@ -238,14 +228,7 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     )
     line = measure_line(program, task.name, results) if plan.is_recorded else None
     if line is not None:
-        known = measure_identity(program, task.module)
-        line = replace(
-            line,
-            function=known.name,
-            folder=known.folder,
-            arguments=known.arguments,
-            fingerprint=known.fingerprint,
-        )
+        line = replace(line, **asdict(measure_identity(program, task.module)))
     causes: tuple[Cause, ...] = ()
     if earlier and plan.has_causes and any(one.status == "fail" for one in results):
         causes = compare_programs(earlier, read_context(program, task.module.input)).causes

@@ -204,28 +204,17 @@ class _Pairer:
 
     def pair_same(self) -> None:
         """Pair those of equal content within a name, of several with one key; then equal keys."""
+        counts = Counter((id(one) in self._is_old, self.name(one)) for one in self.old + self.new)
+        several = {name for (_, name), count in counts.items() if count > 1}
 
-        def is_several(one: Candidate) -> bool:
-            return counts[True, self.name(one)] > 1 or counts[False, self.name(one)] > 1
+        def find_key(one: Candidate) -> tuple[Hashable, ...] | None:
+            name = self.name(one)
+            return (name, self._identify(one).arguments) if name in several else None
 
-        counts = Counter(
-            (id(one) in self._is_old, self.name(one)) for one in (*self.old, *self.new)
-        )
-        sides = [[one for one in side if is_several(one)] for side in (self.old, self.new)]
-        here, there = (
-            _by_key(side, lambda one: (self.name(one), self._identify(one).arguments))
-            for side in sides
-        )
+        here, there = _by_key(self.old, find_key), _by_key(self.new, find_key)
         for key, found in here.items():
             self._pair_group(found, there.get(key, []), EQUAL)
-        self.pair_alone(
-            "same path",
-            lambda one: (
-                (self.name(one), one.folder, self._identify(one).arguments)
-                if is_several(one)
-                else None
-            ),
-        )
+        self.pair_alone("same path", lambda one: (key := find_key(one)) and (*key, one.folder))
 
     def pair_saved(self) -> None:
         """Pair those of one name by their whole places where a document tells no more of them."""
@@ -278,8 +267,7 @@ class _Pairer:
         if self._is_twin(one, other):
             return EQUAL
         if one.saved or other.saved:
-            same = 0.0 if least else self._identify(one).likeness(self._identify(other))
-            return min(same, 1.0)
+            return 0.0 if least else self._identify(one).likeness(self._identify(other))
         sizes = one.size_bytes, other.size_bytes
         if least and min(sizes) * 2 < max(sizes):
             return -1.0

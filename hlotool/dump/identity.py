@@ -189,19 +189,13 @@ def _tell_arguments(group: Sequence[Named], name: str) -> list[str]:
 def _write_column(column: Sequence[str]) -> list[str]:
     """Write one argument of several programs, with its type where that differs."""
     found = [_SHAPE.match(one) for one in column]
-    dtypes = {one["dtype"] for one in found if one}
+    has_types = len({one["dtype"] for one in found if one}) > 1
     return [
-        " ".join(
-            filter(
-                None,
-                (
-                    one["name"],
-                    one["dtype"] if len(dtypes) > 1 or not one["dims"] else "",
-                    one["dims"].replace(",", "×"),
-                ),
-            )
-        )
-        if one
-        else text
+        _write_argument(one, has_type=has_types) if one else text
         for one, text in zip(found, column, strict=True)
     ]
+
+
+def _write_argument(shape: re.Match[str], *, has_type: bool) -> str:
+    dtype = shape["dtype"] if has_type or not shape["dims"] else ""
+    return " ".join(filter(None, (shape["name"], dtype, shape["dims"].replace(",", "×"))))
