@@ -191,7 +191,7 @@ class _Edits:
                 size = sum(one.shape.size_bytes or 0 for one in found)
                 yield Claim(
                     Cause(
-                        id=kind,  # type: ignore[arg-type]
+                        id=kind,
                         count=len(found),
                         subject=_name_trees(found, others),
                         measure="parameters",
@@ -270,7 +270,7 @@ class _Edits:
                     names = self._name_operations(found)
                     yield Claim(
                         Cause(
-                            id=kind,  # type: ignore[arg-type]
+                            id=kind,
                             count=len(found),
                             subject=scope,
                             old=names if side is self._gone else None,

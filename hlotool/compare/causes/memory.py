@@ -153,7 +153,7 @@ def find_donation(evidence: Evidence) -> Iterator[Cause]:
     for kind, some, sign in (("donation-lost", lost, -1), ("donation-gained", gained, 1)):
         if some:
             rows = [local.get(row.parameter_name or "", row) for row in some]
-            yield _describe_donation(kind, rows, sign)  # type: ignore[arg-type]
+            yield _describe_donation(kind, rows, sign)
 
 
 def _by_name(program: Program) -> tuple[Mapping[str, DonationRow], set[str]]:
