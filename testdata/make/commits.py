@@ -2,16 +2,14 @@
 
     PYTHONPATH=testdata python -m make.commits testdata/check/commits.tar.xz
 
-Each commit is a process and a folder, `c01` to `c12`. The models lie in `vision` (two, of one
-process), `language` (two) and `tabular`. Each commit changes what all five share, so that no content
-stays: the optimizer, the loss, a norm. From c05 on a batch of `vision` is another, from c07 on
-programs are compiled before and between, and from c09 on the loss of a language model materializes
-one-hot labels in f32, which is the regression. XLA's files are kept as they are.
+Each commit is a folder, `c01` to `c12`, of one process. The models lie in `vision` (two),
+`language` (two) and `tabular`. Each commit changes what all five share, so that no content stays:
+optimizer, loss, norm. From c05 on a batch of `vision` is another, from c07 on programs are compiled
+before and between, and from c09 on a language model writes one-hot labels in f32: the regression.
 """
 
 import io
 import os
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -19,63 +17,60 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 COMMITS = 12
-BATCH, SHIFT, REGRESSION = 5, 7, 9  # the commits from which on these are so
-FLAGS = "--xla_dump_hlo_as_text --xla_dump_hlo_module_re=jit_train_step"
+NORM, BATCH, CLIP, SHIFT, REGRESSION, DECAY = (
+    3,
+    5,
+    6,
+    7,
+    9,
+    10,
+)  # since which commit
 KEPT = ("before_optimizations.txt", "after_optimizations.txt", "buffer-assignment.txt")
 
 
 def main(target: str) -> None:
-    """Compile every commit in processes of their own, and pack what XLA wrote."""
+    """Compile every commit, and pack what XLA wrote."""
     with tempfile.TemporaryDirectory() as scratch, tarfile.open(target, "w:xz") as packed:
+        os.chdir(scratch)
         for commit in range(1, COMMITS + 1):
-            for folder in MODELS:
+            for folder, models in MODELS.items():
                 dump = f"c{commit:02}/{folder}"
-                subprocess.run(  # noqa: S603 (this module)
-                    [sys.executable, "-m", "make.commits", str(commit), folder],
-                    cwd=scratch,
-                    env={
-                        **os.environ,
-                        "PYTHONPATH": str(Path(__file__).parents[1]),
-                        "JAX_PLATFORMS": "cpu",
-                        "XLA_FLAGS": f"--xla_dump_to={dump} {FLAGS}",
-                    },
-                    check=True,
-                )
-                for file in sorted(Path(scratch, dump).iterdir()):
+                for place, model in enumerate(models):
+                    if commit >= SHIFT:
+                        jax.jit(lambda x, count=place + commit: jnp.arange(count) + x).lower(
+                            1.0
+                        ).compile()
+                    compile_model(model, commit, dump)
+                for file in sorted(Path(dump).iterdir()):
                     if file.name.endswith(KEPT):
                         entry = tarfile.TarInfo(f"{dump}/{file.name}")
                         entry.size = file.stat().st_size
                         packed.addfile(entry, io.BytesIO(file.read_bytes()))
 
 
-def compile_models(commit: int, folder: str) -> None:
-    """Compile the models of one folder as they are at a commit."""
-    import jax
-    import jax.numpy as jnp
-
-    for place, model in enumerate(MODELS[folder]):
-        if commit >= SHIFT:
-            jax.jit(lambda x, count=place + commit: jnp.arange(count) + x).lower(1.0).compile()
-        loss, state, batch = model(commit)
-        step = make_step(loss, commit)
-        jax.jit(step, donate_argnums=0).lower(state, *batch).compile()
+def compile_model(model: Callable[[int], Any], commit: int, dump: str) -> None:
+    """Compile a model as it is at a commit."""
+    loss, state, batch = model(commit)
+    step = jax.jit(make_step(loss, commit), donate_argnums=0).lower(state, *batch)
+    step.compile({"xla_dump_to": dump, "xla_dump_hlo_as_text": True})
 
 
 def make_step(loss: Callable[..., Any], commit: int) -> Callable[..., Any]:
     """Return a training step with the optimizer of a commit."""
-    import jax
-    import jax.numpy as jnp
 
     def train_step(state: Any, inputs: Any, labels: Any) -> Any:
         value, gradients = jax.value_and_grad(loss)(state, inputs, labels)
-        if commit >= 3:
+        if commit >= NORM:
             norm = jnp.sqrt(sum(jnp.sum(one * one) for one in jax.tree.leaves(gradients)))
             gradients = jax.tree.map(lambda one: one / (norm + 1.0), gradients)
-        if commit >= 6:
+        if commit >= CLIP:
             gradients = jax.tree.map(lambda one: jnp.clip(one, -0.5, 0.5), gradients)
         rate = 0.1 / commit
-        decay = 0.01 if commit >= 10 else 0.0
+        decay = 0.01 if commit >= DECAY else 0.0
         state = jax.tree.map(lambda one, two: one - rate * (two + decay * one), state, gradients)
         return state, value * (1.0 + 0.01 * commit)
 
@@ -83,28 +78,18 @@ def make_step(loss: Callable[..., Any], commit: int) -> Callable[..., Any]:
 
 
 def _normalize(x: Any, commit: int) -> Any:
-    import jax.numpy as jnp
-
     return x / jnp.sqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-5 * commit)
 
 
 def _shapes(**sizes: tuple[int, ...]) -> dict[str, Any]:
-    import jax
-    import jax.numpy as jnp
-
     return {name: jax.ShapeDtypeStruct(size, jnp.float32) for name, size in sizes.items()}
 
 
 def _batch(*arrays: tuple[str, tuple[int, ...]]) -> list[Any]:
-    import jax
-
     return [jax.ShapeDtypeStruct(size, dtype) for dtype, size in arrays]
 
 
 def _cross_entropy(logits: Any, labels: Any, *, is_wide: bool = False) -> Any:
-    import jax
-    import jax.numpy as jnp
-
     logs = jax.nn.log_softmax(logits.astype(jnp.float32))
     if is_wide:
         wanted = jax.lax.optimization_barrier(jax.nn.one_hot(labels, logits.shape[-1]))
@@ -113,9 +98,7 @@ def _cross_entropy(logits: Any, labels: Any, *, is_wide: bool = False) -> Any:
 
 
 def conv_net(commit: int) -> Any:
-    """Two convolutions and a head."""
-    import jax
-    import jax.numpy as jnp
+    """Make two convolutions and a head."""
 
     def loss(state: Any, images: Any, labels: Any) -> Any:
         dims = ("NHWC", "HWIO", "NHWC")
@@ -130,8 +113,7 @@ def conv_net(commit: int) -> Any:
 
 
 def perceptron(commit: int) -> Any:
-    """Two layers; its batch is another from one commit on."""
-    import jax
+    """Make two layers; the batch is another from one commit on."""
 
     def loss(state: Any, images: Any, labels: Any) -> Any:
         x = _normalize(jax.nn.gelu(images @ state["first"]), commit)
@@ -143,9 +125,7 @@ def perceptron(commit: int) -> Any:
 
 
 def attention(commit: int) -> Any:
-    """One layer of attention over tokens; its loss grows from one commit on."""
-    import jax
-    import jax.numpy as jnp
+    """Make a layer of attention over tokens; its loss grows from one commit on."""
 
     def loss(state: Any, tokens: Any, labels: Any) -> Any:
         x = state["embed"][tokens]
@@ -159,9 +139,7 @@ def attention(commit: int) -> Any:
 
 
 def recurrent(commit: int) -> Any:
-    """A recurrent layer in a loop."""
-    import jax
-    import jax.numpy as jnp
+    """Make a recurrent layer in a loop."""
 
     def loss(state: Any, tokens: Any, labels: Any) -> Any:
         def advance(h: Any, x: Any) -> Any:
@@ -176,9 +154,7 @@ def recurrent(commit: int) -> Any:
 
 
 def table(commit: int) -> Any:
-    """A regression on columns."""
-    import jax
-    import jax.numpy as jnp
+    """Make a regression on columns."""
 
     def loss(state: Any, columns: Any, labels: Any) -> Any:
         x = _normalize(jax.nn.silu(columns @ state["first"]), commit)
@@ -198,7 +174,4 @@ MODELS: dict[str, tuple[Callable[[int], Any], ...]] = {
 }
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:  # noqa: PLR2004
-        main(sys.argv[1])
-    else:
-        compile_models(int(sys.argv[1]), sys.argv[2])
+    main(sys.argv[1])
