@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -119,9 +120,7 @@ PROGRAM = st.tuples(
 def test_no_two_programs_have_one_name(
     programs: list[tuple[str, str, str, tuple[str, ...] | None]],
 ) -> None:
-    named = [
-        Named(name, folder, place, lambda one=one: one) for name, folder, place, one in programs
-    ]  # type: ignore[misc]
+    named = [Named(*one[:3], partial(tuple, one[3] or ())) for one in programs]
     names = name_programs(named)
     assert len(set(names)) == len(programs)
     assert name_programs(named[:1]) == [programs[0][0] or programs[0][2]]
@@ -129,7 +128,7 @@ def test_no_two_programs_have_one_name(
 
 def test_names_are_as_short_as_they_can_be() -> None:
     def call(*programs: tuple[str, str, tuple[str, ...]]) -> list[str]:
-        given = [Named(name, folder, "#1", lambda one=one: one) for name, folder, one in programs]  # type: ignore[misc]
+        given = [Named(name, folder, "#1", partial(tuple, one)) for name, folder, one in programs]
         return name_programs(given)
 
     small, large = ("w 4 arrays 1a", "tokens s32[8,1024]"), ("w 4 arrays 1a", "tokens s32[16,1024]")
