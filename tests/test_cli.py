@@ -159,7 +159,7 @@ def test_row_options_are_checked_before_any_work(
         (HlotoolError("Other."), 3, "hlotool: Other.\n"),
         (KeyboardInterrupt(), 130, "\n"),  # ends the line of ^C
         (click.Abort(), 130, ""),
-        (MemoryError(), 3, "hlotool: there is not enough memory for this.\n"),
+        (MemoryError(), 3, "hlotool: not enough memory.\n"),
     ],
 )
 def test_errors_become_messages(

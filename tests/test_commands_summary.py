@@ -56,7 +56,7 @@ def test_no_bound_is_claimed_that_unknown_work_could_overturn() -> None:
     lines = run(*arguments).stdout.splitlines()
     at = next(index for index, line in enumerate(lines) if line.startswith("v5e: "))
     assert lines[at].startswith("v5e: ≥ ")
-    assert lines[at].endswith(" per step (estimate), what most of it is, is not known")
+    assert lines[at].endswith(" per step (estimate), its largest part is unknown")
     said = lines[at + 1]
     assert "-bound" not in said
     assert ": arithmetic ≥ " in said
