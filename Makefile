@@ -74,7 +74,7 @@ golden: $(VENV)/installed-test ## Rewrite the golden sessions; look at the diff
 docs: $(VENV)/installed ## Rewrite docs/schema and docs/fields.md from the declarations
 	$(BIN)/python docs/make_docs.py
 
-pictures: $(VENV)/installed-test ## Take the pictures of docs/report.md again, in Chromium
+pictures: $(VENV)/installed-test ## Take the pictures of README.md and docs/report.md again, in Chromium
 	$(BIN)/python docs/make_pictures.py
 
 bench: $(BENCH)/installed ## Measure speed against jaxlib and print the ratios

@@ -5,12 +5,14 @@ Skipped where either is not installed.
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from parsed import load
 from report_pages import NEW, OLD, SMALL, write_hostile, write_large, write_page, write_pair
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -61,6 +63,50 @@ def test_a_small_program(browser: Any, tmp_path: Path) -> None:
     assert browser.find_element("css selector", "#panel h2").text == name
     browser.find_element("id", "close").click()
     assert not browser.find_element("id", "panel").is_displayed()
+
+
+AT_POINT = """
+const [allocation, step, byte] = arguments;
+const get = (id) => document.getElementById(id);
+get("allocation").value = allocation;
+get("allocation").dispatchEvent(new Event("change"));
+const chart = get("address-chart"), box = chart.getBoundingClientRect();
+const { xaxis, yaxis } = chart._fullLayout;
+const clientX = box.left + xaxis._offset + xaxis.d2p(step + 0.5);
+const clientY = box.top + yaxis._offset + yaxis.d2p(byte);
+const at = { bubbles: true, clientX, clientY };
+chart.dispatchEvent(new MouseEvent("mousemove", at));
+if (get("panel").open) get("panel").close();
+chart.dispatchEvent(new MouseEvent("click", at));
+const opened = get("panel").open ? document.querySelector("#panel h2").textContent : null;
+return [get("address-tip").textContent.split(": ")[0], opened];
+"""
+
+
+def test_the_address_map_names_what_is_under_the_pointer(browser: Any, tmp_path: Path) -> None:
+    """Of 100 points, each names a value that `buffers --at` has at that step and byte."""
+    visit(browser, write_page(tmp_path, SMALL))
+    memory = load(SMALL).program.memory
+    assert memory
+    assert memory.map.live_ranges
+    chance, named = random.Random(34), 0  # noqa: S311  no secret
+    for _ in range(100):
+        allocation = chance.choice([one for one in memory.map.placed(0) if one.size_bytes])
+        step, byte = (
+            chance.randrange(memory.map.live_ranges.end),
+            (chance.random()) * allocation.size_bytes,
+        )
+        wanted = {
+            str(value.name)
+            for home, value, _ in memory.map.live_at(step, 0)
+            if home is allocation and value.offset <= byte < value.offset + value.size_bytes
+        }
+        said, opened = browser.execute_script(AT_POINT, allocation.number, step, byte)
+        assert said in (wanted or {" "}), (allocation.number, step, byte)
+        assert opened is None or said.startswith(opened)
+        named += bool(wanted)
+    assert named > 20
+    browser.execute_script("document.getElementById('panel').close()")
 
 
 def test_no_button_uploads_a_chart(browser: Any, tmp_path: Path) -> None:

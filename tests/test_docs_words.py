@@ -17,7 +17,7 @@ PAGES = [
     *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in GENERATED),
 ]
 NO_PROSE = re.compile(r"(?ms)^```.*?^```|<!-- made by.*?<!-- end -->")
-NO_TERMS = re.compile(r"(?m)^[#|].*$|`[^`]*`|https?:\S+")
+NO_TERMS = re.compile(r"(?m)^[#|].*$|`[^`]*`|https?:[^\s)]+")
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)]*)\)")
 
 

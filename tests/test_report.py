@@ -6,6 +6,7 @@ import html
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,10 @@ import hlotool
 from hlotool.analysis.memory.intervals import Curve
 from hlotool.analysis.memory.timeline import choose_positions, list_moments
 from hlotool.cli import run
+from hlotool.page.data import _TREES, _grow_tree
 
 MOST_BYTES = 8 << 20
+PAGE = Path(hlotool.__file__).parent / "page"
 DUMPS = sorted(path.parent for path in (TESTDATA / "dumps").glob("*/*/oracle.json"))
 
 
@@ -55,6 +58,54 @@ def test_the_page_holds_what_the_commands_say(tmp_path: Path) -> None:
         assert html.escape(row.name) in text
     assert text.startswith("<!doctype html>")
     assert page.stat().st_size < MOST_BYTES
+
+
+def test_no_peak_and_no_box_is_lost(tmp_path: Path) -> None:
+    """Every position of a short schedule is drawn, and boxes hold all that they say they do."""
+    data = read_data(write_page(tmp_path, SMALL))
+    memory = hlotool.load(SMALL).program.memory
+    assert memory
+    curve = memory.map.curve(0)
+    assert curve
+    assert data["memory"]["used_bytes"] == [curve.at(one) for one in data["memory"]["positions"]]
+    assert data["memory"]["positions"] == list(range(len(data["memory"]["positions"])))
+    assert data["work"]["is_rated"]
+    for rows in (3, 600):
+        tree = _grow_tree(hlotool.load(SMALL).program.peak_rows, _TREES["scope"], rows)
+        sums = Counter[object]()
+        for parent, size in zip(tree["parents"], tree["sizes"], strict=True):
+            sums[parent] += int(str(size))
+        sizes = dict(zip(tree["paths"], tree["sizes"], strict=True))
+        assert all(sizes[path] == total for path, total in sums.items() if path)
+
+
+def test_scripts_find_what_they_read(tmp_path: Path) -> None:
+    """No chart is empty: what the scripts ask of the data is there, and holds something."""
+    text = write_page(tmp_path, SMALL, "--chip", "h100").read_text("utf-8")
+    data = read_data(tmp_path / f"{SMALL.name}.html")
+    script = "".join(path.read_text("utf-8") for path in PAGE.glob("*.js"))
+    for name, held in {"memory": data["memory"], "work": data["work"]}.items():
+        asked = set(re.findall(rf"\b{name}\.(\w+)\b(?!\()", script))
+        assert len(asked) > 3
+        assert asked <= set(held), name
+        assert all(held[key] for key in asked - {"limit_bytes"}), name
+    for each, held in {"grouping": data["memory"]["stacks"], "tree": data["trees"]}.items():
+        choice = re.search(rf'<select id="{each}">(.*?)</select>', text)
+        assert choice
+        values = re.findall(r'<option(?: value="(\w+)")?>([\w ]+)<', choice[1])
+        assert [value or said for value, said in values] == list(held)
+
+
+def test_the_roof_has_what_no_fusion_computes(tmp_path: Path) -> None:
+    data = read_data(write_page(tmp_path, TESTDATA / "hlo" / "gpu_train_step.txt"))
+    cost = hlotool.load(TESTDATA / "hlo" / "gpu_train_step.txt").program.cost
+    flops = sum(each["flops"] for each in data["work"]["operations"])
+    assert 0.9 * cost.total_flops_per_step < flops <= cost.total_flops_per_step
+
+
+def test_a_program_for_cpu_has_no_chip(tmp_path: Path) -> None:
+    page = write_page(tmp_path, TESTDATA / "dumps" / "cpu" / "scan_train")
+    assert not read_data(page)["work"]["is_rated"]
 
 
 def test_nothing_is_asked_of_a_network(tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ from hlotool.program.program import Program
 from hlotool.table import Document, Line, Unit, quote_braces
 from hlotool.table.units import format_value
 
-_MOST_FRAMES: Final = 6  # of a stack; JSON has them all
 _LONGEST: Final = 240  # of a definition: operands, or a literal; JSON has all
 _LONGEST_SHAPE: Final = 100  # of a tuple; JSON has all
 _MOST_STEPS: Final = 7  # of a way from the entry
@@ -180,8 +179,7 @@ def _write_origin(row: SubjectRow) -> Iterator[Line]:
     said = [each for each in (row.scope or row.op_name, place) if each]
     if said:
         yield Line(f"from {', '.join(said)}")
-    frames = tuple(dict.fromkeys(row.stack or ()))[1:_MOST_FRAMES]
-    yield from (Line(f"    called from {each}") for each in frames)
+    yield from (Line(f"    called from {each}") for each in row.callers)
 
 
 def _write_cost(row: SubjectRow) -> Line:

@@ -25,6 +25,8 @@ function seconds(value) {
   }
   return `${value} s`;
 }
+// What bounds a figure: a part of it is unknown, or counted though it may not run.
+const bound = (isLower, isUpper) => (isLower && isUpper ? "about " : isLower ? "≥ " : isUpper ? "≤ " : "");
 const percent = (part) => (part === null || part === undefined ? "?" : `${(100 * part).toFixed(1)} %`);
 // Charts read some HTML in labels; foreign text must stay text there.
 const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -90,9 +92,9 @@ function showPanel(name, side = "") {
   body.append(make("p", `in ${found.way.join(" > ")}`));
   const from = [found.scope, found.source].filter(Boolean).join(", ");
   if (from) body.append(make("p", `from ${from}`));
-  for (const frame of found.stack.slice(1, 7)) body.append(make("p", `called from ${frame}`, { class: "hint" }));
+  for (const frame of found.callers) body.append(make("p", `called from ${frame}`, { class: "hint" }));
   const runs = found.executions === null ? "an unknown number of times" : `${found.executions.toLocaleString("en")} times`;
-  body.append(make("p", `runs ${runs} per step: ${count(found.flops)} flops and ${bytes(found.traffic_bytes)} of memory traffic; result ${bytes(found.size_bytes)}`));
+  body.append(make("p", `runs ${runs} per step: ${bound(found.is_flops_lower_bound, found.is_upper_bound)}${count(found.flops)} flops and ${bound(found.is_traffic_lower_bound, found.is_upper_bound)}${bytes(found.traffic_bytes)} of memory traffic; result ${bytes(found.size_bytes)}`));
   for (const value of found.values) {
     body.append(make("p", `${value.name}: ${bytes(value.size_bytes)}, live ${value.live_from ?? "?"} to ${value.live_until ?? "?"}, at the peak ${bytes(value.peak_bytes)}`));
   }

@@ -7,18 +7,20 @@ seconds; what nobody knows is null. A page must open at once, so every list has 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory.timeline import Moments, list_moments, stack_moments
-from hlotool.analysis.origin import write_short_source
+from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.analysis.outline.report import OutlineRow
 from hlotool.analysis.show.report import ShowReport
 from hlotool.compare.inputs import DiffSide, level_sides
 from hlotool.compare.report import DiffReport
 from hlotool.errors import UsageError
+from hlotool.hlo.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
 from hlotool.table.words import fold_numbers
 
@@ -27,12 +29,13 @@ Json: TypeAlias = dict[str, object]
 MOST_PANELS: Final = 600
 _MOST_NEIGHBOURS: Final = 24
 _MOST_VALUES: Final = 12
-_MOST_HOLDERS: Final = 40  # listed for a moment
+_MOST_HOLDERS: Final = 12  # listed for a moment
 _MOST_RECTANGLES: Final = 4_000
 _MOST_STEPS: Final = 3_000
-_MOST_FUSIONS: Final = 3_000
+_MOST_OPERATIONS: Final = 3_000
 _MOST_BOXES: Final = 600
 _NONE: Final = "(unknown)"
+_SMALLER: Final = "(smaller ones)"
 
 
 def make_page(program: Program, limit_bytes: int | None = None) -> Json:
@@ -170,7 +173,7 @@ def _list_rectangles(found: Moments) -> list[Json]:
     return [made for _, made in rectangles[:_MOST_RECTANGLES]]
 
 
-def _grow_trees(rows: Sequence[BufferRow]) -> dict[str, Json]:
+def _grow_trees(rows: Sequence[BufferRow]) -> Json:
     """Return the values at the peak by scope, by the tree of parameters, and by source line."""
     return {name: _grow_tree(rows, path_of) for name, path_of in _TREES.items()}
 
@@ -195,10 +198,14 @@ _TREES: Final[Mapping[str, Callable[[BufferRow], tuple[str, ...]]]] = {
 }
 
 
-def _grow_tree(rows: Iterable[BufferRow], path_of: Callable[[BufferRow], tuple[str, ...]]) -> Json:
+def _grow_tree(
+    rows: Iterable[BufferRow],
+    path_of: Callable[[BufferRow], tuple[str, ...]],
+    most: int = _MOST_BOXES,
+) -> dict[str, list[str] | list[int]]:
     """Return boxes in boxes: of each its path, label, the path of what holds it, and its bytes.
 
-    Bytes are added up along paths; the smallest boxes are left to those that hold them.
+    Bytes are added up along paths; the smallest boxes of one are a single box.
     """
     sizes: dict[tuple[str, ...], int] = {}
     for row in rows:
@@ -208,8 +215,14 @@ def _grow_tree(rows: Iterable[BufferRow], path_of: Callable[[BufferRow], tuple[s
             sizes[part] = sizes.get(part, 0) + (row.live_bytes or 0)
     # A box without the boxes around it cannot be drawn, so those must be among the largest, too.
     boxes = sorted((path for path in sizes if sizes[path]), key=lambda path: -sizes[path])
-    kept = set(boxes[:_MOST_BOXES])
+    kept = set(boxes[:most])
     shown = sorted(path for path in kept if all(path[:end] in kept for end in range(1, len(path))))
+    left = Counter({path: sizes[path] for path in shown})
+    for path in shown:
+        left[path[:-1]] -= sizes[path]
+    smaller = [(*path, _SMALLER) for path in {path[:-1] for path in shown} - {()} if left[path]]
+    sizes.update((path, left[path[:-1]]) for path in smaller)
+    shown += smaller
     return {
         "paths": ["\x1f".join(path) for path in shown],
         "labels": [path[-1] for path in shown],
@@ -219,7 +232,7 @@ def _grow_tree(rows: Iterable[BufferRow], path_of: Callable[[BufferRow], tuple[s
 
 
 def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
-    """Return what runs: steps, fusions under the roof, and what collectives send.
+    """Return what runs: steps, operations under the roof, and what collectives send.
 
     `ridge` are the flops for each byte from which on the chip computes all the time, `chip` is the
     one that shares are priced at, `is_timed` whether the user named it; times are null otherwise.
@@ -236,27 +249,41 @@ def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
                 "sent_bytes": row.sent_bytes_per_step,
                 "scope": row.scope or "",
                 "first": _name_first(row),
-                **_take(row, "exposed_share"),
+                "is_repeated": row.executions is not None,
+                **_take(row, "exposed_share", "is_flops_lower_bound"),
+                **_take(row, "is_traffic_lower_bound", "is_upper_bound"),
                 "spans": row.own.spans,
             }
             for row in steps
         ],
-        "fusions": [
-            {
-                "name": row.name,
-                "arithmetic_intensity": row.arithmetic_intensity,
-                "flops": row.known_flops_per_step,
-                "traffic_bytes": row.known_traffic_bytes_per_step,
-                "scope": row.scope or "",
-            }
-            for row in program.fusions.rows[:_MOST_FUSIONS]
-            if row.arithmetic_intensity
-        ],
+        "operations": _list_operations(program),
         "transfers": list(map(_describe_transfer, program.collectives.rows)),
         "chip": chip.name,
         "is_timed": pricing.is_timed,
+        "is_rated": pricing.is_rated,
         "ridge": chip.flops_per_second / chip.hbm_bytes_per_second,
     }
+
+
+def _list_operations(program: Program) -> list[Json]:
+    """Return what computes and moves bytes, fused or not, library calls too; most bytes first."""
+    found: list[Json] = []
+    for computation in program.executions.executed:
+        runs = program.executions.lower_bound(computation)
+        for one in computation.instructions:
+            cost = None if one.opcode in CONTROL_FLOW else program.costs.of(one)
+            if cost and cost.total_flops and cost.traffic_bytes:
+                found.append(
+                    {
+                        "name": one.full_name,
+                        "arithmetic_intensity": cost.total_flops / cost.traffic_bytes,
+                        "flops": cost.total_flops * runs,
+                        "traffic_bytes": cost.traffic_bytes * runs,
+                        "scope": read_origin(one).scope or "",
+                    }
+                )
+    found.sort(key=lambda each: -int(str(each["traffic_bytes"])))
+    return found[:_MOST_OPERATIONS]
 
 
 def _name_first(row: OutlineRow) -> str:
@@ -305,10 +332,11 @@ def _make_panel(found: ShowReport) -> Json:
         "way": subject.call_path,
         "scope": subject.scope or "",
         "source": write_short_source(subject.source_file, subject.source_line) or "",
-        "stack": subject.stack or (),
+        "callers": subject.callers,
         "executions": subject.executions,
         "flops": subject.flops_per_step,
         "traffic_bytes": subject.traffic_bytes_per_step,
+        **_take(subject, "is_flops_lower_bound", "is_traffic_lower_bound", "is_upper_bound"),
         "size_bytes": subject.size_bytes,
         "operands": operands,
         "users": users,

@@ -8,9 +8,9 @@ function drawSteps() {
   data.work.steps.forEach((step, number) => {
     const item = make("li");
     const figures = [];
-    if (step.share !== null) figures.push(`${percent(step.share)} of work`);
-    if (step.flops) figures.push(`${count(step.flops)} flops`);
-    if (step.traffic_bytes) figures.push(bytes(step.traffic_bytes));
+    if (step.share !== null) figures.push(`${step.is_repeated ? "" : "about "}${percent(step.share)} of work`);
+    if (step.flops) figures.push(`${bound(step.is_flops_lower_bound, step.is_upper_bound)}${count(step.flops)} flops`);
+    if (step.traffic_bytes) figures.push(`${bound(step.is_traffic_lower_bound, step.is_upper_bound)}${bytes(step.traffic_bytes)}`);
     if (step.sent_bytes !== null) figures.push(`sends ${bytes(step.sent_bytes)}`);
     if (step.exposed_share !== null) figures.push(`${percent(step.exposed_share)} exposed`);
     if (step.scope) figures.push(short(step.scope));
@@ -34,25 +34,33 @@ function drawSteps() {
   get("steps").append(lists.get(null));
 }
 
+// The value whose bytes and life hold the pointer; of several that share bytes the one that begins last.
+function findAddress(event) {
+  const chart = get("address-chart");
+  if (!chart._fullLayout) return null;
+  const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
+  const x = event.clientX - box.left - xaxis._offset, y = event.clientY - box.top - yaxis._offset;
+  if (x < 0 || y < 0 || x > xaxis._length || y > yaxis._length) return null;
+  const [step, byte] = [Math.floor(xaxis.p2d(x)), yaxis.p2d(y)], chosen = Number(get("allocation").value);
+  return memory.rectangles.filter((each) => each.allocation === chosen && each.live_from <= step && step <= each.live_until && each.offset <= byte && byte < each.offset + each.size_bytes)
+    .reduce((best, each) => (!best || each.live_from > best.live_from ? each : best), null);
+}
+function tellAddress(event) {
+  const each = findAddress(event), value = each && memory.values[each.value];
+  get("address-tip").textContent = value ? `${value.name}: ${bytes(each.size_bytes)} at ${bytes(each.offset)}, live ${each.live_from} to ${each.live_until} ${short(value.origin)} ${value.source}` : " ";
+}
 function drawAddresses() {
   const chosen = Number(get("allocation").value);
   const size = memory.allocations.find(([number]) => number === chosen)?.[1] ?? 0;
   const xs = COLORS.map(() => []), ys = COLORS.map(() => []);
-  const centres = { x: [], y: [], text: [], name: [] };
   memory.rectangles.filter((each) => each.allocation === chosen).forEach((each, place) => {
     const to = place % (COLORS.length - 1);
     const [left, right, low, high] = [each.live_from, each.live_until + 1, each.offset, each.offset + each.size_bytes];
     xs[to].push(left, right, right, left, left, null);
     ys[to].push(low, low, high, high, low, null);
-    const value = memory.values[each.value];
-    centres.x.push((left + right) / 2);
-    centres.y.push((low + high) / 2);
-    centres.name.push(value.instruction);
-    centres.text.push(`${plain(value.name)}<br>${bytes(each.size_bytes)} at ${bytes(each.offset)}, live ${each.live_from} to ${each.live_until}<br>${plain(short(value.origin))} ${plain(value.source)}`);
   });
   const traces = xs.map((x, place) => ({ x, y: ys[place], fill: "toself", mode: "lines", hoverinfo: "skip", line: { width: 0.6, color: ink() }, fillcolor: `${COLORS[place]}b0`, showlegend: false }));
-  traces.push({ x: centres.x, y: centres.y, text: centres.text, customdata: centres.name, mode: "markers", marker: { size: 14, opacity: 0 }, hovertemplate: "%{text}<extra></extra>", showlegend: false });
-  Plotly.react("address-chart", traces, layout({ hovermode: "closest", xaxis: axis("position in the schedule"), yaxis: byteAxis("offset", size) }), options);
+  Plotly.react("address-chart", traces, layout({ hovermode: false, xaxis: axis("position in the schedule"), yaxis: byteAxis("offset", size) }), options);
 }
 function drawTree() {
   const tree = data.trees[get("tree").value];
@@ -68,6 +76,8 @@ function drawClock() {
     : "No chip was named when this page was made, so there are ratios, and no times.";
   if (!work.is_timed) { get("clock-chart").remove(); return; }
   const parents = new Set(work.steps.map((each) => each.parent));
+  const isSure = work.steps.every((each) => each.is_repeated);
+  if (!isSure) get("clock-hint").textContent += " Nobody knows how often a loop runs: it counts as one round, so times are about right at best.";
   const lanes = { loops: [], work: [], transfers: [] };
   work.steps.forEach((step, number) => {
     if (step.kind === "collective") lanes.transfers.push(step);
@@ -79,7 +89,7 @@ function drawClock() {
     type: "bar", orientation: "h", name, y: steps.map(() => name), base: steps.map((each) => each.start),
     x: steps.map((each) => each.end - each.start),
     marker: { color: COLORS[[9, 0, 5][place]], line: { width: steps.length > 80 ? 0 : 0.5, color: ink() } },
-    hovertext: steps.map((each) => `${plain(each.what)}<br>${seconds(each.start)} to ${seconds(each.end)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
+    hovertext: steps.map((each) => `${plain(each.what)}<br>${isSure ? "" : "about "}${seconds(each.start)} to ${seconds(each.end)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
     customdata: steps.map((each) => each.first), text: name === "loops" ? steps.map((each) => plain(each.what)) : undefined, textposition: name === "loops" ? "inside" : "none", insidetextanchor: "middle",
     hovertemplate: "%{hovertext}<extra></extra>",
   }));
@@ -107,18 +117,18 @@ function drawAxes() {
     layout({ barmode: "stack", xaxis: byteAxis("sent by a device per step", most), yaxis: { automargin: true } }), options);
 }
 function drawRoof() {
-  const largest = Math.max(...data.work.fusions.map((each) => each.traffic_bytes), 1);
-  const found = data.work.fusions.filter((each) => each.traffic_bytes * 1e6 >= largest);
+  const largest = Math.max(...data.work.operations.map((each) => each.traffic_bytes), 1);
+  const found = data.work.operations.filter((each) => each.traffic_bytes * 1e6 >= largest);
   const ticks = Array.from({ length: 13 }, (_, place) => 32 ** place);
   if (!found.length) { get("roof-part").remove(); return; }
-  get("roof-hint").textContent = `Right of the line (${data.work.ridge.toFixed(0)} flops for each byte) ${data.work.chip} computes all the time; left of it, it waits for memory. Large and left is where time goes; what moves less than a millionth of the largest is left out.`;
+  get("roof-hint").textContent = `${data.work.is_rated ? `Right of the line (${data.work.ridge.toFixed(0)} flops for each byte) ${data.work.chip} computes all the time; left of it, it waits for memory. ` : "No chip known here stands for this backend, so there is no line. "}What moves less than a millionth of the largest is left out.`;
   Plotly.react("roof-chart", [{
     x: found.map((each) => each.arithmetic_intensity), y: found.map((each) => each.traffic_bytes), mode: "markers", customdata: found.map((each) => each.name),
     text: found.map((each) => `${plain(each.name)}<br>${bytes(each.traffic_bytes)} per step, ${count(each.flops)} flops<br>${plain(short(each.scope))}`),
     hovertemplate: "%{text}<extra></extra>", marker: { color: COLORS[0], opacity: 0.7, size: found.map((each) => 6 + 18 * Math.sqrt(each.traffic_bytes / largest)) },
   }], layout({
     showlegend: false, xaxis: axis("flops for each byte", { type: "log", range: [Math.log10(Math.max(1e-3, Math.min(...found.map((each) => each.arithmetic_intensity)))) - 0.2, Math.log10(Math.max(data.work.ridge, ...found.map((each) => each.arithmetic_intensity))) + 0.3] }), yaxis: axis("memory traffic per step", { type: "log", tickvals: ticks, ticktext: ticks.map(bytes) }),
-    shapes: [{ type: "line", x0: data.work.ridge, x1: data.work.ridge, y0: 0, y1: 1, yref: "paper", line: { color: "#d55e00", dash: "dash" } }],
+    shapes: !data.work.is_rated ? [] : [{ type: "line", x0: data.work.ridge, x1: data.work.ridge, y0: 0, y1: 1, yref: "paper", line: { color: "#d55e00", dash: "dash" } }],
   }), options);
 }
 const overTime = memory && memoryChart({ memory, chart: "memory-chart", place: "instant", grouping: "grouping" });
@@ -139,12 +149,17 @@ function start() {
     if (largest) get("allocation").value = largest[0];
     overTime.start();
     get("allocation").addEventListener("change", drawAddresses);
+    get("address-chart").addEventListener("mousemove", tellAddress);
+    get("address-chart").addEventListener("click", (event) => {
+      const found = findAddress(event);
+      if (found) openName(memory.values[found.value].instruction);
+    });
     get("tree").addEventListener("change", drawTree);
     get("addresses").hidden = !memory.rectangles.length;
   }
   redraw();
   const opens = (id) => get(id)?.on?.("plotly_click", (event) => openName(event.points[0].customdata));
-  for (const id of ["address-chart", "roof-chart", "clock-chart"]) opens(id);
+  for (const id of ["roof-chart", "clock-chart"]) opens(id);
 }
 drawSteps();
 startCharts(start, redraw);

@@ -85,7 +85,7 @@ def _saddles(levels: tuple[int, ...], *, may_equal: bool) -> list[int]:
     return saddles
 
 
-MOST_MOMENTS: Final = 120  # a screen has a thousand columns; one each would be a blur
+MOST_MOMENTS: Final = 1000  # one for each column of a chart's pixels
 
 _MOST_GROUPS: Final = 9  # colours that can be told apart; the rest is one group
 _REST: Final = "the rest"

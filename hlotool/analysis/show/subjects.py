@@ -239,6 +239,14 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         bool, figure("whether that, or costs inside it are of a branch that may not be taken")
     ]
 
+    @property
+    def callers(self) -> tuple[str, ...]:
+        """The lines of its stack that a person is told, without its own."""
+        return tuple(dict.fromkeys(self.stack or ()))[1:_MOST_FRAMES]
+
+
+_MOST_FRAMES: Final = 6  # of a stack; JSON has them all
+
 
 def describe_subject(
     subject: Instruction | Computation, meant: Meant, evidence: ShowEvidence
