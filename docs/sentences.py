@@ -11,7 +11,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "hlotool"
 # Where sentences are written, by the heading they get; a file that is not here holds none.
 PLACES = {
-    "All commands": "cli errors commands/__init__ commands/shared/ start api testing",
+    "All commands": "cli errors commands/__init__ commands/shared/ start api testing __init__",
     "summary": "commands/summary analysis/summary/ analysis/measured analysis/log",
     "findings": "analysis/findings/",
     "buffers": "commands/buffers/ analysis/memory_text analysis/memory/",

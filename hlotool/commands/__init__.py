@@ -15,7 +15,7 @@ from typing import Final
 import click
 
 COMMANDS: Final = {
-    "summary": "Summarize a module on one screen, or list the modules of a directory.",
+    "summary": "Summarize a module, or list those of a directory.",
     "buffers": "List the values that hold memory at the peak.",
     "fusions": "List fusions with their costs.",
     "collectives": "List collectives and the bytes they send.",

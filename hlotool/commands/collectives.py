@@ -180,7 +180,7 @@ def _say_which(rows: Sequence[CollectiveRow]) -> Iterator[str]:
             row for row in rows if row.is_upper_bound
         ],
         "every branch of a conditional is counted": [row for row in rows if row.is_conditional],
-        "bytes unknown: the text does not give the transfers between slices": [
+        "bytes unknown, because the text gives no transfers between slices": [
             row for row in rows if row.interconnect == "dcn" and row.sent_bytes is None
         ],
         "all-reduce whose result each device cuts to its shard": [

@@ -392,7 +392,7 @@ def _say_roofline(roofline: Roofline, found: Summary) -> Line:
         why = say_why_unknown(found.cost)
         if not roofline.is_lower_bound:
             why = "a peak rate is unknown" if roofline.assumed_bf16 else "padding could change it"
-        text += f"; compute-bound or memory-bound is unknown: {why}"
+        text += f"; its limit is unknown: {why}"
     else:
         text += {"compute": "; compute-bound", "memory": "; memory-bound"}[roofline.bound]
     if roofline.assumed_bf16:

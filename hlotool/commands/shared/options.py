@@ -320,7 +320,7 @@ def print_stacks(document: Document, module: Module | None, *names: str) -> Docu
             "No stacks: this text has no StackFrames table; older XLA prints only the "
             "innermost line"
         )
-        notes = (Line(f"{text} alone."),)
+        notes = (Line(f"{text}."),)
     rows = cast("Mapping[str, Sequence[Struct]]", document.rows)
     stacked = {name: add_stacks(rows[name], module) for name in names}
     return replace(
