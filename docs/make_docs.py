@@ -22,7 +22,7 @@ from hlotool.analysis.findings.finding import FINDING_MEANINGS  # noqa: E402
 from hlotool.commands.explain import read_glossary  # noqa: E402
 from hlotool.commands.schema import all_schemas  # noqa: E402
 from hlotool.commands.shared.command import all_documents  # noqa: E402
-from hlotool.compare.causes.cause import CAUSE_MEANINGS  # noqa: E402
+from hlotool.compare.causes.cause import KINDS  # noqa: E402
 from hlotool.errors import EXIT_CODES  # noqa: E402
 from hlotool.hlo.buffers import ALLOCATION_TYPES  # noqa: E402
 from hlotool.table import Block, DocumentSpec, Field  # noqa: E402
@@ -50,7 +50,7 @@ term on every other page.
 
 """
 
-_GENERATED = {"fields.md", "glossary.md", "performance.md"}  # whole pages
+_GENERATED = {"fields.md", "glossary.md", "performance.md", "sentences.md"}  # whole pages
 # Parts of a page that are no prose: made lists, fences, headings, tables, code, links, addresses.
 _NO_PROSE = re.compile(
     r"(<!--.*?<!-- end -->|^```.*?^```|^[#|][^\n]*|`[^`]*`|!?\[[^\]]*\]\([^)]*\)|https?:\S+)",
@@ -65,7 +65,7 @@ def make_lists() -> dict[str, str]:
     findings = [f"* `{code}`: {meaning}" for code, meaning in FINDING_MEANINGS.items()]
     codes = [f"* {code}: {meaning}." for code, meaning in EXIT_CODES.items()]
     types = [f"* `{name}`: {meaning}." for name, meaning in ALLOCATION_TYPES.items()]
-    reasons = [f"* `{name}`: {meaning}." for name, meaning in CAUSE_MEANINGS.items()]
+    reasons = [f"* `{name}`: {kind.meaning}." for name, kind in KINDS.items()]
     made = {
         "findings": findings,
         "exit codes": codes,

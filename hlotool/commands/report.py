@@ -27,6 +27,7 @@ from hlotool.commands.shared.options import (
     MACHINE,
     add_options,
     dump_options,
+    find_max_chars,
     hide_typed,
     option,
 )
@@ -58,7 +59,6 @@ from hlotool.page.html import (
     PageTable,
     PageTables,
     PageText,
-    expect_chart_script,
     expect_templates,
     make_table,
     render_page,
@@ -126,9 +126,10 @@ def report(request: Request, *, new: str | None, hbm: str | None, output: str) -
     what is sent, and all tables behind them. With NEW, what changed from PATH to it: what is new
     at the peak, figures side by side, and memory of both over time.
     """
+    if find_max_chars() is not None:
+        raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     expect_templates()  # a missing extra is told before anything is read
-    expect_chart_script()
     if new is None:
         page, inputs = _write_one(request, limit)
     else:
@@ -234,7 +235,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
         __version__,
         labels,
     )
-    page = make_pair_page(sides, report, labels, limit_bytes)
+    page = make_pair_page(sides, labels, limit_bytes)
     return render_page(text, _list_changes(report, sides, labels), page), {*paths}
 
 

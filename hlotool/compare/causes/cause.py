@@ -1,6 +1,6 @@
 """Causes: what is said of one reason for which two programs differ, and what finders look at.
 
-`Cause` is the record, CAUSE_MEANINGS and MEASURE_MEANINGS say what its words mean. `Evidence` holds
+`Cause` is the record, KINDS and MEASURE_MEANINGS say what its words mean. `Evidence` holds
 two programs and all that their comparison lists; `InputPair` the texts that XLA was given, from
 which `Triage` says whether the program, a flag or the compiler can have made the difference.
 Scopes are read off JAX's op_names; a family are scopes that differ in one number.
@@ -8,12 +8,14 @@ Scopes are read off JAX's op_names; a family are scopes that differ in one numbe
 
 from __future__ import annotations
 
+import os
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from hlotool.analysis.origin import find_scope, read_origin
 from hlotool.analysis.shardings.report import ShardingReport
@@ -35,62 +37,22 @@ from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, WHOLE, Shown, column, fig
 from hlotool.table.words import fold_numbers
 from hlotool.text import Source
 
-CAUSE_MEANINGS: Final[Mapping[str, str]] = {
-    "rematerialization-lost": "values live from the forward to the backward pass that were made "
-    "again before",
-    "rematerialization-gained": "values are made again that lived from the forward to the "
-    "backward pass before",
-    "rematerialization-policy": "more, or fewer, operations are made again in the same scopes",
-    "donation-lost": "outputs have memory of their own that took that of donated parameters",
-    "donation-gained": "outputs take the memory of donated parameters, which had their own",
-    "layers-added": "members of a numbered family, layer_0 … layer_11, that only the new side has",
-    "layers-removed": "members of a numbered family, layer_0 … layer_11, that only the old side "
-    "has",
-    "loop-unrolled": "copies of a loop's body stand where the old side has the loop",
-    "loop-rolled": "a loop stands where the old side has copies of its body",
-    "loop-partly-unrolled": "a loop makes fewer rounds, each of which does what several did",
-    "loop-partly-rolled": "a loop makes more rounds, each of which does a part of what one did",
-    "loop-new": "only the new side has a loop, and what it runs",
-    "loop-gone": "only the old side has a loop, and what it runs",
-    "loop-added": "a loop stands around what the old side runs without it",
-    "loop-removed": "what the old side runs in a loop runs without it",
-    "loop-split": "two loops do what one did",
-    "loop-joined": "one loop does what two did",
-    "trip-count-changed": "a loop makes more rounds, or fewer",
-    "dimension": "a dimension of the inputs grew or shrank, and arrays with it: twice the batch",
-    "matmul-backend-changed": "matrix products that other code computes: Triton, cuBLAS, "
-    "YNNPACK, XLA",
-    "dtype-widened": "results of counterparts take more bits an element",
-    "dtype-narrowed": "results of counterparts take fewer bits an element",
-    "dtype-inside-fusions": "operations inside fusions compute in another element type",
-    "overlap-lost": "a larger part of what collectives send has nothing at all that hides it",
-    "overlap-gained": "a smaller part of what collectives send has nothing at all that hides it",
-    "collectives": "collectives of a kind are more, or fewer, not by layers that are new or gone",
-    "axes": "collectives run over other axes of the mesh",
-    "mesh": "the devices form another mesh, or are more or fewer",
-    "sharding": "parameters or results are sharded otherwise",
-    "constraint": "the program asks for another sharding of values in a scope",
-    "arguments-new": "only the new side has arguments",
-    "arguments-gone": "only the old side has arguments",
-    "arguments-retyped": "arguments have another element type",
-    "results": "the program returns more results, or fewer",
-    "scope-new": "only the new side has a scope, and what it computes",
-    "scope-gone": "only the old side has a scope, and what it computes",
-    "operation-replaced": "another operation stands in the place of one",
-    "type-changed": "values are computed in another element type",
-    "shape-changed": "values have another shape, which no size of an argument explains",
-    "constant-changed": "the program has constants of another value",
-    "attribute-changed": "a comparison, a slice, an axis or the like is another",
-    "operands-swapped": "the operands of an operation stand in another order",
-    "moved": "products or collectives run in a loop that ran outside, or the reverse",
-    "operations": "opcodes and functions are new in a scope, or gone from it",
-    "fusion-structure-changed": "there are more fusions for the same operations, or fewer",
-    "buffers-at-peak-changed": "values are new at the peak, or gone from it, and no other reason "
-    "accounts for half of its difference",
-    "compilation": "a flag or the compiler, of the same program",
-    "other": "what differs where there is no other reason",
-}
 
+class Kind(Struct, frozen=True, forbid_unknown_fields=True):
+    """What holds of all reasons of a kind: a table of hlotool/data/reasons.toml."""
+
+    meaning: str
+    order: float = 10  # in which edits are told
+    says: str = ""
+
+
+def _read_kinds() -> dict[str, Kind]:
+    path = os.path.normpath(os.path.join(__file__, "../../../data/reasons.toml"))  # noqa: PTH118
+    with open(path, "rb") as file:  # noqa: PTH123  as in table/renamed
+        return convert(tomllib.load(file), dict[str, Kind])
+
+
+KINDS: Final[Mapping[str, Kind]] = _read_kinds()
 MEASURE_MEANINGS: Final[Mapping[str, str]] = {
     "peak": "bytes held at the peak",
     "peak of all layers": "bytes that all layers of a numbered family hold at the peak",
@@ -102,66 +64,19 @@ MEASURE_MEANINGS: Final[Mapping[str, str]] = {
     "traffic": "bytes moved in memory per step",
 }
 
-CauseId: TypeAlias = Literal[
-    "rematerialization-lost",
-    "rematerialization-gained",
-    "rematerialization-policy",
-    "donation-lost",
-    "donation-gained",
-    "layers-added",
-    "layers-removed",
-    "loop-unrolled",
-    "loop-rolled",
-    "loop-partly-unrolled",
-    "loop-partly-rolled",
-    "loop-new",
-    "loop-gone",
-    "loop-added",
-    "loop-removed",
-    "loop-split",
-    "loop-joined",
-    "trip-count-changed",
-    "dimension",
-    "matmul-backend-changed",
-    "dtype-widened",
-    "dtype-narrowed",
-    "overlap-lost",
-    "overlap-gained",
-    "collectives",
-    "axes",
-    "mesh",
-    "sharding",
-    "constraint",
-    "arguments-new",
-    "arguments-gone",
-    "arguments-retyped",
-    "results",
-    "scope-new",
-    "scope-gone",
-    "operation-replaced",
-    "type-changed",
-    "shape-changed",
-    "constant-changed",
-    "attribute-changed",
-    "operands-swapped",
-    "moved",
-    "operations",
-    "fusion-structure-changed",
-    "buffers-at-peak-changed",
-    "dtype-inside-fusions",
-    "compilation",
-    "other",
-]
-Measure: TypeAlias = Literal[
-    "peak", "peak of all layers", "donated", "results", "parameters", "sent", "exposed", "traffic"
-]
+if TYPE_CHECKING:  # the words of both are those of the tables
+    CauseId: TypeAlias = str
+    Measure: TypeAlias = str
+else:
+    CauseId = Literal[tuple(KINDS)]
+    Measure = Literal[tuple(MEASURE_MEANINGS)]
 
 
 def _show_id(cause: Cause) -> Shown:
     return Shown(cause.id.replace("-", " "))
 
 
-class Cause(Struct, frozen=True, kw_only=True):
+class Cause(Struct, frozen=True):
     """One reason; which fields it has goes by its id (docs/differences.md).
 
     `delta_bytes` is new − old of what `measure` says: bytes held at the peak, by all layers at
@@ -175,7 +90,7 @@ class Cause(Struct, frozen=True, kw_only=True):
             "what kind of reason it is",
             heading="reason",
             min_width=WHOLE,
-            word_meanings=CAUSE_MEANINGS,
+            word_meanings={name: kind.meaning for name, kind in KINDS.items()},
             shown=_show_id,
         ),
     ]
@@ -342,6 +257,12 @@ class Evidence(Struct, eq=False, dict=True):
     def shardings(self) -> tuple[ShardingReport, ShardingReport]:
         """Where the arrays of both sides lie."""
         old, new = (one.shardings for one in (self.old, self.new))
+        return old, new
+
+    @cached_property
+    def named(self) -> tuple[Mapping[str, Instruction], Mapping[str, Instruction]]:
+        """The instructions of both sides by their full names."""
+        old, new = ({one.full_name: one for one in each.instructions()} for each in self.modules)
         return old, new
 
     @cached_property

@@ -8,7 +8,7 @@ bring, and what fits no kind is told as `other`, where nothing else was found.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hlotool.compare.causes import arrays, communication, edits, memory, structure
 from hlotool.compare.causes.account import AccountRow, settle
-from hlotool.compare.causes.cause import Cause, Claim, Evidence
+from hlotool.compare.causes.cause import KINDS, Cause, Claim, Evidence
 from hlotool.compare.changes.figures import PEAKS
 from hlotool.table.words import list_some
 
@@ -41,25 +41,6 @@ _ON_MEMORY: Final = {
     "results": 1,
     "parameters": 1,
 }
-# What somebody wrote, in the order in which it is told; what follows comes behind.
-_EDITS: Final[Mapping[str, float]] = {
-    **dict.fromkeys(("mesh",), 0),
-    **dict.fromkeys(("sharding", "constraint"), 1),
-    **dict.fromkeys(("layers-added", "layers-removed"), 2),
-    **dict.fromkeys(("rematerialization-lost", "rematerialization-gained"), 3),
-    **dict.fromkeys(("donation-lost", "donation-gained"), 3),
-    "rematerialization-policy": 6,
-    **dict.fromkeys(("dimension", "arguments-retyped"), 4),
-    **dict.fromkeys(("scope-new", "scope-gone"), 6),
-    **dict.fromkeys(("arguments-new", "arguments-gone"), 7),
-    **dict.fromkeys(("attribute-changed", "operation-replaced"), 8),
-    **dict.fromkeys(("moved", "results"), 7),
-    "constant-changed": 8,
-    **dict.fromkeys(("shape-changed", "type-changed", "operations"), 9),
-    "operands-swapped": 9.5,  # of operations that are new, these follow
-}
-_LOOPS: Final = 5
-_LAST: Final = 10
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
 
 
@@ -103,11 +84,8 @@ def find_causes(evidence: Evidence) -> Findings:
 def _rank(one: Claim) -> tuple[float, bool, int]:
     """Return what comes first: by kind, then by how much of the program it changed."""
     cause = one.cause
-    if cause.id in {"loop-new", "loop-gone"}:  # with what runs in them, which has other names
-        return _LAST, False, 0
-    kind = _LOOPS if cause.id.startswith(("loop-", "trip-")) else _EDITS.get(cause.id, _LAST)
     is_anywhere = cause.id == "operations" and cause.scope is None
-    return kind, is_anywhere, -len(one.touched)
+    return KINDS[cause.id].order, is_anywhere, -len(one.touched)
 
 
 def _rank_following(one: Cause) -> tuple[bool, int]:
@@ -166,7 +144,7 @@ def _find_dtypes_inside(evidence: Evidence) -> Iterator[Cause]:
                 old, _, new = detail.removeprefix(_DTYPE).partition(" → ")
                 counts[old, new] += row.count
     for (old, new), count in counts.most_common():
-        yield Cause(id="dtype-inside-fusions", count=count, old=old, new=new)
+        yield Cause("dtype-inside-fusions", count, old=old, new=new)
 
 
 def _find_kinds(evidence: Evidence) -> Iterator[Cause]:
