@@ -32,8 +32,9 @@ BELOW["commands"] = BELOW["check"] | {"check", "export", "page"}
 BELOW["cli"] = BOTTOM | {"commands", "table"}
 BELOW["start"] = {"cli"}
 BELOW["__main__"] = {"start"}
-TOP = {"api", "testing"}  # what users import: may use everything but cli
+TOP = {"api", "pytest_plugin", "testing"}  # what users import: may use everything but cli
 HOMES = {
+    "anyio": {"commands"},
     "click": {"commands", "cli"},
     "distributed": {"dump"},
     "fsspec": {"dump"},
@@ -41,6 +42,7 @@ HOMES = {
     "humanize": {"table"},
     "jaxlib": {"dump"},
     "jinja2": {"page"},
+    "mcp": {"commands"},
     "plotly": {"page"},
     "pyarrow": {"export"},
     "pyparsing": {"table"},

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "fields": "The fields of a command: names, units, meanings.",
     "explain": "What a number, a word or an option means.",
     "schema": "The JSON Schema of a command's answer.",
+    "mcp": "The commands as tools for an agent, over MCP.",
 }
 
 
