@@ -53,7 +53,7 @@ def test_tools_say_what_the_help_says() -> None:
     schema = tools["show"]["input_schema"]
     assert schema["required"] == ["path", "names"]
     assert schema["properties"]["hops"]["type"] == "integer"
-    assert schema["properties"]["where"]["description"] == "Keep only rows for which EXPR holds."
+    assert schema["properties"]["where"]["description"] == "Keep only rows that match EXPR."
     written = {key for one in list_tools() for key in one["input_schema"]["properties"]}
     assert written.isdisjoint({"output", "cache", "dask", "history", "update_baseline", "config"})
 
