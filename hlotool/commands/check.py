@@ -112,9 +112,9 @@ _NO_BUDGETS = (
     callback=hide_typed,
 )
 @option("--update-baseline", "Write the figures to the baseline; check nothing.")
-@option("--init", "Write a first hlotool.toml, the baseline and a workflow; overwrite nothing.")
-@option("--list-metrics", "List what a budget may limit, of a PATH with its figures.")
-@option("--also FORMAT=FILE", "Write another form as well; any number of times.", multiple=True)
+@option("--init", "Write a first hlotool.toml, baseline and workflow.")
+@option("--list-metrics", "List what budgets may limit, with figures of PATH.")
+@option("--also FORMAT=FILE", "Write another form too; repeatable.", multiple=True)
 @option(
     "--history FILE", "Add the figures to FILE, a line a module.", default="", callback=hide_typed
 )
@@ -401,11 +401,8 @@ def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
     name = display_name(path)
     found = read_lines(read_bytes(path), name)
     pattern = expect_pattern(module, "regular expression", "--module") if module else None
-    lines = {
-        number: line
-        for number, line in found.items()
-        if not pattern or pattern.is_found(line.module)
-    }
+    keeps = pattern.is_found if pattern else lambda _: True
+    lines = {number: line for number, line in found.items() if keeps(line.module)}
     if not lines:
         of = f" of a module that --module {module!r} matches" if module else ""
         raise NothingCheckedError(f"{name}: the history has no line{of}.")
