@@ -98,12 +98,8 @@ def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[PageTable, .
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
 @click.argument("new", metavar="[NEW]", required=False, callback=hide_typed)
-@option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
-@option(
-    "-o, --output FILE",
-    "Write the page to FILE; a page of each program, and an index, to a directory.",
-    required=True,
-)
+@option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
+@option("-o, --output FILE", "Write to FILE; to a directory, a page of each.", required=True)
 @add_options(MACHINE)
 def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
     """Write a program as one page of HTML that opens anywhere, without a network.
