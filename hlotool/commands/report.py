@@ -104,9 +104,8 @@ def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[PageTable, .
 def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
     """Write a program as one page of HTML that opens anywhere, without a network.
 
-    It has the verdict, memory over time, where every value lies, who holds the peak, what runs and
-    what is sent, and all tables behind them. With NEW, what changed from PATH to it: what is new
-    at the peak, figures side by side, and memory of both over time.
+    It has the verdict, lanes of what runs, is sent and lives over all steps, and all tables. With
+    NEW, what changed from PATH to it. To a directory, a page of each program and an index.
     """
     if find_max_chars() is not None:
         raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
