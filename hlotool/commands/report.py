@@ -81,7 +81,6 @@ _Sides = tuple[DiffSide, DiffSide]
 _Labels = tuple[str, str]
 _Listed = tuple[str, str, RowList, Sequence[object]]  # its anchor, its title, what it lists
 _EXAMPLES: Final = (
-    "hlotool report dump/ -o report.html",
     "hlotool report dump/ --chip h100 --hbm 80GiB -o report.html",
     "hlotool report before/ after/ -o change.html",
     "hlotool report dumps/ -o pages/",
@@ -104,8 +103,8 @@ def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[PageTable, .
 def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
     """Write a program as one page of HTML that opens anywhere, without a network.
 
-    It has the verdict, lanes of what runs, is sent and lives over all steps, and all tables. With
-    NEW, what changed from PATH to it. To a directory, a page of each program and an index.
+    It has the verdict, what runs, is sent and lives over all steps, and all tables. With NEW, what
+    changed from PATH to it. To a directory, a page of each program.
     """
     if find_max_chars() is not None:
         raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
