@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -77,6 +78,19 @@ def test_what_is_pasted_is_read(case: TableCase) -> None:
 def test_what_is_no_hlo_stays_refused(case: TableCase) -> None:
     with pytest.raises((InputError, ParseError)):
         read(case.text)
+
+
+def test_what_only_looks_like_hlo_stays_refused() -> None:
+    """Two hundred texts of eight kinds; a table takes `--- a/x.py` of a diff for a part."""
+    cases = find_cases(FRAGMENTS / "lookalikes.cases")
+    assert len(cases) == 200
+    read_ones = []
+    for case in cases:
+        parts = "".join(f"--- {name}\n{body}" for name, body in case.parts.items())
+        with suppress(InputError, ParseError):
+            read(case.text + parts)
+            read_ones.append(case.name)
+    assert read_ones == []
 
 
 def figures(program: Program) -> dict[str, tuple[object, bool]]:
