@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from hlotool import __version__
 from hlotool.commands import COMMANDS, load_command
-from hlotool.commands.shared.messages import quote_command, say, write_error
-from hlotool.errors import ErrorAnswer, HlotoolError, UsageError
+from hlotool.commands.shared.messages import quote_command, say, say_error, write_error
+from hlotool.errors import ErrorAnswer, HlotoolError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h; 1 would say that a budget is exceeded
@@ -102,7 +102,7 @@ def _is_place(word: str) -> bool:
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Read what the XLA compiler wrote down: memory, collectives, fusions, differences."""
+    """Inspect XLA compiler dumps: memory, collectives, fusions, differences."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
         ctx.exit(2)
@@ -115,24 +115,12 @@ def run(args: list[str] | None = None) -> int:
     """
     try:
         code = cli.main(args=args, prog_name="hlotool", standalone_mode=False)
-    except HlotoolError as error:
-        say(*str(error).split("\n"))
-        failed = ErrorAnswer(
-            error=error.sentence(), hint=error.hint or None, exit_code=error.exit_code
-        )
-    except click.ClickException as error:
-        context = error.ctx if isinstance(error, click.UsageError) else None
-        hint = () if context is None else (f"Try '{context.command_path} --help'.",)
-        say(error.format_message(), *hint)
-        failed = ErrorAnswer(
-            error=error.format_message(),
-            hint=hint[0] if hint else None,
-            exit_code=UsageError.exit_code,
-        )
+    except (HlotoolError, click.ClickException) as error:
+        failed = say_error(error)
     except (KeyboardInterrupt, click.Abort):
         return _INTERRUPTED
     except MemoryError:
-        failed = _fail("there is not enough memory for this.")
+        failed = _fail("not enough memory.")
     except OSError as error:  # a disk is full, say, and click was writing the help
         failed = _fail(f"{error.strerror or error}.")
     except Exception as error:  # noqa: BLE001  whatever it is, the user gets a sentence
@@ -165,7 +153,7 @@ def _report(error: Exception) -> tuple[str, ...]:
     what = " ".join("".join(traceback.format_exception_only(error)).split())[:_LONGEST]
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{os.path.basename(place.filename)}:{place.lineno}"  # noqa: PTH119  as short as can be
-    asked = f"internal error, {what} ({where}): please report it, if you can with the dump"
+    asked = f"internal error, {what} ({where}): please report it, with the dump if possible"
     if not os.environ.get(_DEBUG):
         return (f"{asked}; {_DEBUG}=1 shows more.",)
     return (f"{asked}.", *"".join(traceback.format_exception(error)).splitlines())

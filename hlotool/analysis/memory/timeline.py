@@ -85,8 +85,6 @@ def _saddles(levels: tuple[int, ...], *, may_equal: bool) -> list[int]:
     return saddles
 
 
-MOST_MOMENTS: Final = 1000  # one for each column of a chart's pixels
-
 _MOST_GROUPS: Final = 9  # colours that can be told apart; the rest is one group
 _REST: Final = "the rest"
 
@@ -107,9 +105,7 @@ class Moments(Struct, frozen=True):
     moments: tuple[Moment, ...]
 
 
-def list_moments(
-    report: MemoryReport, module: Module | None, space: int, most: int = MOST_MOMENTS
-) -> Moments:
+def list_moments(report: MemoryReport, module: Module | None, space: int, most: int) -> Moments:
     """Return at most so many moments of a space; none where nothing says when values are live.
 
     The schedule is cut into equal stretches, and of each the position with most bytes in use is
@@ -170,7 +166,7 @@ class Instant(Struct, frozen=True):
     space: Annotated[int | None, figure("number of the memory space; null for all", NUMBER)]
     position: Annotated[int, figure("position in the schedule", NUMBER)]
     instruction: Annotated[str | None, figure("the instruction that runs there")]
-    bytes: Annotated[int, figure("bytes in use; of all spaces together where space is null", BYTES)]
+    bytes: Annotated[int, figure("bytes in use; in all spaces together if space is null", BYTES)]
 
 
 def find_position(report: MemoryReport, place: str, color: int) -> int | None:
@@ -197,8 +193,8 @@ def find_position(report: MemoryReport, place: str, color: int) -> int | None:
     near = get_close_matches(name, live_ranges.sequence, n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(
-        f"--at {place}: no instruction of that name runs on its own; instructions inside fusions "
-        f"and reducers have no position.{hint}"
+        f"--at {place}: no scheduled instruction has this name; instructions inside "
+        f"fusions and reducers have no position.{hint}"
     )
 
 

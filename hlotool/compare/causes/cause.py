@@ -76,7 +76,7 @@ def _show_id(cause: Cause) -> Shown:
     return Shown(cause.id.replace("-", " "))
 
 
-class Cause(Struct, frozen=True, kw_only=True):
+class Cause(Struct, frozen=True):
     """One reason; which fields it has goes by its id (docs/differences.md).
 
     `delta_bytes` is new − old of what `measure` says: bytes held at the peak, by all layers at
@@ -109,8 +109,8 @@ class Cause(Struct, frozen=True, kw_only=True):
     scope: Annotated[
         str | None, column("where in the user's program", null_text="", is_path=True, hide_order=1)
     ] = None
-    old: Annotated[str | None, column("what it is" + OLD, heading="old", null_text="")] = None
-    new: Annotated[str | None, column("what it is" + NEW, heading="new", null_text="")] = None
+    old: Annotated[str | None, column("value" + OLD, heading="old", null_text="")] = None
+    new: Annotated[str | None, column("value" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
         column("what its bytes are", null_text="", hide_order=2, word_meanings=MEASURE_MEANINGS),
@@ -257,6 +257,12 @@ class Evidence(Struct, eq=False, dict=True):
     def shardings(self) -> tuple[ShardingReport, ShardingReport]:
         """Where the arrays of both sides lie."""
         old, new = (one.shardings for one in (self.old, self.new))
+        return old, new
+
+    @cached_property
+    def named(self) -> tuple[Mapping[str, Instruction], Mapping[str, Instruction]]:
+        """The instructions of both sides by their full names."""
+        old, new = ({one.full_name: one for one in each.instructions()} for each in self.modules)
         return old, new
 
     @cached_property
