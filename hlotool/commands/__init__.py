@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "outline": "A program as it runs, on a screen.",
     "show": "All about one instruction, parameter or source line.",
     "diff": "What changed between two dumps.",
+    "passes": "Which pass took the time, or made a program large.",
     "fit": "What other sizes take, from two or three compilations.",
     "report": "A program as one page of HTML.",
     "text": "The HLO text of a module, also of a protobuf.",

@@ -147,7 +147,7 @@ PASS_OPCODES: Final = RowList(
     limit=0,
 )
 _Key: TypeAlias = tuple[str, str, int]
-_START: Final = "pipeline-start"
+START: Final = "pipeline-start"
 
 
 class Step(Struct, frozen=True):
@@ -190,12 +190,12 @@ def _name_culprit(passes: Sequence[DumpFileName], index: int) -> tuple[str, str]
     pipelines (xla/hlo/pass/hlo_pass_pipeline.cc dumps at the start of each).
     """
     this = passes[index]
-    if _after(this) != _START:
+    if _after(this) != START:
         return _after(this), this.pipeline
     known = {one.pipeline for one in passes[:index]} - {this.pipeline}
     for later in passes[index + 1 :]:
         if later.pipeline in known:
-            if _after(later) != _START:
+            if _after(later) != START:
                 return _after(later), later.pipeline
             known.discard(later.pipeline)  # begun anew: it was not open here
     before = passes[index - 1].pipeline if index else ""

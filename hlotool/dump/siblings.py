@@ -183,6 +183,11 @@ def find_target(path: str, budget: ByteBudget) -> DumpFile | None:
     return found or _find_of_module(path, ["target_arguments.txt"], budget, TextKind.DEBUG_OPTIONS)
 
 
+def find_pass_metadata(path: str, budget: ByteBudget) -> DumpFile | None:
+    """Return what says when each pass of a module ran; its name has the number alone."""
+    return _find_without_stage(path, ".metadata.textproto", budget)
+
+
 def _find_without_stage(path: str, ending: str, budget: ByteBudget) -> DumpFile | None:
     directory, filename = os.path.split(path)
     name = find_dump_file_name(filename)

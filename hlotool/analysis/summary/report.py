@@ -12,7 +12,7 @@ included. Launches and caches are in neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -573,18 +573,6 @@ MODULES: Final = RowList(
     key="place",
     has_total=False,
 )
-_REASONS: Final[Mapping[str, str]] = {
-    "argument": "an argument is new, gone, or called otherwise",
-    "shape": "an argument has other dimensions",
-    "type": "an argument has another element type",
-    "sharding": "an argument, or a value, lies on the devices otherwise",
-    "donation": "an argument is donated, or is no more",
-    "constant": "the program has another constant, as a static argument or a closure makes it",
-    "flag": "a flag of the compiler has another value",
-    "program": "the program does otherwise with the same arguments, as by another static argument",
-    "nothing": "nothing in the dump differs; no dump shows a weak type, a JAX setting, another "
-    "device, or that a function was made anew",
-}
 ReasonKind: TypeAlias = Literal[
     "argument", "shape", "type", "sharding", "donation", "constant", "flag", "program", "nothing"
 ]
@@ -601,9 +589,7 @@ class ReasonRow(Struct, frozen=True, kw_only=True):
     compared_with: Annotated[
         str, column("the earlier one that differs least", heading="against", is_whole=True)
     ]
-    reason: Annotated[
-        ReasonKind, column("what made it new", min_width=WHOLE, word_meanings=_REASONS)
-    ]
+    reason: Annotated[ReasonKind, column("what made it new", min_width=WHOLE)]
     count: Annotated[int, column("arguments, constants, … that differ so", COUNT, hide_order=3)] = 1
     subject: Annotated[str, column("their names, or what differs")] = ""
     old: Annotated[str | None, column("what it was", heading="was", null_text="")] = None
