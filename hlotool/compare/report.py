@@ -21,6 +21,7 @@ from hlotool.compare.changes.instructions import (
     compare_instructions,
     compare_order,
 )
+from hlotool.compare.changes.measured import MeasuredChange, compare_measured
 from hlotool.compare.changes.memory import (
     MemoryChange,
     SpaceChange,
@@ -78,6 +79,7 @@ class DiffReport(Struct, frozen=True):
     header: tuple[HeaderChange, ...]
     flags: tuple[FlagChange, ...]
     spaces: tuple[SpaceChange, ...] = ()
+    measured: tuple[MeasuredChange, ...] = ()
     causes: tuple[Cause, ...] = ()
     account: tuple[AccountRow, ...] = ()
     triage: Triage | None = None
@@ -174,6 +176,7 @@ class _Comparison:
             header=header if "instructions" in wants else (),
             flags=self._flags() if "flags" in wants else (),
             spaces=self._spaces() if "memory" in wants and not self.is_one else (),
+            measured=compare_measured(structure) if structure and not self.is_one else (),
             not_compared=tuple(self.missing),
             structure=structure,
             stages=self._find_stages(),
