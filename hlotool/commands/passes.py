@@ -30,7 +30,6 @@ from hlotool.compare.passes import list_steps
 from hlotool.dump.budget import ByteBudget
 from hlotool.dump.read import read_source, read_unpacked
 from hlotool.dump.siblings import find_pass_metadata
-from hlotool.profile.space import Space
 from hlotool.table import Block, Document, InputPaths, Line, quote_braces
 
 _EXAMPLE = """\
@@ -49,7 +48,7 @@ def passes(
     path: str, *, profile: str, module: str | None, unpacking: ByteBudget, options: RowOptions
 ) -> None:
     """List the passes of a compilation: time, growth, constants."""
-    program = choose_compilation(path, module, unpacking, is_timed=True)
+    program = choose_compilation(path, module, unpacking, is_timed=True, is_any=bool(profile))
     steps, whole = list_steps(program), None
     first = next(step.file for step in steps)
     metadata = find_pass_metadata(first.raw_path, unpacking)
@@ -57,8 +56,7 @@ def passes(
         [] if metadata is None else parse_metadata(read_source(metadata.raw_path, unpacking).text)
     )
     if profile:
-        space = Space(profile, profile, read_unpacked(profile, unpacking))
-        runs, whole = read_events(space, program.name)
+        runs, whole = read_events(profile, read_unpacked(profile, unpacking), program.name)
     rows, totals = list_pass_times(runs, steps if program.passes else (), whole)
     lines = _say(program.name, rows, totals, has_dumps=bool(program.passes))
     print_document(

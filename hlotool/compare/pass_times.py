@@ -9,16 +9,17 @@ xla/service/hlo.proto (HloPassMetadata) and xla/hlo/pass/hlo_pass_pipeline.cc.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hlotool.compare.causes.cause import list_executed
 from hlotool.compare.passes import START, Snapshot, Step, read_snapshot
+from hlotool.errors import InputError, MissingPackageError
 from hlotool.hlo.opcodes import FREE
-from hlotool.profile.space import Space, Tables
+from hlotool.proto.kind import is_proto_readable
 from hlotool.table import (
     BYTES,
     COUNT,
@@ -28,9 +29,14 @@ from hlotool.table import (
     Block,
     DocumentSpec,
     RowList,
+    Unit,
     column,
     figure,
 )
+
+
+def _shown(meaning: str, unit: Unit, heading: str) -> Meta:
+    return column(meaning, unit, heading=heading, is_signed=heading != "folded", null_text="")
 
 
 class PassTime(Struct, frozen=True):
@@ -41,32 +47,26 @@ class PassTime(Struct, frozen=True):
     pipeline: Annotated[str, column("the pipeline that ran it", hide_order=5)]
     own_seconds: Annotated[
         float | None,
-        column("how long it took, passes in it aside", SECONDS, heading="time", is_summed=True),
+        column(
+            "how long it took, passes in it aside",
+            SECONDS,
+            heading="time",
+            is_summed=True,
+            null_text="",
+        ),
     ] = None
     new_instruction_count: Annotated[
         int | None, figure("instructions after it; null where it left no dump", NUMBER)
     ] = None
     instruction_delta: Annotated[
-        int | None,
-        column(
-            "instructions after less before", COUNT, is_signed=True, heading="grew", null_text=""
-        ),
+        int | None, _shown("instructions after less before", COUNT, "grew")
     ] = None
     result_bytes_delta: Annotated[
         int | None,
-        column(
-            "bytes of the arrays that instructions outside fusions make, after less before",
-            BYTES,
-            is_signed=True,
-            heading="arrays",
-            null_text="",
-        ),
+        _shown("bytes made by instructions outside fusions, after less before", BYTES, "arrays"),
     ] = None
     folded_bytes: Annotated[
-        int | None,
-        column(
-            "bytes of constants that constant folding made", BYTES, heading="folded", null_text=""
-        ),
+        int | None, _shown("bytes of constants that constant folding made", BYTES, "folded")
     ] = None
 
 
@@ -137,37 +137,50 @@ def parse_metadata(text: str) -> list[PassRun]:
     return runs
 
 
-def read_events(space: Space, module: str) -> tuple[list[PassRun], int | None]:
+def read_events(path: str, data: bytes, module: str) -> tuple[list[PassRun], int | None]:
     """Return the passes of a module's last compilation in a profile, and how long all of it took.
 
     An event `PIPELINE (MODULE)` holds those of its passes, which may hold pipelines. Raises
-    InputError where the profile is broken.
+    InputError where the profile is broken, or tells of no pass.
     """
+    if not is_proto_readable():
+        raise MissingPackageError(
+            f"{path}: a profile needs one more package: pip install 'hlotool[pb]'."
+        )
+    from hlotool.profile.space import Space, Tables  # noqa: PLC0415  optional
+
+    space = Space(path, path, data)
     runs: list[PassRun] = []
     wholes: list[tuple[int, int]] = []
     for plane in space.planes():
         tables = Tables(space, plane)
         for line in space.lines(plane):
             events = [
-                (begin := line.start_ps + each.offset_ps, -begin - each.duration_ps, each)
+                (begin := line.start_ps + each.offset_ps, begin + each.duration_ps, name)
                 for each in space.events(line)
+                if (name := tables.name(each.metadata_id))
             ]
-            held: list[tuple[int, str]] = []  # what is open: its end, and its name as a pipeline
-            for begin, until, event in sorted(events, key=lambda each: each[:2]):
-                name = tables.name(event.metadata_id)
-                while held and held[-1][0] <= begin:
-                    held.pop()
-                pipeline = name.removesuffix(f" ({module})")
-                if pipeline == name and held and held[-1][1]:
-                    runs.append(PassRun(name, held[-1][1], begin, -until))
-                if _WHOLE.fullmatch(name):
-                    wholes.append((begin, -until))
-                held.append((-until, "" if pipeline == name else pipeline))
+            wholes += [(begin, end) for begin, end, name in events if _WHOLE.fullmatch(name)]
+            runs += _list_runs(events, f" ({module})")
     for begin, end in sorted(wholes, reverse=True):
         inside = [one for one in runs if begin <= one.begin and one.end <= end]
         if inside:
             return inside, end - begin
+    if not runs:
+        raise InputError(f"{path}: no event of this profile is of a pass of {module}.")
     return runs, None
+
+
+def _list_runs(events: Iterable[tuple[int, int, str]], ending: str) -> Iterator[PassRun]:
+    """Yield what runs in pipelines, whose names have an ending; events are from, to and name."""
+    held: list[tuple[int, str]] = []  # what is open: its end, and its name if it is a pipeline
+    for begin, end, name in sorted(events, key=lambda each: (each[0], -each[1])):
+        while held and held[-1][0] <= begin:
+            held.pop()
+        pipeline = name.removesuffix(ending)
+        if pipeline == name and held and held[-1][1]:
+            yield PassRun(name, held[-1][1], begin, end)
+        held.append((end, "" if pipeline == name else pipeline))
 
 
 class _Sizes(Struct, frozen=True):

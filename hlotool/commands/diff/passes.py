@@ -76,9 +76,14 @@ def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions
 
 
 def choose_compilation(
-    directory: str, module: str | None, budget: ByteBudget, *, is_timed: bool = False
+    directory: str,
+    module: str | None,
+    budget: ByteBudget,
+    *,
+    is_timed: bool = False,
+    is_any: bool = False,
 ) -> DumpedProgram:
-    """Return the one compilation of a directory whose passes were dumped, or timed."""
+    """Return the one compilation of a directory whose passes were dumped, or timed, or any."""
     programs, _ = collect_programs(directory, budget=budget)
     pattern = parse_module_pattern(module)
     matching = choose_programs(directory, programs, pattern) if pattern else programs
@@ -86,7 +91,7 @@ def choose_compilation(
     if is_timed:
         texts = [(one, text.path) for one in matching for text in one.texts[-1:]]
         timed = [one for one, path in texts if find_pass_metadata(path, budget)]
-        found = timed or found or list(matching)
+        found = timed or found or (list(matching) if is_any else [])
     if not matching:
         raise NothingCheckedError(f"{directory}: --module {module!r} matches no module.")
     if not found:
