@@ -91,16 +91,9 @@ def fit(
     programs = [side.program for side in sides if side.program]
     check_programs(programs, {side.build for side in sides})
     report = fit_programs(programs, named, points, limit_bytes)
-    rows = {
-        "sizes": report.sizes,
-        "laws": report.laws,
-        "terms": report.terms,
-        "predicted": report.predicted,
-        "variables": report.variables,
-        "lost": report.lost,
-    }
-    if limit_bytes is not None:
-        rows["limits"] = report.limits
+    rows = {one.name: getattr(report, one.name) for one in FIT.row_lists}
+    if limit_bytes is None:
+        del rows["limits"]
     document = Document(
         FIT,
         InputPaths(paths[0]),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import find_backend
+from hlotool.compare.answer import DiffFacts
 from hlotool.compare.causes.account import AccountRow
 from hlotool.compare.causes.cause import Cause, Evidence, InputPair, Triage
 from hlotool.compare.causes.find import Findings, find_causes
@@ -57,19 +58,9 @@ class DiffOptions(Struct, frozen=True):
         return self.only == BLOCKS
 
 
-class DiffReport(Struct, frozen=True):
-    """What differs. `identical` is about structure alone; null where it was not compared.
+class DiffReport(DiffFacts, frozen=True, kw_only=True):
+    """What differs, whether anything does but for the order of instructions, and why."""
 
-    `not_compared` says what one side does not hold. The counts are of instructions.
-    """
-
-    identical: bool | None
-    not_compared: tuple[str, ...]
-    matched_count: int | None
-    changed_count: int | None
-    old_only_count: int | None
-    new_only_count: int | None
-    copied_count: int | None
     order: OrderChange | None
     metrics: tuple[figures.MetricRow, ...]
     memory: tuple[MemoryChange, ...]
@@ -85,15 +76,6 @@ class DiffReport(Struct, frozen=True):
     triage: Triage | None = None
     time: figures.TimeChange | None = None
     structure: Structure | None = None
-    stages: tuple[str, ...] = ()
-    old_devices: int = 1
-    new_devices: int = 1
-
-    @property
-    def differs(self) -> bool:
-        """Whether anything does, but for the order of instructions."""
-        lists = (self.memory, self.collectives, self.fusions, self.instructions, self.header)
-        return any((*lists, self.flags, self.spaces, figures.changed_metrics(self.metrics)))
 
 
 _METRICS_OF: Final = {
@@ -102,6 +84,9 @@ _METRICS_OF: Final = {
     "fusions": ("fusions.",),
     "instructions": ("cost.", "module.", "step_time."),
 }
+_COUNTS: Final = (
+    *("matched_count", "changed_count", "old_only_count", "new_only_count", "copied_count"),
+)
 _PRINTED: Final = ("module.instruction_count", "module.computation_count")
 _NOT_LEVEL: Final = "the buffer assignment that one side has; memory is estimated on both"
 
@@ -160,22 +145,26 @@ class _Comparison:
                 order = compare_order(structure.computations)
             if "instructions" in wants:
                 found = compare_instructions(structure, self.reasoner, is_folded=is_folded)
+        metrics = self._metrics(has_equal=self.options.has_equal_figures)
+        counts: dict[str, Any] = {name: getattr(found, name, None) for name in _COUNTS}
+        lists: dict[str, Any] = {
+            "memory": self._memory() if "memory" in wants and not self.is_one else (),
+            "collectives": self._collectives()
+            if "collectives" in wants and not self.is_one
+            else (),
+            "fusions": self._fusions() if "fusions" in wants else (),
+            "instructions": found.rows if found else (),
+            "header": header if "instructions" in wants else (),
+            "flags": self._flags() if "flags" in wants else (),
+            "spaces": self._spaces() if "memory" in wants and not self.is_one else (),
+        }
         report = DiffReport(
             identical=None if structure is None else structure.is_equal and not header,
-            matched_count=found.matched_count if found else None,
-            changed_count=found.changed_count if found else None,
-            old_only_count=found.old_only_count if found else None,
-            new_only_count=found.new_only_count if found else None,
-            copied_count=found.copied_count if found else None,
+            differs=any((*lists.values(), figures.changed_metrics(metrics))),
+            **counts,
             order=order,
-            metrics=self._metrics(has_equal=self.options.has_equal_figures),
-            memory=self._memory() if "memory" in wants and not self.is_one else (),
-            collectives=self._collectives() if "collectives" in wants and not self.is_one else (),
-            fusions=self._fusions() if "fusions" in wants else (),
-            instructions=found.rows if found else (),
-            header=header if "instructions" in wants else (),
-            flags=self._flags() if "flags" in wants else (),
-            spaces=self._spaces() if "memory" in wants and not self.is_one else (),
+            metrics=metrics,
+            **lists,
             measured=compare_measured(structure) if structure and not self.is_one else (),
             not_compared=tuple(self.missing),
             structure=structure,

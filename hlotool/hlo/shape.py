@@ -45,6 +45,13 @@ class Layout(Struct, frozen=True):
     prefix_bytes: int = 0  # `M(n)`, dynamic-shape metadata
     rest: str = ""
 
+    def __str__(self) -> str:
+        """Write the order of dimensions and the tiles as XLA does; the memory space is left out."""
+        tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiles)
+        bits = f"E({self.element_bits})" if self.element_bits else ""
+        more = f"T{tiles}{bits}" if tiles else bits
+        return f"{{{','.join(map(str, self.minor_to_major))}{':' if more else ''}{more}}}"
+
 
 class ArrayShape(Struct, frozen=True):
     """A dense array `bf16[128,<=1024]{1,0:T(8,128)}`, or `token[]`, `opaque[]`.

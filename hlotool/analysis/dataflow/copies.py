@@ -124,8 +124,5 @@ def _compare(copy: Instruction, before: ArrayShape, after: ArrayShape) -> tuple[
 
 
 def _order(shape: ArrayShape) -> str:
-    """Write the order of dimensions in memory, and the tiles; unprinted, the last is fastest."""
-    layout = shape.layout or Layout(tuple(reversed(range(len(shape.dims)))))
-    order = ",".join(map(str, layout.minor_to_major))
-    tiles = "".join(f"({','.join(map(str, tile))})" for tile in layout.tiles)
-    return f"{{{order}{':T' if tiles else ''}{tiles}}}"
+    """Write how an array lies in memory; unprinted, the last dimension is fastest."""
+    return str(shape.layout or Layout(tuple(reversed(range(len(shape.dims))))))

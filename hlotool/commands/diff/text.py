@@ -585,10 +585,8 @@ def say_parting(last: PassRow | None, first: PassRow | None) -> Line:
 
 def _name_step(row: PassRow, link: str) -> str:
     """Write which pass made a dump, and where it ran; `link` is the word before a pass."""
-    if row.step is None:
-        return f"in the text {row.pass_name}"
-    words = f"{link} {row.pass_name} of {row.pipeline}" if row.pipeline else row.pass_name
-    return quote_braces(f"{words} (step {row.step})")
+    link = link if row.pipeline else ""
+    return _write_pass(row.pass_name, row.step, link, f" of {row.pipeline}" * bool(row.pipeline))
 
 
 def count_left_out(
@@ -626,9 +624,9 @@ def say_trace(facts: TraceFacts) -> Iterator[Line]:
         yield Line(text)
 
 
-def _write_pass(name: str, step: int | None) -> str:
+def _write_pass(name: str, step: int | None, link: str = "by", of: str = "") -> str:
     """Write which pass it was; without a step it is a text before or after all passes."""
     if step is None:
         return f"in the text {name}"
-    link = "" if name.startswith(("between ", "before ")) else "by "
-    return quote_braces(f"{link}{name} (step {step})")
+    word = "" if not link or name.startswith(("between ", "before ")) else f"{link} "
+    return quote_braces(f"{word}{name}{of} (step {step})")

@@ -109,15 +109,11 @@ def list_shares(evidence: Evidence) -> Iterator[Share]:
 
 def _list_held(evidence: Evidence) -> Iterator[Share]:
     """Yield the values at the peaks; what is reserved beyond them is left."""
-    named = [
-        {one.full_name: one for one in module.instructions()} if evidence.values else {}
-        for module in evidence.modules
-    ]
     hows: dict[str, How] = {"new": "new", "gone": "gone", "size": "size"}
     for pair in evidence.values:
         old, new = (
             names.get(row.instruction) if row else None
-            for row, names in zip((pair.old, pair.new), named, strict=True)
+            for row, names in zip((pair.old, pair.new), evidence.named, strict=True)
         )
         how = hows.get(pair.reason, "the peak moved")
         yield Share("memory", how, pair.delta_bytes, old, new)
@@ -195,18 +191,11 @@ def _cut(
 
 def _list_sent(evidence: Evidence) -> Iterator[Share]:
     """Yield the collectives, with what they send and what of that nothing hides."""
-    named = [
-        {one.full_name: one for one in module.instructions()} if rows else {}
-        for module, rows in zip(
-            evidence.modules,
-            (evidence.old.collectives.rows, evidence.new.collectives.rows),
-            strict=True,
-        )
-    ]
     for pair in pair_collectives(evidence.old.collectives.rows, evidence.new.collectives.rows):
         rows = pair.old, pair.new
         old, new = (
-            names.get(row.name) if row else None for row, names in zip(rows, named, strict=True)
+            names.get(row.name) if row else None
+            for row, names in zip(rows, evidence.named, strict=True)
         )
         for figure, field in (("sent", "sent_bytes"), ("exposed", "exposed_bytes")):
             here, there = (

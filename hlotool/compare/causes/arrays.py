@@ -8,7 +8,7 @@ entry, by name; constraints and constants stand in the texts that XLA was given.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -20,7 +20,8 @@ from hlotool.analysis.shardings.report import ArrayRow, Placement, ShardingRepor
 from hlotool.analysis.shardings.witness import ask_module, find_constraints
 from hlotool.compare.causes.cause import Cause, Claim, Evidence, list_scopes
 from hlotool.compare.causes.memory import MAKE_NOTHING
-from hlotool.hlo import ArrayShape, Instruction, Mesh, Module
+from hlotool.compare.changes.reasons import list_other_sizes, pair_arrays
+from hlotool.hlo import Instruction, Mesh, Module
 from hlotool.hlo.sharding import Spec
 from hlotool.table.words import count_noun, fold_numbers, list_some
 
@@ -66,7 +67,7 @@ def find_arrays(evidence: Evidence) -> Iterator[Claim]:
 
 
 def _has_other_dims(old: Instruction, new: Instruction) -> bool:
-    return any(one.dims != other.dims for one, other in _list_arrays(old, new))
+    return any(one.dims != other.dims for one, other in pair_arrays(old.shape, new.shape))
 
 
 def _find_shardings(evidence: Evidence) -> Iterator[Cause]:
@@ -109,14 +110,9 @@ def _find_mesh(evidence: Evidence, parameters: Iterable[_Arrays]) -> Iterator[Ca
         else write_mesh(mesh, with_devices=is_reordered)
         for mesh, count in zip(meshes, counts, strict=True)
     ]
-    yield Cause(
-        id="mesh",
-        count=sum(pair.old.local_shape != pair.new.local_shape for pair in parameters) or None,
-        old=texts[0],
-        new=texts[1],
-        measure="parameters",
-        delta_bytes=sum(pair.delta_bytes for pair in parameters),
-    )
+    count = sum(pair.old.local_shape != pair.new.local_shape for pair in parameters) or None
+    delta = sum(pair.delta_bytes for pair in parameters)
+    yield Cause("mesh", count, None, None, texts[0], texts[1], "parameters", delta)
 
 
 def write_mesh(mesh: Mesh, *, with_devices: bool) -> str:
@@ -154,15 +150,9 @@ def _find_specs(pairs: Iterable[_Arrays]) -> Iterator[Cause]:
             changes[change].append(pair)
     for (old, new), alike in changes.items():
         alike.sort(key=lambda pair: -(pair.new.local_bytes or 0))
-        yield Cause(
-            id="sharding",
-            count=len(alike),
-            subject=list_some([pair.name for pair in alike], _MOST_NAMED),
-            old=old,
-            new=new,
-            measure="parameters",
-            delta_bytes=sum(pair.delta_bytes for pair in alike),
-        )
+        names = list_some([pair.name for pair in alike], _MOST_NAMED)
+        delta = sum(pair.delta_bytes for pair in alike)
+        yield Cause("sharding", len(alike), names, None, old, new, "parameters", delta)
 
 
 def _compare_specs(old: Spec | None, new: Spec | None) -> tuple[str, str] | None:
@@ -201,13 +191,9 @@ def _find_constraints(evidence: Evidence) -> Iterator[Cause]:
             for some, other in ((old[scope], new[scope]), (new[scope], old[scope]))
         )
         if gone or come:
-            yield Cause(
-                id="constraint",
-                count=max(gone.total(), come.total()),
-                scope=scope or None,
-                old=list_some(sorted(gone), _MOST_NAMED) if gone else None,
-                new=list_some(sorted(come), _MOST_NAMED) if come else None,
-            )
+            specs = [list_some(sorted(each), _MOST_NAMED) or None for each in (gone, come)]
+            count = max(gone.total(), come.total())
+            yield Cause("constraint", count, None, scope or None, specs[0], specs[1])
 
 
 def _count_constraints(module: Module) -> defaultdict[str, Counter[str]]:
@@ -277,19 +263,14 @@ def _find_dimensions(evidence: Evidence, *, is_cut_otherwise: bool) -> Iterator[
             # A larger weight would take more flops: it is cut into fewer parts.
             size = [f"in parts of {size}" for size in change.sizes]
             names = list_some(list(found))
-            yield Claim(
-                Cause(id="sharding", count=len(found), subject=names, old=size[0], new=size[1])
-            )
+            yield Claim(Cause("sharding", len(found), names, None, size[0], size[1]))
             continue
-        cause = Cause(
-            id="dimension",
-            count=len(followed) or None,
-            subject=f"{title} of {whose}{list_some(list(found))}",
-            old=str(change.sizes[0]),
-            new=str(change.sizes[1]),
-            measure="results" if followed else None,
-            delta_bytes=sum(delta for delta, _ in followed) if followed else None,
-        )
+        subject = f"{title} of {whose}{list_some(list(found))}"
+        before, after = map(str, change.sizes)
+        cause = Cause("dimension", len(followed) or None, subject, None, before, after)
+        if followed:
+            delta = sum(each for each, _ in followed)
+            cause = replace(cause, measure="results", delta_bytes=delta)
         yield Claim(cause, [one for _, one in followed])
 
 
@@ -305,14 +286,14 @@ def _list_placed(
     old: Placement, new: Placement, *, is_cut_otherwise: bool
 ) -> Iterator[tuple[int, _Change, _Sizes]]:
     """Yield each dimension of another size, the change, and that of a device's part."""
-    parts = _list_changed(old.local_dims or (), new.local_dims or ())
+    parts = list_other_sizes(old.local_dims or (), new.local_dims or ())
     if old.global_dims is None or new.global_dims is None:
-        for axis, sizes in () if is_cut_otherwise else parts:
-            yield axis, _Change(sizes, is_global=False), sizes
+        for axis, a, b in () if is_cut_otherwise else parts:
+            yield axis, _Change((a, b), is_global=False), (a, b)
         return
-    of_axis = dict(parts)
-    for axis, sizes in _list_changed(old.global_dims, new.global_dims):
-        yield axis, _Change(sizes, is_global=True), of_axis.get(axis, sizes)
+    of_axis = {axis: (a, b) for axis, a, b in parts}
+    for axis, a, b in list_other_sizes(old.global_dims, new.global_dims):
+        yield axis, _Change((a, b), is_global=True), of_axis.get(axis, (a, b))
 
 
 def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int, Instruction]]:
@@ -324,25 +305,11 @@ def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int, Instr
             continue
         before = executions[0].lower_bound(one.computation)
         now = executions[1].lower_bound(other.computation)
-        for old, new in _list_arrays(one, other) if before and now else ():
-            changed = [sizes for _, sizes in _list_changed(old.dims, new.dims)]
+        for old, new in pair_arrays(one.shape, other.shape) if before and now else ():
+            changed = [(a, b) for _, a, b in list_other_sizes(old.dims, new.dims)]
             if changed:
                 more = (new.size_bytes or 0) * now - (old.size_bytes or 0) * before
                 yield changed, more, other
-
-
-def _list_arrays(old: Instruction, new: Instruction) -> Iterable[tuple[ArrayShape, ArrayShape]]:
-    """Return the arrays of two shapes that hold equally many."""
-    here, there = list(old.shape.leaves()), list(new.shape.leaves())
-    return zip(here, there, strict=True) if len(here) == len(there) else ()
-
-
-def _list_changed(old: Collection[int], new: Collection[int]) -> list[tuple[int, _Sizes]]:
-    """List the dimensions of another size; none where there are more or fewer dimensions."""
-    if len(old) != len(new):
-        return []
-    sizes = enumerate(zip(old, new, strict=True))
-    return [(axis, (a, b)) for axis, (a, b) in sizes if a != b and a > 0 and b > 0]
 
 
 def _factor(sizes: _Sizes) -> Fraction:

@@ -76,7 +76,7 @@ def _show_id(cause: Cause) -> Shown:
     return Shown(cause.id.replace("-", " "))
 
 
-class Cause(Struct, frozen=True, kw_only=True):
+class Cause(Struct, frozen=True):
     """One reason; which fields it has goes by its id (docs/differences.md).
 
     `delta_bytes` is new − old of what `measure` says: bytes held at the peak, by all layers at
@@ -257,6 +257,12 @@ class Evidence(Struct, eq=False, dict=True):
     def shardings(self) -> tuple[ShardingReport, ShardingReport]:
         """Where the arrays of both sides lie."""
         old, new = (one.shardings for one in (self.old, self.new))
+        return old, new
+
+    @cached_property
+    def named(self) -> tuple[Mapping[str, Instruction], Mapping[str, Instruction]]:
+        """The instructions of both sides by their full names."""
+        old, new = ({one.full_name: one for one in each.instructions()} for each in self.modules)
         return old, new
 
     @cached_property

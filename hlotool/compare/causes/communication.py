@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.fusions.rows import find_backend_kind
 from hlotool.compare.causes.cause import Cause, Evidence, list_executed
 from hlotool.compare.changes.collectives import CollectiveChange
@@ -42,17 +44,8 @@ def find_communication(evidence: Evidence) -> Iterator[Cause]:
         runs_otherwise = row.old_executions != row.new_executions
         if axes is not None:
             old, _, new = axes.removeprefix(_AXES).partition(" → ")
-            yield Cause(
-                id="axes",
-                count=row.count,
-                subject=row.kind,
-                scope=row.scope,
-                old=old,
-                new=new,
-                measure="sent",
-                delta_bytes=row.delta_bytes,
-                delta_sent_bytes=row.delta_bytes,
-            )
+            cause = Cause("axes", row.count, row.kind, row.scope)
+            yield _make_sent(cause, (old, new), row.delta_bytes)
         elif more and runs_otherwise and not is_opposed and row.kind not in told:
             told.add(row.kind)
             yield from _tell_number(evidence, row)
@@ -70,17 +63,15 @@ def _tell_number(evidence: Evidence, row: CollectiveChange) -> Iterator[Cause]:
     old, new = (sum(one.count for one in side) for side in sides)
     before, after = (sum(one.known_sent_bytes_per_step or 0 for one in side) for side in sides)
     if new != old and (new - old) * (after - before) >= 0:
-        yield Cause(
-            id="collectives",
-            count=abs(new - old),
-            subject=_name_collectives(row),
-            scope=row.scope,
-            old=str(old),
-            new=str(new),
-            measure="sent",
-            delta_bytes=after - before,
-            delta_sent_bytes=after - before,
-        )
+        cause = Cause("collectives", abs(new - old), _name_collectives(row), row.scope)
+        yield _make_sent(cause, (str(old), str(new)), after - before)
+
+
+def _make_sent(what: Cause, values: tuple[str, str], delta: int) -> Cause:
+    old, new = values
+    return replace(
+        what, old=old, new=new, measure="sent", delta_bytes=delta, delta_sent_bytes=delta
+    )
 
 
 def _name_collectives(row: CollectiveChange) -> str:
@@ -117,15 +108,9 @@ def find_overlap(evidence: Evidence) -> Iterator[Cause]:
     )
     changes = [row for row in evidence.collectives if (_more_exposed(row) > 0) == (change > 0)]
     largest = max(changes, key=lambda row: abs(_more_exposed(row)), default=None)
-    yield Cause(
-        id="overlap-lost" if change > 0 else "overlap-gained",
-        count=abs(new - old),
-        subject=_name_collectives(largest) if largest else None,
-        old=str(old),
-        new=str(new),
-        measure="exposed",
-        delta_bytes=round(change * sent.new),
-    )
+    kind = "overlap-lost" if change > 0 else "overlap-gained"
+    name, delta = _name_collectives(largest) if largest else None, round(change * sent.new)
+    yield Cause(kind, abs(new - old), name, None, str(old), str(new), "exposed", delta)
 
 
 def _more_exposed(row: CollectiveChange) -> int:
@@ -201,11 +186,5 @@ def find_fusing(evidence: Evidence) -> Iterator[Cause]:
         return
     if abs(traffic.delta or 0) < _LEAST_MOVED * (traffic.old or 0):
         return
-    yield Cause(
-        id="fusion-structure-changed",
-        count=abs(int(row.delta)),
-        old=f"{row.old}",
-        new=f"{row.new}",
-        measure="traffic",
-        delta_bytes=int(traffic.delta or 0),
-    )
+    counts = abs(int(row.delta)), None, None, f"{row.old}", f"{row.new}"
+    yield Cause("fusion-structure-changed", *counts, "traffic", int(traffic.delta or 0))

@@ -18,6 +18,8 @@ from fractions import Fraction
 from itertools import accumulate, islice, product
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from hlotool.analysis.origin import find_scope
 from hlotool.analysis.shardings.witness import is_constraint
 from hlotool.compare.causes.cause import (
@@ -28,11 +30,12 @@ from hlotool.compare.causes.cause import (
     find_inner_scope,
     is_within,
 )
-from hlotool.compare.changes.reasons import Reason
+from hlotool.compare.changes.reasons import Reason, list_other_sizes, pair_arrays
 from hlotool.compare.match.structure import list_reached
 from hlotool.hlo import Computation, Instruction, Shape
 from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS, TRANSCENDENTAL
 from hlotool.program.program import Program
+from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers, list_some
 
 _Pair: TypeAlias = tuple[Instruction, Instruction]
@@ -41,6 +44,7 @@ _Key: TypeAlias = tuple[str | None, str | None, str | None]  # what it is about,
 _Find: TypeAlias = Callable[[Instruction, Instruction, _Reasons], Iterator[_Key]]
 _MOST_NAMED: Final = 3
 _MOST_VALUES: Final = 3
+_MOST_TOLD: Final = 6  # operations
 _MOST_FACTORS: Final = 64  # by which dimensions grew
 # Attributes that somebody writes, and what each is called.
 _WRITTEN: Final[Mapping[str, str]] = {
@@ -89,6 +93,7 @@ _PLUMBING: Final = FREE | {
     "while",
     "call",
 }
+_HEAVY: Final = COLLECTIVES | MATRIX_PRODUCTS
 _FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))(?=/)")
 _CALLED: Final = re.compile(r"jit\((\w+)\)")
 _PARTS: Final = re.compile(r"^[^\[.]+|\[[^\]]*\]|\.\w+")  # of `state['nu'][0].mu`
@@ -176,75 +181,48 @@ class _Edits:
             {one.metadata().op_name for one in program.expect_module().entry.parameters}
             for program in self._given.programs
         ]
-        for kind, side, others in (
-            ("arguments-new", self._come, names[0]),
-            ("arguments-gone", self._gone, names[1]),
+        for kind, side, others, sign in (
+            ("arguments-new", self._come, names[0], 1),
+            ("arguments-gone", self._gone, names[1], -1),
         ):
             found = [
-                one
-                for one in side
-                if one.opcode == "parameter"
-                and one.computation is one.module.entry
-                and one.metadata().op_name not in others
+                one for one in side if _is_argument(one) and one.metadata().op_name not in others
             ]
             if found:
-                size = sum(one.shape.size_bytes or 0 for one in found)
-                yield Claim(
-                    Cause(
-                        id=kind,
-                        count=len(found),
-                        subject=_name_trees(found, others),
-                        measure="parameters",
-                        delta_bytes=size if side is self._come else -size,
-                    ),
-                    self._take(side, found),
-                )
-        retyped: dict[tuple[str, str], list[_Pair]] = defaultdict(list)
+                size = sign * sum(one.shape.size_bytes or 0 for one in found)
+                trees = _name_trees(found, others)
+                cause = Cause(kind, len(found), trees, measure="parameters", delta_bytes=size)
+                yield Claim(cause, self._take(side, found))
+        for types, retyped in self._list_retyped().items():
+            pairs = [pair for pair in retyped if _is_argument(pair[0])]
+            delta = sum((b.shape.size_bytes or 0) - (a.shape.size_bytes or 0) for a, b in pairs)
+            if pairs:
+                trees = _name_trees([new for _, new in pairs], names[0])
+                cause = Cause("arguments-retyped", len(pairs), trees, None, *types)
+                cause = replace(cause, measure="parameters", delta_bytes=delta)
+                yield Claim(cause, self._settle(pairs))
+
+    def _list_retyped(self) -> dict[tuple[str, str], list[_Pair]]:
+        """List the pairs that still differ in the element type, by both types."""
+        found: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
         for old, new in self._changed:
             types = _compare_types(old.shape, new.shape)
-            if types and old.opcode == "parameter" and old.computation is old.module.entry:
-                retyped[types].append((old, new))
-        for (before, after), pairs in retyped.items():
-            yield Claim(
-                Cause(
-                    id="arguments-retyped",
-                    count=len(pairs),
-                    subject=_name_trees([new for _, new in pairs], names[0]),
-                    old=before,
-                    new=after,
-                    measure="parameters",
-                    delta_bytes=sum(
-                        (new.shape.size_bytes or 0) - (old.shape.size_bytes or 0)
-                        for old, new in pairs
-                    ),
-                ),
-                self._settle(pairs),
-            )
+            if types:
+                found[types].append((old, new))
+        return found
 
     def _find_results(self) -> Iterator[Claim]:
         """Yield that the program returns more results, or fewer, than state that is new does."""
         modules = [program.expect_module() for program in self._given.programs]
         roots = [module.entry.root for module in modules]
-        counts = [sum(1 for _ in root.shape.leaves()) for root in roots]
-        more = counts[1] - counts[0]
+        old, new = (sum(1 for _ in root.shape.leaves()) for root in roots)
         arguments = [len(module.entry.parameters) for module in modules]
         # State that is new is handed on as well.
-        if not more or more == arguments[1] - arguments[0] or roots[0].opcode != "tuple":
-            return
-        back, pairs = self._reasoner.back, self._reasoner.pairs
-        old, new = (
-            [str(one.shape) for one in root.operands if one not in paired]
-            for root, paired in zip(roots, (pairs, back), strict=True)
-        )
-        yield Claim(
-            Cause(
-                id="results",
-                count=abs(more),
-                subject=list_some((new if more > 0 else old), _MOST_NAMED) or None,
-                old=str(counts[0]),
-                new=str(counts[1]),
-            )
-        )
+        if new - old not in {0, arguments[1] - arguments[0]} and roots[0].opcode == "tuple":
+            paired = self._reasoner.back if new > old else self._reasoner.pairs
+            alone = [str(one.shape) for one in roots[new > old].operands if one not in paired]
+            subject = list_some(alone, _MOST_NAMED) or None
+            yield Claim(Cause("results", abs(new - old), subject, None, str(old), str(new)))
 
     # -- scopes
 
@@ -268,49 +246,33 @@ class _Edits:
                 found = [one for one in side if is_within(_scope(one), scope)]
                 if any(one.opcode not in _PLUMBING for one in found):
                     names = self._name_operations(found)
-                    yield Claim(
-                        Cause(
-                            id=kind,
-                            count=len(found),
-                            subject=scope,
-                            old=names if side is self._gone else None,
-                            new=names if side is self._come else None,
-                        ),
-                        self._take(side, found),
-                    )
+                    values = (names, None) if side is self._gone else (None, names)
+                    cause = Cause(kind, len(found), scope, None, *values)
+                    yield Claim(cause, self._take(side, found))
 
     # -- pairs
 
     def _find_types(self) -> Iterator[Claim]:
         """Yield each change of the type in which values are computed."""
-        found: dict[tuple[str, str], list[_Pair]] = defaultdict(list)
-        for old, new in self._changed:
-            types = _compare_types(old.shape, new.shape)
-            if types:
-                found[types].append((old, new))
-        for (before, after), pairs in found.items() if self._given.is_input else ():
+        for types, pairs in self._list_retyped().items() if self._given.is_input else ():
             computing = [new for _, new in pairs if new.opcode not in _PLUMBING]
             touched = self._settle(pairs)
-            if computing and self._name_operations(computing):
+            names = self._name_operations(computing)
+            if names:
                 yield Claim(
-                    Cause(
-                        id="type-changed",
-                        count=len(computing),
-                        subject=self._name_operations(computing),
-                        scope=_share(computing),
-                        old=before,
-                        new=after,
-                    ),
-                    touched,
+                    Cause("type-changed", len(computing), names, _share(computing), *types), touched
                 )
+
+    def _is_written(self, pair: _Pair) -> bool:
+        return any(one.kind in _WRITTEN for one in self._changed[pair])
 
     def _find_shapes(self) -> Iterator[Claim]:
         """Yield the first values of another shape where no argument's size says why."""
-        shaped = {
-            pair: reasons
+        shaped = [
+            pair
             for pair, reasons in self._changed.items()
             if any(one.kind == "shape" for one in reasons)
-        }
+        ]
         self._settle(
             [pair for pair in shaped if self._follows(pair[0].shape, pair[1].shape)], sized=True
         )
@@ -318,61 +280,45 @@ class _Edits:
         # What has more dimensions, or is made of sizes alone, mostly follows from something else.
         rest.sort(
             key=lambda pair: (
-                not any(one.kind in _WRITTEN for one in self._changed[pair]),
+                not self._is_written(pair),
                 not _list_factors(pair[0].shape, pair[1].shape),
                 pair[0].opcode in _MADE_OF_SIZES,
             )
         )
-        is_told = False
         shaped_old = {old for old, _ in shaped}
-        written = {
-            pair
-            for pair in rest
-            if any(one.kind in _WRITTEN for one in self._changed[pair])
-            and shaped_old.isdisjoint(_list_sources(pair[0]))
-        }
-        for pair in rest:
-            old, new = pair
-            if pair not in self._changed or not shaped_old.isdisjoint(_list_sources(old)):
+        firsts = [pair for pair in rest if shaped_old.isdisjoint(_list_sources(pair[0]))]
+        written = {pair for pair in firsts if self._is_written(pair)}
+        is_told = False
+        for pair in firsts:
+            if pair not in self._changed:
                 continue
+            old, new = pair
             factors = _list_factors(old.shape, new.shape)
             factors |= {1 / one for one in factors}
             if len(self._factors) < _MOST_FACTORS:
-                self._factors |= factors | {
-                    a * b for a, b in product(factors, factors | self._factors)
-                }
-            is_written = any(one.kind in _WRITTEN for one in self._changed[pair])
-            is_made_anew = any(one in self._come for one in _list_sources(new)) or any(
-                one in self._gone for one in _list_sources(old)
-            )
+                both = product(factors, factors | self._factors)
+                self._factors |= factors | {a * b for a, b in both}
             alike = [
                 one
                 for one in rest
-                if one in self._changed
-                and one != pair
-                and one not in written
-                and self._follows(one[0].shape, one[1].shape)
+                if one in self._changed and one != pair and one not in written
+                if self._follows(one[0].shape, one[1].shape)
             ]
-            if is_written:  # the attribute tells it
+            is_made_anew = not (
+                self._come.keys().isdisjoint(_list_sources(new))
+                and self._gone.keys().isdisjoint(_list_sources(old))
+            )
+            is_other = is_made_anew or not self._given.is_input or (is_told and not factors)
+            if self._is_written(pair):  # the attribute tells it
                 self._settle(alike, sized=True)
-            elif is_made_anew or not self._given.is_input or (is_told and not factors):
-                self._settle([pair, *alike], sized=True)
-            else:
+                continue
+            touched = self._settle([pair, *alike], sized=True)
+            if not is_other:
                 is_told = True
-                yield Claim(
-                    Cause(
-                        id="shape-changed",
-                        count=len(alike) + 1,
-                        subject=_tail(new),
-                        scope=_share([new]),
-                        old=_dims(old.shape),
-                        new=_dims(new.shape),
-                    ),
-                    self._settle([pair, *alike], sized=True),
-                )
-        for pair in [pair for pair in rest if pair in self._changed]:
-            if not any(one.kind in _WRITTEN for one in self._changed[pair]):
-                self._settle([pair])
+                what, values = (_tail(new), _share([new])), (_dims(old.shape), _dims(new.shape))
+                yield Claim(Cause("shape-changed", len(alike) + 1, *what, *values), touched)
+        rest = [pair for pair in rest if pair in self._changed]
+        self._settle([pair for pair in rest if not self._is_written(pair)])
 
     def _find_constants(self) -> Iterator[Claim]:
         """Yield constants of another value, those of one scope and pair of values together."""
@@ -381,16 +327,10 @@ class _Edits:
             values = next(((one.old, one.new) for one in reasons if one.kind == "constant"), None)
             if values and not self._is_scaled(*values) and self._are_used_alike(old, new):
                 found[values].append((old, new))
-        for (before, after), pairs in found.items():
+        for values, pairs in found.items():
             users = [user for _, new in pairs for user in _list_users(new)]
-            cause = Cause(
-                id="constant-changed",
-                count=len(pairs),
-                subject=str(pairs[0][1].shape),
-                scope=_share(users[:1]),
-                old=before,
-                new=after,
-            )
+            shape, scope = str(pairs[0][1].shape), _share(users[:1])
+            cause = Cause("constant-changed", len(pairs), shape, scope, *values)
             yield Claim(cause, [*self._settle(pairs), *users])
 
     def _are_used_alike(self, old: Instruction, new: Instruction) -> bool:
@@ -462,38 +402,23 @@ class _Edits:
         for ((subject, old, new), scope), alike in found.items():
             pairs = [pair for pair in alike if pair in self._changed]
             if pairs:
-                cause = Cause(
-                    id=kind, count=len(pairs), subject=subject, scope=scope, old=old, new=new
-                )
+                cause = Cause(kind, len(pairs), subject, scope, old, new)
                 yield Claim(cause, self._settle(pairs))
 
     def _find_moved(self) -> Iterator[Claim]:
         """Yield products and collectives that run in a loop now, or no longer."""
         if any(one.kind != "trips" for one in self._reasoner.loops.changes):
             return
-        found: defaultdict[str, tuple[list[Instruction], list[Instruction]]] = defaultdict(
-            lambda: ([], [])
-        )
-        for place, side in enumerate((self._gone, self._come)):
-            for one in side:
-                if one.opcode in COLLECTIVES | MATRIX_PRODUCTS:
-                    found[one.opcode][place].append(one)
-        for opcode, sides in found.items():
+        some = ((one for one in side if one.opcode in _HEAVY) for side in (self._gone, self._come))
+        for opcode, *sides in _divide(*some, key=lambda one: one.opcode):
             before, after = (
                 max((program.executions.lower_bound(one.computation) for one in some), default=0)
                 for program, some in zip(self._given.programs, sides, strict=True)
             )
             if min(before, after) == 1 < max(before, after):
                 both = [*sides[0], *sides[1]]
-                cause = Cause(
-                    id="moved",
-                    count=len(both),
-                    subject=opcode,
-                    scope=_share(both),
-                    old=str(before),
-                    new=str(after),
-                )
-                yield Claim(cause, both)
+                rounds = str(before), str(after)
+                yield Claim(Cause("moved", len(both), opcode, _share(both), *rounds), both)
 
     # -- what is left
 
@@ -507,15 +432,10 @@ class _Edits:
             key = scope, is_backward
             gone, come = old[key] - new[key], new[key] - old[key]
             if gone or come:
+                names = [list_some(sorted(each), _MOST_TOLD) or None for each in (gone, come)]
+                subject, count = "backward" if is_backward else None, len(gone) + len(come)
                 yield Claim(
-                    Cause(
-                        id="operations",
-                        count=len(gone) + len(come),
-                        subject="backward" if is_backward else None,
-                        scope=scope or None,
-                        old=list_some(sorted(gone), _MOST_NAMED + _MOST_VALUES) or None,
-                        new=list_some(sorted(come), _MOST_NAMED + _MOST_VALUES) or None,
-                    ),
+                    Cause("operations", count, subject, scope or None, names[0], names[1]),
                     [one for one in (*self._gone, *self._come) if _scope(one) == scope],
                 )
 
@@ -534,31 +454,27 @@ class _Edits:
 
     def _list_operations(self, silent: Collection[str]) -> Iterator[Claim]:
         inside = self._list_inside()
-        scopes: dict[str, tuple[list[Instruction], list[Instruction]]] = {}
-        for place, side in enumerate((self._gone, self._come)):
-            for one in side:
-                if one.opcode not in FREE and one not in inside and not is_constraint(one):
-                    scopes.setdefault(_scope(one), ([], []))[place].append(one)
-        for scope, (gone, come) in scopes.items():
-            old, new = (
+        kept = (
+            [one for one in side if one.opcode not in FREE and one not in inside]
+            for side in (self._gone, self._come)
+        )
+        sides = ((one for one in side if not is_constraint(one)) for side in kept)
+        for scope, *both in _divide(*sides, key=_scope):
+            telling = [
                 [one for one in side if one.opcode not in silent or _is_named_call(one)]
-                for side in (gone, come)
-            )
-            counts = [Counter(map(_tail, side)) for side in (old, new)]
-            old = [one for one in old if counts[0][_tail(one)] > counts[1][_tail(one)]]
-            new = [one for one in new if counts[1][_tail(one)] > counts[0][_tail(one)]]
-            names = self._name_operations(old), self._name_operations(new)
+                for side in both
+            ]
+            counts = [Counter(map(_tail, side)) for side in telling]
+            more = counts[0] - counts[1], counts[1] - counts[0]
+            told = [
+                [one for one in side if _tail(one) in names]
+                for side, names in zip(telling, more, strict=True)
+            ]
+            names = [self._name_operations(side) for side in told]
             if any(names):
-                yield Claim(
-                    Cause(
-                        id="operations",
-                        count=len(old) + len(new),
-                        scope=scope or None,
-                        old=names[0],
-                        new=names[1],
-                    ),
-                    [*gone, *come],
-                )
+                count = sum(map(len, told))
+                cause = Cause("operations", count, None, scope or None, names[0], names[1])
+                yield Claim(cause, [*both[0], *both[1]])
 
     def _list_inside(self) -> set[Instruction]:
         """Return what stands in functions of new, or gone, calls alone: the calls name them."""
@@ -600,7 +516,7 @@ class _Edits:
         order = sorted(names, key=lambda name: (name not in called, -names[name]))
         told = [name for name in order if not name.startswith(_UNNAMED)]
         told += [f"constant {literal}" for literal in literals if len(literal) < _LONG]
-        return list_some(told, _MOST_NAMED + _MOST_VALUES) or None
+        return list_some(told, _MOST_TOLD) or None
 
     def _settle(self, pairs: Iterable[_Pair], *, sized: bool = False) -> list[Instruction]:
         """Take pairs out of what is left; those of another size alone may differ in more."""
@@ -628,6 +544,19 @@ class _Edits:
                 for each in inside:
                     side.pop(each)
         return found
+
+
+def _divide(
+    old: Iterable[Instruction], new: Iterable[Instruction], *, key: Callable[[Instruction], str]
+) -> Iterator[tuple[str, list[Instruction], list[Instruction]]]:
+    """Yield the instructions of both sides by a key that they share."""
+    here, there = group_by(old, key), group_by(new, key)
+    for name in {**here, **there}:
+        yield name, here.get(name, []), there.get(name, [])
+
+
+def _is_argument(one: Instruction) -> bool:
+    return one.opcode == "parameter" and one.computation is one.module.entry
 
 
 _UNNAMED: Final = ("call", "closed_", "dynamic_", "checkpoint", "remat")
@@ -701,15 +630,10 @@ def _dims(shape: Shape) -> str:
 
 def _list_factors(old: Shape, new: Shape) -> set[Fraction]:
     """Return by which factors dimensions differ; none where there are more or fewer of them."""
-    here, there = list(old.leaves()), list(new.leaves())
-    if len(here) != len(there):
-        return set()
     return {
         Fraction(after, before)
-        for one, other in zip(here, there, strict=True)
-        if len(one.dims) == len(other.dims)
-        for before, after in zip(one.dims, other.dims, strict=True)
-        if before != after and before > 0 and after > 0
+        for one, other in pair_arrays(old, new)
+        for _, before, after in list_other_sizes(one.dims, other.dims)
     }
 
 

@@ -144,7 +144,7 @@ def _find_dtypes_inside(evidence: Evidence) -> Iterator[Cause]:
                 old, _, new = detail.removeprefix(_DTYPE).partition(" → ")
                 counts[old, new] += row.count
     for (old, new), count in counts.most_common():
-        yield Cause(id="dtype-inside-fusions", count=count, old=old, new=new)
+        yield Cause("dtype-inside-fusions", count, old=old, new=new)
 
 
 def _find_kinds(evidence: Evidence) -> Iterator[Cause]:

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.compare.causes.cause import (
     Cause,
@@ -24,6 +26,7 @@ from hlotool.compare.causes.cause import (
 )
 from hlotool.compare.changes.instructions import share_scope
 from hlotool.compare.changes.memory import ValuePair, find_likeness
+from hlotool.compare.changes.reasons import pair_arrays
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE
 from hlotool.program.program import Program
@@ -73,16 +76,10 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
             for some in (counts[0] - counts[1], counts[1] - counts[0])
         )
         if bool(fewer) != bool(more):  # of what is made as often as before
-            yield Claim(
-                Cause(
-                    id="rematerialization-policy",
-                    count=(fewer or more).total(),
-                    subject=list_some([name for name, _ in (fewer or more).most_common()]),
-                    old=str(counts[0].total()),
-                    new=str(counts[1].total()),
-                ),
-                touched,
-            )
+            names = list_some([name for name, _ in (fewer or more).most_common()])
+            old_count, new_count = (str(each.total()) for each in counts)
+            what = (fewer or more).total(), names, None
+            yield Claim(Cause("rematerialization-policy", *what, old_count, new_count), touched)
 
 
 def _count_made(program: Program, *, again: bool) -> Counter[str]:
@@ -107,13 +104,8 @@ def _describe(scopes: frozenset[str], values: Iterable[ValuePair], *, is_lost: b
             outer.append(scope)
     alone = [pair for pair in values if (pair.old is None if is_lost else pair.new is None)]
     kept = [pair for pair in alone if _is_kept(pair, outer)]
-    return Cause(
-        id=kind,
-        count=len(kept) or None,
-        subject=", ".join(outer),
-        measure="peak" if kept else None,
-        delta_bytes=sum(pair.delta_bytes for pair in kept) if kept else None,
-    )
+    cause = Cause(kind, len(kept) or None, ", ".join(outer))
+    return replace(cause, measure="peak", delta_bytes=_add_up(kept)) if kept else cause
 
 
 def _is_kept(pair: ValuePair, outer: list[str]) -> bool:
@@ -171,13 +163,8 @@ def _describe_donation(kind: CauseId, rows: Sequence[DonationRow], sign: int) ->
         found = _TREE.match(row.parameter_name or "")
         name = row.parameter_name or f"parameter {row.parameter_number}"
         trees[found[0] if found else name] += row.size_bytes
-    return Cause(
-        id=kind,
-        count=len(rows),
-        subject=list_some([tree for tree, _ in trees.most_common()]),
-        measure="donated",
-        delta_bytes=sign * trees.total(),
-    )
+    subject, delta = list_some([tree for tree, _ in trees.most_common()]), sign * trees.total()
+    return Cause(kind, len(rows), subject, measure="donated", delta_bytes=delta)
 
 
 def find_values(evidence: Evidence) -> Iterator[Cause]:
@@ -200,14 +187,12 @@ def find_values(evidence: Evidence) -> Iterator[Cause]:
     first = max(largest, key=lambda pair: abs(pair.delta_bytes)).shown
     times = f"×{len(largest)} " if len(largest) > 1 else ""
     yield Cause(
-        id="buffers-at-peak-changed",
-        count=sum(map(len, alike.values())),
-        subject=f"{times}{first.value} {first.shape}",
-        scope=share_scope(pair.shown.scope for pair in largest),
-        old=str(sum(pair.new is None for pair in rest)),
-        new=str(sum(pair.old is None for pair in rest)),
-        measure="peak",
-        delta_bytes=_add_up(largest),
+        "buffers-at-peak-changed",
+        sum(map(len, alike.values())),
+        f"{times}{first.value} {first.shape}",
+        share_scope(pair.shown.scope for pair in largest),
+        *(str(sum(pair.new is None for pair in rest)), str(sum(pair.old is None for pair in rest))),
+        *("peak", _add_up(largest)),
     )
 
 
@@ -250,15 +235,9 @@ def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
     for (before, after), count in counts.items():
         delta = deltas[before, after]
         if delta:
-            yield Cause(
-                id="dtype-widened" if delta > 0 else "dtype-narrowed",
-                count=count,
-                old=before,
-                new=after,
-                measure="results",
-                delta_bytes=delta,
-                delta_sent_bytes=sent[f"dtype {before} → {after}"],
-            )
+            kind = "dtype-widened" if delta > 0 else "dtype-narrowed"
+            cause = Cause(kind, count, None, None, before, after, "results", delta)
+            yield replace(cause, delta_sent_bytes=sent[f"dtype {before} → {after}"])
 
 
 def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, int]]:
@@ -268,12 +247,12 @@ def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, 
         runs = executions.lower_bound(other.computation)
         if not runs or other.opcode in MAKE_NOTHING or other.opcode.endswith("-done"):
             continue
-        here, there = list(one.shape.leaves()), list(other.shape.leaves())
-        if [each.dims for each in here] != [each.dims for each in there]:
+        arrays = pair_arrays(one.shape, other.shape)
+        if any(old.dims != new.dims for old, new in arrays):
             continue  # of what carries other arrays, no index says which are the same
         changed = [
             (old, new, runs)
-            for old, new in zip(here, there, strict=True)
+            for old, new in arrays
             if old.dtype != new.dtype and None not in (old.size_bytes, new.size_bytes)
         ]
         if changed and _are_sure(evidence, one, other):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Final
 
 from hlotool.analysis.origin import find_scope
@@ -114,21 +114,6 @@ def _is_of(scope: str | None, members: frozenset[str]) -> bool:
     return scope is not None and any(is_within(scope, member) for member in members)
 
 
-_LOOP_CAUSES: Final[Mapping[LoopKind, CauseId]] = {
-    "trips": "trip-count-changed",
-    "unrolled": "loop-unrolled",
-    "rolled": "loop-rolled",
-    "partly-unrolled": "loop-partly-unrolled",
-    "partly-rolled": "loop-partly-rolled",
-    "new": "loop-new",
-    "gone": "loop-gone",
-    "added": "loop-added",
-    "removed": "loop-removed",
-    "split": "loop-split",
-    "joined": "loop-joined",
-}
-
-
 def find_loops(evidence: Evidence) -> Iterator[Claim]:
     """Yield what became of loops, those of the forward and the backward pass together.
 
@@ -160,7 +145,7 @@ def find_loops(evidence: Evidence) -> Iterator[Claim]:
         scope = scopes.most_common(1)[0][0] if scopes else None
         yield Claim(
             Cause(
-                id=_LOOP_CAUSES[kind],
+                id="trip-count-changed" if kind == "trips" else f"loop-{kind}",
                 count=max(new if kind == "unrolled" else old) if is_copied else len(alike),
                 subject=list_some(sorted(one.full_name for one in ends if one)),
                 scope=_find_family(given.reasoner.copies) if is_copied else scope,

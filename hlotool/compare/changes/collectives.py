@@ -298,28 +298,31 @@ def _add_up(values: Sequence[N | None]) -> N | None:
     return sum(known) if known else None
 
 
+_FIGURES: Final = {
+    "count": "count",
+    "executions": "executions",
+    "message_bytes": "message_bytes_per_step",
+    "bytes": "sent_bytes_per_step",
+    "exposed_bytes": "exposed_bytes_per_step",
+    "exposed_seconds": "exposed_seconds",
+}
+
+
 def make_change(old: KindRow | None, new: KindRow | None) -> CollectiveChange:
     """Put two sides together, None for the one that has none; all else is left open."""
     here, there = old or _make_nothing(new), new or _make_nothing(old)
-    before, after = here.exposed_bytes_per_step, there.exposed_bytes_per_step
+    values = {
+        f"{side}_{name}": getattr(row, field)
+        for side, row in (("old", here), ("new", there))
+        for name, field in _FIGURES.items()
+    }
     return CollectiveChange(
         change=columns.name_change(old, new),
         kind=there.kind,
         count=there.count or here.count,
-        old_count=here.count,
-        new_count=there.count,
-        old_executions=here.executions,
-        new_executions=there.executions,
-        old_message_bytes=here.message_bytes_per_step,
-        new_message_bytes=there.message_bytes_per_step,
-        old_bytes=here.sent_bytes_per_step,
-        new_bytes=there.sent_bytes_per_step,
+        **values,
         delta_bytes=there.sent_bytes_per_step - here.sent_bytes_per_step,
-        old_exposed_bytes=before,
-        new_exposed_bytes=after,
-        delta_exposed_bytes=subtract(after, before),
-        old_exposed_seconds=here.exposed_seconds,
-        new_exposed_seconds=there.exposed_seconds,
+        delta_exposed_bytes=subtract(there.exposed_bytes_per_step, here.exposed_bytes_per_step),
         is_old_lower_bound=here.is_lower_bound,
         is_new_lower_bound=there.is_lower_bound,
         is_lower_bound=there.is_lower_bound,

@@ -220,10 +220,13 @@ class _Finder:
         back = {other: one for one, other in pairs.items()}
         compared = {one: self._compare(one, other) for one, other in pairs.items()}
         changed = {one: event for one, event in compared.items() if event}
-        gone = [one for one in self.old if one not in pairs]
-        new = [one for one in self.new if one not in back]
-        gone = [one for one in gone if not self._is_wrapping(one, self.reasoner.pairs)]
-        new = [one for one in new if not self._is_wrapping(one, self.reasoner.back)]
+        gone, new = (
+            [one for one in side if one not in paired and not self._is_wrapping(one, others)]
+            for side, paired, others in (
+                (self.old, pairs, self.reasoner.pairs),
+                (self.new, back, self.reasoner.back),
+            )
+        )
         bags = _Bags(self.structure.signatures)
         splits = _find_splits([*changed, *gone], new, pairs, bags)
         taken = _members(splits)
@@ -242,7 +245,7 @@ class _Finder:
             *(FusionEvent((whole,), parts, "split") for whole, parts in splits.items()),
             *(FusionEvent(parts, (whole,), "merged") for whole, parts in merges.items()),
             *(event for old, event in changed.items() if old not in taken),
-            *(self._follow(*pair) for pair in successors.items()),
+            *filter(None, (self._compare(*each, is_follower=True) for each in successors.items())),
             *(FusionEvent((one,), ()) for one in gone if one not in successors),
             *(FusionEvent((), (one,)) for one in new if one not in followed),
         ]
@@ -259,18 +262,19 @@ class _Finder:
             one and one.opcode == work[0].opcode and one.computation in run for one in others
         )
 
-    def _compare(self, old: Instruction, new: Instruction) -> FusionEvent | None:
-        """Return what differs between a fusion and its counterpart, None if nothing does."""
+    def _compare(
+        self, old: Instruction, new: Instruction, *, is_follower: bool = False
+    ) -> FusionEvent | None:
+        """Return what differs between a fusion and its counterpart, None if nothing does.
+
+        Of one that does mostly the same, other operands say nothing.
+        """
         reasons = self.reasoner.reasons(old, new)
-        if not reasons and self.reasoner.exact(old) == self.reasoner.exact(new):
+        if is_follower:
+            reasons = tuple(one for one in reasons if one.kind != "operands")
+        elif not reasons and self.reasoner.exact(old) == self.reasoner.exact(new):
             return None
         return FusionEvent((old,), (new,), None, reasons, self._body_change(old, new))
-
-    def _follow(self, old: Instruction, new: Instruction) -> FusionEvent:
-        """Return what differs between a fusion and the one that does mostly the same now."""
-        reasons = self.reasoner.reasons(old, new)
-        kept = tuple(one for one in reasons if one.kind != "operands")
-        return FusionEvent((old,), (new,), None, kept, self._body_change(old, new))
 
     def _body_change(self, old: Instruction, new: Instruction) -> str:
         """Say which operations a body gained and lost, else in what they differ."""

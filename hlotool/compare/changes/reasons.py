@@ -8,7 +8,7 @@ what against it, is the answer of `hlotool diff --why NAME`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import zip_longest
@@ -44,6 +44,20 @@ def shape_changes(old: Shape, new: Shape) -> Iterator[tuple[str, str, str]]:
             if kind not in told:
                 told.add(kind)
                 yield kind, place + before, after
+
+
+def pair_arrays(old: Shape, new: Shape) -> list[tuple[ArrayShape, ArrayShape]]:
+    """Return the arrays of two shapes in pairs; none where one holds more."""
+    here, there = list(old.leaves()), list(new.leaves())
+    return list(zip(here, there, strict=True)) if len(here) == len(there) else []
+
+
+def list_other_sizes(old: Collection[int], new: Collection[int]) -> list[tuple[int, int, int]]:
+    """List each dimension of another size, with both; none where there are more or fewer."""
+    if len(old) != len(new):
+        return []
+    sizes = enumerate(zip(old, new, strict=True))
+    return [(axis, a, b) for axis, (a, b) in sizes if a != b and a > 0 and b > 0]
 
 
 def describe_shape(shape: Shape) -> str:
@@ -83,16 +97,7 @@ def _array_changes(old: ArrayShape, new: ArrayShape) -> Iterator[tuple[str, str,
     is_comparable = len(old.dims) == len(new.dims) or here.tiles != there.tiles
     here_alone, there_alone = (replace(one, memory_space=0) for one in (here, there))
     if is_comparable and here_alone != there_alone:
-        yield "layout", format_layout(here), format_layout(there)
-
-
-def format_layout(layout: Layout) -> str:
-    """Write the order of dimensions and the tiles as XLA does; the memory space is left out."""
-    order = ",".join(map(str, layout.minor_to_major))
-    tiles = "".join(f"({','.join(map(str, tile))})" for tile in layout.tiles)
-    extra = f"E({layout.element_bits})" if layout.element_bits else ""
-    behind = f"T{tiles}" * bool(tiles) + extra
-    return "{" + order + (f":{behind}" if behind else "") + "}"
+        yield "layout", str(here), str(there)
 
 
 def format_shape(shape: Shape, *, with_layout: bool = True) -> str:
@@ -103,7 +108,7 @@ def format_shape(shape: Shape, *, with_layout: bool = True) -> str:
     if not with_layout or shape.layout is None or not shape.dims:
         return str(shape)
     space = shape.layout.memory_space
-    text = format_layout(shape.layout)
+    text = str(shape.layout)
     return f"{shape}{text[:-1]}{':' * (':' not in text)}S({space})}}" if space else f"{shape}{text}"
 
 
