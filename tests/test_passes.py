@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 import tarfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typed_commands import run
 
+from hlotool.commands.diff.passes import choose_compilation
 from hlotool.compare.pass_times import PassRun, list_pass_times, parse_metadata
+from hlotool.compare.passes import list_steps
+from hlotool.dump.budget import DEFAULT_BUDGET
 
 HOME = Path(__file__).parent.parent / "testdata" / "passes"
 TIMED = ("gpu_h100", "tpu_v5e", "tpu_v5e.plain")
@@ -59,16 +63,19 @@ def test_passes_and_their_order_are_those_of_the_dumps(name: str) -> None:
             found.groups() for each in sorted(archive.getnames()) if (found := DUMP.search(each))
         ]
     dumped = [key for key in dumps if key[1] != "pipeline-start"]
-    runs = parse_metadata(read(name, ".metadata.textproto"))
-    changed = [one.key for one in sorted(runs, key=lambda one: one.end) if one.has_changed]
+    metadata = read(name, ".metadata.textproto")
+    blocks = metadata.replace("pass_metadata {", "\0pass_metadata {").split("\0")
+    runs = parse_metadata("".join(each for each in blocks if "module_changed: true" in each))
+    changed = [one.key for one in sorted(runs, key=lambda one: one.end)]
+    assert len(changed) > 9
     assert changed == dumped[: len(changed)]  # what runs later is in the dumps alone
-    rows = ask(f"{name}.tar.xz")["passes"]
-    grown = [row for row in rows if row["new_instruction_count"] is not None]
-    assert len(grown) >= len(dumped)
-    first, *_, last = sorted(grown, key=lambda row: row["order"])
-    total = sum(row["instruction_delta"] for row in grown)
-    before = first["new_instruction_count"] - first["instruction_delta"]
-    assert before + total == last["new_instruction_count"]
+    steps = list_steps(choose_compilation(str(HOME / f"{name}.tar.xz"), None, DEFAULT_BUDGET))
+    rows, _ = list_pass_times(parse_metadata(metadata), steps)
+    timed = [row for row in rows if row.path and row.own_seconds is not None]
+    assert [(row.pipeline.replace(" ", "_"), row.pass_name) for row in timed] == changed
+    grown = [row for row in rows if row.path]
+    for before, after in pairwise(grown):
+        assert before.new_instruction_count == after.old_instruction_count
 
 
 @pytest.mark.parametrize("name", ["cpu", "gpu_h100"])
@@ -77,8 +84,7 @@ def test_a_profile_times_all(name: str) -> None:
     found = ask(f"{name}.tar.xz {profile}")
     totals = found["totals"]
     whole = json.loads(read(name, "jax.json"))["backend_compile_duration"]
-    assert totals["seconds"] + totals["outside_seconds"] == pytest.approx(totals["compile_seconds"])
-    assert totals["seconds"] < totals["compile_seconds"] <= whole
+    assert 0 < totals["seconds"] < totals["outside_seconds"] + totals["seconds"] <= whole
     if name == "gpu_h100":
         known = {one.key for one in parse_metadata(read(name, ".metadata.textproto"))}
         told = {(row["pipeline"].replace(" ", "_"), row["pass_name"]) for row in found["passes"]}

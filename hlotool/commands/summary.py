@@ -584,32 +584,28 @@ def say_compilations(rows: Sequence[ReasonRow]) -> Iterator[Line]:
         )
 
 
+_ALONE: Final = {
+    "nothing": "the same program again",
+    "program": "other",
+    "sharding": "other shardings of",
+}
+
+
 def _say_chain(rows: Sequence[ReasonRow]) -> str:
     """Say the reasons of one function's compilations: `x f32[8,16] → [9,16] → bf16`."""
+    first = rows[0]
+    if len(rows) == 1 and first.old is first.new is None:
+        return f"{_ALONE[first.reason]} {first.subject}".rstrip()
     is_sized = all(row.reason in {"shape", "type"} for row in rows)
-    is_one = len({row.subject for row in rows}) == 1 and rows[0].new is not None
     follow = is_sized or all(one.new == other.old for one, other in pairwise(rows))
-    reasons = Counter(map(_say_reason, rows))
-    if is_one and follow:
-        first = rows[0].old if rows[0].reason == "shape" else ""
-        return " → ".join([_say_reason(rows[0]), *(_cut_type(row, first) for row in rows[1:])])
+    if follow and first.new and len({row.subject for row in rows}) == 1:
+        values = " → ".join(each or "(none)" for each in (first.old, *(row.new for row in rows)))
+        dtype = (first.old or "").partition("[")[0]
+        named = "constant " * (first.reason == "constant") + first.subject
+        return f"{named} {values}".replace(f"→ {dtype}[", "→ [")
+    reasons = Counter(_say_chain([row]) for row in rows)
     said = [f"{count:,} × {text}" if count > 1 else text for text, count in reasons.items()]
     return list_some(said, _MOST_REASONS)
-
-
-def _cut_type(row: ReasonRow, known: str | None) -> str:
-    """Return what an array is now, without its type where that is known."""
-    new, dtype = row.new or "(none)", (known or "").partition("[")[0]
-    return new.removeprefix(dtype) if row.reason == "shape" else new
-
-
-def _say_reason(row: ReasonRow) -> str:
-    """Say one reason."""
-    if row.reason in {"nothing", "program"}:
-        what = "the same program again" if row.reason == "nothing" else "another program"
-        return what + (f" ({row.subject})" if row.subject else "")
-    named = f"constant {row.subject}" if row.reason == "constant" else row.subject
-    return f"{named} {row.old or '(none)'} → {_cut_type(row, row.old)}"
 
 
 def say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:

@@ -19,15 +19,11 @@ from msgspec import Struct
 from hlotool.analysis.shardings.report import ArrayRow, Placement
 from hlotool.analysis.summary.report import ReasonKind, ReasonRow
 from hlotool.compare.changes.header import compare_flags
-from hlotool.compare.match.structure import are_equal
-from hlotool.compare.passes import Snapshot, State, Step, count_opcodes
-from hlotool.dump.files import DumpFile, Input
+from hlotool.dump.files import Input
 from hlotool.dump.names import Stage, short_path, split_file_name
 from hlotool.errors import HlotoolError
 from hlotool.hlo.attribute_values import drop_metadata
 from hlotool.hlo.module import Header
-from hlotool.hlo.opcodes import FREE
-from hlotool.hlo.parser import parse_module
 from hlotool.hlo.scanner import STRING
 from hlotool.program.program import Program
 from hlotool.program.siblings import Flags, parse_signature, read_flags
@@ -36,7 +32,7 @@ from hlotool.table.words import count_noun, list_some
 
 _Difference: TypeAlias = tuple[ReasonKind, str, str | None, str | None]  # subject, old, new
 _MOST_NAMED: Final = 3
-_MOST_COMPARED: Final = 16  # earlier compilations, the last ones that differ
+_MOST_COMPARED: Final = 64  # compilations of one function, the last ones
 _LONGEST: Final = 24  # characters of a constant
 _FIRST_COMPUTATION: Final = re.compile(r"^(?:ENTRY\s|%)", re.MULTILINE)
 _SHARDINGS: Final = re.compile(
@@ -53,12 +49,15 @@ class _Given(Struct, frozen=True, eq=False):
     """What XLA was given for one compilation: header and arguments, what is computed, flags."""
 
     place: str
-    file: DumpFile
     header: Header
     mesh: str
     arguments: Mapping[str, tuple[ArrayRow, Placement]]
     body: str  # without what only notes
     flags: Flags | None
+
+    def is_same_as(self, other: _Given) -> bool:
+        """Whether nothing differs."""
+        return self.body == other.body and not any(_compare(self, other))
 
     def list_donated(self) -> set[str]:
         """Return the arguments whose memory may be taken."""
@@ -77,41 +76,36 @@ def find_compilations(inputs: Sequence[Input], directory: str) -> list[ReasonRow
         (one for one in inputs if one.before and one.stage is Stage.AFTER),
         lambda one: (os.path.dirname(one.path), one.name),  # noqa: PTH120  paths stay strings
     )
-    explained: list[tuple[int, list[ReasonRow]]] = []
-    for (_, function), members in groups.items():
-        numbers = [split_file_name(os.path.basename(one.path)).number for one in members]  # noqa: PTH119
-        if len({*numbers} - {None}) == len(members) > 1:
-            ordered = sorted(zip(numbers, members, strict=True), key=lambda each: each[0] or 0)
-            found = [
-                given
-                for _, one in ordered
-                if one.before and (given := _read(one, one.before, directory))
-            ]
-            size = max((len(one.body) for one in found), default=0)
-            explained.append((size, list(_explain(function, found))))
-    explained.sort(key=lambda each: -each[0])
-    return [row for _, rows in explained for row in rows]
+    rows: list[ReasonRow] = []
+    by_size = sorted(groups.items(), key=lambda each: -max(one.size_bytes for one in each[1]))
+    for (_, function), members in by_size:
+        numbered = {split_file_name(os.path.basename(one.path)).number: one for one in members}  # noqa: PTH119
+        if len(numbered) == len(members) > 1 and None not in numbered:
+            ordered = sorted(numbered.items(), key=lambda each: each[0] or 0)
+            found = [_read(one, directory) for _, one in ordered]
+            rows += _explain(function, [one for one in found if one])
+    return rows
 
 
-def _read(chosen: Input, before: DumpFile, directory: str) -> _Given | None:
+def _read(chosen: Input, directory: str) -> _Given | None:
     """Read what XLA was given; None where that cannot be."""
     with suppress(HlotoolError):
-        source = before.read()
+        if chosen.before is None:
+            return None
+        source = chosen.before.read()
         module = parse_signature(source, source.text.partition("\n")[0])
-        found = Program(module.name, module).shardings
-        rows = found.parameters
+        report = Program(module.name, module).shardings
+        rows = report.parameters
         names = [row.name or "" for row in rows]
         if len({*names}) < len(names):
             names = [f"argument {at}" for at in range(len(rows))]
-        arguments = zip(names, zip(rows, found.placed_parameters, strict=True), strict=True)
+        arguments = zip(names, zip(rows, report.placed_parameters, strict=True), strict=True)
         begin = _FIRST_COMPUTATION.search(source.text)
+        axes = report.mesh.axes if report.mesh else ()
         return _Given(
             short_path(chosen.path, directory),
-            before,
             module.header,
-            " × ".join(f"{axis.name}={axis.size}" for axis in found.mesh.axes)
-            if found.mesh
-            else "",
+            " × ".join(f"{axis.name}={axis.size}" for axis in axes),
             dict(arguments),
             drop_metadata(source.text[begin.start() if begin else 0 :]),
             read_flags(chosen).printed,
@@ -121,41 +115,31 @@ def _read(chosen: Input, before: DumpFile, directory: str) -> _Given | None:
 
 def _explain(function: str, compilations: Sequence[_Given]) -> Iterator[ReasonRow]:
     """Yield what made each compilation of a function new, the first aside."""
-    distinct: list[_Given] = []
-    for number, one in enumerate(compilations, 1):
-        earlier = distinct[-_MOST_COMPARED:]
-        found = [list(_compare_signatures(other, one)) for other in earlier]
-        same = [
-            other.body == one.body and not each for other, each in zip(earlier, found, strict=True)
-        ]
-        at = min(
-            range(len(earlier)), key=lambda at: (not same[at], len(found[at]), -at), default=None
-        )
-        if at is None:
-            distinct.append(one)
-            continue
-        differences = found[at]
-        if not any(kind in {"argument", "shape", "type"} for kind, *_ in differences):
-            differences += _compare_bodies(earlier[at], one, is_alone=not differences)
-        if differences:
-            distinct.append(one)
-        else:
+    for at, one in enumerate(compilations[1:], 1):
+        # The same as any before, else as it differs from the last.
+        earlier = [*reversed(compilations[max(0, at - _MOST_COMPARED) : at])]
+        nearest = next((other for other in earlier if other.is_same_as(one)), earlier[0])
+        differences = list(_compare(nearest, one))
+        if not differences:
             elided = one.body.count(_ELIDED)
-            left = f"{count_noun(elided, 'constant')} left out of the dump" if elided else ""
+            left = (
+                f"but for {count_noun(elided, 'constant')} left out of the dump" if elided else ""
+            )
             differences = [("nothing", left, None, None)]
         alike = group_by(differences, lambda each: (each[0], each[2], each[3]))
         for (kind, old, new), some in alike.items():
+            subject = list_some([each[1] for each in some], _MOST_NAMED)
             yield ReasonRow(
-                function=function,
-                place=one.place,
-                compilation=number,
-                compared_with=earlier[at].place,
-                reason=kind,
-                count=len(some),
-                subject=list_some([each[1] for each in some], _MOST_NAMED),
-                old=old,
-                new=new,
+                function, one.place, at + 1, nearest.place, kind, len(some), subject, old, new
             )
+
+
+def _compare(old: _Given, new: _Given) -> Iterator[_Difference]:
+    """Yield what differs; of the program only where that is no consequence of the arguments."""
+    found = list(_compare_signatures(old, new))
+    yield from found
+    if not any(kind in {"argument", "shape", "type"} for kind, *_ in found):
+        yield from _compare_bodies(old, new, is_alone=not found)
 
 
 def _compare_signatures(old: _Given, new: _Given) -> Iterator[_Difference]:
@@ -195,25 +179,14 @@ def _compare_bodies(old: _Given, new: _Given, *, is_alone: bool) -> Iterator[_Di
     """
     bodies = [_SHARDINGS.sub("", side.body) for side in (old, new)]
     shapes = [_CONSTANT.sub(r"\1 constant()", body) for body in bodies]
-    if bodies[0] != bodies[1] and shapes[0] == shapes[1]:
+    if shapes[0] != shapes[1]:
+        yield "program", "operations", None, None
+    elif bodies[0] != bodies[1]:
         found = (_CONSTANT.findall(body) for body in bodies)
         for (shape, before), (_, after) in zip(*found, strict=True):
             if before != after:
                 yield "constant", shape.partition("{")[0], before[:_LONGEST], after[:_LONGEST]
-    elif bodies[0] != bodies[1]:
-        step = Step(None, ("", ""), "", "", new.file)
-        modules = [parse_module(side.file.read()) for side in (old, new)]
-        programs = [Program(module.name, module) for module in modules]
-        rows = count_opcodes(*(Snapshot(step, State(program)) for program in programs))
-        rows.sort(key=lambda row: row.opcode in FREE)  # those that do work first
-        texts = [f"{row.opcode} {row.delta:+,}" for row in rows]
-        if texts or (is_alone and not are_equal(*programs)):
-            yield "program", list_some(texts, _MOST_NAMED) or "attributes or sizes", None, None
-    elif is_alone:
-        headers = old.header.attributes, new.header.attributes
-        parts = {*headers[0], *headers[1]}
-        changed = [part for part in sorted(parts) if headers[0].get(part) != headers[1].get(part)]
-        if changed:
-            yield "program", f"header: {list_some(changed, _MOST_NAMED)}", None, None
-        elif old.body != new.body:
-            yield "sharding", "values inside", None, None
+    elif is_alone and old.body != new.body:
+        yield "sharding", "values inside", None, None
+    elif is_alone and old.header.attributes != new.header.attributes:
+        yield "program", "header", None, None

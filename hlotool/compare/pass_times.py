@@ -9,65 +9,23 @@ xla/service/hlo.proto (HloPassMetadata) and xla/hlo/pass/hlo_pass_pipeline.cc.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.compare.causes.cause import list_executed
-from hlotool.compare.passes import START, Snapshot, Step, read_snapshot
-from hlotool.errors import InputError, MissingPackageError
-from hlotool.hlo.opcodes import FREE
-from hlotool.proto.kind import is_proto_readable
-from hlotool.table import (
-    BYTES,
-    COUNT,
-    NUMBER,
-    SECONDS,
-    WHOLE,
-    Block,
-    DocumentSpec,
-    RowList,
-    Unit,
-    column,
-    figure,
+from hlotool.compare.passes import (
+    PASSES,
+    START,
+    PassRow,
+    Step,
+    compare_in_turn,
+    read_in_turn,
 )
-
-
-def _shown(meaning: str, unit: Unit, heading: str) -> Meta:
-    return column(meaning, unit, heading=heading, is_signed=heading != "folded", null_text="")
-
-
-class PassTime(Struct, frozen=True):
-    """One run of a pass, or what changed the module between two pipelines."""
-
-    order: Annotated[int, column("its place in the order in which passes end", NUMBER)]
-    pass_name: Annotated[str, column("the pass", heading="pass", min_width=WHOLE)]
-    pipeline: Annotated[str, column("the pipeline that ran it", hide_order=5)]
-    own_seconds: Annotated[
-        float | None,
-        column(
-            "how long it took, passes in it aside",
-            SECONDS,
-            heading="time",
-            is_summed=True,
-            null_text="",
-        ),
-    ] = None
-    new_instruction_count: Annotated[
-        int | None, figure("instructions after it; null where it left no dump", NUMBER)
-    ] = None
-    instruction_delta: Annotated[
-        int | None, _shown("instructions after less before", COUNT, "grew")
-    ] = None
-    result_bytes_delta: Annotated[
-        int | None,
-        _shown("bytes made by instructions outside fusions, after less before", BYTES, "arrays"),
-    ] = None
-    folded_bytes: Annotated[
-        int | None, _shown("bytes of constants that constant folding made", BYTES, "folded")
-    ] = None
+from hlotool.errors import InputError, MissingPackageError
+from hlotool.proto.kind import is_proto_readable
+from hlotool.table import BYTES, COUNT, SECONDS, Block, DocumentSpec, figure
 
 
 class PassTotals(Struct, frozen=True):
@@ -76,28 +34,29 @@ class PassTotals(Struct, frozen=True):
     pass_count: Annotated[int, figure("runs of passes that have a time", COUNT)]
     pipeline_count: Annotated[int, figure("pipelines that ran these", COUNT)]
     seconds: Annotated[float | None, figure("their time, nested ones counted once", SECONDS)]
-    compile_seconds: Annotated[
-        float | None, figure("from a profile: time of the whole compilation", SECONDS)
+    outside_seconds: Annotated[
+        float | None, figure("from a profile: the rest of the compilation", SECONDS)
     ]
-    outside_seconds: Annotated[float | None, figure("the part of it outside passes", SECONDS)]
     folded_bytes: Annotated[
-        int | None, figure("bytes of constants that folding made; null without dumps", BYTES)
+        int | None, figure("bytes of constants that constant folding made", BYTES)
     ]
 
 
 TOTALS: Final = Block("totals", PassTotals, "all passes together")
-PASS_TIMES: Final = RowList(
-    "passes",
-    PassTime,
-    "runs of passes, the longest first",
-    sort="-own_seconds,-instruction_delta",
+TIMED: Final = replace(
+    PASSES.showing(
+        (
+            *("pass_name", "pipeline", "own_seconds", "new_instruction_count", "old_only_count"),
+            *("new_only_count", "new_result_bytes", "constant_bytes"),
+        )
+    ),
+    meaning="runs of passes, the longest first",
+    sort="-own_seconds,-new_only_count",
     size="own_seconds",
-    key="order",
-    has_total=False,
     limit=15,
 )
-PASSES: Final = DocumentSpec(
-    "passes", "what the passes of a compilation cost", (TOTALS,), (PASS_TIMES,), version=1
+PASS_TIMES: Final = DocumentSpec(
+    "passes", "what the passes of a compilation cost", (TOTALS,), (TIMED,), version=1
 )
 _MICRO: Final = 1_000_000  # picoseconds
 _SECOND: Final = 1e-12
@@ -110,13 +69,12 @@ _NOT_IN_FILES: Final = re.compile(r"[/\\\[\] ]")  # of a name
 
 
 class PassRun(Struct, frozen=True):
-    """When a pass ran, in picoseconds, and whether it changed the module; None: nobody knows."""
+    """When a pass ran, in picoseconds."""
 
     name: str
     pipeline: str
     begin: int
     end: int
-    has_changed: bool | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -133,7 +91,7 @@ def parse_metadata(text: str) -> list[PassRun]:
         if all(map(str.isdecimal, times)):
             begin, end = (int(each) * _MICRO for each in times)
             name, pipeline = (said.get(f"{what}_name", "") for what in ("pass", "pipeline"))
-            runs.append(PassRun(name, pipeline, begin, end, "module_changed" in said))
+            runs.append(PassRun(name, pipeline, begin, end))
     return runs
 
 
@@ -183,56 +141,45 @@ def _list_runs(events: Iterable[tuple[int, int, str]], ending: str) -> Iterator[
         held.append((end, "" if pipeline == name else pipeline))
 
 
-class _Sizes(Struct, frozen=True):
-    """How large the module is in a text, and the bytes of each constant."""
-
-    instructions: int
-    result_bytes: int
-    constants: Mapping[str, int]
-
-
 def list_pass_times(
     found: Iterable[PassRun], steps: Sequence[Step], whole_ps: int | None = None
-) -> tuple[list[PassTime], PassTotals]:
-    """Join when passes ran with what the dumps between them show.
+) -> tuple[list[PassRow], PassTotals]:
+    """Join when passes ran with what the dumps between them show, in the order in which they end.
 
-    A dump at the start of a pipeline shows what ran before it. Raises what reading a module raises.
+    Raises what reading a module raises.
     """
     runs = sorted(found, key=lambda each: (each.end, -each.begin))
     own = _find_own_times(runs)
-    rows: dict[float, PassTime] = {}
-    for at, (one, time) in enumerate(zip(runs, own, strict=True)):
-        known = 0 if one.has_changed is False and steps else None  # there is no dump of it
-        rows[at] = PassTime(0, one.name, one.pipeline, time * _SECOND, None, known, known)
-    at = 0
-    before: Snapshot | None = None
-    sizes = _Sizes(0, 0, {})
-    for step in steps:
-        snapshot = read_snapshot(step, before)
-        is_new = before is None or snapshot.state is not before.state
-        old, sizes = sizes, _measure(snapshot) if is_new else sizes
-        is_first, before = before is None, snapshot
-        if is_first:
+    timed = [
+        PassRow(None, one.name, one.pipeline, "", (), own_seconds=time * _SECOND)
+        for one, time in zip(runs, own, strict=True)
+    ]
+    rows: list[PassRow] = []
+    at, folded = 0, 0
+    for before, snapshot in read_in_turn(steps):
+        if before is None:
             continue
-        is_start = step.name[1] == START
-        key = (step.pipeline, step.culprit) if is_start else step.name
-        place = next((each for each in range(at, len(runs)) if runs[each].key == key), None)
+        row, changes = compare_in_turn(before, snapshot)
+        made = (one.shape.size_bytes or 0 for one in changes.added if one.opcode == "constant")
+        row = replace(row, constant_bytes=sum(made))
+        folded += (row.constant_bytes or 0) if _FOLDING.search(row.pass_name) else 0
+        # At the start of a pipeline it shows what ran before, and writing it took the time.
+        name = snapshot.step.name
+        places = () if name[1] == START else range(at, len(runs))
+        place = next((each for each in places if runs[each].key == name), None)
         if place is not None:
-            at = at if is_start else place + 1
-            rows[place] = _add_growth(rows[place], old, sizes)
-        elif is_new:
-            row = PassTime(0, step.culprit, step.pipeline)
-            rows[at - 1 / (len(rows) + 2)] = _add_growth(row, old, sizes)
+            rows += timed[at:place]
+            one, at = timed[place], place + 1
+            rows.append(replace(row, pipeline=one.pipeline, own_seconds=one.own_seconds))
+        elif row.differs_in:
+            rows.append(row)
     passes = [one for one in runs if one.name not in _NO_PASSES]
-    total = sum(own)
-    folded = [row.folded_bytes for row in rows.values() if row.folded_bytes is not None]
-    return [replace(rows[at], order=order) for order, at in enumerate(sorted(rows), 1)], PassTotals(
+    return [*rows, *timed[at:]], PassTotals(
         len(passes),
         len({one.pipeline for one in passes}),
-        total * _SECOND if runs else None,
-        None if whole_ps is None else whole_ps * _SECOND,
-        None if whole_ps is None else (whole_ps - total) * _SECOND,
-        sum(folded) if steps else None,
+        sum(own) * _SECOND if runs else None,
+        None if whole_ps is None else (whole_ps - sum(own)) * _SECOND,
+        folded if steps else None,
     )
 
 
@@ -248,31 +195,3 @@ def _find_own_times(runs: Sequence[PassRun]) -> list[int]:
             own[held[-1]] -= one.end - one.begin
         held.append(at)
     return own
-
-
-def _measure(snapshot: Snapshot) -> _Sizes:
-    program = snapshot.state.program
-    made = (
-        one.shape.size_bytes or 0 for one, _ in list_executed(program) if one.opcode not in FREE
-    )
-    constants = {
-        one.full_name: one.shape.size_bytes or 0
-        for one in program.expect_module().instructions()
-        if one.opcode == "constant"
-    }
-    return _Sizes(snapshot.state.opcodes.total(), sum(made), constants)
-
-
-def _add_growth(row: PassTime, old: _Sizes, new: _Sizes) -> PassTime:
-    """Add to a pass what differs between two texts."""
-    folded = row.folded_bytes
-    if _FOLDING.search(row.pass_name):
-        made = (size for name, size in new.constants.items() if name not in old.constants)
-        folded = (folded or 0) + sum(made)
-    return replace(
-        row,
-        new_instruction_count=new.instructions,
-        instruction_delta=(row.instruction_delta or 0) + new.instructions - old.instructions,
-        result_bytes_delta=(row.result_bytes_delta or 0) + new.result_bytes - old.result_bytes,
-        folded_bytes=folded,
-    )

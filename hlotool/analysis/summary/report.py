@@ -581,7 +581,7 @@ ReasonKind: TypeAlias = Literal[
 ]
 
 
-class ReasonRow(Struct, frozen=True, kw_only=True):
+class ReasonRow(Struct, frozen=True):
     """One thing in which a compilation differs from the nearest earlier one of its function."""
 
     function: Annotated[str, column("the function, by the name of its modules")]
@@ -590,7 +590,7 @@ class ReasonRow(Struct, frozen=True, kw_only=True):
         int, column("which compilation of the function it is", NUMBER, hide_order=2)
     ]
     compared_with: Annotated[
-        str, column("the earlier one that differs least", heading="against", is_whole=True)
+        str, column("an earlier one: the same, else the last", heading="against", is_whole=True)
     ]
     reason: Annotated[ReasonKind, column("what made it new", min_width=WHOLE)]
     count: Annotated[int, column("arguments, constants, … that differ so", COUNT, hide_order=3)] = 1

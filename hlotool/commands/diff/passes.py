@@ -76,22 +76,14 @@ def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions
 
 
 def choose_compilation(
-    directory: str,
-    module: str | None,
-    budget: ByteBudget,
-    *,
-    is_timed: bool = False,
-    is_any: bool = False,
+    directory: str, module: str | None, budget: ByteBudget, *, is_timed: bool = False
 ) -> DumpedProgram:
-    """Return the one compilation of a directory whose passes were dumped, or timed, or any."""
+    """Return the one compilation of a directory whose passes were dumped, or timed."""
     programs, _ = collect_programs(directory, budget=budget)
     pattern = parse_module_pattern(module)
     matching = choose_programs(directory, programs, pattern) if pattern else programs
     found = [one for one in matching if one.passes]
-    if is_timed:
-        texts = [(one, text.path) for one in matching for text in one.texts[-1:]]
-        timed = [one for one, path in texts if find_pass_metadata(path, budget)]
-        found = timed or found or (list(matching) if is_any else [])
+    found = found or [one for one in matching if is_timed and find_pass_metadata(one, budget)]
     if not matching:
         raise NothingCheckedError(f"{directory}: --module {module!r} matches no module.")
     if not found:
@@ -108,15 +100,12 @@ def choose_compilation(
 def _walk(steps: Sequence[passes.Step], *, is_strict: bool) -> _Walk:
     """Compare every step with the one before."""
     walk = _Walk()
-    before: passes.Snapshot | None = None
-    for step in track(steps, "passes", len(steps)):
-        snapshot = passes.read_snapshot(step, before)
+    for before, snapshot in passes.read_in_turn(track(steps, "passes", len(steps))):
         if before is None:
             walk.rows.append(passes.lone_row(snapshot))
         else:
             walk.rows.append(passes.compare_in_turn(before, snapshot, is_strict=is_strict)[0])
             walk.opcodes += passes.count_opcodes(before, snapshot)
-        before = snapshot
     return walk
 
 
@@ -172,15 +161,12 @@ def _weigh(row: passes.PassRow) -> tuple[bool, int]:
 def print_trace(directory: str, asked: Asked, expression: str, options: RowOptions) -> None:
     """Print which pass made, and which removed, what an expression chooses."""
     tracer = Tracer(expression)
-    before: passes.Snapshot | None = None
     steps = passes.list_steps(choose_compilation(directory, asked.module, asked.unpacking))
-    for step in track(steps, "passes", len(steps)):
-        snapshot = passes.read_snapshot(step, before)
+    for before, snapshot in passes.read_in_turn(track(steps, "passes", len(steps))):
         if before is None:
             tracer.start(snapshot)
         elif before.state is not snapshot.state:
             tracer.follow(snapshot, passes.compare_in_turn(before, snapshot)[1])
-        before = snapshot
     tracer.expect_words()
     facts = tracer.facts()
     document = Document(
