@@ -79,6 +79,7 @@ def _say(name: str, rows: Sequence[PassRow], totals: PassTotals) -> Iterator[Lin
     most = max(rows, key=lambda row: row.growth, default=None)
     if most and most.growth > 0:
         said = "from {old_instruction_count} to {new_instruction_count} instructions"
-        yield Line(f"grew most: {{pass_name}} {{pipeline}}, {said}", _ROW, most)
+        where = " in {pipeline}" if most.pipeline else ""
+        yield Line(f"grew most: {{pass_name}}{where}, {said}", _ROW, most)
     if totals.folded_bytes:
         yield Line("constant folding made {folded_bytes} of constants", TOTALS, totals)

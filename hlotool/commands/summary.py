@@ -232,7 +232,7 @@ def _print_modules(
 
     Errors go to stderr too, alike ones as one; the exit code returned is that of the first one.
     """
-    from hlotool.program.fleet import Member, measure_members  # noqa: PLC0415  start-up time
+    from hlotool.program.fleet import Member, measure_members, name_rows  # noqa: PLC0415  start-up time
 
     found = request.find()
     members = [Member(one, found.path) for one in found.inputs]
@@ -247,7 +247,7 @@ def _print_modules(
     errors = [each.row.error for each in measured if each.row.error is not None]
     for error in fold_alike(errors, "--where 'error != null' --columns error -n 0 lists all"):
         say(error)
-    rows = [each.row for each in measured]
+    rows = name_rows([each.row for each in measured])
     is_pointed = options.wants_overview and not request.more
     notes = point_to_program(request.path, rows) if is_pointed else ()
     if limit_bytes is not None:
@@ -612,7 +612,7 @@ def say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
     """Say which programs do not fit into so much memory, and of how many nobody can tell."""
     found = check_fit(rows, limit_bytes)
     limit = format_value(limit_bytes, Unit.BYTES)
-    named = [f"{'~ ' * row.is_estimate}{row.module} ({row.place})" for row in found.too_large]
+    named = [f"{'~ ' * row.is_estimate}{row.program}" for row in found.too_large]
     said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
     if not named:
         said = f"none is larger than {limit}" if found.unknown_count else f"all fit in {limit}"

@@ -431,13 +431,19 @@ def _show_peak(row: ProgramRow) -> object:
     return Shown(row.peak_bytes, "~ " * row.is_estimate)
 
 
+def _show_program(row: ProgramRow) -> object:
+    """Write a module's name, with what tells it from others of its folder."""
+    name = row.program.removeprefix(f"{row.folder}/")
+    return name.removesuffix(f" {row.place.rpartition(' ')[2]}") or row.module
+
+
 class ProgramRow(Struct, frozen=True):
     """One program of a dump directory; figures are None where the dump does not tell.
 
     `error` says why a program could not be read; all its figures are None then.
     """
 
-    module: Annotated[str, column("the module's name")]
+    module: Annotated[str, column("the module's name", shown=_show_program)]
     path: Annotated[str, figure("the text it was read from")]
     place: Annotated[
         str,
@@ -547,6 +553,16 @@ class ProgramRow(Struct, frozen=True):
         bool, figure("whether the flops count work that may not run")
     ] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None
+    program: Annotated[
+        str, figure("what the program is called: by its key, as no other of the answer")
+    ] = ""
+    folder: Annotated[str, figure("of its key: the folder below PATH that it lies in")] = ""
+    arguments: Annotated[
+        tuple[str, ...] | None, figure("of its key: what it is given; a tree by root and digest")
+    ] = None
+    fingerprint: Annotated[
+        str | None, figure("what is equal where the content is: operations and how they are wired")
+    ] = None
 
 
 class DirectoryFit(Struct, frozen=True):

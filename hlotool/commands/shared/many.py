@@ -55,8 +55,10 @@ _FORMS: Final = OF_ROWS | {"json", "parquet", "table", "markdown"}
 class ProgramOfRow(Struct, frozen=True):
     """Which program a row is of; of one that cannot be read this is all there is."""
 
-    program: Annotated[str, column("the program that the row is of")]
-    place: Annotated[str, column("where it lies: which of several of its name it is")]
+    program: Annotated[
+        str, column("what the program is called, as no other of the answer", is_whole=True)
+    ]
+    place: Annotated[str, column("where it lies, in short", hide_order=9)]
     error: Annotated[
         str | None,
         figure("why the program could not be read; all else is null then", null_text=""),
@@ -211,11 +213,16 @@ def _read_all(
     request: Request, target: RowList, asked: Asked, fleet: FleetOptions, gathered: _Gathered
 ) -> Iterator[Answer]:
     """Yield the answer of each program as it comes; one that cannot be read is a row, too."""
-    from hlotool.dump.workers import Failure, iterate_inputs  # noqa: PLC0415  start-up time
+    from hlotool.dump.identity import name_inputs  # noqa: PLC0415  start-up time
+    from hlotool.dump.workers import Failure, iterate_inputs  # noqa: PLC0415  the same
     from hlotool.program.fleet import Member, forget_text  # noqa: PLC0415  the same
 
     found = request.find()
-    members = [Member(forget_text(one), found.path) for one in found.inputs]
+    names = name_inputs(found)
+    members = [
+        Member(replace(forget_text(one), called=name), found.path)
+        for one, name in zip(found.inputs, names, strict=True)
+    ]
     nulls = [None] * len(target.fields[2:-1])
     with (
         progress("reading", sum(each.size_bytes for each in members)) as advance,
@@ -234,11 +241,11 @@ def _read_all(
             error, member = result.message.partition("\n")[0], members[number]
             gathered.failed.append((number, error, result.exit_code))
             if not asked.options.by:
-                row = target.record(member.chosen.name, member.place, *nulls, error)
+                row = target.record(member.chosen.called, member.place, *nulls, error)
                 yield _keep(target, (row,), asked, "")
     where = asked.options.where
     if where and members and not gathered.count:
-        held = {word for each in members for word in (each.chosen.name, each.place)}
+        held = {word for each in members for word in (each.chosen.called, each.place)}
         expect_row_words(where, target.fields, (), lambda: gathered.words | held)
 
 
@@ -304,7 +311,7 @@ def answer_member(member: Member, asked: Asked, version: str) -> Answer:
         return Answer(notes=notes)
     target, reads = _add_program(spec), [each.getter() for each in fields_of(spec.record)]
     rows = [
-        target.record(chosen.name, member.place, *(read(row) for read in reads))
+        target.record(chosen.called, member.place, *(read(row) for read in reads))
         for row in document.rows[spec.name]
     ]
     answer = _keep(target, rows, asked, where)
