@@ -115,7 +115,7 @@ def test_seconds_of_another_machine_are_no_baseline(capsys: pytest.CaptureFixtur
 def test_a_chip_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     budgets('chip = "h999"\n')
     assert run(["collectives", str(SHARES)]) == 2
-    assert "there is no chip 'h999'" in capsys.readouterr().err
+    assert "chip 'h999' is unknown" in capsys.readouterr().err
 
 
 def test_no_budget_is_no_success() -> None:

@@ -110,7 +110,7 @@ def test_one_of_several_is_never_shown_unsaid(
     said = captured.out + captured.err
     assert "would show one of 2 programs" in said
     assert "--module REGEX" in said
-    assert "take the rows of all" in said
+    assert "print the rows of all" in said
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "json"])

@@ -172,7 +172,7 @@ def measure_member(
     Raises what reading and measuring raise, InputError in a worker with another hlotool.
     """
     if version != __version__:
-        raise InputError(f"the worker that was to read this has hlotool {__version__}.")
+        raise InputError(f"the worker for this file has hlotool {__version__}.")
     chosen = member.chosen
     program = load_program(chosen, chosen.path, with_buffers=True, assumptions=assumptions)
     row = measure_program(program, chosen.path, member.place, _STAGES.get(chosen.stage))

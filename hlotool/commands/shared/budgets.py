@@ -52,7 +52,7 @@ def run_rules(
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)
     request.tell(run.notes)
-    for message in fold_alike([one.message for one in run.failures], "--json has all"):
+    for message in fold_alike([one.message for one in run.failures], "--json lists all"):
         say(*message.split("\n"))
     return run
 

@@ -55,13 +55,11 @@ _FORMS: Final = OF_ROWS | {"json", "parquet", "table", "markdown"}
 class ProgramOfRow(Struct, frozen=True):
     """Which program a row is of; of one that cannot be read this is all there is."""
 
-    program: Annotated[
-        str, column("what the program is called, as no other of the answer", is_whole=True)
-    ]
-    place: Annotated[str, column("where it lies, in short", hide_order=9)]
+    program: Annotated[str, column("name of the program, unique in the answer", is_whole=True)]
+    place: Annotated[str, column("its location, in short", hide_order=9)]
     error: Annotated[
         str | None,
-        figure("why the program could not be read; all else is null then", null_text=""),
+        figure("why the program could not be read; all other fields are null then", null_text=""),
     ] = None
 
 
@@ -69,10 +67,10 @@ class ManyFigures(Struct, frozen=True):
     """What the rows are."""
 
     command: Annotated[str, figure("the command whose rows they are")]
-    row_list: Annotated[str, figure("the list of its answer that they are in, as for --rows")]
+    row_list: Annotated[str, figure("their list in the answer, as in --rows")]
 
 
-_SCALARS: Final = Block("many", ManyFigures, "what the rows are")
+_SCALARS: Final = Block("many", ManyFigures, "meaning of the rows")
 _ROWS: Final = RowList(
     "rows",
     ProgramOfRow,
@@ -144,9 +142,7 @@ def many_programs(
                 if typed:
                     raise refuse_several(request, typed[0])
                 if fleet.cache:
-                    raise UsageError(
-                        "--cache keeps rows of `summary DIR`, and none of other lists."
-                    )
+                    raise UsageError("--cache keeps only rows of `summary DIR`.")
                 target = cast("RowList", find_target(spec, options))
                 if is_table:
                     values["fleet"] = FleetOptions()  # of each program alone
@@ -297,7 +293,7 @@ def answer_member(member: Member, asked: Asked, version: str) -> Answer:
     Raises what the command raises, InputError in a worker with another hlotool.
     """
     if version != __version__:
-        raise InputError(f"the worker that was to read this has hlotool {__version__}.")
+        raise InputError(f"the worker for this file has hlotool {__version__}.")
     chosen, where = member.chosen, asked.options.where
     request = replace(asked.request, path=chosen.path, told=set())
     request.found = Inputs(chosen.path, False, (chosen,))
