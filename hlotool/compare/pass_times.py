@@ -23,8 +23,8 @@ from hlotool.compare.passes import (
     compare_in_turn,
     read_in_turn,
 )
-from hlotool.errors import InputError, MissingPackageError
-from hlotool.proto.kind import is_proto_readable
+from hlotool.errors import InputError
+from hlotool.profile.space import Space, Tables
 from hlotool.table import BYTES, COUNT, SECONDS, Block, DocumentSpec, figure
 
 
@@ -101,12 +101,6 @@ def read_events(path: str, data: bytes, module: str) -> tuple[list[PassRun], int
     An event `PIPELINE (MODULE)` holds those of its passes, which may hold pipelines. Raises
     InputError where the profile is broken, or tells of no pass.
     """
-    if not is_proto_readable():
-        raise MissingPackageError(
-            f"{path}: a profile needs one more package: pip install 'hlotool[pb]'."
-        )
-    from hlotool.profile.space import Space, Tables  # noqa: PLC0415  optional
-
     space = Space(path, path, data)
     runs: list[PassRun] = []
     wholes: list[tuple[int, int]] = []
