@@ -193,7 +193,7 @@ def test_a_budget_of_another_command_reads_them(
 
 # What no chip, and no rule, changes anything of takes none.
 @pytest.mark.parametrize(
-    "command", sorted({*COMMAND_NAMES} - {"explain", "fields", "passes", "schema"})
+    "command", sorted({*COMMAND_NAMES} - {"explain", "fields", "mcp", "passes", "schema"})
 )
 def test_every_command_takes_a_configuration_by_name(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
