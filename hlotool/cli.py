@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 import click
+from msgspec.structs import replace
 
 from hlotool import __version__
 from hlotool.commands import COMMANDS, load_command
@@ -138,8 +139,10 @@ def run(args: list[str] | None = None) -> int:
         failed = _fail(*_report(error), exit_code=_INTERNAL_ERROR)
     else:
         return code if isinstance(code, int) else 0
-    if _asks_for_json(sys.argv[1:] if args is None else args):
-        write_error(failed)
+    words = sys.argv[1:] if args is None else args
+    if _asks_for_json(words):
+        named = [each for each in words if each in COMMANDS][:1]
+        write_error(replace(failed, next=(quote_command(*named, "--help"),)))
     return failed.exit_code
 
 

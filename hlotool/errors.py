@@ -36,6 +36,9 @@ class ErrorAnswer(Struct, frozen=True, kw_only=True, tag_field="schema", tag=ERR
     error: Annotated[str, Meta(description="what is wrong: the sentence of stderr")]
     hint: Annotated[str | None, Meta(description="what may help; null where nobody knows")] = None
     exit_code: Annotated[int, Meta(description="the exit code of the program")]
+    next: Annotated[
+        tuple[str, ...], Meta(description="commands to go on with, each as it is typed")
+    ] = ()
 
 
 class HlotoolError(Exception):

@@ -51,11 +51,12 @@ def disarm_lines(text: str) -> str:
     return text.replace(_COMMAND, _NO_COMMAND)
 
 
-def encode_json(value: object, indent: int | None = None) -> str:
-    """Write JSON in printable ASCII, every text exact."""
+def encode_json(value: object, indent: int | None = None, *, is_compact: bool = False) -> str:
+    """Write JSON in printable ASCII, every text exact; compact without a blank."""
     import json  # noqa: PLC0415  start-up time
 
-    text = json.dumps(value, indent=indent, allow_nan=False)
+    separators = (",", ":") if is_compact else None
+    text = json.dumps(value, indent=indent, allow_nan=False, separators=separators)
     return text.replace("\x7f", "\\u007f").replace(_COMMAND, "\\u0023#[")
 
 

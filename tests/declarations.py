@@ -10,7 +10,10 @@ from hlotool.table import Block, DocumentSpec, Field, RowList, Unit
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "in", "true", "false", "null"})  # of expressions
-_TAKEN = ("schema", "hlotool_version", "input", "columns", "grouped_by", "groups")
+_TAKEN = (
+    *("schema", "hlotool_version", "input", "units", "next"),
+    *("columns", "grouped_by", "groups", "lists", "left_out"),
+)
 
 
 def find_mistakes(spec: DocumentSpec) -> list[str]:

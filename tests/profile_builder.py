@@ -56,6 +56,7 @@ class Plane:
     lines: dict[str, list[Event]] = field(default_factory=dict)
     common: dict[str, dict[str, Stat]] = field(default_factory=dict)
     shown: dict[str, str] = field(default_factory=dict)
+    stats: dict[str, Stat] = field(default_factory=dict)  # of the plane itself
     starts_ns: int = 1_795_339_018_000_000_000
 
     def to_bytes(self) -> bytes:
@@ -81,6 +82,7 @@ class Plane:
             value = number(1, place) + text(2, name) + text(4, shown) * bool(shown)
             value += b"".join(write_field(5, each) for each in stats)
             parts.append(write_field(4, number(1, place) + write_field(2, value)))
+        parts += [write_field(6, each) for each in _stats(self.stats, kinds)]
         for name, place in kinds.items():
             value = number(1, place) + text(2, name)
             parts.append(write_field(5, number(1, place) + write_field(2, value)))

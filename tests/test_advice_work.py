@@ -11,10 +11,11 @@ from click.testing import CliRunner
 from dump_files import TESTDATA
 
 from hlotool.analysis.collectives.machine import Torus, find_machine
-from hlotool.analysis.cost.chips import Target, find_chip, find_peak, match_chip
+from hlotool.analysis.cost.chips import find_chip, find_peak, match_chip
 from hlotool.cli import run
 from hlotool.commands.outline import outline
 from hlotool.hlo.parser import parse_module
+from hlotool.hlo.values import Target
 from hlotool.program.program import Assumptions, Program
 from hlotool.program.siblings import parse_target
 from hlotool.text import Source

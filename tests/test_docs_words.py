@@ -1,4 +1,7 @@
-"""Hand-written pages stay short, and the first use of a glossary term links to the glossary."""
+"""Hand-written pages stay short, and the first use of a glossary term links to the glossary.
+
+A page of a command shows one screen; definitions have pages of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from pathlib import Path
 import pytest
 from dump_files import ROOT
 
+from hlotool.commands import COMMANDS
 from hlotool.commands.explain import read_glossary
 
-MOST_WORDS = 30_000
+MOST_WORDS, MOST_OF_A_COMMAND = 20_000, 500
 GENERATED = {"fields.md", "glossary.md", "performance.md"}
 PAGES = [
     ROOT / "README.md",
@@ -21,9 +25,20 @@ NO_TERMS = re.compile(r"(?m)^[#|].*$|`[^`]*`|https?:[^\s)]+")
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)]*)\)")
 
 
+def count_words(page: Path) -> int:
+    prose = NO_PROSE.sub("", page.read_text("utf-8"))
+    return sum(bool(re.search(r"\w", word)) for word in prose.split())
+
+
 def test_pages_written_by_hand_are_short() -> None:
-    prose = "\n".join(NO_PROSE.sub("", page.read_text("utf-8")) for page in PAGES)
-    assert sum(bool(re.search(r"\w", word)) for word in prose.split()) <= MOST_WORDS
+    assert sum(map(count_words, [*PAGES, ROOT / "CONTRIBUTING.md"])) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"fields"}))
+def test_a_page_of_a_command_is_short_and_shows_one_screen(command: str) -> None:
+    page = ROOT / "docs" / f"{command}.md"
+    assert count_words(page) <= MOST_OF_A_COMMAND
+    assert page.read_text("utf-8").count("\n$ hlotool ") <= 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

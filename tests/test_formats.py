@@ -15,7 +15,6 @@ from dump_files import TESTDATA
 from parsed import load
 
 from hlotool.cli import run
-from hlotool.export.profilers import _PPROF as PPROF
 from hlotool.export.profilers import Slice, Track, make_messages, render_perfetto
 
 STEP = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
@@ -55,7 +54,7 @@ def test_folded_steps_add_up_to_the_work(tmp_path: Path) -> None:
 
 
 def read_profile(data: bytes) -> Any:
-    made: Any = make_messages("test.pprof", PPROF)["Profile"]
+    made: Any = make_messages("pprof")["Profile"]
     return made.FromString(gzip.decompress(data))
 
 

@@ -97,7 +97,7 @@ def read(answer: Document, chosen: Selection | None = None) -> dict[str, Any]:
     text = "".join(render_json(answer, selections(answer, chosen), "1.2.3"))
     made: dict[str, Any] = json.loads(text)
     others, _, _ = json.dumps(made, indent=2).partition('  "units": ')
-    assert text == f'{others}  "units": {json.dumps(made["units"])}\n}}\n'
+    assert text == f'{others}  "units": {json.dumps(made["units"])},\n  "next": []\n}}\n'
     VALIDATOR.validate(made)
     return made
 
@@ -112,6 +112,7 @@ def test_document() -> None:
         "memory",
         "samples",
         "units",
+        "next",
     ]
     assert made["schema"] == "hlotool/sample/v3"
     assert made["hlotool_version"] == "1.2.3"

@@ -10,14 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct, structs
 
+from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
 from hlotool.hlo.values import Measurement
-from hlotool.table import COUNT, NUMBER, PERCENT, SECONDS, Block, RowList, column, figure
+from hlotool.table import (
+    BYTES,
+    COUNT,
+    FLOPS,
+    NUMBER,
+    PERCENT,
+    SECONDS,
+    Block,
+    RowList,
+    column,
+    figure,
+)
 
 MeasuredCount: TypeAlias = Annotated[
     int | None,
@@ -52,6 +64,10 @@ MeasuredExposedSeconds: TypeAlias = Annotated[
 ]
 
 
+def _part(meaning: str) -> Meta:
+    return figure(f"the part of device_seconds {meaning}", SECONDS)
+
+
 class MeasuredFacts(Struct, frozen=True):
     """The runs of a program in a profile."""
 
@@ -68,6 +84,19 @@ class MeasuredFacts(Struct, frozen=True):
             SECONDS,
         ),
     ]
+    device_seconds: Annotated[
+        float | None,
+        figure("time of all devices and programs in the profile, nested events once", SECONDS),
+    ] = None
+    joined_seconds: Annotated[float | None, _part("in events that name their instruction")] = None
+    named_seconds: Annotated[
+        float | None, _part("in GPU kernels whose name, or order in a launch, tells it")
+    ] = None
+    copy_seconds: Annotated[float | None, _part("in copies of no known instruction")] = None
+    collective_seconds: Annotated[
+        float | None, _part("in kernels of collectives, of no known instruction")
+    ] = None
+    unknown_seconds: Annotated[float | None, _part("of which nothing is known")] = None
 
 
 MEASURED: Final = Block(
@@ -79,9 +108,9 @@ def describe_runs(measured: Measurement | None) -> MeasuredFacts | None:
     """Return what is known of the runs, None without a profile that has any."""
     if measured is None:
         return None
-    return MeasuredFacts(
-        measured.device_count, measured.step_count, measured.mean(measured.step_seconds)
-    )
+    step_seconds, time = measured.mean(measured.step_seconds), measured.device_time
+    parts = (time.all, *structs.astuple(time)) if time else ()
+    return MeasuredFacts(measured.device_count, measured.step_count, step_seconds, *parts)
 
 
 class JoinedTime(Struct, frozen=True):
@@ -135,6 +164,15 @@ class MeasuredInstruction(Struct, frozen=True):
         str | None,
         column("module path in the op_name, without transformations", is_path=True, hide_order=1),
     ]
+    category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
+    stated_flops: Annotated[int | None, figure("flops of one run, by the profile", FLOPS)]
+    counted_flops: Annotated[int | None, figure("the same as counted here", FLOPS)]
+    stated_bytes: Annotated[
+        int | None, figure("bytes one run accesses, by the profile", BYTES, heading="stated bytes")
+    ]
+    counted_bytes: Annotated[
+        int | None, figure("counted here, XLA's way", BYTES, heading="counted bytes")
+    ]
     computation: Annotated[str, figure("the computation that holds it")]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]
@@ -152,10 +190,15 @@ _LISTED: Final = RowList(
 MEASURED_INSTRUCTIONS: Final = _LISTED.showing(
     _LISTED.shown() | {"measured_count", "measured_seconds"}
 )
+_STATED: Final = {f"{one}_{what}" for one in ("stated", "counted") for what in ("flops", "bytes")}
+# The same where the profile states what instructions cost.
+STATED_INSTRUCTIONS: Final = MEASURED_INSTRUCTIONS.showing(
+    MEASURED_INSTRUCTIONS.shown() | {"category", *_STATED}
+)
 
 
 def rank_instructions(
-    executions: Executions, measured: Measurement
+    executions: Executions, measured: Measurement, costs: CostModel
 ) -> tuple[MeasuredInstruction, ...]:
     """List the instructions that a profile has times of, the longest first.
 
@@ -168,7 +211,7 @@ def rank_instructions(
     # A caller and what it runs both have times: only the inner ones are listed.
     busy = {each for each in timed if any(one.name in measured.times for one in each.instructions)}
     rows = [
-        _describe(one, measured, step_seconds)
+        _describe(one, measured, step_seconds, costs)
         for found in timed.values()
         for one in found
         if busy.isdisjoint(one.called_computations())
@@ -192,9 +235,13 @@ def _list_timed(computation: Computation, measured: Measurement) -> list[Instruc
 
 
 def _describe(
-    instruction: Instruction, measured: Measurement, step_seconds: float | None
+    instruction: Instruction,
+    measured: Measurement,
+    step_seconds: float | None,
+    costs: CostModel,
 ) -> MeasuredInstruction:
-    time = join_times(measured, (instruction.name,))
+    time, said = join_times(measured, (instruction.name,)), measured.times[instruction.name]
+    cost = costs.of(instruction) if said.category else None
     inside = (one for each in instruction.called_computations() for one in each.instructions)
     origin = read_origin(instruction, inside)
     return MeasuredInstruction(
@@ -205,6 +252,11 @@ def _describe(
         share=time.seconds / step_seconds if time.seconds is not None and step_seconds else None,
         source=write_short_source(origin.source_file, origin.source_line),
         scope=origin.scope,
+        category=said.category,
+        stated_flops=said.flops,
+        counted_flops=cost.total_flops if cost else None,
+        stated_bytes=said.accessed_bytes,
+        counted_bytes=cost.bytes_accessed if cost else None,
         computation=instruction.computation.name,
         source_file=origin.source_file,
         source_line=origin.source_line,

@@ -10,7 +10,7 @@ import click
 
 from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.analysis.outline.clock import StepKind
-from hlotool.analysis.outline.report import ON_CLOCK, OUTLINE, UNPRICED, OutlineRow
+from hlotool.analysis.outline.report import ON_CLOCK, OUTLINE, UNPRICED, OutlineRow, with_measured
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import (
     FORMATS,
@@ -78,7 +78,7 @@ def outline(
         return
     spec = OUTLINE if program.pricing.is_rated else UNPRICED
     document = Document(
-        ON_CLOCK if has_clock else spec,
+        with_measured(ON_CLOCK if has_clock else spec, rows),
         program.paths,
         rows={"steps": rows},
         lines=(_describe(program, rows), *((Line(_ON_CLOCK),) if has_clock else ())),

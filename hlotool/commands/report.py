@@ -27,6 +27,7 @@ from hlotool.commands.shared.options import (
     MACHINE,
     add_options,
     dump_options,
+    find_max_chars,
     hide_typed,
     option,
 )
@@ -126,6 +127,8 @@ def report(request: Request, *, new: str | None, hbm: str | None, output: str) -
     what is sent, and all tables behind them. With NEW, what changed from PATH to it: what is new
     at the peak, figures side by side, and memory of both over time.
     """
+    if find_max_chars() is not None:
+        raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     expect_templates()  # a missing extra is told before anything is read
     expect_chart_script()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import cast
 
 import click
 
 from hlotool.check.history import HISTORY_SCHEMA, HistoryLine
 from hlotool.commands.shared.command import HelpfulCommand, all_documents
 from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import completing, option
+from hlotool.commands.shared.options import completing, find_max_chars, option
 from hlotool.commands.shared.output import write_text
 from hlotool.errors import ERROR_SCHEMA, ErrorAnswer, UsageError
 from hlotool.table.schema import Json, make_line_schema, make_schema
 from hlotool.table.words import suggest
+from hlotool.text import encode_json
 
 _EXAMPLES = (
     "hlotool schema collectives > collectives.schema.json",
@@ -37,7 +39,22 @@ def schema(name: str, output: str) -> None:
     others = [one for one in schemas if one.startswith(f"{name}-")]
     if others:
         say(f"{name} has other answers, too: {', '.join(others)}.")
-    write_text((json.dumps(schemas[name], indent=2), "\n"), output)
+    write_text((f"{_shorten(schemas[name], find_max_chars())}\n",), output)
+
+
+def _shorten(whole: Json, most: int | None) -> str:
+    """Write a schema; one that is longer than asked for has its first properties alone."""
+    if most is None:
+        return json.dumps(whole, indent=2)
+    head = {key: whole[key] for key in ("$id", "description", "type") if key in whole}
+    properties = list(cast("Json", whole["properties"]).items())
+    parts = (
+        head
+        | {"$comment": f"{count} of {len(properties)} keys", "properties": dict(properties[:count])}
+        for count in range(len(properties), -1, -1)
+    )
+    texts = (encode_json(one, is_compact=True) for one in (whole, *parts))
+    return next(text for text in texts if len(text) < most)
 
 
 def all_schemas() -> dict[str, Json]:

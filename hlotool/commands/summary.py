@@ -18,7 +18,12 @@ from hlotool.analysis.collectives.totals import BETWEEN_SLICES, CollectiveTotals
 from hlotool.analysis.cost.model import COST, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.log import LOG, choose_log_columns, list_chunks, list_messages
-from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
+from hlotool.analysis.measured import (
+    MEASURED,
+    MEASURED_INSTRUCTIONS,
+    MeasuredFacts,
+    MeasuredInstruction,
+)
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.rows import BufferRow
@@ -468,6 +473,7 @@ def say_measured(found: Summary) -> tuple[Line, ...]:
     if found.measured.step_seconds is not None:
         text += ", {step_seconds} each"
     lines = [Line(text, MEASURED, found.measured)]
+    lines += [Line(one, MEASURED, found.measured) for one in _say_device_time(found.measured)]
     if found.collectives.measured_seconds is not None:
         text = (
             "measured of collectives: {measured_seconds} per step; nothing else runs in "
@@ -475,6 +481,20 @@ def say_measured(found: Summary) -> tuple[Line, ...]:
         )
         lines.append(Line(text, COLLECTIVES, found.collectives))
     return (*lines, *_name_longest(found.instructions))
+
+
+def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
+    """Say what of the devices' time is of no instruction by its own mark; and what TPU states."""
+    parts = {
+        "named_seconds": "by the names of kernels",
+        "copy_seconds": "copies",
+        "collective_seconds": "collectives' kernels",
+        "unknown_seconds": "unknown",
+    }
+    told = [f"{{{name}}} {what}" for name, what in parts.items() if getattr(measured, name)]
+    if told:
+        joined = "{joined_seconds} of instructions"
+        yield f"device time of the profile: {{device_seconds}} = {' + '.join((joined, *told))}"
 
 
 def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:

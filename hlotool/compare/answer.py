@@ -17,6 +17,7 @@ from hlotool.compare.changes.figures import MetricRow, TimeChange
 from hlotool.compare.changes.fusions import FusionChange
 from hlotool.compare.changes.header import FlagChange, HeaderChange
 from hlotool.compare.changes.instructions import InstructionChange, OrderChange
+from hlotool.compare.changes.measured import MeasuredChange
 from hlotool.compare.changes.memory import MemoryChange, SpaceChange
 from hlotool.table import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
 
@@ -113,6 +114,13 @@ SPACES: Final = RowList(
     has_total=False,
     title="Memory spaces",
 )
+MEASURED: Final = RowList(
+    "measured",
+    MeasuredChange,
+    "with two profiles: instructions by how much longer they take, or shorter",
+    key="name",
+    title="Measured time",
+)
 CAUSES: Final = RowList(
     "causes",
     Cause,
@@ -157,7 +165,7 @@ DIFF: Final = DocumentSpec(
     blocks=(_side("old"), _side("new"), TRIAGE, TIME, ORDER),
     row_lists=(
         *(INSTRUCTIONS, CAUSES, ACCOUNT, MEMORY, SPACES),
-        *(COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
+        *(COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS, MEASURED),
     ),
 )
 

@@ -22,6 +22,7 @@ from hlotool.compare.changes.instructions import (
     compare_instructions,
     compare_order,
 )
+from hlotool.compare.changes.measured import MeasuredChange, compare_measured
 from hlotool.compare.changes.memory import (
     MemoryChange,
     SpaceChange,
@@ -69,6 +70,7 @@ class DiffReport(DiffFacts, frozen=True, kw_only=True):
     header: tuple[HeaderChange, ...]
     flags: tuple[FlagChange, ...]
     spaces: tuple[SpaceChange, ...] = ()
+    measured: tuple[MeasuredChange, ...] = ()
     causes: tuple[Cause, ...] = ()
     account: tuple[AccountRow, ...] = ()
     triage: Triage | None = None
@@ -163,6 +165,7 @@ class _Comparison:
             order=order,
             metrics=metrics,
             **lists,
+            measured=compare_measured(structure) if structure and not self.is_one else (),
             not_compared=tuple(self.missing),
             structure=structure,
             stages=self._find_stages(),

@@ -39,6 +39,8 @@ from hlotool.dump.stores import Entry
 from hlotool.dump.text_kind import HOW_TO_DUMP, TextKind, detect_kind
 from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
 from hlotool.proto.kind import PROFILE_ENDING, PROTO_ENDING, holds_assignment, is_proto_readable
+from hlotool.table import Unit
+from hlotool.table.units import format_value
 from hlotool.table.words import list_some
 from hlotool.text import Pattern, Source
 
@@ -275,10 +277,7 @@ def _find_profiled(members: Iterable[GroupMember], budget: ByteBudget) -> Found:
 
 
 def _read_profiles(
-    place: str,
-    profiles: Sequence[tuple[str, bytes]],
-    protos: Sequence[str],
-    budget: ByteBudget,
+    place: str, profiles: Sequence[tuple[str, bytes]], protos: Sequence[str], budget: ByteBudget
 ) -> Found:
     """Return a program for each proto, by name and number, and whether nothing was measured.
 
@@ -299,12 +298,24 @@ def _read_profiles(
         whole = Input(file.place, one.label.name, Stage.AFTER, file, buffers, measured=times)
         programs.append(DumpedProgram(whole.name, number, (whole,)))
     programs.sort(key=lambda each: (each.name, each.number or 0))
-    if any(times for _, times in measured):
-        return tuple(programs), ()
+    account = next((times.device_time for _, times in measured if times), None)
+    if account is not None:
+        parts = account.copies, account.collectives, account.unknown
+        other = sum(parts)
+        if other <= account.all * _FEW:
+            return tuple(programs), ()
+        said = zip(("copies", "collectives' kernels", "unknown"), parts, strict=True)
+        told = ", ".join(
+            f"{format_value(each, Unit.SECONDS)} {what}" for what, each in said if each
+        )
+        share = f"{other / account.all:.1%} of the devices' time"
+        return tuple(programs), (f"{place}: {share} belongs to no instruction: {told}.",)
     note = "no event of this profile is of an instruction of its programs; "
     none = "there are no planes of devices, and nothing is measured."
     return tuple(programs), (f"{place}: {note}{none}",)
 
+
+_FEW: Final = 0.001  # of the devices' time: less is not worth a note
 
 # XLA nests two levels (`--xla_dump_hlo_to_subfolder`: NAME/HOST_PID), users a few more.
 MAX_DEPTH: Final = 16

@@ -153,7 +153,7 @@ class Input(Struct, frozen=True):
 
     def is_same_as(self, other: Input) -> bool:
         """Say whether two inputs are dumps of the same files, byte for byte; flags aside."""
-        if self.document or other.document:
+        if self.document or other.document or self.measured != other.measured:
             return False
         mine = (*self._parts, self.before)
         return all(

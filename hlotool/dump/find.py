@@ -43,13 +43,7 @@ from hlotool.dump.read import (
 )
 from hlotool.dump.siblings import NamedFiles, describe_file, list_beside
 from hlotool.dump.text_kind import TextKind, detect_kind, is_refused
-from hlotool.errors import (
-    BudgetError,
-    HlotoolError,
-    InputError,
-    NothingCheckedError,
-    UsageError,
-)
+from hlotool.errors import BudgetError, HlotoolError, InputError, NothingCheckedError, UsageError
 from hlotool.proto.kind import is_profile, is_proto_readable, write_field
 from hlotool.text import DeviceCounts, Pattern, PatternError, Source, parse_pattern
 

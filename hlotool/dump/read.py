@@ -28,14 +28,7 @@ from hlotool.dump.compression import (
     read_decompressed,
     refuse_binary,
 )
-from hlotool.dump.stores import (
-    LocalStore,
-    Remote,
-    RemoteStore,
-    Store,
-    is_address,
-    is_pipe,
-)
+from hlotool.dump.stores import LocalStore, Remote, RemoteStore, Store, is_address, is_pipe
 from hlotool.dump.text_kind import HOW_TO_DUMP, MLIR_BYTECODE
 from hlotool.errors import InputError, MissingPackageError
 from hlotool.proto.kind import (

@@ -7,9 +7,12 @@ module or on every one. What is not read is refused in a sentence that says what
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
@@ -33,7 +36,7 @@ class TextKind(Enum):
     STREAM = "a dump printed to standard output"
     OUT_OF_MEMORY = "an out-of-memory message"
     LOG = "a log with messages of XLA or JAX"
-    # What it does not read, each with a sentence of its own (see `_REFUSALS`).
+    # What it does not read, each with a sentence of its own in hlotool/data/kinds.toml.
     EMPTY = "empty"
     MLIR = "MLIR (StableHLO or another dialect)"
     JAXPR = "a jaxpr"
@@ -89,35 +92,6 @@ _OURS: Final = (
     (TextKind.MODULE, _COMPUTATION),
     (TextKind.MODULE, _INSTRUCTION),
 )
-_FOREIGN: Final = (
-    (TextKind.EMPTY, r"\Z"),
-    (
-        TextKind.MLIR,
-        r"""\#\w[\w.]*+\s*+= | !\w++\s*+= | (?:builtin\.)?+module\b[^\n]*\{ | "builtin\.module"
-        | func\.func\b | func\s++(?:private|public)?+\s*+@
-        | %[\w\#:,\ %]++=\s*+"?+[a-z_]++\.[a-z]""",
-    ),
-    (TextKind.JAXPR, r"\{\s*+(?:\x1b\[[\d;]*+m)*+lambda\b|let\ \w++\ =\ \{\s*+lambda\b"),
-    (
-        TextKind.LLVM_IR,
-        r""";\ ModuleID | source_filename\ = | target\ (?:datalayout|triple)\ =
-        | define\ .*\{ | declare\  | @[\w.]++\ =\ """,
-    ),
-    (TextKind.PTX, r"\.version\ \d"),
-    (TextKind.THUNKS, r"\d{3,}+:\ k[A-Z]\w++\b"),
-    (TextKind.JSON, r'\{\s*+(?:"|\})|\[\s*+(?:["{\[\]]|-?\d[\d.eE+\-]*+\s*+(?:,|\]\s*+\Z))'),
-    (TextKind.LAZY_IR, r"IR\s*+\{\s*+%\d++\ ="),
-    (TextKind.ALLOCATOR, r"(?:[^\n]*+\n){0,40}[^\n]*\bbfc_allocator\.cc:\d"),
-    (
-        TextKind.PROTO_TEXT,
-        r"""\w++\s*+\{\s*+(?:\w++\s*+[{:]|\})
-        | [a-z]\w*+:\ (?:"|-?\d|true\b|false\b|[A-Z][A-Z0-9_]*+\s*+$)""",
-    ),
-    (TextKind.FLAGS, r"--\w"),
-    (TextKind.HTML, r"<(?:!DOCTYPE|html|\?xml)"),
-    (TextKind.COLORED, r"\x1b\["),
-    (TextKind.DOT, r"(?:strict\s++)?+(?:di)?+graph\b[^\n]*\{"),
-)
 _FIRST_WORD: Final = re.compile(_SKIP)
 _BEGIN_MARK: Final = re.compile(r"^\*\*\* Begin \S.* \*\*\*$", re.MULTILINE)
 _SCHEMA: Final = re.compile(r'"schema"\s*+:\s*+"hlotool/')
@@ -144,7 +118,9 @@ def detect_kind(text: str) -> Detection:
         return Detection(TextKind.STREAM, mark.start(), mark.start() > begin)
     if heading := next(list_headings(text), None):
         return Detection(TextKind.MODULE, heading.position, has_preamble=True)
-    foreign = _find_first(_FOREIGN, text, begin) or TextKind.UNKNOWN
+    kinds = _read_kinds().items()
+    foreign_kinds = ((TextKind[name], one["begins"]) for name, one in kinds if "begins" in one)
+    foreign = _find_first(foreign_kinds, text, begin) or TextKind.UNKNOWN
     if foreign is TextKind.JSON and _SCHEMA.search(text, begin):
         return Detection(TextKind.DOCUMENT, begin)
     from hlotool.oom.wordings import KINDS, holds_message  # noqa: PLC0415  most texts are dumps
@@ -154,6 +130,14 @@ def detect_kind(text: str) -> Detection:
     if foreign in {TextKind.UNKNOWN, TextKind.ALLOCATOR} and holds_message(text, KINDS):
         return Detection(TextKind.LOG, begin)
     return Detection(foreign, begin)
+
+
+@cache
+def _read_kinds() -> Mapping[str, Mapping[str, str]]:
+    """Return what hlotool/data/kinds.toml has, by the names of kinds: `begins`, `says` or both."""
+    path = os.path.normpath(os.path.join(__file__, "../../data/kinds.toml"))
+    with open(path, encoding="utf-8") as file:
+        return tomllib.loads(file.read())
 
 
 def _find_first(table: Iterable[tuple[TextKind, str]], text: str, begin: int) -> TextKind | None:
@@ -262,66 +246,6 @@ HOW_TO_DUMP: Final = (
     "or save what compiled.as_text() returns in JAX."
 )
 
-_REFUSALS: Final = {
-    TextKind.EMPTY: "the file is empty.",
-    TextKind.MLIR: (
-        "this is MLIR (StableHLO or another dialect), the program before XLA compiled it; "
-        "hlotool reads the HLO that XLA prints after that."
-    ),
-    TextKind.JAXPR: "this is a jaxpr, the program before XLA saw it; hlotool reads HLO.",
-    TextKind.LLVM_IR: "this is LLVM IR, the code of single kernels; hlotool reads HLO.",
-    TextKind.PTX: "this is PTX assembly, the code of single kernels; hlotool reads HLO.",
-    TextKind.THUNKS: (
-        "this is XLA's list of thunks, the order of launches; hlotool reads the HLO they "
-        "come from, in the file that ends in after_optimizations.txt."
-    ),
-    TextKind.PROTO_TEXT: (
-        "this is a protobuf in text form (a configuration or an HloProto); hlotool reads the "
-        "HLO text that XLA prints."
-    ),
-    TextKind.FLAGS: "this is a list of command-line flags, not an HLO dump.",
-    TextKind.JSON: "this is JSON, but not a document that hlotool wrote.",
-    TextKind.HTML: "this is HTML, perhaps XLA's picture of a module; hlotool reads its text.",
-    TextKind.DOT: "this is a Graphviz graph, XLA's picture of a module; hlotool reads its text.",
-    TextKind.LAZY_IR: (
-        "this is PyTorch/XLA's lazy IR, the program before XLA saw it; the HLO is what "
-        "torch_xla._XLAC._get_xla_tensors_hlo returns, or what XLA dumps."
-    ),
-    TextKind.ALLOCATOR: (
-        "this is a log of a memory allocator: its chunks, without the sentence that says how much "
-        "was asked for."
-    ),
-    TextKind.DEBUG_OPTIONS: (
-        "this is the list of XLA options a module was compiled with; hlotool shows it with "
-        "that module: give the module's text, or the directory."
-    ),
-    TextKind.MEMORY_REPORT: (
-        "this is a memory-usage report, a summary that XLA rounded; buffers and summary show it, "
-        "all else works from the exact sizes, in the file that ends in -buffer-assignment.txt."
-    ),
-    TextKind.VALUES: (
-        "these are the values of a buffer assignment without its allocations; those are in "
-        "the file that ends in -buffer-assignment.txt."
-    ),
-    TextKind.LIVE_RANGE: (
-        "these are the live ranges of a buffer assignment without its allocations; those are "
-        "in the file that ends in -buffer-assignment.txt."
-    ),
-    TextKind.OUT_OF_MEMORY: (
-        "this is an out-of-memory message, and no program; hlotool buffers shows what it says."
-    ),
-    TextKind.LOG: (
-        "this is a log with messages of XLA or JAX, and no program; hlotool summary lists them."
-    ),
-    TextKind.COLORED: (
-        "this begins with a code for colours (ESC[…m); hlotool reads plain text: save it without "
-        "colours."
-    ),
-    TextKind.UNKNOWN: (
-        "this is text, but neither HLO (a line that starts with HloModule) nor a buffer "
-        "assignment (a line BufferAssignment:)."
-    ),
-}
 _LEADS_BY_ITSELF: Final = (
     TextKind.DEBUG_OPTIONS,
     TextKind.MEMORY_REPORT,
@@ -334,11 +258,15 @@ _LEADS_BY_ITSELF: Final = (
 
 def is_refused(kind: TextKind) -> bool:
     """Whether a kind is none that hlotool reads, alone or with other files."""
-    return kind in _REFUSALS and kind not in {*_LEADS_BY_ITSELF, TextKind.COLORED}
+    return "says" in _read_kinds().get(kind.name, ()) and kind not in {
+        *_LEADS_BY_ITSELF,
+        TextKind.COLORED,
+    }
 
 
 def refuse_kind(kind: TextKind, lead: str, tail: str = "") -> InputError:
     """Return the error that says what a text is, behind the name of its file, and what to do."""
-    sentence = _REFUSALS.get(kind, f"this is {kind.value}, which is not expected here.")
+    unexpected = f"this is {kind.value}, which is not expected here."
+    sentence = _read_kinds().get(kind.name, {}).get("says", unexpected)
     more = () if kind in _LEADS_BY_ITSELF else (HOW_TO_DUMP,)
     return InputError(f"{lead}{sentence}{tail}", *more)

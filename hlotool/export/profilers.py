@@ -5,8 +5,7 @@ the user's program is a stack, its scopes the frames, and its columns that add u
 Scopes and instructions are functions to pprof; the place of an instruction's function is its line
 in the user's program. For `perfetto` `commands/outline` makes tracks of the modelled clock.
 
-Of profile.proto (github.com/google/pprof) and of perfetto's protos (trace/trace_packet.proto,
-trace/track_event/track_event.proto) only the fields that are written here are declared, as tables;
+Of their protos only the fields that are written here are declared, in hlotool/data/messages.toml;
 protobuf, an extra, makes classes of them. So there is no generated code to keep in step, and a
 number in a table has to be that of the proto. Names are foreign text, and escaped here.
 """
@@ -14,8 +13,10 @@ number in a table has to be that of the proto. Names are foreign text, and escap
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -33,10 +34,6 @@ _UNIT_NAMES: Final = {
     Unit.SECONDS: "nanoseconds",
 }
 _NANOSECONDS: Final = 1e9
-
-
-# Of each message the fields by name: number and type, `*` before what is repeated.
-_Tables: TypeAlias = Mapping[str, Mapping[str, tuple[int, str]]]
 
 
 class Frame(Struct, frozen=True):
@@ -124,28 +121,12 @@ def render_folded(stacks: Iterable[Stack]) -> Iterator[str]:
             yield f"{frames} {stack.values[0]}\n"
 
 
-_PPROF: Final[_Tables] = {
-    "Profile": {
-        "sample_type": (1, "*ValueType"),
-        "sample": (2, "*Sample"),
-        "location": (4, "*Location"),
-        "function": (5, "*Function"),
-        "string_table": (6, "*string"),
-        "comment": (13, "*int64"),
-        "default_sample_type": (14, "int64"),
-    },
-    "ValueType": {"type": (1, "int64"), "unit": (2, "int64")},
-    "Sample": {"location_id": (1, "*uint64"), "value": (2, "*int64")},
-    "Location": {"id": (1, "uint64"), "line": (4, "*Line")},
-    "Line": {"function_id": (1, "uint64"), "line": (2, "int64")},
-    "Function": {"id": (1, "uint64"), "name": (2, "int64"), "filename": (4, "int64")},
-}
 _LARGEST_INT64: Final = (1 << 63) - 1
 
 
 def render_pprof(stacks: Iterable[Stack], weights: Sequence[Field], made_by: str) -> bytes:
     """Return a profile with a sample for each stack, and a sample type for each weight."""
-    messages = make_messages("hlotool.pprof", _PPROF)
+    messages = make_messages("pprof")
     profile = messages["Profile"]()
     index = _Index(profile)
     for weight in weights:
@@ -190,30 +171,6 @@ class _Index:
         return number
 
 
-_PERFETTO: Final[_Tables] = {
-    "Trace": {"packet": (1, "*TracePacket")},
-    "TracePacket": {
-        "timestamp": (8, "uint64"),
-        "trusted_packet_sequence_id": (10, "uint32"),
-        "track_event": (11, "TrackEvent"),
-        "track_descriptor": (60, "TrackDescriptor"),
-    },
-    "TrackDescriptor": {
-        "uuid": (1, "uint64"),
-        "name": (2, "string"),
-        "parent_uuid": (5, "uint64"),
-        "counter": (8, "CounterDescriptor"),
-    },
-    "CounterDescriptor": {"unit": (3, "int32")},
-    "TrackEvent": {
-        "debug_annotations": (4, "*DebugAnnotation"),
-        "type": (9, "int32"),
-        "track_uuid": (11, "uint64"),
-        "name": (23, "string"),
-        "counter_value": (30, "int64"),
-    },
-    "DebugAnnotation": {"string_value": (6, "string"), "name": (10, "string")},
-}
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # of TrackEvent.Type
 _SIZE_BYTES: Final = 3  # of CounterDescriptor.Unit
 _SEQUENCE: Final = 1  # Perfetto leaves out track events of packets that have none
@@ -238,7 +195,7 @@ class Track(Struct, frozen=True):
 
 def render_perfetto(title: str, tracks: Sequence[Track]) -> bytes:
     """Return a trace with the tracks, in order, below one of this title."""
-    trace = make_messages("hlotool.perfetto", _PERFETTO)["Trace"]()
+    trace = make_messages("perfetto")["Trace"]()
     top = 1  # the number of the track that all others hang below
     trace.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor.uuid = top
     trace.packet[0].track_descriptor.name = escape(title)
@@ -309,13 +266,15 @@ def expect_protobuf(option: str) -> None:
         raise UsageError(f"{option} needs protobuf; install hlotool[pb].") from None
 
 
-def make_messages(package: str, tables: _Tables) -> dict[str, Any]:
-    """Return the class of each message.
+def make_messages(package: str) -> dict[str, Any]:
+    """Return the class of each message of a package in hlotool/data/messages.toml.
 
     From a pool of their own: protobuf's own pool takes a file of one name once, and never lets go.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
 
+    text = Path(__file__).parents[1].joinpath("data/messages.toml").read_text("utf-8")
+    tables = tomllib.loads(text)[package]
     file = descriptor_pb2.FileDescriptorProto(
         name=f"{package}.proto", package=package, syntax="proto2"
     )

@@ -156,12 +156,52 @@ class MeasuredTime(Struct, frozen=True):
     """All occurrences of one instruction in a profile, on all devices together.
 
     Of a collective in several steps, those of all steps. `alone_seconds` is the part in which
-    nothing but collectives ran on the device; None for what is no collective.
+    nothing but collectives ran on the device; None for what is no collective. `category`, `flops`
+    and `accessed_bytes` are what the profile states of one execution: on TPU.
     """
 
     count: int
     seconds: float
     alone_seconds: float | None = None
+    category: str | None = None
+    flops: int | None = None
+    accessed_bytes: int | None = None
+
+
+class DeviceTime(Struct, frozen=True):
+    """The seconds of all devices in a profile, of all programs, by what is known of them.
+
+    `joined` is of events that name their instruction, `named` of kernels that were joined to one
+    by their names and their order; of no instruction are `copies`, the kernels of `collectives`,
+    and what is `unknown`. They are the union of the events on each line: of nested events an
+    instant counts for the innermost.
+    """
+
+    joined: float
+    named: float
+    copies: float
+    collectives: float
+    unknown: float
+
+    @property
+    def all(self) -> float:
+        """The sum."""
+        return self.joined + self.named + self.copies + self.collectives + self.unknown
+
+
+class Target(Struct, frozen=True):
+    """What a dump tells of the device it is for: its name, or its kind, and figures of its own.
+
+    `kind` is a compute capability as `9.0`, an AMD architecture, or a version of TPU. Where a
+    file's name alone tells it the chip is not sure. `chip_count` are all chips of a TPU slice.
+    """
+
+    name: str = ""
+    kind: str = ""
+    hbm_bytes: int | None = None
+    hbm_bytes_per_second: float | None = None
+    is_sure: bool = True
+    chip_count: int | None = None
 
 
 class Measurement(Struct, frozen=True):
@@ -169,13 +209,16 @@ class Measurement(Struct, frozen=True):
 
     `step_count` are its runs, those of all devices added up; None where nothing told them apart.
     `step_seconds` is the time from the beginning of these runs to their ends, added up. `times`
-    is by the name of the instruction, which no other of a compiled module has.
+    is by the name of the instruction, which no other of a compiled module has. `device_time` is
+    of all programs of the profile, `target` the device that it names.
     """
 
     device_count: int
     step_count: int | None
     step_seconds: float | None
     times: Mapping[str, MeasuredTime]
+    device_time: DeviceTime | None = None
+    target: Target | None = None
 
     def mean(self, seconds: float | None) -> float | None:
         """Return the part of a sum that falls on one step on one device; None if unknown."""

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import os
 import re
-from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hlotool.errors import InputError
-from hlotool.hlo.values import MeasuredTime, Measurement
+from hlotool.hlo.values import DeviceTime, MeasuredTime, Measurement, Target
+from hlotool.profile.kernels import KINDS, KernelNames, Occurrence, tell_kind
 from hlotool.profile.space import (
     METADATA_PLANE,
     Label,
@@ -40,6 +41,7 @@ from hlotool.profile.space import (
     make_program,
     read_label,
 )
+from hlotool.profile.spans import Timeline
 from hlotool.proto.kind import PROTO_ENDING
 
 _DEVICE: Final = re.compile(r"/device:([\w ]+:\d+)")
@@ -50,7 +52,8 @@ _PARTS: Final = re.compile(r"Sparse Core Modules|XLA Modules - ")
 # Lines that other tools derive, and put beside those of the streams.
 _DERIVED: Final = re.compile(
     r"(?:(?:Sparse Core )?Steps|XLA TraceMe|Framework Ops|Framework Name Scope|Source code|Source"
-    r"|(?:XLA|Sparse Core) Modules|Launch Stats|TensorFlow (?:Ops|Name Scope))(?: - from #\d+)?\Z"
+    r"|(?:XLA|Sparse Core) Modules|Launch Stats|CUPTI overhead|TensorFlow (?:Ops|Name Scope))"
+    r"(?: - from #\d+)?\Z"
 )
 
 
@@ -85,30 +88,25 @@ def read_profiles(
     for space in spaces:
         for plane in space.planes():
             if plane.name != METADATA_PLANE:
-                tally = devices if _DEVICE.match(plane.name) else hosts
-                tally.add(_list_events(space, plane), space.name)
-    return [(one, devices.measure(one) or hosts.measure(one)) for one in programs]
+                tally, tables = (
+                    devices if _DEVICE.match(plane.name) else hosts,
+                    Tables(space, plane),
+                )
+                tally.target = tally.target or tables.target
+                tally.add(_list_events(space, plane, tables, tally), space.name)
+    used = devices if any(devices.line_times) else hosts
+    about = used.sum_up(), devices.target
+    return [(one, devices.measure(one, *about) or hosts.measure(one, *about)) for one in programs]
 
 
-class Occurrence(Struct, frozen=True):
-    """An event of an instruction, or of a whole program where `op` is None."""
-
-    device: str
-    label: Label
-    begin_ps: int
-    end_ps: int
-    op: str | None = None
-    run: int | None = None
-
-
-def _list_events(space: Space, plane: Plane) -> Iterator[Occurrence]:
+def _list_events(space: Space, plane: Plane, tables: Tables, tally: _Tally) -> Iterator[Occurrence]:
     """Yield what ran on a device, runs first, or on the threads of a host, line by line."""
     match = _DEVICE.match(plane.name)
-    reader = _Reader(space, Tables(space, plane), match[1] if match else "")
+    reader = _Reader(space, tables, match[1] if match else "")
     lines = space.lines
     if match is None:
         for line in lines(plane):
-            yield from reader.operations(line)
+            yield from (one for one in reader.operations(line) if one.op is not None)
         return
     runs = [run for line in lines(plane) if line.name == _MODULES for run in reader.runs(line)]
     yield from runs
@@ -116,11 +114,20 @@ def _list_events(space: Space, plane: Plane) -> Iterator[Occurrence]:
     runs.sort(key=lambda run: run.begin_ps)
     # Where a line has an event for each instruction, the streams have its kernels once more.
     is_named = any(_OPS.match(line.name) for line in lines(plane))
+    marked, waiting = set[tuple[Label, str]](), list[Occurrence]()
     for line in lines(plane):
         if is_named and _OPS.match(line.name):
             yield from reader.operations(line, runs)
         elif not is_named and not _DERIVED.match(line.name):
-            yield from reader.operations(line)
+            for one in reader.operations(line):
+                program = tally.find_program(one.label)
+                label = program.label if program else one.label
+                if one.op is None or (program and one.op in program.roles.containers):
+                    waiting.append(replace(one, label=label))
+                else:
+                    marked.add((label, one.op))
+                    yield one
+    yield from KernelNames(tally.programs).join(waiting, marked)
 
 
 class _Reader(Struct, frozen=True):
@@ -136,27 +143,30 @@ class _Reader(Struct, frozen=True):
             label = read_label(self.tables.name(number))
             if label.program is None and marks.program is not None:
                 label = Label(label.name, marks.program)
-            yield Occurrence(self.device, label, begin, end)
+            yield Occurrence(self.device, label, begin, end, marks)
 
     def operations(
         self, line: Line, runs: Sequence[Occurrence] | None = None
     ) -> Iterator[Occurrence]:
-        """Yield the events of a line that say of which instruction they are.
+        """Yield the events of a line, those that say of which instruction they are with it.
 
         With runs all do, if by name alone; those that do not say of which program belong to the
         run in which they begin.
         """
         begins = [run.begin_ps for run in runs or ()]
         for number, marks, begin, end in self._walk(line):
-            label, op = Label(marks.module or "", marks.program), marks.op
+            label, op, name = Label(marks.module or "", marks.program), marks.op, ""
             if runs is not None:
                 op = op or self.tables.name(number)
                 place = bisect_right(begins, begin) - 1
                 if marks.program is None and place >= 0 and runs[place].end_ps >= begin:
                     label = runs[place].label
-            if op is not None:
-                device = self.device or f"{marks.device or 0}"
-                yield Occurrence(device, label, begin, end, op, marks.run)
+            elif op is None or self.device:
+                name = self.tables.name(number)
+            device = self.device or f"{marks.device or 0}"
+            kind = tell_kind(name) if op is None else "joined"
+            timeline = line.number, line.name
+            yield Occurrence(device, label, begin, end, marks, timeline, op, kind, name)
 
     def _walk(self, line: Line) -> Iterator[tuple[int, Marks, int, int]]:
         """Yield the kind of each event, what is said of it, and when it began and ended."""
@@ -172,6 +182,10 @@ class _Reader(Struct, frozen=True):
 _PICO: Final = 1e-12
 
 
+def _timelines() -> Any:
+    return field(default_factory=lambda: defaultdict(Timeline))
+
+
 class _Sums(Struct, eq=False):
     """The events of one program, of all devices together where nothing else is said."""
 
@@ -182,11 +196,26 @@ class _Sums(Struct, eq=False):
     step_count: int = 0  # events of whole runs
     run_ps: int = 0
     runs: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
-    steps: defaultdict[tuple[str, str], Spans] = field(
-        default_factory=lambda: defaultdict(Spans)  # by device and owner
-    )
+    steps: defaultdict[tuple[str, str], Timeline] = _timelines()  # by device and owner
+    said: dict[str, Marks] = field(default_factory=dict)  # of the cost of one execution
+    numbers: dict[str, int] = field(default_factory=dict)
+    kernels: defaultdict[str, Timeline] = _timelines()  # by device
 
-    def measure_collectives(self, busy: defaultdict[str, Spans]) -> dict[str, MeasuredTime]:
+    def add(self, one: Occurrence, op: str, device: str) -> None:
+        """Add an event of an instruction."""
+        self.devices.add(device)
+        self.counts[op] += 1
+        self.durations_ps[op] += one.end_ps - one.begin_ps
+        if one.marks.category:
+            self.said[op] = one.marks
+        if one.marks.run is not None:
+            first, last = self.runs.get((device, one.marks.run), (one.begin_ps, one.end_ps))
+            self.runs[device, one.marks.run] = min(first, one.begin_ps), max(last, one.end_ps)
+        elif one.kernel:
+            number = self.numbers.setdefault(op, len(self.numbers))
+            self.kernels[device].add(one.begin_ps, one.end_ps, number)
+
+    def measure_collectives(self, busy: defaultdict[str, Timeline]) -> dict[str, MeasuredTime]:
         """Return the times of collectives by the instructions that begin them."""
         owners = self.program.roles.owners
         counts: Counter[str] = Counter()
@@ -216,13 +245,24 @@ class _Sums(Struct, eq=False):
             return len(self.runs), sum(last - first for first, last in self.runs.values()) * _PICO
         entry = self.program.roles.entry
         how_many = Counter(count for op, count in self.counts.items() if op in entry)
-        return max(how_many, key=lambda count: (how_many[count], -count), default=None), None
+        count = max(how_many, key=lambda count: (how_many[count], -count), default=None)
+        if not count or count % len(self.devices):
+            return count, None
+        ran = [one for one in self.program.roles.launched if one in entry and one in self.counts]
+        later = {self.numbers[one] for one in ran[1:] if one in self.numbers}
+        runs_each = count // len(self.devices)
+        lasted = [each.time_runs(runs_each, later) for each in self.kernels.values()]
+        is_known = len(lasted) == len(self.devices) and None not in lasted
+        return count, sum(filter(None, lasted)) * _PICO if is_known else None
 
 
 class _Tally:
     """Adds up events of the programs of one run of a profiler."""
 
     def __init__(self, programs: Collection[ProfiledProgram]) -> None:
+        self.programs = programs
+        self.target: Target | None = None
+        self.line_times = [0] * len(KINDS)
         self._sums = {each.label: _Sums(each) for each in programs}
         # What tells a program where an event has a part of its label: what no other has.
         names = Counter(label.name for label in self._sums)
@@ -233,27 +273,26 @@ class _Tally:
         self._by_id = {
             label.program: one for label, one in self._sums.items() if numbers[label.program] == 1
         }
-        self._busy: defaultdict[str, Spans] = defaultdict(Spans)
+        self._busy: defaultdict[str, Timeline] = defaultdict(Timeline)
         self._has_collectives = any(each.roles.owners for each in programs)
 
     def add(self, events: Iterable[Occurrence], place: str) -> None:
         """Add the events of a plane; devices of different places are different."""
+        lines: defaultdict[tuple[int, str] | None, Timeline] = defaultdict(Timeline)
         for one in events:
             device = f"{place} {one.device}"
             sums = self._find(one.label)
-            if one.op is None:
+            if one.line is None:
                 if sums is not None:
                     sums.step_count += 1
                     sums.run_ps += one.end_ps - one.begin_ps
                 continue
-            owner, is_container = None, False
-            if sums is not None:
-                sums.devices.add(device)
-                sums.counts[one.op] += 1
-                sums.durations_ps[one.op] += one.end_ps - one.begin_ps
-                if one.run is not None:
-                    first, last = sums.runs.get((device, one.run), (one.begin_ps, one.end_ps))
-                    sums.runs[device, one.run] = min(first, one.begin_ps), max(last, one.end_ps)
+            is_known = sums is not None and (one.op is None or one.op in sums.program.roles.names)
+            kind = one.kind if is_known or one.op is None else "unknown"
+            lines[one.line].add(one.begin_ps, one.end_ps, KINDS.index(kind))
+            owner, is_container = None, kind == "collectives"
+            if sums is not None and one.op is not None:
+                sums.add(one, one.op, device)
                 owner = sums.program.roles.owners.get(one.op)
                 is_container = one.op in sums.program.roles.containers
             # What other programs do hides a collective as well; a loop does nothing itself.
@@ -261,6 +300,18 @@ class _Tally:
                 sums.steps[device, owner].add(one.begin_ps, one.end_ps)
             elif self._has_collectives and not is_container:
                 self._busy[device].add(one.begin_ps, one.end_ps)
+        for line in lines.values():
+            for place_of, lasts in enumerate(line.share(len(KINDS))):
+                self.line_times[place_of] += lasts
+
+    def sum_up(self) -> DeviceTime:
+        """Return the time of all lines by what is known of it."""
+        return DeviceTime(*(each * _PICO for each in self.line_times))
+
+    def find_program(self, label: Label) -> ProfiledProgram | None:
+        """Return the program that is meant."""
+        sums = self._find(label)
+        return sums.program if sums else None
 
     def _find(self, label: Label) -> _Sums | None:
         """Return the sums of the program that is meant: by name and number, or what tells it."""
@@ -272,7 +323,9 @@ class _Tally:
         is_other = sums and None not in (label.program, sums.program.label.program)
         return None if is_other else sums
 
-    def measure(self, program: ProfiledProgram) -> Measurement | None:
+    def measure(
+        self, program: ProfiledProgram, device_time: DeviceTime, target: Target | None
+    ) -> Measurement | None:
         """Return the times of a program, None where no event is of it."""
         sums = self._sums[program.label]
         if not sums.counts:
@@ -282,57 +335,8 @@ class _Tally:
             for op, count in sums.counts.items()
         }
         times |= sums.measure_collectives(self._busy)
-        return Measurement(len(sums.devices), *sums.count_runs(), times)
-
-
-_MOST: Final = 1 << 62  # picoseconds: 53 days
-
-
-class Spans:
-    """Spans of time in picoseconds; 16 bytes each, counted from the first."""
-
-    def __init__(self) -> None:
-        self._base: int | None = None
-        self._begins = array("q")
-        self._ends = array("q")
-        self._is_sorted = True
-
-    def add(self, begin: int, end: int) -> None:
-        """Add a span; empty ones count for nothing."""
-        if end <= begin or (self._base is not None and abs(begin - self._base) > _MOST):
-            return
-        if self._base is None:
-            self._base = begin
-        begin -= self._base
-        end = min(end - self._base, _MOST)
-        # Most lines are in order: what follows or overlaps the last span is joined at once.
-        if self._begins and begin < self._begins[-1]:
-            self._is_sorted = False
-        elif self._begins and self._is_sorted and begin <= self._ends[-1]:
-            self._ends[-1] = max(self._ends[-1], end)
-            return
-        self._begins.append(begin)
-        self._ends.append(end)
-
-    def join(self) -> None:
-        """Put the spans in order, those that touch as one: as if they had come so."""
-        if not self._is_sorted:
-            base, spans = self._base or 0, sorted(zip(self._begins, self._ends, strict=True))
-            self._begins, self._ends, self._is_sorted = array("q"), array("q"), True
-            for begin, end in spans:
-                self.add(base + begin, base + end)
-
-    def measure(self, others: Spans) -> tuple[int, int]:
-        """Return how long these last, and how much of that time none of the others does."""
-        self.join()
-        others.join()
-        base, ends, begins = others._base or 0, others._ends, others._begins
-        total = beside = 0
-        for begin, end in zip(self._begins, self._ends, strict=True):
-            total += end - begin
-            low, high = ((self._base or 0) + each - base for each in (begin, end))
-            at = bisect_right(ends, low)
-            while at < len(ends) and begins[at] < high:
-                beside += min(high, ends[at]) - max(low, begins[at])
-                at += 1
-        return total, total - beside
+        for op, said in sums.said.items():
+            stated = {"flops": said.flops, "accessed_bytes": said.accessed_bytes}
+            times[op] = replace(times[op], category=said.category, **stated)
+        counted = sums.count_runs()
+        return Measurement(len(sums.devices), *counted, times, device_time, target)

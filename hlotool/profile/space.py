@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.errors import InputError
-from hlotool.hlo.opcodes import COLLECTIVES
+from hlotool.hlo.opcodes import COLLECTIVES, FREE
+from hlotool.hlo.values import Target
 from hlotool.proto.decode import decode_module, locate_damage
 from hlotool.proto.kind import (
     LENGTH_DELIMITED,
@@ -25,6 +26,7 @@ from hlotool.proto.kind import (
     list_fields,
 )
 from hlotool.proto.messages import (
+    HloComputationProto,
     HloInstructionProto,
     HloModuleProto,
     XEvent,
@@ -37,7 +39,7 @@ from hlotool.proto.messages import (
 _Message = TypeVar("_Message", bound=Message)
 _BATCH_BYTES: Final = 1 << 16
 _PLANES: Final = 1
-_PLANE_NAME, _LINES, _EVENT_METADATA, _STAT_METADATA = 2, 3, 4, 5
+_PLANE_NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _PLANE_STATS = 2, 3, 4, 5, 6
 _EVENTS: Final = 4
 _MAP_VALUE: Final = 2
 _PICOSECONDS: Final = 1000  # in a nanosecond
@@ -52,8 +54,12 @@ class Plane(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """One timeline: its name, when it begins, in picoseconds, and where its events lie."""
+    """One timeline: its name, when it begins, in picoseconds, and where its events lie.
 
+    Lines of one number and name are one timeline.
+    """
+
+    number: int
     name: str
     start_ps: int
     begin: int
@@ -85,7 +91,7 @@ class Space:
                     break
                 begin = field.end
             head = self._decode(XLine, line.begin, begin)
-            yield Line(head.name, head.timestamp_ns * _PICOSECONDS, begin, line.end)
+            yield Line(head.id, head.name, head.timestamp_ns * _PICOSECONDS, begin, line.end)
 
     def events(self, line: Line) -> Iterator[XEvent]:
         """Yield the events of a line."""
@@ -102,6 +108,11 @@ class Space:
         for entry in self._parts(plane.begin, plane.end, number):
             for field in self._parts(entry.begin, entry.end, _MAP_VALUE):
                 yield self._decode(message, field.begin, field.end)
+
+    def stats(self, plane: Plane) -> Iterator[XStat]:
+        """Yield what is said of a whole plane."""
+        for one in self._parts(plane.begin, plane.end, _PLANE_STATS):
+            yield self._decode(XStat, one.begin, one.end)
 
     def _decode(self, message: type[_Message], begin: int, end: int) -> _Message:
         try:
@@ -138,7 +149,14 @@ _MARKS: Final = {
     "run_id": "run",
     "device_ordinal": "device",
     "device_duration_ps": "duration_ps",
+    "correlation_id": "launch",
+    "hlo_category": "category",
+    "flops": "flops",
+    "bytes_accessed": "accessed_bytes",
 }
+_TEXTS: Final = frozenset(("op", "module", "category"))
+# The architectures of AMD by the version that its planes state.
+_AMD: Final = {"9.0": "gfx90a", "9.4": "gfx942", "9.5": "gfx950"}
 _INSTRUCTION: Final = re.compile(r"%?([^\s=%(){},]+)")
 _ALL_BITS: Final = (1 << 64) - 1  # ids are written with a sign and without
 
@@ -152,6 +170,10 @@ class Marks(Struct, frozen=True):
     run: int | None = None
     device: int | None = None
     duration_ps: int | None = None  # by the clock of the device
+    launch: int | None = None  # what one call of the driver launched has one number
+    category: str | None = None
+    flops: int | None = None  # of one execution, as are bytes
+    accessed_bytes: int | None = None
 
 
 _NO_MARKS: Final = Marks()
@@ -162,6 +184,7 @@ class Tables:
 
     def __init__(self, space: Space, plane: Plane) -> None:
         self._stat_names = {one.id: one.name for one in space.metadata(plane, XStatMetadata)}
+        self.target = self._read_target(space.stats(plane))
         self._fields = {
             number: _MARKS[name] for number, name in self._stat_names.items() if name in _MARKS
         }
@@ -190,16 +213,36 @@ class Tables:
         found: dict[str, str | int] = {}
         for stat in stats:
             field = self._fields.get(stat.metadata_id)
-            if field in {"op", "module"}:
-                is_own = stat.HasField("str_value")
-                text = stat.str_value if is_own else self._stat_names.get(stat.ref_value, "")
-                if text:
+            if field in _TEXTS:
+                if text := self._text(stat):
                     found[field] = text
             elif field is not None:
                 is_unsigned = stat.HasField("uint64_value")
                 value = stat.uint64_value if is_unsigned else stat.int64_value
                 found[field] = value & _ALL_BITS
         return replace(known, **found) if found else known
+
+    def _text(self, stat: XStat) -> str:
+        is_own = stat.HasField("str_value")
+        return stat.str_value if is_own else self._stat_names.get(stat.ref_value, "")
+
+    def _read_target(self, stats: Iterable[XStat]) -> Target | None:
+        """Return the device that a plane names: TPU by its type, GPUs by name, else by figures."""
+        said: dict[str, Any] = {
+            self._stat_names.get(one.metadata_id, ""): self._text(one)
+            or one.uint64_value
+            or one.int64_value
+            for one in stats
+        }
+        name = said.get("gpu_device_name") or said.get("device_type_string") or ""
+        major, memory = said.get("compute_cap_major"), said.get("memory_size")
+        kind = f"{major}.{said.get('compute_cap_minor', 0)}" if major else ""
+        if not name and not kind:
+            return None
+        if said.get("device_vendor") == "AMD":
+            kind = _AMD.get(kind, f"AMD {kind}")
+        speed = float(said.get("memory_bandwidth", 0)) or None
+        return Target(name, kind, memory or None, speed, is_sure=bool(name or memory))
 
 
 METADATA_PLANE: Final = "/host:metadata"
@@ -209,6 +252,7 @@ _CONTAINERS: Final = frozenset(("while", "conditional", "call"))
 _WRAPPERS: Final = frozenset(("async-start", "fusion"))
 _COMMUNICATES: Final = COLLECTIVES | {"send", "recv"}
 _LOCAL: Final = (1 << 32) - 1  # what counts of an id within its computation
+_COPIES: Final = frozenset(("copy", "copy-start"))
 _LATER: Final = ("-done", "-update")
 
 
@@ -233,12 +277,16 @@ class Roles(Struct, frozen=True):
 
     `owners` has the instructions of collectives, each with the one that begins it: itself, or
     its start. `containers` hold other instructions, whose events stand in theirs. `entry` are
-    those that run once in each run.
+    those that run once in each run, `names` all. `launched` are those that something runs for, in
+    the order of the schedule, '' between two computations.
     """
 
-    owners: Mapping[str, str]
-    containers: frozenset[str]
-    entry: frozenset[str]
+    owners: Mapping[str, str] = {}
+    containers: frozenset[str] = frozenset()
+    entry: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    launched: tuple[str, ...] = ()
+    copies: frozenset[str] = frozenset()
 
 
 def read_label(text: str) -> Label:
@@ -267,7 +315,7 @@ def list_programs(space: Space) -> Iterator[ProfiledProgram]:
 
 def make_program(path: str, label: Label, data: bytes) -> ProfiledProgram:
     """Return a program; the error of a broken proto is met by who reads it."""
-    roles = Roles({}, frozenset(), frozenset())
+    roles = Roles()
     head = find_proto_head(data)
     if head is not None:
         label = Label(head.module_name, label.program)
@@ -286,14 +334,16 @@ def _find_roles(module: HloModuleProto) -> Roles:
     owners: dict[str, str] = {}
     containers: set[str] = set()
     entry: set[str] = set()
+    running = {module.entry_computation_id}
     for computation in module.computations:
         names = {each.id & _LOCAL: each.name for each in computation.instructions}
         if computation.id == module.entry_computation_id:
-            entry.update(each.name for each in computation.instructions)
+            entry.update(names.values())
         for each in computation.instructions:
             is_wrapper = each.opcode in _WRAPPERS and inside & {*each.called_computation_ids}
             if each.opcode in _CONTAINERS:
                 containers.add(each.name)
+                running.update(each.called_computation_ids)
             elif each.opcode.endswith(_LATER):
                 # A done, and each update before it, is of the collective that its operand began.
                 started = names.get(each.operand_ids[0] & _LOCAL, "") if each.operand_ids else ""
@@ -301,7 +351,28 @@ def _find_roles(module: HloModuleProto) -> Roles:
                     owners[each.name] = owners[started]
             elif _base(each) in _COMMUNICATES or is_wrapper:
                 owners[each.name] = each.name
-    return Roles(owners, frozenset(containers), frozenset(entry))
+    every = {one.name: one.opcode for each in module.computations for one in each.instructions}
+    launched = [
+        name
+        for each in module.computations
+        if each.id in running
+        for name in (*_list_launched(module, each), "")
+    ]
+    copies = frozenset(name for name, opcode in every.items() if opcode in _COPIES)
+    made = frozenset(containers), frozenset(entry), frozenset(every), tuple(launched), copies
+    return Roles(owners, *made)
+
+
+def _list_launched(module: HloModuleProto, computation: HloComputationProto) -> list[str]:
+    """Return the instructions of a computation that something runs for, in its schedule's order."""
+    found = {each.id & _LOCAL: each for each in computation.instructions}
+    order = module.schedule.sequences.get(computation.id)
+    ids = [at & _LOCAL for at in order.instruction_ids] if order else found
+    runs = (found[at] for at in ids if at in found)
+    silent = FREE | _CONTAINERS
+    return [
+        each.name for each in runs if each.opcode not in silent and not each.opcode.endswith(_LATER)
+    ]
 
 
 def _base(instruction: HloInstructionProto) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
     from hlotool.analysis.collectives.totals import CollectiveTotals
     from hlotool.analysis.collectives.transfers import Transfer
-    from hlotool.analysis.cost.chips import Chip, Target
+    from hlotool.analysis.cost.chips import Chip
     from hlotool.analysis.cost.custom_calls import CallRule
     from hlotool.analysis.cost.model import CostModel, CostReport
     from hlotool.analysis.findings.finding import Finding
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.summary.report import StepEstimate, Summary
     from hlotool.hlo import Mesh, Module
     from hlotool.hlo.buffers import BufferAssignment
-    from hlotool.hlo.values import Measurement
+    from hlotool.hlo.values import Measurement, Target
     from hlotool.program.siblings import SiblingMesh
 
 _Held = TypeVar("_Held")
@@ -333,7 +333,7 @@ class Program:
             return ()
         from hlotool.analysis.measured import rank_instructions
 
-        return rank_instructions(self.executions, self.measured)
+        return rank_instructions(self.executions, self.measured, self.costs)
 
     # Fusions and custom calls.
 
@@ -713,9 +713,9 @@ class Program:
     def _outline_evidence(self) -> OutlineEvidence:
         from hlotool.analysis.outline.clock import OutlineEvidence
 
-        return OutlineEvidence(
-            self.expect_module(), self.executions, self.costs, self.collectives.rows, self.pricing
-        )
+        times = {one.name: one.measured_seconds for one in self.measured_instructions}
+        found = self.collectives.rows, self.pricing, times
+        return OutlineEvidence(self.expect_module(), self.executions, self.costs, *found)
 
     @cached_property
     def step_time(self) -> StepTime | None:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost.chips import Target
 from hlotool.analysis.graph.backend import Backend
 from hlotool.dump.budget import DEFAULT_BUDGET
 from hlotool.dump.files import DumpFile, Input
@@ -35,6 +34,7 @@ from hlotool.dump.siblings import (
     list_beside,
 )
 from hlotool.errors import HlotoolError
+from hlotool.hlo.values import Target
 from hlotool.text import Source
 
 if TYPE_CHECKING:
@@ -156,10 +156,12 @@ _TPU: Final = "TPU_VERSION_"
 
 
 def read_target(chosen: Input) -> Target | None:
-    """Return the device that a program was compiled for, as the files beside its text tell.
+    """Return the device that a program was compiled for, as a profile or files beside it tell.
 
     Without these the file's name may tell its kind, as `sm_9.0a_gpu` does.
     """
+    if chosen.measured is not None and chosen.measured.target is not None:
+        return chosen.measured.target
     text = chosen.module or chosen.buffers
     path = text.raw_path if text and not text.part else ""
     file = find_target(path, text.budget) if text and path else None

@@ -30,8 +30,8 @@ _OF_GROUPS: Final = (
 )
 
 
-def render_json(document: Document, selections: Sequence[Selection], version: str) -> Iterator[str]:
-    """Yield the document as JSON, row by row; `selections` are the row lists it holds, in order."""
+def make_json(document: Document, selections: Sequence[Selection], version: str) -> Json:
+    """Return a document as JSON has it, but for units; rows of selections are iterators."""
     spec = document.spec
     made: Json = {
         "schema": spec.schema,
@@ -45,17 +45,43 @@ def render_json(document: Document, selections: Sequence[Selection], version: st
             made[block.name] = _block_json(block, document.blocks[block.name])
     for selection in selections:
         made |= _selection_json(selection)
-    units = dict(_list_units(document, selections))
+    return made
+
+
+def render_json(
+    document: Document,
+    selections: Sequence[Selection],
+    version: str,
+    commands: Sequence[str] = (),
+) -> Iterator[str]:
+    """Yield the document as JSON, row by row; `commands` are those to go on with."""
+    units = dict(list_units(document, selections))
     # Not in one call of json: rows are made and written one by one, so memory does not grow.
     before = "{\n  "
-    for key, value in made.items():
+    for key, value in make_json(document, selections, version).items():
         yield f"{before}{encode_json(key)}: "
         yield from _write_rows(value) if isinstance(value, Iterator) else (_write(value, "  "),)
         before = ",\n  "
-    yield f'{before}"units": {encode_json(units)}\n}}\n'
+    yield f'{before}"units": {encode_json(units)}'
+    yield f',\n  "next": {_write(list(commands), "  ")}\n}}\n'
 
 
-def _list_units(document: Document, selections: Sequence[Selection]) -> Iterator[tuple[str, str]]:
+def find_main(selections: Sequence[Selection]) -> Selection | None:
+    """Return the list whose first row tells most: findings, else the first that has a row."""
+    filled = [one for one in selections if one.rows or (one.grouping and one.grouping.groups)]
+    filled.sort(key=lambda one: one.row_list.name not in {"findings", "causes"})
+    return filled[0] if filled else None
+
+
+def count_rows(selection: Selection) -> int:
+    """Return how many rows, or groups, there are, also those that a limit left out."""
+    grouping = selection.grouping
+    if grouping is None:
+        return selection.rows_total
+    return len(grouping.groups) + (grouping.rest.count if grouping.rest else 0)
+
+
+def list_units(document: Document, selections: Sequence[Selection]) -> Iterator[tuple[str, str]]:
     """Yield the keys of an answer that hold numbers, each with its unit."""
     found = [field for selection in selections for field in flat_fields(selection)]
     for path, each in document.spec.walk():
@@ -139,19 +165,17 @@ def _selection_json(selection: Selection) -> Json:
     """Return the selected rows under their name, yet to be made, and what a limit left out."""
     made: Json = {}
     grouping = selection.grouping
+    rest = grouping.rest if grouping else selection.rest
     if grouping is None:
         made[selection.row_list.name] = _rows_json(selection.columns, selection.rows)
-        omitted = selection.rest.count if selection.rest else 0
-        total = selection.rows_total
     else:
         made["grouped_by"] = [field.name for field in grouping.by]
         made["groups"] = (_group_json(grouping, group, 0) for group in grouping.groups)
-        omitted = grouping.rest.count if grouping.rest else 0
-        total = len(grouping.groups) + omitted
     if selection.has_chosen_columns:
         made["columns"] = [field.name for field in selection.columns]
     if selection.is_limited:
-        made |= {"rows_total": total, "rows_omitted": omitted}
+        made["rows_total"] = count_rows(selection)
+        made["rows_omitted"] = rest.count if rest else 0
     return made
 
 

@@ -45,6 +45,16 @@ _OPTIONS: Final[Mapping[str, Json]] = {
     "groups": {"description": "with --by: the groups, in place of their rows", **_GROUPS},
     "rows_total": {"description": "with -n: rows or groups that --where kept", "type": "integer"},
     "rows_omitted": {"description": "with -n: those that are not shown", "type": "integer"},
+    "lists": {
+        "description": "with --max-chars: how many rows of each list there are, and are shown",
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "properties": {"shown": {"type": "integer"}, "total": {"type": "integer"}},
+            "required": ["shown", "total"],
+        },
+    },
+    "left_out": {"description": "with --max-chars: the keys that found no room", **_NAMES},
 }
 
 _UNITS: Final[Json] = {
@@ -54,12 +64,18 @@ _UNITS: Final[Json] = {
     "additionalProperties": {"type": "string"},
 }
 
+_NEXT: Final[Json] = {
+    "description": "commands to go on with, each as it is typed",
+    **_NAMES,
+}
+
 # The keys of answers that are no figures.
 KEY_MEANINGS: Final[Mapping[str, str]] = {
     "schema": "which document an answer is, and the version of its meaning",
     "hlotool_version": "the version of hlotool that made the answer",
     INPUT_BLOCK.name: INPUT_BLOCK.meaning,
     "units": str(_UNITS["description"]),
+    "next": str(_NEXT["description"]),
     **{
         key: str(one["description"])
         for key, one in (*_OPTIONS.items(), *_GROUP_KEYS.items())
@@ -75,7 +91,12 @@ def make_schema(spec: DocumentSpec) -> Json:
     """
     lists = {rows.name: _array(rows) for rows in spec.row_lists}
     scalars = _figures(spec.scalars.record, spec.scalars.fields) if spec.scalars else {}
-    required = ["schema", "hlotool_version", "input", *scalars, "units"]
+    required = [
+        "input",
+        *scalars,
+        "units",
+        *(one.name for one in spec.blocks if not one.is_optional),
+    ]
     return {
         "$schema": _DIALECT,
         "$id": spec.schema,
@@ -89,12 +110,13 @@ def make_schema(spec: DocumentSpec) -> Json:
             **scalars,
             **{block.name: _block(block) for block in spec.blocks},
             **lists,
-            **(_OPTIONS if lists else {}),
+            **_OPTIONS,
             "units": _UNITS,
+            "next": _NEXT,
         },
-        "required": required + [block.name for block in spec.blocks if not block.is_optional],
-        **(_conditions(spec.row_lists) if lists else {}),
-        **({"$defs": {"group": _GROUP}} if lists else {}),
+        "required": ["schema", "hlotool_version", "next"],
+        **_conditions(required, spec.row_lists),
+        "$defs": {"group": _GROUP},
     }
 
 
@@ -117,8 +139,8 @@ def describe_line(record: type[Struct]) -> Mapping[str, str]:
     return {key: one["description"] for key, one in properties.items() if "description" in one}
 
 
-def _conditions(row_lists: Sequence[RowList]) -> Json:
-    """Require every row list unless it is grouped, and every field unless columns are chosen."""
+def _conditions(required: Sequence[str], row_lists: Sequence[RowList]) -> Json:
+    """Require all but under --max-chars, lists unless grouped, fields unless chosen."""
     always = [rows.name for rows in row_lists if not rows.is_optional]
     full = {
         rows.name: {"items": {"required": [field.name for field in rows.fields]}}
@@ -126,6 +148,7 @@ def _conditions(row_lists: Sequence[RowList]) -> Json:
     }
     return {
         "allOf": [
+            {"if": {"required": ["lists"]}, "else": {"required": required}},
             {"if": {"required": ["grouped_by"]}, "else": {"required": always}},
             {"if": {"required": ["columns"]}, "else": {"properties": full}},
         ]

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.cost.cost import PRODUCT_TYPES, Cost, TypedFlops
 from hlotool.errors import InputError, UsageError
+from hlotool.hlo.values import Target
 from hlotool.table.renamed import update_names
 
 LinkInterconnect: TypeAlias = Literal["ici", "nvlink"]
@@ -91,21 +92,6 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
     raise UsageError(f"there is no chip {name!r}; known chips are {', '.join(sorted(tables))}.")
 
 
-class Target(Struct, frozen=True):
-    """What a dump tells of the device it is for: its name, or its kind, and figures of its own.
-
-    `kind` is a compute capability as `9.0`, an AMD architecture, or a version of TPU. Where a
-    file's name alone tells it the chip is not sure. `chip_count` are all chips of a TPU slice.
-    """
-
-    name: str = ""
-    kind: str = ""
-    hbm_bytes: int | None = None
-    hbm_bytes_per_second: float | None = None
-    is_sure: bool = True
-    chip_count: int | None = None
-
-
 def match_chip(target: Target, device_count: int | None = None) -> Chip | None:
     """Return the chip that a dump names, else the first of its kind, which is then assumed.
 
@@ -120,6 +106,9 @@ def match_chip(target: Target, device_count: int | None = None) -> Chip | None:
     ]
     named = [max(names)[1]] if names else []  # "TPU v5" is in "TPU v5 lite", too
     alike = [key for key, table in tables.items() if target.kind in table.get("targets", ())]
+    if target.hbm_bytes is not None and not target.name:
+        # Of one architecture, the memory tells: an MI325X from an MI300X.
+        alike.sort(key=lambda key: abs(_device_bytes(tables[key]) - (target.hbm_bytes or 0)))
     if not named and not alike:
         return None
     key = (named or alike)[0]
@@ -133,6 +122,10 @@ def match_chip(target: Target, device_count: int | None = None) -> Chip | None:
     if not named and target.name:
         own["description"] = f"{target.name}, else as {chip.description}"
     return replace(chip, **own)
+
+
+def _device_bytes(table: Mapping[str, Any]) -> float:
+    return float(table["hbm_bytes"]) / int(table.get("devices_per_chip", 1))
 
 
 def list_chips() -> Mapping[str, str]:

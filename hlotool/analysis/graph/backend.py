@@ -8,6 +8,7 @@ the way to another TPU slice, over the data-centre network.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from hlotool.hlo import Instruction, Module
@@ -81,23 +82,14 @@ _KEYS: Final[dict[Backend, tuple[str, ...]]] = {
 _BACKEND_OF_KEY: Final = {key: backend for backend, keys in _KEYS.items() for key in keys}
 _SUGGESTED: Final = "suggested backend", ""
 _TILES_ALONE: Final = {"block_level_fusion_config"}
-_TARGETS: Final[tuple[tuple[str, Backend], ...]] = (
-    ("__cublas$", "gpu"),
-    ("__cudnn$", "gpu"),
-    ("__cusolver$", "gpu"),
-    ("__cub$", "gpu"),
-    ("__gpu$", "gpu"),
-    ("te_fused_attn", "gpu"),
-    ("cusolver_", "gpu"),
-    ("xla_ffi_python_gpu_callback", "gpu"),
-    ("xla.gpu.", "gpu"),
-    ("__onednn$", "cpu"),
-    ("lapack_", "cpu"),
-    ("blas_", "cpu"),
-    ("xla_ffi_python_cpu_callback", "cpu"),
-    ("AsyncCollectiveStart", "tpu"),
-    ("tpu_custom_call", "tpu"),
-)
+_TARGETS: Final[Mapping[Backend, tuple[str, ...]]] = {
+    "gpu": (
+        "__cublas$", "__cudnn$", "__cusolver$", "__cub$", "__gpu$", "te_fused_attn", "cusolver_",
+        "xla_ffi_python_gpu_callback", "xla.gpu.",
+    ),
+    "cpu": ("__onednn$", "lapack_", "blas_", "xla_ffi_python_cpu_callback"),
+    "tpu": ("AsyncCollectiveStart", "tpu_custom_call"),
+}  # fmt: skip
 
 
 def find_backend(module: Module) -> Backend | None:
@@ -132,8 +124,8 @@ def _find_mark(instruction: Instruction, has_configs: bool) -> Backend | None:
     if is_between_slices(instruction):
         return "tpu"
     if instruction.opcode == "custom-call":
-        for start, backend in _TARGETS:
-            if instruction.custom_call_target.startswith(start):
+        for backend, starts in _TARGETS.items():
+            if instruction.custom_call_target.startswith(starts):
                 return backend
     if has_configs and _CONFIG in instruction.attributes:
         config = instruction.backend_config()

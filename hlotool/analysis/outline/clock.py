@@ -53,13 +53,17 @@ _MOVING: Final = SLICES | COLLECTIVES | {"parameter", "copy"}
 
 
 class OutlineEvidence(Struct, frozen=True, dict=True):
-    """The analyses of one module that an outline is made from."""
+    """The analyses of one module that an outline is made from.
+
+    `measured` has the seconds per step of instructions by name, those that a profile has times of.
+    """
 
     module: Module
     executions: Executions
     costs: CostModel
     collectives: Sequence[CollectiveRow]
     pricing: Pricing
+    measured: Mapping[str, float | None] = {}
 
     @cached_property
     def begins(self) -> Mapping[str, CollectiveRow]:

@@ -15,7 +15,6 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.machine import Pricing
 from hlotool.analysis.outline.clock import OutlineEvidence, StepKind
 from hlotool.analysis.outline.tree import (
     SMALL,
@@ -106,6 +105,16 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
             is_summed=True,
             joint=lambda row: row.own.seconds,
+        ),
+    ]
+    measured_seconds: Annotated[
+        float | None,
+        figure(
+            "from a profile: time per step on one device of what it runs, each instruction once",
+            SECONDS,
+            heading="measured/step",
+            null_text="",
+            is_summed=False,
         ),
     ]
     start_seconds: Annotated[
@@ -247,7 +256,7 @@ def outline_program(
             add(below, len(found) - 1, depth + 1)
 
     add(_fold_tree(nodes, all_seconds), None, 0)
-    return tuple(_make_row(each, all_seconds, evidence.pricing) for each in found)
+    return tuple(_make_row(each, all_seconds, evidence) for each in found)
 
 
 def list_begins(evidence: OutlineEvidence) -> dict[str, float]:
@@ -267,7 +276,14 @@ class _Listed(NamedTuple):
     depth: int
 
 
-def _make_row(listed: _Listed, all_seconds: float, pricing: Pricing) -> OutlineRow:
+def _list_names(node: OutlineNode) -> Iterator[str]:
+    yield from node.names
+    for child in node.children:
+        yield from _list_names(child)
+
+
+def _make_row(listed: _Listed, all_seconds: float, evidence: OutlineEvidence) -> OutlineRow:
+    pricing, measured = evidence.pricing, evidence.measured
     node, is_timed = listed.node, pricing.is_timed
     sent = list(list_collectives(node))
     sent_bytes = sum(row.known_sent_bytes_per_step for row in sent) if sent else None
@@ -276,12 +292,14 @@ def _make_row(listed: _Listed, all_seconds: float, pricing: Pricing) -> OutlineR
     waits = sum_known(row.exposed_seconds for row in sent) if sent and is_timed else None
     has_work = bool(node.cost.total_flops or node.cost.traffic_bytes)
     has_share = bool(node.seconds) and pricing.is_rated
+    found = [measured[name] for name in dict.fromkeys(_list_names(node)) if name in measured]
     return OutlineRow(
         what=write_step(node),
         count=node.count,
         kind=node.kind,
         time_share=node.seconds / all_seconds if has_share else None,
         estimated_seconds=node.seconds if has_share and is_timed else None,
+        measured_seconds=sum_known(found) if found else None,
         start_seconds=node.start_seconds if is_timed else None,
         end_seconds=node.end_seconds if is_timed else None,
         exposed_seconds=waits,
@@ -402,6 +420,16 @@ STEPS: Final = RowList(
     limit=0,
 )
 OUTLINE: Final = DocumentSpec("outline", "a program as it runs", row_lists=(STEPS,))
+
+
+def with_measured(spec: DocumentSpec, rows: Sequence[OutlineRow]) -> DocumentSpec:
+    """Return the answer with a column for measured times, if there are any."""
+    if all(row.measured_seconds is None for row in rows):
+        return spec
+    (steps,) = spec.row_lists
+    return replace(spec, row_lists=(steps.showing(steps.shown() | {"measured_seconds"}),))
+
+
 # Where no chip stands for the backend there are no shares of time: groups have those of traffic.
 UNPRICED: Final = replace(
     OUTLINE,

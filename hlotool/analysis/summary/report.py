@@ -29,6 +29,7 @@ from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.measured import (
     MEASURED,
     MEASURED_INSTRUCTIONS,
+    STATED_INSTRUCTIONS,
     MeasuredFacts,
     MeasuredInstruction,
 )
@@ -406,12 +407,14 @@ def choose_summary_columns(
     if found.measured is not None:
         chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
         opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
+    is_stated = any(row.category for row in found.instructions)
     findings = replace(choose_finding_columns(found.findings), is_optional=True)
     chosen_lists = {
         OPCODES.name: opcodes,
         LOOPS.name: shown,
         FINDINGS.name: findings,
         HOLDERS.name: holders,
+        **({STATED_INSTRUCTIONS.name: STATED_INSTRUCTIONS} if is_stated else {}),
     }
     row_lists = tuple(chosen_lists.get(one.name, one) for one in SUMMARY.row_lists)
     return replace(SUMMARY, row_lists=row_lists)

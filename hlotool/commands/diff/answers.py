@@ -79,6 +79,7 @@ def diff_document(
     rows = {  # in the order of the tables
         "causes": report.causes,
         "metrics": changed_metrics(report.metrics) if is_overview else report.metrics,
+        "measured": report.measured,
         "spaces": report.spaces,
         "memory": report.memory,
         "collectives": report.collectives,

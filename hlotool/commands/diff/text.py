@@ -79,6 +79,15 @@ def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
         yield Line("no difference in the figures that both sides have")
     else:
         yield from map(Line, write_verdict(report, units))
+    if report.measured:
+        worst = max(report.measured, key=lambda row: row.delta_seconds)
+        total = sum(row.delta_seconds for row in report.measured)
+        lost, in_all = (
+            format_value(one, Unit.SECONDS, units, is_signed=True)
+            for one in (worst.delta_seconds, total)
+        )
+        said = f"{quote_braces(worst.name)} {lost}" if worst.delta_seconds > 0 else "none longer"
+        yield Line(f"measured per step: instructions {in_all}, the most {said}")
 
 
 def write_verdict(report: DiffReport, units: str) -> list[str]:

@@ -18,7 +18,7 @@ from hlotool.commands.shared.many import PROGRAMS, add_programs
 from hlotool.commands.shared.messages import quote_word
 from hlotool.commands.shared.options import (
     FORMATS,
-    make_pager_option,
+    make_common_options,
     make_row_options,
     row_parameters,
     takes_several,
@@ -57,10 +57,10 @@ PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Model": ("chip", "bandwidth", "node_bandwidth", "devices_per_node", "latency", "chip_file"),
     "Rows": ("where", "sort", "limit", "rows", "by", "keeps_numbers", "columns", "is_wide"),
-    "Output": ("is_json", "format", "units", "output", "color", "no_pager", "budget"),
+    "Output": ("is_json", "format", "units", "output", "color", "no_pager", "max_chars", "budget"),
 }
 _EXPLAINED: Final = "hlotool explain OPTION tells of one"
-_MOST_WORDS: Final = 40  # characters of a choice; more are told by `hlotool explain`
+_MOST_WORDS: Final = 28  # characters of a choice; more are told by `hlotool explain`
 _WIDEST: Final = max(map(len, PURPOSES))
 _SHARED: Final = frozenset(name for names in PURPOSES.values() for name in names)
 
@@ -78,7 +78,7 @@ class HelpfulCommand(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = examples
         self.renamed = renamed
-        self.params.append(make_pager_option())
+        self.params += make_common_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options; of one that has another name here, or now, say which."""

@@ -34,6 +34,7 @@ from hlotool.hlo import Module
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, DocumentSpec, Line, RowList
 from hlotool.table.select import Query
+from hlotool.table.short import LEAST_CHARS
 from hlotool.table.units import UNITS, parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ class RowOptions(Struct, frozen=True):
     units: str = "auto"
     output: str = ""
     color: str = "auto"
+    max_chars: int | None = None
 
     @property
     def is_for_eyes(self) -> bool:
@@ -234,7 +236,10 @@ def make_row_options(values: Mapping[str, Any], formats: Sequence[str] = FORMATS
     ending = os.path.splitext(chosen["output"])[1].removeprefix(".").lower()  # noqa: PTH122
     told = "markdown" if ending == "md" else ending
     form = form or (told if told in _ENDINGS and told in formats else "table")
-    return RowOptions(format="json" if is_json else form, **chosen)
+    form, most = "json" if is_json else form, find_max_chars()
+    if most is not None and form not in {"json", "table", "markdown"}:
+        raise UsageError(f"--max-chars shortens tables, markdown and JSON, and no --format {form}.")
+    return RowOptions(format=form, max_chars=most, **chosen)
 
 
 def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
@@ -284,16 +289,30 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
 
 
 NO_PAGER: Final = "hlotool.no_pager"  # where click keeps that no pager is wanted
+_MAX_CHARS: Final = "hlotool.max_chars"
 
 
-def make_pager_option() -> click.Option:
-    """Return the option that every command has."""
+def make_common_options() -> list[click.Option]:
+    """Return the options that every command has."""
 
-    def keep(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-        ctx.meta[NO_PAGER] = value
+    def keep(ctx: click.Context, param: click.Parameter, value: object) -> None:
+        ctx.meta[f"hlotool.{param.name}"] = value
 
-    names, attributes = _declare("--no-pager", "Print long answers without a pager.", "", {})
-    return click.Option(names, callback=keep, expose_value=False, **attributes)
+    short = {"type": click.IntRange(min=LEAST_CHARS)}
+    declared = (
+        _declare("--no-pager", "Print long answers without a pager.", "", {}),
+        _declare("--max-chars N", "Print at most N characters, most important first.", "", short),
+    )
+    return [
+        click.Option(names, callback=keep, expose_value=False, is_eager=True, **attributes)
+        for names, attributes in declared
+    ]
+
+
+def find_max_chars() -> int | None:
+    """Return how long the answer may be; None where nobody said."""
+    context = click.get_current_context(silent=True)
+    return context.meta.get(_MAX_CHARS) if context else None
 
 
 # --stack.
@@ -413,18 +432,19 @@ def read_assumptions(values: dict[str, Any], config: Config) -> Assumptions:
     return Assumptions(compile_call_costs(config), take_machine(values, config))
 
 
-def repeat_command(kept: Collection[str], *added: str) -> str:
-    """Return the command line as typed, of its parameters those that are `kept`, and `added`."""
+def repeat_command(kept: Collection[str], *added: str, command: str = "") -> str:
+    """Return the command line as typed, or of another command: parameters `kept`, and `added`."""
     context = click.get_current_context()
-    words = context.command_path.split()
+    words = [command] if command else context.command_path.split()[1:]
     for each in context.command.params:
         name = each.name or ""
-        if name in kept and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            value = context.params[name]
+        value = context.params.get(name)
+        is_typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if name in kept and is_typed and isinstance(value, str | int | tuple):
             options = each.opts[-1:] if isinstance(each, click.Option) else []
             for one in value if isinstance(value, tuple) else (value,):
-                words += options if one is True else [*options, one]
-    return quote_command(*words[1:], *added)
+                words += options if one is True else [*options, str(one)]
+    return quote_command(*words, *added)
 
 
 # The dump.

@@ -20,8 +20,9 @@ import click
 from msgspec.structs import replace
 
 from hlotool import __version__
+from hlotool.commands.shared.following import list_next, repeat_longer
 from hlotool.commands.shared.messages import say, say_all
-from hlotool.commands.shared.options import NO_PAGER, RowOptions
+from hlotool.commands.shared.options import NO_PAGER, RowOptions, find_max_chars
 from hlotool.dump.read import display_name
 from hlotool.errors import HlotoolError, PlacedError, UsageError
 from hlotool.table import Document, DocumentSpec, Field, RowList, Selection
@@ -79,7 +80,16 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         from hlotool.table.formats import render_json
 
         selected = [_select(document, rows, target, options) for rows in document.present()]
-        return render_json(document, selected, __version__)
+        commands = list_next(document, selected)
+        if options.max_chars is None:
+            return render_json(document, selected, __version__, commands)
+        from hlotool.table.short import render_short_json
+
+        longer, most = repeat_longer(options.max_chars), options.max_chars
+        text = render_short_json(
+            document, selected, __version__, commands=commands, longer=longer, most=most
+        )
+        return iter((text,))
     if options.format in OF_ROWS:
         return render_rows(_select_alone(document, options), options.format)
     if options.format == "folded":
@@ -90,17 +100,23 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         return render_folded(make_stacks(selection, weights))
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
-    if options.format == "markdown":
-        from hlotool.table.terminal import render_markdown
-
-        return iter((render_markdown(document, selections, options.units),))
     if options.format == "comment":
         from hlotool.table.comment import render_comment
 
         return iter((render_comment(document, selections, options.units),))
-    from hlotool.table.terminal import render_tables
+    from hlotool.table.terminal import render_markdown, render_tables
 
-    return iter((render_tables(document, selections, look),))
+    def render(answer: Document, lists: Sequence[Selection]) -> str:
+        if options.format == "markdown":
+            return render_markdown(answer, lists, options.units)
+        return render_tables(answer, lists, look)
+
+    if options.max_chars is None:
+        return iter((render(document, selections),))
+    from hlotool.table.short import render_short_text
+
+    more = repeat_longer(options.max_chars)
+    return iter((render_short_text(document, selections, render, more, options.max_chars),))
 
 
 def render_rows(selection: Selection, form: str) -> Iterator[str]:
@@ -304,6 +320,11 @@ def write_text(text: Iterable[str], output: str = "", *, has_commands: bool = Fa
     """
     if not has_commands:
         text = map(disarm_lines, text)
+    most = find_max_chars()
+    if most is not None:
+        from hlotool.table.short import cut_text
+
+        text = (cut_text("".join(text), most),)
     if output:
         write_file(output, text, "--output")
         return

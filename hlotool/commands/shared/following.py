@@ -1,0 +1,90 @@
+"""The commands to go on with: each runs as it stands, and tells more of what an answer shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+import click
+
+from hlotool.commands.shared.messages import quote_command
+from hlotool.commands.shared.options import repeat_command
+from hlotool.dump.read import STDIN
+from hlotool.table import Document, Selection
+from hlotool.table.formats import find_main
+
+# What chooses a dump, or two, whatever is asked of them.
+_DUMP: Final = ("path", "stage", "module", "buffers", "live_range", "module_text", "config")
+_PAIR: Final = ("sides", "stage", "module", "renamed", "strict", "config")
+_NOT_AGAIN: Final = frozenset({"output", "color", "budget", "history", "time", "commit"})
+_OF_ONE: Final = frozenset(
+    {"summary", "buffers", "fusions", "collectives", "shardings", "outline", "show"}
+)
+_OF_PROGRAMS: Final = frozenset({"summary-directory", "programs", "diff-directory"})
+_NAMES: Final = ("instruction", "name", "names")  # of a row: what `show` tells of
+_SIDES: Final = ("old_path", "new_path")
+_AFTER_SUMMARY: Final = ("buffers", "fusions", "collectives", "outline")
+
+
+def list_next(document: Document, selections: Sequence[Selection]) -> list[str]:
+    """Return what to type next, the nearest first; nothing where no command line was typed."""
+    context = click.get_current_context(silent=True)
+    return [] if context is None else list(dict.fromkeys(_list_next(context, document, selections)))
+
+
+def repeat_longer(most: int) -> str:
+    """Return the command line as typed, for an answer four times as long."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return ""
+    names = (each.name or "" for each in context.command.params)
+    kept = frozenset(names) - _NOT_AGAIN
+    kept |= {"history"} if context.params.get("trend") else set()
+    return repeat_command(kept, "--max-chars", str(4 * most))
+
+
+def _list_next(
+    context: click.Context, document: Document, selections: Sequence[Selection]
+) -> Iterator[str]:
+    main = find_main(selections)
+    row = main.rows[0] if main and main.rows and not main.grouping else None
+    typed = context.params.get("path") or context.params.get("sides") or ()
+    paths = (typed,) if isinstance(typed, str) else tuple(typed)
+    if STDIN not in paths:
+        yield from _follow(document, row, paths)
+    if document.spec.name == "fields" and row is not None:
+        yield quote_command("explain", getattr(row, "name", ""))
+    yield quote_command("fields", context.info_name or "")
+
+
+def _follow(document: Document, row: object, paths: tuple[str, ...]) -> Iterator[str]:
+    """Yield what tells more of the first row, and of its program."""
+    name = document.spec.name
+    if name in _OF_ONE:
+        thing = next(filter(None, (getattr(row, each, None) for each in _NAMES)), "")
+        thing = thing[0] if isinstance(thing, tuple) else thing
+        if thing and not thing.startswith("-"):
+            yield repeat_command(_DUMP, thing, command="show")
+        for each in _AFTER_SUMMARY if name == "summary" else ("summary",):
+            yield repeat_command(_DUMP, command=each)
+    elif name == "check":
+        yield repeat_command(_DUMP, command="summary")
+    elif name == "log" and getattr(row, "kind", "") == "out-of-memory":
+        yield repeat_command(_DUMP, command="buffers")
+    elif name == "diff":
+        changes = document.rows.get("instructions", ())
+        changed = (one for one in changes if getattr(one, "change", "") == "changed")
+        for one in islice(changed, 1):
+            yield repeat_command(_PAIR, "--why", getattr(one, "name", ""))
+    elif name in _OF_PROGRAMS:
+        yield from _follow_program(row, paths)
+
+
+def _follow_program(row: object, paths: tuple[str, ...]) -> Iterator[str]:
+    """Yield what tells more of a program, or of a pair, where rows are programs."""
+    place, sides = getattr(row, "place", ""), [getattr(row, each, None) for each in _SIDES]
+    if all(sides):
+        yield quote_command("diff", *map(str, sides))
+    elif place and len(paths) == 1 and getattr(row, "error", None) is None:
+        yield quote_command("summary", *paths, "--module", place)
