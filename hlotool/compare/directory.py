@@ -240,7 +240,9 @@ def _describe(
     """Make a row of the figures of one or of both sides."""
     old, new, is_estimate = choose_peaks(metrics)
     delta = subtract(new, old)
-    paths = [each and (each.input.module_path or each.input.path) for each in facts]
+    old_path, new_path = (
+        (each.input.module_path or each.input.path) if each else None for each in facts
+    )
     sent, flops, fusions, exposed, seconds = (
         metrics.get(path, UNKNOWN) for path in (_SENT, _FLOPS, _FUSION_COUNT, _EXPOSED, _WAITING)
     )
@@ -249,7 +251,8 @@ def _describe(
         pair.name,
         "ambiguous" if pair.is_ambiguous else alone,
         pair.place,
-        *paths,
+        old_path,
+        new_path,
         old_peak_bytes=old,
         new_peak_bytes=new,
         delta_peak_bytes=delta,
