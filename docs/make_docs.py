@@ -49,7 +49,7 @@ term on every other page.
 
 """
 
-_GENERATED = {"fields.md", "glossary.md", "performance.md"}  # whole pages
+_GENERATED = {"fields.md", "glossary.md", "performance.md", "sentences.md"}  # whole pages
 # Parts of a page that are no prose: made lists, fences, headings, tables, code, links, addresses.
 _NO_PROSE = re.compile(
     r"(<!--.*?<!-- end -->|^```.*?^```|^[#|][^\n]*|`[^`]*`|!?\[[^\]]*\]\([^)]*\)|https?:\S+)",

@@ -25,11 +25,11 @@ DUMPS: Final = ROOT / "testdata" / "dumps" / "gpu_h100"
 FOLDER: Final = ROOT / "docs" / "pictures"
 WIDTH, HEIGHT = 1000, 900
 PATIENCE_SECONDS: Final = 60
-DRAWN: Final = "return document.documentElement.dataset.charts === 'drawn'"
+DRAWN: Final = "return document.documentElement.dataset.ready !== undefined"
 # Of each picture what the page is about, and what stands at its top.
 PICTURES: Final = {
-    "report": (("transformer_train",), "#addresses"),
-    "report-pair": (("mlp_train", "mlp_train.batch2x"), "#memory"),
+    "report": (("transformer_train",), "#program"),
+    "report-pair": (("mlp_train", "mlp_train.batch2x"), "#program"),
 }
 # Of each screen the command that is typed; both fit 80 columns.
 SCREENS: Final = {

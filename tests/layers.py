@@ -41,7 +41,6 @@ HOMES = {
     "humanize": {"table"},
     "jaxlib": {"dump"},
     "jinja2": {"page"},
-    "plotly": {"page"},
     "pyarrow": {"export"},
     "pyparsing": {"table"},
     "re2": {"text"},

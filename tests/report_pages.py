@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
+from base64 import b64decode
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dump_files import TESTDATA
 
+import hlotool
 from hlotool.cli import run
 
+PAGE: Final = Path(hlotool.__file__).parent / "page"
 SMALL: Final = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
 OLD: Final = TESTDATA / "dumps" / "gpu_h100" / "mlp_train"
 NEW: Final = OLD.with_name("mlp_train.batch2x")
@@ -28,6 +34,13 @@ def write_page(folder: Path, dump: Path, *options: str) -> Path:
     page = folder / f"{dump.name}.html"
     assert run(["report", str(dump), "-o", str(page), *options]) == 0
     return page
+
+
+def read_data(page: Path) -> Any:
+    """Return what the charts of a page are drawn from."""
+    found = re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found
+    return json.loads(gzip.decompress(b64decode(found[1])))
 
 
 def write_pair(folder: Path, old: Path | str, new: Path | str, *options: str) -> Path:

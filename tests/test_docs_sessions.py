@@ -7,6 +7,7 @@ that a new one needs the command alone.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(?ms)^```\n\$ (hlotool [^\n]*)\n(.*?)^```$")
 LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]*)?\)")
+ANCHOR = re.compile(r"\]\(([\w./-]*\.md|)#([\w-]+)\)")
 MENTION = re.compile(r"docs/[\w-]+\.(?:md|csv)")
 FOLDERS = ("docs", "hlotool", "testdata", "tests")
 SESSIONS = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
@@ -44,6 +46,24 @@ def test_links_lead_to_files(page: Path) -> None:
     links = LINK.findall(page.read_text(encoding="utf-8"))
     missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_headings(page: Path) -> None:
+    links = ANCHOR.findall(page.read_text(encoding="utf-8"))
+    assert [
+        f"{name}#{anchor}"
+        for name, anchor in links
+        if anchor not in anchors(page.parent / name if name else page)
+    ] == []
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives a page's headings."""
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"(?m)^#+ (.*)$", text)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 def test_pages_that_code_mentions_exist() -> None:

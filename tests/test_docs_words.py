@@ -15,7 +15,7 @@ from hlotool.commands import COMMANDS
 from hlotool.commands.explain import read_glossary
 
 MOST_WORDS, MOST_OF_A_COMMAND = 20_000, 500
-GENERATED = {"fields.md", "glossary.md", "performance.md"}
+GENERATED = {"fields.md", "glossary.md", "performance.md", "sentences.md"}
 PAGES = [
     ROOT / "README.md",
     *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in GENERATED),

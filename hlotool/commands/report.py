@@ -59,7 +59,6 @@ from hlotool.page.html import (
     PageTable,
     PageTables,
     PageText,
-    expect_chart_script,
     expect_templates,
     make_table,
     render_page,
@@ -131,7 +130,6 @@ def report(request: Request, *, new: str | None, hbm: str | None, output: str) -
         raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     expect_templates()  # a missing extra is told before anything is read
-    expect_chart_script()
     if new is None:
         page, inputs = _write_one(request, limit)
     else:
@@ -237,7 +235,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
         __version__,
         labels,
     )
-    page = make_pair_page(sides, report, labels, limit_bytes)
+    page = make_pair_page(sides, labels, limit_bytes)
     return render_page(text, _list_changes(report, sides, labels), page), {*paths}
 
 

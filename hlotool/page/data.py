@@ -1,366 +1,403 @@
-"""All that the scripts of a page draw and tell: memory over time, trees of bytes, work, panels.
+"""All that the scripts of a page draw and tell, in columns: instructions, steps, values, transfers.
 
-Everything here ends as JSON in the page, in the keys that `program.js`, `pair.js` and `common.js`
-read; it is written as such, straight from the records of the analyses. Sizes are bytes, times
-seconds; what nobody knows is null. A page must open at once, so every list has a limit.
+Everything here ends as JSON in the page, packed, in the keys that the scripts read. A column has a
+number for each row. What is said often is a word, told by its place in `words`; -1 is none. A step
+is a position in the schedule: the first instructions are the steps, in order, and behind them
+stand those inside fusions and reducers. Sizes are bytes, times seconds; what nobody knows is null.
+Sums, curves and who holds which byte are worked out in the page, of what is looked at.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.memory.rows import BufferRow
-from hlotool.analysis.memory.timeline import Moments, list_moments, stack_moments
-from hlotool.analysis.origin import read_origin, write_short_source
+from hlotool.analysis.cost.cost import NOTHING
+from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
+from hlotool.analysis.graph.backend import find_space_name
+from hlotool.analysis.memory.rows import find_parameter_name
+from hlotool.analysis.memory.value_origins import ValueOrigins
+from hlotool.analysis.origin import find_parameter_tree, read_origin, write_short_source
 from hlotool.analysis.outline.report import OutlineRow
-from hlotool.analysis.show.report import ShowReport
 from hlotool.compare.inputs import DiffSide, level_sides
-from hlotool.compare.report import DiffReport
-from hlotool.errors import UsageError
-from hlotool.hlo.opcodes import CONTROL_FLOW
+from hlotool.hlo import Instruction
+from hlotool.hlo.buffers import format_position
+from hlotool.hlo.module import list_plain_texts
 from hlotool.program.program import Program
-from hlotool.table.words import fold_numbers
 
 Json: TypeAlias = dict[str, object]
 
-MOST_PANELS: Final = 600
-_MOST_NEIGHBOURS: Final = 24
-_MOST_VALUES: Final = 12
-_MOST_HOLDERS: Final = 12  # listed for a moment
-_MOST_RECTANGLES: Final = 4_000
-_MOST_STEPS: Final = 3_000
-_MOST_OPERATIONS: Final = 3_000
-_MOST_BOXES: Final = 600
-_NONE: Final = "(unknown)"
-_SMALLER: Final = "(smaller ones)"
+_MOST_OUTLINED: Final = 3_000
+_LONGEST: Final = 400  # of attributes and literals
+_RUNS_STEPS: Final = frozenset(("while", "conditional", "call"))
+_SPLITS: Final = frozenset(("loop", "conditional", "branch", "call", "repeat"))
 
 
 def make_page(program: Program, limit_bytes: int | None = None) -> Json:
-    """Return what a page draws of a program; `limit_bytes` is the memory that it must fit.
-
-    `memory` and `trees` are null where nothing tells of memory over time. Panels stand under what
-    the program is called, which is nothing where there is only one.
-    """
-    found = _find_moments(program)
-    steps = program.outline()[:_MOST_STEPS]
-    return {
-        "memory": _chart_memory(found, limit_bytes, program) if found else None,
-        "trees": _grow_trees(program.peak_rows) if found else None,
-        "work": _chart_work(program, steps),
-        "panels": {"": _make_panels(_list_names(program, steps), program)},
-    }
-
-
-def _list_names(program: Program, steps: Sequence[OutlineRow]) -> Iterator[str]:
-    """Name the instructions that tables and charts name, those that matter most first."""
-    yield from (one.instruction for one in program.findings if one.instruction)
-    yield from (row.instruction for row in program.peak_rows[:200])
-    yield from (row.name for row in program.collectives.rows)
-    yield from (row.name for row in program.fusions.rows)
-    yield from map(_name_first, steps)
-    yield from (row.instruction for row in program.peak_rows)
+    """Return what a page draws of a program; `limit_bytes` is the memory that it must fit."""
+    return {"sides": [_Model(program).describe(limit_bytes)], "labels": [""]}
 
 
 def make_pair_page(
-    sides: tuple[DiffSide, DiffSide],
-    report: DiffReport,
-    labels: tuple[str, str],
-    limit_bytes: int | None = None,
+    sides: tuple[DiffSide, DiffSide], labels: tuple[str, str], limit_bytes: int | None = None
 ) -> Json:
     """Return what a page draws of two programs, old and new, by their labels.
 
-    Memory is estimated on both sides if it is on one, and drawn without the addresses.
+    Memory is estimated on both sides if it is on one. A saved document has nothing to draw.
     """
-    memories, panels = [], {}
-    for place, (label, side) in enumerate(zip(labels, level_sides(sides), strict=True)):
-        found = _find_moments(side.program) if side.program else None
-        memories.append(_chart_memory(found, limit_bytes) if found else None)
-        if side.program and side.module:
-            names = (*_list_changed(report, place), *(_list_held(found) if found else ()))
-            panels[label] = _make_panels(names, side.program)
-    return {"labels": labels, "memories": memories, "panels": panels}
+    models = [
+        _Model(each.program).describe(limit_bytes) if each.program else None
+        for each in level_sides(sides)
+    ]
+    return {"sides": models, "labels": labels}
 
 
-def _list_changed(report: DiffReport, place: int) -> Iterator[str]:
-    """Name the instructions of a side that the tables name."""
-    for row in report.memory:
-        if place == (row.change != "removed"):
-            yield row.instruction
-    for fusion in report.fusions:
-        yield from (fusion.old_names, fusion.new_names)[place][:1]
-    for one in report.instructions:
-        yield (one.old_name, one.new_name)[place] or ""
+class _Model:
+    """Collects the columns of one program."""
 
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.memory = program.memory
+        self.words: dict[str, int] = {}
+        self.names: dict[str, int] = {}  # of instructions, by which the records name them
+        self.instructions: list[Instruction | None] = []
+        self.step_count = self._add_instructions()
 
-def _list_held(found: Moments) -> Iterator[str]:
-    """Name who lives at the peak, then what runs at the moments."""
-    peak = max(found.moments, key=lambda one: one.used_bytes)
-    for index, _ in peak.holders[:_MOST_HOLDERS]:
-        yield found.values[index].instruction
-    yield from (one.instruction for one in found.moments)
+    def word(self, text: str | None) -> int:
+        """Return the place of a text among the words; -1 for none."""
+        return self.words.setdefault(text, len(self.words)) if text else -1
 
+    def instruction(self, name: str) -> int:
+        """Return the place of an instruction; one that no text has gets a place for its name."""
+        if name not in self.names:
+            self.names[name] = len(self.instructions)
+            self.instructions.append(None)
+        return self.names[name]
 
-def _find_moments(program: Program) -> Moments | None:
-    """Return the moments of space 0 with what lives then; None where nothing tells."""
-    found = list_moments(program.memory, program.module, 0) if program.memory else None
-    return found if found and found.moments else None
+    def _add_instructions(self) -> int:
+        """Give each instruction its place, and return how many steps there are."""
+        module, ranges = self.program.module, self.memory.map.live_ranges if self.memory else None
+        sequence: Sequence[str] = ranges.sequence if ranges else ()
+        if module and not sequence and not find_problem(module):
+            sequence = [one.full_name for one in flatten_schedule(module).sequence]
+        for name in sequence:
+            self.names.setdefault(name, len(self.instructions))
+            self.instructions.append(None)
+        count = len(self.instructions)
+        for one in module.instructions() if module else ():
+            name = one.full_name
+            place = self.names.get(name, self.names.get(one.name))
+            # A name that stands in several computations is, in an assignment, any of these.
+            if place is None or self.instructions[place] is not None:
+                self.names[name] = place = len(self.instructions)
+                self.instructions.append(None)
+            self.instructions[place] = one
+            self.names.setdefault(name, place)
+        return count
 
-
-def _chart_memory(found: Moments, limit_bytes: int | None, program: Program | None = None) -> Json:
-    """Return space 0 over time, and of a program where every value lies.
-
-    `stacks[grouping][group]` has bytes for each moment, as do `used_bytes`; `holders` are, for each
-    moment, places in `values` with bytes, largest first.
-    """
-    used = [one.used_bytes for one in found.moments]
-    rectangles = _list_rectangles(found) if program else []
-    shown = {one["allocation"] for one in rectangles}
-    allocations = program.memory.map.assignment.allocations if program and program.memory else ()
-    return {
-        "positions": [one.position for one in found.moments],
-        "instructions": [one.instruction for one in found.moments],
-        "used_bytes": used,
-        "peak": used.index(max(used)),
-        "values": [
-            {
-                "name": row.value,
-                **_take(row, "size_bytes", "shape", "instruction"),
-                "origin": row.origin or "",
-                "source": row.source or "",
-            }
-            for row in found.values
-        ],
-        "holders": [one.holders[:_MOST_HOLDERS] for one in found.moments],
-        "stacks": {name: stack_moments(found, group) for name, group in _GROUPINGS.items()},
-        "rectangles": rectangles,
-        "allocations": [(one.number, one.size_bytes) for one in allocations if one.number in shown],
-        "limit_bytes": limit_bytes,
-    }
-
-
-_GROUPINGS: Final[Mapping[str, Callable[[BufferRow], str]]] = {
-    "allocation_type": lambda row: row.allocation_type,
-    "scope": lambda row: fold_numbers(row.parameter_tree or row.scope or _NONE),
-    "dtype": lambda row: row.dtype or "tuple",
-}
-
-
-def _take(row: object, *names: str) -> Json:
-    """Return figures under the names that the record has for them."""
-    return {name: getattr(row, name) for name in names}
-
-
-def _list_rectangles(found: Moments) -> list[Json]:
-    """Return where values lie: the largest, by bytes and life; none for an estimate."""
-    rectangles = []
-    for place, row in enumerate(found.values):
-        if (
-            row.allocation is None
-            or row.offset is None
-            or row.live_from is None
-            or row.live_until is None
-        ):
-            continue
-        made: Json = {
-            "value": place,
-            **_take(row, "allocation", "offset", "size_bytes", "live_from", "live_until"),
+    def describe(self, limit_bytes: int | None) -> Json:
+        """Return everything of the program."""
+        program, module = self.program, self.program.module
+        report = self.memory
+        colors = report.map.colors() if report and report.map.live_ranges else ()
+        found: Json = {
+            "steps": self.step_count,
+            "problem": self._find_problem(),
+            "spaces": [self._describe_space(space, limit_bytes) for space in colors],
+            "is_estimate": self.memory is not None and self.memory.figures.sizes_from == "estimate",
+            "transfers": self._describe_transfers() if module else _columns(_TRANSFER, ()),
+            "outline": self._describe_outline() if module else _columns(_OUTLINE, ()),
+            "findings": [
+                [self.instruction(one.instruction), self.word(one.message)]
+                for one in (program.findings if module else ())
+                if one.instruction
+            ],
+            "times": self._describe_times() if module else None,
+            "instructions": self._describe_instructions(),
+            "computations": self._describe_computations(),
+            "chip": self._describe_chip() if module else None,
         }
-        rectangles.append((-row.size_bytes * (row.live_until - row.live_from + 1), made))
-    rectangles.sort(key=lambda pair: pair[0])
-    return [made for _, made in rectangles[:_MOST_RECTANGLES]]
+        return {**found, "words": list(self.words)}
 
+    def _find_problem(self) -> str:
+        """Say why there are no lanes, '' where there are."""
+        module = self.program.module
+        if self.step_count:
+            return ""
+        if module is None:
+            return "The text of the module is missing, and nothing says when values are live."
+        return find_problem(module) or "Nothing runs."
 
-def _grow_trees(rows: Sequence[BufferRow]) -> Json:
-    """Return the values at the peak by scope, by the tree of parameters, and by source line."""
-    return {name: _grow_tree(rows, path_of) for name, path_of in _TREES.items()}
+    # Memory.
 
-
-def _name_parameter(row: BufferRow) -> tuple[str, ...]:
-    if row.parameter_name is None:
-        return (f"no parameter: {row.allocation_type}",)
-    return (row.parameter_tree or row.parameter_name, row.parameter_name)
-
-
-def _name_source(row: BufferRow) -> tuple[str, ...]:
-    if row.source_file is None:
-        return (_NONE,)
-    file = write_short_source(row.source_file, None) or row.source_file
-    return (file, f"{file}:{row.source_line}")
-
-
-_TREES: Final[Mapping[str, Callable[[BufferRow], tuple[str, ...]]]] = {
-    "scope": lambda row: tuple((row.scope or row.parameter_tree or _NONE).split("/")),
-    "parameter": _name_parameter,
-    "source": _name_source,
-}
-
-
-def _grow_tree(
-    rows: Iterable[BufferRow],
-    path_of: Callable[[BufferRow], tuple[str, ...]],
-    most: int = _MOST_BOXES,
-) -> dict[str, list[str] | list[int]]:
-    """Return boxes in boxes: of each its path, label, the path of what holds it, and its bytes.
-
-    Bytes are added up along paths; the smallest boxes of one are a single box.
-    """
-    sizes: dict[tuple[str, ...], int] = {}
-    for row in rows:
-        path = (*path_of(row), row.value)
-        for length in range(1, len(path) + 1):
-            part = path[:length]
-            sizes[part] = sizes.get(part, 0) + (row.live_bytes or 0)
-    # A box without the boxes around it cannot be drawn, so those must be among the largest, too.
-    boxes = sorted((path for path in sizes if sizes[path]), key=lambda path: -sizes[path])
-    kept = set(boxes[:most])
-    shown = sorted(path for path in kept if all(path[:end] in kept for end in range(1, len(path))))
-    left = Counter({path: sizes[path] for path in shown})
-    for path in shown:
-        left[path[:-1]] -= sizes[path]
-    smaller = [(*path, _SMALLER) for path in {path[:-1] for path in shown} - {()} if left[path]]
-    sizes.update((path, left[path[:-1]]) for path in smaller)
-    shown += smaller
-    return {
-        "paths": ["\x1f".join(path) for path in shown],
-        "labels": [path[-1] for path in shown],
-        "parents": ["\x1f".join(path[:-1]) for path in shown],
-        "sizes": [sizes[path] for path in shown],
-    }
-
-
-def _chart_work(program: Program, steps: Iterable[OutlineRow]) -> Json:
-    """Return what runs: steps, operations under the roof, and what collectives send.
-
-    `ridge` are the flops for each byte from which on the chip computes all the time, `chip` is the
-    one that shares are priced at, `is_timed` whether the user named it; times are null otherwise.
-    """
-    pricing = program.pricing
-    chip = pricing.chip
-    return {
-        "steps": [
-            {
-                **_take(row, "what", "count", "kind", "depth", "parent"),
-                "share": row.time_share,
-                "flops": row.flops_per_step,
-                "traffic_bytes": row.traffic_bytes_per_step,
-                "sent_bytes": row.sent_bytes_per_step,
-                "scope": row.scope or "",
-                "first": _name_first(row),
-                "is_repeated": row.executions is not None,
-                **_take(row, "exposed_share", "is_flops_lower_bound"),
-                **_take(row, "is_traffic_lower_bound", "is_upper_bound"),
-                "spans": row.own.spans,
-            }
-            for row in steps
-        ],
-        "operations": _list_operations(program),
-        "transfers": list(map(_describe_transfer, program.collectives.rows)),
-        "chip": chip.name,
-        "is_timed": pricing.is_timed,
-        "is_rated": pricing.is_rated,
-        "ridge": chip.flops_per_second / chip.hbm_bytes_per_second,
-    }
-
-
-def _list_operations(program: Program) -> list[Json]:
-    """Return what computes and moves bytes, fused or not, library calls too; most bytes first."""
-    found: list[Json] = []
-    for computation in program.executions.executed:
-        runs = program.executions.lower_bound(computation)
-        for one in computation.instructions:
-            cost = None if one.opcode in CONTROL_FLOW else program.costs.of(one)
-            if cost and cost.total_flops and cost.traffic_bytes:
-                found.append(
-                    {
-                        "name": one.full_name,
-                        "arithmetic_intensity": cost.total_flops / cost.traffic_bytes,
-                        "flops": cost.total_flops * runs,
-                        "traffic_bytes": cost.traffic_bytes * runs,
-                        "scope": read_origin(one).scope or "",
-                    }
+    def _describe_space(self, space: int, limit_bytes: int | None) -> Json:
+        """Return where the values of a space lie, and when; its curve, allocations and peak."""
+        report = self.memory
+        assert report is not None  # noqa: S101  there are spaces
+        curve = report.map.curve(space)
+        allocations = list(report.map.placed(space))
+        names = [
+            find_parameter_name(one, self.program.module, report.map.assignment)
+            for one in allocations
+        ]
+        origins = ValueOrigins(self.program.module, report.map.assignment, report.flow)
+        rows = []
+        for place, (home, name) in enumerate(zip(allocations, names, strict=True)):
+            tree = find_parameter_tree(name) if name else None
+            for value in filter(lambda one: one.size_bytes, home.values):
+                live, origin = report.map.range_of(value), origins.of(value)
+                rows.append(
+                    (
+                        self.instruction(value.instruction),
+                        self.word(format_position("", value.index)),
+                        place,
+                        value.offset,
+                        value.size_bytes,
+                        *((live.start, live.end) if live else (0, self.step_count)),
+                        self.word(str(value.shape)),
+                        self.word(tree or origin.scope),
+                        self.word(write_short_source(origin.source_file, origin.source_line)),
+                        value.number,
+                    )
                 )
-    found.sort(key=lambda each: -int(str(each["traffic_bytes"])))
-    return found[:_MOST_OPERATIONS]
+        return {
+            "number": space,
+            "name": find_space_name(report.figures.backend, space) or f"space {space}",
+            "limit_bytes": limit_bytes if space == 0 else None,
+            "positions": curve.positions if curve else (),
+            "levels": curve.levels if curve else (),
+            "peak": report.peak_of(space).position,
+            "allocations": _columns(
+                ("number", "size_bytes", "type", "parameter"),
+                (
+                    (one.number, one.size_bytes, self.word(one.allocation_type), self.word(name))
+                    for one, name in zip(allocations, names, strict=True)
+                ),
+            ),
+            "values": _columns(_VALUE, rows),
+        }
+
+    # What runs.
+
+    def _describe_instructions(self) -> Json:
+        names = {place: name for name, place in self.names.items()}
+        rows = (
+            self._describe_instruction(names.get(place, ""), one)
+            for place, one in enumerate(self.instructions)
+        )
+        found = _columns(_INSTRUCTION, rows)
+        operands: list[int] = []
+        counts: list[int] = []
+        for one in self.instructions:
+            given = one.operands if one else ()
+            counts.append(len(given))
+            operands += (self.names[each.full_name] for each in given)
+        return {**found, "operand_counts": counts, "operands": operands}
+
+    def _describe_instruction(self, name: str, one: Instruction | None) -> tuple[object, ...]:
+        if one is None:
+            return (name, *(-1,) * 6, 0, 0, 0, 0, 0.0)
+        program = self.program
+        body = one.callee() if one.opcode == "fusion" else None
+        origin = read_origin(one, body.instructions if body else ())
+        runs = program.executions.counts.get(one.computation)
+        cost = program.costs.of_all_rounds(one) if runs else NOTHING
+        known = runs.known if runs else 0
+        is_exact = runs is None or runs.is_exact
+        # Whether flops and traffic leave something out, and count what may not run; as `show`.
+        bounds = (
+            (cost.is_total_lower_bound or not is_exact)
+            + 2 * (cost.is_traffic_lower_bound or not is_exact)
+            + 4 * (cost.is_upper_bound or (runs is not None and runs.is_conditional))
+        )
+        op_name = origin.op_name or ""
+        return (
+            name,
+            self.word(one.opcode),
+            self.word(str(one.shape)[:_LONGEST]),
+            self.word(one.computation.name),
+            self.word(self._write_attributes(one)),
+            self.word(origin.scope),
+            self.word(write_short_source(origin.source_file, origin.source_line)),
+            3
+            if "rematted_computation" in op_name
+            else 2
+            if "transpose(" in op_name
+            else bool(op_name),
+            cost.total_flops * known,
+            cost.traffic_bytes * known,
+            int(bounds),
+            round(self._time(one) * known, 12),
+        )
+
+    def _time(self, one: Instruction) -> float:
+        """Return how long one execution takes, without what has its own time; 0 if unknown.
+
+        What an asynchronous start runs beside the work takes no time but that its end waits.
+        """
+        timed = self.program.step_time
+        if timed is None or timed.clock is None or one.opcode in _RUNS_STEPS:
+            return 0.0
+        start = next(iter(self.program.graph.callers.get(one.computation, ())), None)
+        if start and start.opcode == "async-start":
+            run = timed.clock.of_run(one.computation).total
+            return timed.clock.of(one).total if timed.clock.of(start).total >= run else 0.0
+        taken = timed.clock.of(one).total
+        if one.opcode == "async-start":
+            ran = [timed.clock.of_run(each).total for each in one.called_computations()]
+            return 0.0 if taken >= sum(ran) else taken
+        return taken
+
+    def _write_attributes(self, one: Instruction) -> str:
+        text = next(list_plain_texts(one.computation, (one,)))
+        if text is None:
+            held = (item for item in one.attributes.items() if item[0] != "metadata")
+            text = ", ".join(f"{key}={each}" for key, each in held)
+        return f"{one.literal[:_LONGEST]}\n{text.strip(', ')[:_LONGEST]}".rstrip()
+
+    def _describe_computations(self) -> Json:
+        """Return who calls each computation, and how often it runs; null if nobody knows."""
+        module = self.program.module
+        if module is None:
+            return _columns(_COMPUTATION, ())
+        callers, executions = self.program.graph.callers, self.program.executions
+        rows = (
+            (
+                self.word(one.name),
+                self.names[calling[0].full_name] if (calling := callers.get(one, ())) else -1,
+                executions.of(one),
+                int(one in executions.counts),
+            )
+            for one in module.computations.values()
+        )
+        return _columns(_COMPUTATION, rows)
+
+    def _describe_times(self) -> Json | None:
+        """Return when each step begins on the modelled clock, and the last ends; None without."""
+        timed = self.program.step_time
+        if timed is None or not self.step_count:
+            return None
+        steps = self.instructions[: self.step_count]
+        names = (one.full_name if one else "" for one in steps)
+        found = [round(now, 12) for now in list_begins(self.program, names)]
+        found.append(max(found[-1], timed.duration.total))
+        return {"begins": found, "is_timed": timed.is_timed}
+
+    def _describe_transfers(self) -> Json:
+        return _columns(
+            _TRANSFER, map(self._describe_transfer, self.program.explained_collectives.rows)
+        )
+
+    def _describe_transfer(self, row: CollectiveRow) -> tuple[object, ...]:
+        """Describe a collective: exposed is null where nobody knows what work hides."""
+        is_known = row.exposed_share is not None
+        return (
+            self.instruction(row.name),
+            self.instruction(row.members[-1]) if row.is_async else self.instruction(row.name),
+            self.word(row.kind),
+            self.word(", ".join(row.axes) if row.axes else "unknown axis"),
+            row.known_sent_bytes_per_step,
+            int(row.sent_bytes_per_step is None),
+            row.known_exposed_bytes_per_step if is_known else None,
+            row.exposed_share,
+            row.exposed_seconds,
+            self.word(row.cause and str(row.cause)),
+            self.word(row.dtype),
+        )
+
+    def _describe_outline(self) -> Json:
+        """Return the program as it runs, of what splits it with its first and last step."""
+        rows = self.program.outline()[:_MOST_OUTLINED]
+        spans: list[list[int]] = []
+        for row in rows:
+            places = [self.names.get(name, -1) for name in row.names]
+            steps = [place for place in places if 0 <= place < self.step_count]
+            spans.append([min(steps), max(steps)] if steps else [self.step_count, -1])
+        for row, span in zip(reversed(rows), reversed(spans), strict=True):
+            if row.parent is not None:
+                above = spans[row.parent]
+                above[:] = min(above[0], span[0]), max(above[1], span[1])
+        return _columns(_OUTLINE, map(self._describe_row, rows, spans))
+
+    def _describe_row(self, row: OutlineRow, span: Sequence[int]) -> tuple[object, ...]:
+        # One that nobody knows how often it runs has figures that are about right at best.
+        return (
+            self.word(row.what),
+            row.count,
+            self.word(row.kind),
+            row.depth,
+            -1 if row.parent is None else row.parent,
+            self.instruction(row.names[0]) if row.names and row.kind != "branch" else -1,
+            self.word(row.scope),
+            *(span if row.kind in _SPLITS else (-1, -1)),
+            row.time_share,
+            row.flops_per_step,
+            row.traffic_bytes_per_step,
+            row.sent_bytes_per_step,
+            row.exposed_share,
+            row.is_flops_lower_bound + 2 * row.is_traffic_lower_bound + 4 * row.is_upper_bound,
+            int(row.executions is None),
+        )
+
+    def _describe_chip(self) -> Json:
+        """Return what shares are priced at: `ridge` flops for each byte keep the chip computing."""
+        pricing = self.program.pricing
+        chip = pricing.chip
+        return {
+            "name": chip.name,
+            "is_timed": pricing.is_timed,
+            "is_rated": pricing.is_rated,
+            "ridge": chip.flops_per_second / chip.hbm_bytes_per_second,
+        }
 
 
-def _name_first(row: OutlineRow) -> str:
-    return row.names[0] if row.names else ""
+_VALUE: Final = (
+    "instruction", "index", "allocation", "offset", "size_bytes", "live_from", "live_until",
+    "shape", "scope", "source", "number",
+)  # fmt: skip
+_INSTRUCTION: Final = (
+    "name", "opcode", "shape", "computation", "attributes", "scope", "source", "pass", "flops",
+    "traffic_bytes", "bounds", "seconds",
+)  # fmt: skip
+_COMPUTATION: Final = ("name", "caller", "runs", "is_run")
+_TRANSFER: Final = (
+    "start", "end", "kind", "axes", "sent_bytes", "is_bound", "exposed_bytes", "exposed_share",
+    "exposed_seconds", "cause", "dtype",
+)  # fmt: skip
+_OUTLINE: Final = (
+    "what", "count", "kind", "depth", "parent", "first", "scope", "from", "until", "share",
+    "flops", "traffic_bytes", "sent_bytes", "exposed_share", "bounds", "is_open",
+)  # fmt: skip
 
 
-def _describe_transfer(row: CollectiveRow) -> Json:
-    """Describe a collective by axis; null is what nobody knows to be hidden by work."""
-    is_known = row.exposed_share is not None
-    return {
-        "name": row.name,
-        "kind": row.kind,
-        "axes": ", ".join(row.axes) if row.axes else "unknown",
-        "sent_bytes": row.known_sent_bytes_per_step,
-        "exposed_bytes": row.known_exposed_bytes_per_step if is_known else None,
-    }
+def _columns(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Json:
+    """Turn rows into columns, by their names."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return dict(zip(names, columns, strict=True))
 
 
-def _make_panels(names: Iterable[str], program: Program) -> dict[str, Json]:
-    """Return the panels of the first so many different names that are instructions.
+def list_begins(program: Program, names: Iterable[str]) -> Iterator[float]:
+    """Yield when steps begin on the modelled clock, by their names in schedule order; times rise.
 
-    A panel is what a click on a name tells: the answer of `hlotool show`, short.
+    Behind the first round of a loop stands the loop itself, which takes all other rounds.
     """
-    panels: dict[str, Json] = {}
-    # Each panel asks for an answer of `show`: the names that matter most come first.
-    for name in dict.fromkeys(names):
-        if len(panels) >= MOST_PANELS:
-            break
-        try:
-            found = program.show((name,))
-        except UsageError:  # a name of the assignment that the text does not have
-            continue
-        if len(found.subjects) == 1 and found.subjects[0].name == name:
-            panels[name] = _make_panel(found)
-    return panels
-
-
-def _make_panel(found: ShowReport) -> Json:
-    subject = found.subjects[0]
-    operands, users = (
-        [row.name for row in found.neighbours if row.relation == relation][:_MOST_NEIGHBOURS]
-        for relation in ("operand", "user")
-    )
-    return {
-        "definition": subject.definition,
-        "way": subject.call_path,
-        "scope": subject.scope or "",
-        "source": write_short_source(subject.source_file, subject.source_line) or "",
-        "callers": subject.callers,
-        "executions": subject.executions,
-        "flops": subject.flops_per_step,
-        "traffic_bytes": subject.traffic_bytes_per_step,
-        **_take(subject, "is_flops_lower_bound", "is_traffic_lower_bound", "is_upper_bound"),
-        "size_bytes": subject.size_bytes,
-        "operands": operands,
-        "users": users,
-        "values": [
-            {"name": one.value, **_take(one, "size_bytes", "live_from", "live_until", "peak_bytes")}
-            for one in found.memory[:_MOST_VALUES]
-        ],
-    }
+    begins, now = program.list_begins(), 0.0
+    for name in names:
+        now = max(now, begins.get(name, 0.0))
+        yield now
 
 
 def list_levels(program: Program) -> tuple[tuple[float, int], ...]:
     """Return from when on which bytes of space 0 are in use, the most of each instant; times rise.
 
-    There are none where nothing says when values are live, or without a chip.
+    There are none where nothing says when values are live.
     """
     report = program.memory
     curve = report.map.curve(0) if report else None
     if report is None or curve is None or report.map.live_ranges is None:
         return ()
-    begins = program.list_begins() if program.pricing.is_timed else {}
     levels: dict[float, int] = {}
-    now = 0.0
-    for place, name in enumerate(report.map.live_ranges.sequence):
-        # The schedule has a loop behind what it runs, and a condition has no time of its own.
-        now = max(now, begins.get(name, 0.0))
+    for place, now in enumerate(list_begins(program, report.map.live_ranges.sequence)):
         levels[now] = max(levels.get(now, 0), curve.at(place))
     return tuple(levels.items())

@@ -10,6 +10,8 @@ template that writes `|safe` gets past the second, which only this file's own pa
 
 from __future__ import annotations
 
+import gzip
+from base64 import b64encode
 from collections.abc import Callable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -26,7 +28,10 @@ from hlotool.text import encode_json, escape
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_MISSING: Final = "hlotool report needs {}; install hlotool[report]."
+_MISSING: Final = "hlotool report needs jinja2; install hlotool[report]."
+SCRIPTS: Final = (
+    "axis.js", "model.js", "icicle.js", "lanes.js", "panel.js", "charts.js", "page.js",
+)  # fmt: skip
 MOST_ROWS: Final = 3_000  # more than anybody reads; a note says what was left out
 
 
@@ -113,8 +118,7 @@ def render_page(
 
     Raises UsageError where the packages of the extra are missing.
     """
-    kind = "pair" if text.labels else "program"
-    template = expect_templates().get_template(f"{kind}.html")
+    template = expect_templates().get_template("page.html")
     # Lines and cells come escaped from `table`; `more` and `version` are hlotool's own words.
     page: str = template.render(
         title=escape(text.title),
@@ -126,10 +130,9 @@ def render_page(
         version=text.version,
         leading=tables.leading,
         tables=tables.others,
-        data=_hide_markup(encode_json(data)),
+        data=pack(data),
         style=_read("page.css"),
-        script=_read("common.js") + _read(f"{kind}.js"),
-        charts=expect_chart_script(),
+        script="".join(map(_read, SCRIPTS)),
     )
     return page
 
@@ -142,7 +145,7 @@ def expect_templates() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  an extra
     except ImportError as error:
-        raise UsageError(_MISSING.format("jinja2")) from error
+        raise UsageError(_MISSING) from error
     return Environment(
         loader=PackageLoader("hlotool.page", "."),
         autoescape=True,
@@ -152,21 +155,10 @@ def expect_templates() -> Environment:
     )
 
 
-def expect_chart_script() -> str:
-    """Return plotly's script, which draws in the browser; raise UsageError where it is missing."""
-    try:
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415  an extra, and slow to import
-    except ImportError as error:
-        raise UsageError(_MISSING.format("plotly")) from error
-    script: str = get_plotlyjs()
-    return script
-
-
 def _read(name: str) -> str:
     return (files("hlotool.page") / name).read_text("utf-8")
 
 
-def _hide_markup(data: str) -> str:
-    """Write JSON so that nothing in it ends, or opens, the element it stands in."""
-    # Inside <script>, `</script` and `<!--` act even in a string: JSON's escapes hide them.
-    return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def pack(data: dict[str, object]) -> str:
+    """Write data as JSON, packed, in letters that are no markup; the browser unpacks it itself."""
+    return b64encode(gzip.compress(encode_json(data).encode(), 6, mtime=0)).decode()

@@ -85,8 +85,6 @@ def _saddles(levels: tuple[int, ...], *, may_equal: bool) -> list[int]:
     return saddles
 
 
-MOST_MOMENTS: Final = 1000  # one for each column of a chart's pixels
-
 _MOST_GROUPS: Final = 9  # colours that can be told apart; the rest is one group
 _REST: Final = "the rest"
 
@@ -107,9 +105,7 @@ class Moments(Struct, frozen=True):
     moments: tuple[Moment, ...]
 
 
-def list_moments(
-    report: MemoryReport, module: Module | None, space: int, most: int = MOST_MOMENTS
-) -> Moments:
+def list_moments(report: MemoryReport, module: Module | None, space: int, most: int) -> Moments:
     """Return at most so many moments of a space; none where nothing says when values are live.
 
     The schedule is cut into equal stretches, and of each the position with most bytes in use is

@@ -1,0 +1,184 @@
+// Charts beside the lanes: the icicle, what is sent by axis, operations under the roof, and the outline.
+const MEASURES = { bytes: ["bytes", bytes], traffic_bytes: ["memory traffic", bytes], seconds: ["estimated time", seconds], flops: ["flops", count], sent_bytes: ["bytes sent", bytes], exposed_bytes: ["exposed bytes", bytes] };
+
+class Icicle {
+  constructor(model, canvas, page) {
+    Object.assign(this, { model, canvas, page, measure: "bytes", by: "scope", words: "", root: "" });
+    canvas.addEventListener("pointermove", (event) => {
+      const box = this.at(event);
+      get("tree-tip").textContent = box ? this.say(box[0]) : " ";
+    });
+    canvas.addEventListener("click", (event) => {
+      const box = this.at(event);
+      if (!box) return;
+      const [node] = box;
+      if (node.reference) this.page.select(node.reference, model);
+      else if (this.by === "scope" && node.path) this.page.select({ kind: "scope", name: node.path }, model);
+      else if (this.by === "source" && node.path.includes("/")) this.page.select({ kind: "source", name: node.name }, model);
+      if (node.children.length) this.open(node.path === this.root ? "" : node.path);
+    });
+  }
+  open(path) { this.root = path; this.draw(); this.page.viewed(); }
+  say(node) { return `${node.path || "all"}: ${MEASURES[this.measure][1](node.value)}, ${percent(node.value / this.tree.value)}`; }
+  parts(scope, source, name) {
+    if (this.by === "source") { const text = this.model.word(source) || UNKNOWN; return [text.split(":")[0], text, name]; }
+    return [...(this.model.word(scope) || UNKNOWN).split("/"), name];
+  }
+  *rows() {
+    const { model } = this, { space, step } = this.page.instant(model);
+    if (this.measure === "bytes") {
+      for (const [value, held] of space ? space.holders(step) : []) {
+        const name = model.valueName(space, value), home = space.allocation[value], parameter = model.word(space.raw.allocations.parameter[home]);
+        const parts = this.by === "parameter" ? [parameter || `no parameter: ${model.word(space.raw.allocations.type[home])}`, name] : this.parts(space.scope[value], space.source[value], name);
+        yield [parts, held, { kind: "value", name, space: space.raw.number }];
+      }
+      return;
+    }
+    if (this.measure === "sent_bytes" || this.measure === "exposed_bytes") {
+      for (const each of model.transfers) yield [this.parts(model.scope[each.start], model.source[each.start], model.names[each.start]), each[this.measure] ?? 0, { kind: "instruction", name: model.names[each.start] }];
+      return;
+    }
+    for (let one = 0; one < model.size; one += 1) {
+      if (model[this.measure][one] && (this.measure === "seconds" || !FLOW.has(model.word(model.opcode[one])))) yield [this.parts(model.scope[one], model.source[one], model.names[one]), model[this.measure][one], { kind: "instruction", name: model.names[one] }];
+    }
+  }
+  draw() {
+    const { canvas } = this, width = Math.max(200, canvas.parentElement.clientWidth), row = 22, ratio = window.devicePixelRatio || 1;
+    const key = [this.measure, this.by, this.page.instant(this.model).step, this.page.instant(this.model).space?.raw.number].join();
+    if (this.key !== key) { this.tree = growTree(this.rows()); this.key = key; }
+    const node = (this.root && findNode(this.tree, this.root)) || this.tree;
+    this.boxes = this.tree.value ? layTree(node, 1.5 / width) : [];
+    const levels = this.boxes.reduce((most, [, level]) => Math.max(most, level + 1), 1), height = levels * row + 2;
+    Object.assign(canvas, { width: width * ratio, height: height * ratio });
+    canvas.style.height = `${height}px`;
+    const pen = canvas.getContext("2d"), words = this.words.toLowerCase();
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.font = "12px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    const names = pickColors([...new Set(this.boxes.filter(([, level]) => level).map(([each]) => foldNumbers(each.path.split("/")[0])))]);
+    for (const [each, level, from, until] of this.boxes) {
+      const left = from * width, wide = (until - from) * width, isFound = words && each.path.toLowerCase().includes(words);
+      pen.globalAlpha = words && !isFound ? 0.25 : 1;
+      pen.fillStyle = !level ? css("--raised") : isFound ? "#f0e442" : names.get(foldNumbers(each.path.split("/")[0]));
+      pen.fillRect(left, level * row, wide, row - 1);
+      pen.strokeStyle = css("--paper");
+      pen.strokeRect(left + 0.5, level * row + 0.5, Math.max(0, wide - 1), row - 2);
+      const letters = Math.floor((wide - 8) / 6.5);
+      if (letters > 2) {
+        pen.fillStyle = level ? "#101114" : css("--ink");
+        const text = `${each.name} ${MEASURES[this.measure][1](each.value)}`;
+        pen.fillText(short(text.length <= letters ? text : each.name, letters), left + 4, level * row + row / 2);
+      }
+    }
+    pen.globalAlpha = 1;
+    get("tree-hint").textContent = this.tree.value ? `${this.say(node)}${this.root ? "; click its box to go back" : ""}` : "Nothing to show by this measure.";
+  }
+  at(event) {
+    const box = this.canvas.getBoundingClientRect(), x = (event.clientX - box.left) / box.width, level = Math.floor((event.clientY - box.top) / 22);
+    return (this.boxes ?? []).find(([, each, from, until]) => each === level && from <= x && x < until) ?? null;
+  }
+}
+
+// Bars of what is sent by axes and kind: what is exposed is strong.
+function drawAxes(model, place) {
+  const sums = new Map();
+  for (const each of model.transfers) {
+    const key = `${model.word(each.axes)}: ${model.word(each.kind)}`, sum = sums.get(key) ?? { sent: 0, exposed: 0, unknown: 0, isOpen: false };
+    sum.sent += each.sent_bytes;
+    if (each.exposed_bytes === null) sum.unknown += each.sent_bytes;
+    else sum.exposed += each.exposed_bytes;
+    sum.isOpen ||= Boolean(each.is_bound);
+    sums.set(key, sum);
+  }
+  const most = Math.max(1, ...[...sums.values()].map((each) => each.sent));
+  const table = make("table", null, { class: "bars" });
+  for (const [key, sum] of [...sums].sort((a, b) => b[1].sent - a[1].sent)) {
+    const row = make("tr"), bar = make("td", null, { class: "bar" });
+    for (const [size, name] of [[sum.sent - sum.exposed - sum.unknown, "hidden"], [sum.unknown, "unknown"], [sum.exposed, "exposed"]]) {
+      const part = make("span", null, { class: name });
+      part.style.width = `${(100 * size) / most}%`;
+      bar.append(part);
+    }
+    row.append(make("th", key, { scope: "row" }), make("td", `${sum.isOpen ? "≥ " : ""}${bytes(sum.sent)}`, { class: "number" }), make("td", sum.unknown ? "exposed: ?" : `${percent(sum.sent ? sum.exposed / sum.sent : 0)} exposed`, { class: "number" }), bar);
+    table.append(row);
+  }
+  place.replaceChildren(table);
+  place.parentElement.hidden = !sums.size;
+}
+
+// Operations by flops for each byte and by traffic, both on logarithmic scales.
+class Roof {
+  constructor(model, canvas, page) {
+    Object.assign(this, { model, canvas });
+    this.points = [];
+    const most = model.traffic_bytes.reduce((best, each) => Math.max(best, each), 0);
+    for (let one = 0; one < model.size; one += 1) {
+      if (model.flops[one] && model.traffic_bytes[one] * 1e6 >= most && !FLOW.has(model.word(model.opcode[one]))) this.points.push([model.flops[one] / model.traffic_bytes[one], model.traffic_bytes[one], one]);
+    }
+    canvas.addEventListener("pointermove", (event) => { const one = this.near(event); get("roof-tip").textContent = one === null ? " " : `${model.names[one]}: ${bytes(model.traffic_bytes[one])} of traffic, ${count(model.flops[one])} flops ${model.word(model.scope[one])}`; });
+    canvas.addEventListener("click", (event) => { const one = this.near(event); if (one !== null) page.select({ kind: "instruction", name: model.names[one] }, model); });
+  }
+  draw() {
+    const { canvas, points, model } = this, width = Math.max(200, canvas.parentElement.clientWidth), height = 300, ratio = window.devicePixelRatio || 1, left = 68;
+    Object.assign(canvas, { width: width * ratio, height: height * ratio });
+    canvas.style.height = `${height}px`;
+    const pen = canvas.getContext("2d"), chip = model.raw.chip;
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const xs = points.map(([each]) => each).concat(chip?.is_rated ? [chip.ridge] : []), ys = points.map(([, each]) => each);
+    const range = (list) => { const low = Math.log10(list.reduce((a, b) => Math.min(a, b))), high = Math.log10(list.reduce((a, b) => Math.max(a, b))); return [low - 0.1, high + 0.15]; };
+    const [x0, x1] = range(xs), [y0, y1] = range(ys);
+    this.x = (value) => left + ((Math.log10(value) - x0) / (x1 - x0)) * (width - left - 4);
+    this.y = (value) => height - 24 - ((Math.log10(value) - y0) / (y1 - y0)) * (height - 32);
+    pen.font = "11px system-ui, sans-serif";
+    pen.fillStyle = css("--quiet");
+    pen.strokeStyle = css("--line");
+    for (let power = Math.ceil(x0); power <= x1; power += 1) { const x = this.x(10 ** power); pen.strokeRect(x, 8, 0.01, height - 32); pen.fillText(count(10 ** power), x + 2, height - 10); }
+    for (let power = Math.ceil((y0 * Math.log2(10)) / 5) * 5; power <= y1 * Math.log2(10); power += 5) { const y = this.y(2 ** power); pen.strokeRect(left, y, width - left, 0.01); pen.fillText(bytes(2 ** power), 2, y + 4); }
+    pen.globalAlpha = 0.65;
+    for (const [x, y] of points) {
+      pen.fillStyle = CLASSES[chip?.is_rated && x < chip.ridge ? "memory" : "compute"][0];
+      pen.beginPath();
+      pen.arc(this.x(x), this.y(y), 4, 0, 7);
+      pen.fill();
+    }
+    pen.globalAlpha = 1;
+    if (chip?.is_rated) { pen.setLineDash([6, 4]); pen.strokeStyle = css("--ink"); pen.strokeRect(this.x(chip.ridge), 8, 0.01, height - 32); pen.setLineDash([]); }
+  }
+  near(event) {
+    const box = this.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    let best = null, least = 12 ** 2;
+    for (const [across, up, one] of this.points) {
+      const far = (this.x(across) - x) ** 2 + (this.y(up) - y) ** 2;
+      if (far < least) { least = far; best = one; }
+    }
+    return best;
+  }
+}
+
+// The program as it runs: a tree that folds.
+function drawOutline(model, place) {
+  const told = model.raw.outline, lists = new Map([[-1, make("ul")]]), holding = new Set(told.parent);
+  told.what.forEach((what, number) => {
+    const item = make("li"), figures = [], low = told.bounds[number], high = Boolean(low & 4), about = told.is_open[number] ? "about " : "";
+    if (told.share[number] !== null) figures.push(`${about}${percent(told.share[number])} of work`);
+    if (told.flops[number]) figures.push(`${bound(low & 1, high)}${count(told.flops[number])} flops`);
+    if (told.traffic_bytes[number]) figures.push(`${bound(low & 2, high)}${bytes(told.traffic_bytes[number])}`);
+    if (told.sent_bytes[number] !== null) figures.push(`sends ${about}${bytes(told.sent_bytes[number])}`);
+    if (told.exposed_share[number] !== null) figures.push(`${percent(told.exposed_share[number])} exposed`);
+    const text = model.word(what) + (told.count[number] > 1 ? ` ×${told.count[number]}` : "");
+    const said = make("span", `  ${figures.join(", ")}${figures.length ? " " : ""}`, { class: "figures" });
+    if (told.scope[number] >= 0) said.append(linkTo(model, "scope", model.word(told.scope[number]), short(model.word(told.scope[number]))));
+    const label = told.first[number] >= 0 ? linkTo(model, "instruction", model.names[told.first[number]], text) : make("span", text);
+    if (model.word(told.kind[number]) === "collective") label.classList.add("collective");
+    if (holding.has(number)) {
+      const folded = make("details"), head = make("summary"), inner = make("ul");
+      folded.open = told.depth[number] < 1;
+      head.append(label, said);
+      folded.append(head, inner);
+      item.append(folded);
+      lists.set(number, inner);
+    } else item.append(label, said);
+    lists.get(told.parent[number]).append(item);
+  });
+  place.replaceChildren(lists.get(-1));
+}
