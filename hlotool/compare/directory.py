@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import geometric_mean
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -10,14 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hlotool.compare.answer import DEVICES, SideFacts
-from hlotool.compare.changes.figures import (
-    UNKNOWN,
-    MetricRow,
-    by_path,
-    choose_peaks,
-    compare_metrics,
-    whole,
-)
+from hlotool.compare.changes.figures import UNKNOWN, by_path, choose_peaks, compare_metrics, whole
 from hlotool.compare.changes.instructions import (
     DELTA_BYTES,
     NEW,
@@ -186,24 +179,43 @@ _EXPOSED: Final = "collectives.exposed_bytes_per_step"
 _FLOPS: Final = "cost.total_flops_per_step"
 _FUSION_COUNT: Final = "fusions.fusion_count"
 _SENT: Final = "collectives.sent_bytes_per_step"
-_WAITING: Final = "collectives.exposed_seconds"
 
 
 def describe_pair(
     pair: Pairing, facts: tuple[SideFacts, SideFacts], report: DiffReport
 ) -> ModuleDiff:
     """Make the row of two modules that were compared."""
-    time = report.time
+    metrics, time = by_path(report.metrics), report.time
+    old, new, is_estimate = choose_peaks(metrics)
+    delta = subtract(new, old)
+    paths = [each.input.module_path or each.input.path for each in facts]
+    exposed = metrics.get("collectives.exposed_seconds", UNKNOWN)
+    sent, flops = metrics.get(_SENT, UNKNOWN), metrics.get(_FLOPS, UNKNOWN)
     same = every = None
     if report.matched_count is not None:
         same = 2 * (report.matched_count - (report.changed_count or 0))
         alone = (report.old_only_count or 0) + (report.new_only_count or 0)
         every = 2 * report.matched_count + alone
-    row = _describe(pair, by_path(report.metrics), facts)
-    row = replace(
-        row,
-        status="changed" if report.differs else "identical",
+    row = ModuleDiff(
+        pair.name,
+        "changed" if report.differs else "identical",
+        pair.place,
+        paths[0],
+        paths[1],
+        old_peak_bytes=old,
+        new_peak_bytes=new,
+        delta_peak_bytes=delta,
+        peak_change=delta / old if delta is not None and old else None,
+        delta_sent_bytes=whole(sent.delta),
+        delta_exposed_bytes=whole(metrics.get(_EXPOSED, UNKNOWN).delta),
+        delta_exposed_seconds=exposed.delta,
+        delta_flops=whole(flops.delta),
+        sent_change=sent.relative_delta,
+        flops_change=flops.relative_delta,
         same_share=same / every if same is not None and every else None,
+        old_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).old),
+        new_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).new),
+        is_estimate=is_estimate,
         old_name=pair.old.name if pair.old and pair.old.name != pair.name else None,
         matched_by=pair.way,
         **{name: getattr(report, name) for name in _OF_REPORT},
@@ -222,51 +234,30 @@ def describe_pair(
 
 def describe_alone(pair: Pairing, side: DiffSide, facts: SideFacts) -> ModuleDiff:
     """Make the row of a module that has no counterpart: all that it takes is a difference."""
-    is_new = pair.old is None
-    rows = {
-        row.metric: MetricRow(row.metric, None, row.new, row.new)
-        if is_new
-        else MetricRow(row.metric, row.new, None, None if row.new is None else -row.new)
-        for row in compare_metrics(side.figures, side.figures)
-    }
-    row = _describe(pair, rows, (None, facts) if is_new else (facts, None))
-    size = row.new_peak_bytes if is_new else row.old_peak_bytes
-    return replace(row, delta_peak_bytes=size if is_new or size is None else -size)
+    rows = by_path(compare_metrics(side.figures, side.figures))
+    peak, _, is_estimate = choose_peaks(rows)
+    fusions = whole(rows.get(_FUSION_COUNT, UNKNOWN).new)
+    path = facts.input.module_path or facts.input.path
+    status: Status = "removed" if pair.new is None else "added"
+    sign = -1 if pair.new is None else 1
 
+    def delta(metric: str) -> int | None:
+        value = rows.get(metric, UNKNOWN).new
+        return None if value is None else sign * int(value)
 
-def _describe(
-    pair: Pairing, metrics: Mapping[str, MetricRow], facts: Sequence[SideFacts | None]
-) -> ModuleDiff:
-    """Make a row of the figures of one or of both sides."""
-    old, new, is_estimate = choose_peaks(metrics)
-    delta = subtract(new, old)
-    old_path, new_path = (
-        (each.input.module_path or each.input.path) if each else None for each in facts
-    )
-    sent, flops, fusions, exposed, seconds = (
-        metrics.get(path, UNKNOWN) for path in (_SENT, _FLOPS, _FUSION_COUNT, _EXPOSED, _WAITING)
-    )
-    alone: Status = "added" if pair.old is None else "removed"
-    return ModuleDiff(
+    row = ModuleDiff(
         pair.name,
-        "ambiguous" if pair.is_ambiguous else alone,
+        "ambiguous" if pair.is_ambiguous else status,
         pair.place,
-        old_path,
-        new_path,
-        old_peak_bytes=old,
-        new_peak_bytes=new,
-        delta_peak_bytes=delta,
-        peak_change=delta / old if delta is not None and old else None,
-        delta_sent_bytes=whole(sent.delta),
-        delta_exposed_bytes=whole(exposed.delta),
-        delta_exposed_seconds=seconds.delta,
-        delta_flops=whole(flops.delta),
-        sent_change=sent.relative_delta,
-        flops_change=flops.relative_delta,
-        old_fusion_count=whole(fusions.old),
-        new_fusion_count=whole(fusions.new),
+        delta_peak_bytes=None if peak is None else sign * peak,
+        delta_sent_bytes=delta(_SENT),
+        delta_exposed_bytes=delta(_EXPOSED),
+        delta_flops=delta(_FLOPS),
         is_estimate=is_estimate,
     )
+    if pair.new is None:
+        return replace(row, old_path=path, old_peak_bytes=peak, old_fusion_count=fusions)
+    return replace(row, new_path=path, new_peak_bytes=peak, new_fusion_count=fusions)
 
 
 def weigh_rows(rows: Sequence[ModuleDiff]) -> list[float]:
