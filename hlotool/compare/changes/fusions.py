@@ -34,6 +34,7 @@ from hlotool.table.words import fold_numbers
 
 _Bag: TypeAlias = Counter[Hashable]
 _Lineages: TypeAlias = Mapping[Instruction, tuple[Instruction, ...]]  # what fell into what
+_HALF: Final = 0.5
 _SHARE: Final = 0.6  # of a fusion's operations that must come from, or go to, another
 _MOST_PRODUCERS: Final = 32  # fusions asked whether they had an operation
 _NAMED: Final = 2  # fusions of a side named in a row
@@ -236,12 +237,17 @@ class _Finder:
         taken |= _members(merges)
         gone = [one for one in gone if one not in taken]
         new = [one for one in new if one not in taken]
+        # Nothing names these counterparts: what is left is paired only where it does mostly the
+        # same.
+        successors = _find_successors(gone, new, self.structure.signatures)
+        followed = set(successors.values())
         return [
             *(FusionEvent((whole,), parts, "split") for whole, parts in splits.items()),
             *(FusionEvent(parts, (whole,), "merged") for whole, parts in merges.items()),
             *(event for old, event in changed.items() if old not in taken),
-            *(FusionEvent((one,), ()) for one in gone),
-            *(FusionEvent((), (one,)) for one in new),
+            *filter(None, (self._compare(*each, is_follower=True) for each in successors.items())),
+            *(FusionEvent((one,), ()) for one in gone if one not in successors),
+            *(FusionEvent((), (one,)) for one in new if one not in followed),
         ]
 
     def _is_wrapping(self, fusion: Instruction, counterparts: Pairs) -> bool:
@@ -256,10 +262,17 @@ class _Finder:
             one and one.opcode == work[0].opcode and one.computation in run for one in others
         )
 
-    def _compare(self, old: Instruction, new: Instruction) -> FusionEvent | None:
-        """Return what differs between a fusion and its counterpart, None if nothing does."""
+    def _compare(
+        self, old: Instruction, new: Instruction, *, is_follower: bool = False
+    ) -> FusionEvent | None:
+        """Return what differs between a fusion and its counterpart, None if nothing does.
+
+        Of one that does mostly the same, other operands say nothing.
+        """
         reasons = self.reasoner.reasons(old, new)
-        if not reasons and self.reasoner.exact(old) == self.reasoner.exact(new):
+        if is_follower:
+            reasons = tuple(one for one in reasons if one.kind != "operands")
+        elif not reasons and self.reasoner.exact(old) == self.reasoner.exact(new):
             return None
         return FusionEvent((old,), (new,), None, reasons, self._body_change(old, new))
 
@@ -313,8 +326,9 @@ def _members(lineages: _Lineages) -> set[Instruction]:
 class _Bags:
     """What fusions compute."""
 
-    def __init__(self, signatures: Signatures) -> None:
+    def __init__(self, signatures: Signatures, *, with_dims: bool = True) -> None:
         self._signatures = signatures
+        self._with_dims = with_dims
         self._known: dict[Instruction, _Bag] = {}
 
     def of(self, fusion: Instruction | None) -> _Bag:
@@ -332,7 +346,8 @@ class _Bags:
         return bag
 
     def _operation(self, one: Instruction) -> Hashable:
-        return one.opcode, self._signatures.dims(one.shape), self._signatures.origin(one)
+        dims = self._signatures.dims(one.shape) if self._with_dims else 0
+        return one.opcode, dims, self._signatures.origin(one)
 
 
 class _Producers:
@@ -381,3 +396,23 @@ def _find_splits(
         for whole, parts in found.items()
         if len(parts) > 1 and losses[whole].total() <= (1 - _SHARE) * bags.of(whole).total()
     }
+
+
+def _find_successors(
+    gone: Iterable[Instruction], new: Iterable[Instruction], signatures: Signatures
+) -> Pairs:
+    """Pair fusions without counterpart that do mostly the same: each is the other's nearest.
+
+    Dimensions do not count, and they share more than half of what the larger one does.
+    """
+    bags = _Bags(signatures, with_dims=False)
+    producers = _Producers({one: bags.of(one) for one in gone})
+    nearest: dict[Instruction, tuple[float, Instruction]] = {}
+    for other in new:
+        bag = bags.of(other)
+        one, shared = producers.find_nearest(bag)
+        if one is not None:
+            share = shared / max(bag.total(), bags.of(one).total())
+            if share > nearest.get(one, (_HALF, one))[0]:
+                nearest[one] = share, other
+    return {one: other for one, (_, other) in nearest.items()}
