@@ -60,6 +60,9 @@ faults: $(VENV)/installed-test ## Put 40 faults into a copy, one at a time: make
 versions: $(VERSIONS)/installed ## Run the tests on the lowest and newest versions of all packages, by each Python
 	$(VERSIONS)/bin/python tests/versions.py
 
+prose: $(VENV)/installed-test ## Hold docs/sentences.md, which make docs writes, against testdata/prose.toml
+	$(BIN)/python tests/prose.py
+
 lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -89,4 +92,4 @@ advice: $(VENV)/installed-test ## Hold advice against programs compiled without 
 accuracy: $(VENV)/installed-test ## Live ranges, estimates, known origins, edits, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test hard test-browser pictures mutants faults versions lint golden docs budgets bench bench-large accuracy advice questions
+.PHONY: help demo test hard test-browser pictures mutants faults versions lint golden docs prose budgets bench bench-large accuracy advice questions

@@ -1,4 +1,4 @@
-"""Write what follows from the declarations: schemas, fields.md, glossary.md, lists in other pages.
+"""Write what follows from the code: schemas, fields, glossary, sentences, lists in other pages.
 
 `make docs` runs it; a test runs it with --check.
 """
@@ -16,6 +16,7 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS.parent / "tests")]
 
 from layers import write_table  # noqa: E402
+from sentences import write_page  # noqa: E402
 
 from hlotool.analysis.findings.finding import FINDING_MEANINGS  # noqa: E402
 from hlotool.commands.explain import read_glossary  # noqa: E402
@@ -144,6 +145,7 @@ def make_files() -> dict[Path, str]:
     files |= fill_pages()
     entries = (f"## {term}\n\n{_wrap(says)}\n" for term, says in read_glossary().items())
     files[DOCS / "glossary.md"] = GLOSSARY + "\n".join(entries)
+    files[DOCS / "sentences.md"] = write_page()
     files[DOCS / "fields.md"] = "\n".join([INTRODUCTION, *(_page(spec) for spec in specs)])
     return files
 

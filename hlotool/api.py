@@ -215,8 +215,8 @@ def _refuse_jitted(asked: object) -> None:
     """Refuse what jax.jit returns: it holds no program until it is lowered and compiled."""
     if not isinstance(asked, str) and hasattr(asked, "lower"):
         raise UsageError(
-            "this function is jitted, and not compiled: there is no program yet; "
-            "call .lower(…).compile() with its arguments, and load what that returns."
+            "this function is jitted but not compiled. Call .lower(…).compile() with its "
+            "arguments, and load the result."
         )
 
 

@@ -102,7 +102,7 @@ def _is_place(word: str) -> bool:
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Read what the XLA compiler wrote down: memory, collectives, fusions, differences."""
+    """Inspect XLA compiler dumps: memory, collectives, fusions, differences."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
         ctx.exit(2)
@@ -132,7 +132,7 @@ def run(args: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _INTERRUPTED
     except MemoryError:
-        failed = _fail("there is not enough memory for this.")
+        failed = _fail("not enough memory.")
     except OSError as error:  # a disk is full, say, and click was writing the help
         failed = _fail(f"{error.strerror or error}.")
     except Exception as error:  # noqa: BLE001  whatever it is, the user gets a sentence
@@ -165,7 +165,7 @@ def _report(error: Exception) -> tuple[str, ...]:
     what = " ".join("".join(traceback.format_exception_only(error)).split())[:_LONGEST]
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{os.path.basename(place.filename)}:{place.lineno}"  # noqa: PTH119  as short as can be
-    asked = f"internal error, {what} ({where}): please report it, if you can with the dump"
+    asked = f"internal error, {what} ({where}): please report it, with the dump if possible"
     if not os.environ.get(_DEBUG):
         return (f"{asked}; {_DEBUG}=1 shows more.",)
     return (f"{asked}.", *"".join(traceback.format_exception(error)).splitlines())

@@ -16,13 +16,13 @@ from hlotool.text import Source, escape
 
 # What each exit code of the program means.
 EXIT_CODES: Final[Mapping[int, str]] = {
-    0: "all is well",
+    0: "success",
     1: "a budget is exceeded, or `diff --exit-code` found a difference",
-    2: "wrong usage, expression or configuration",
-    3: "an input is missing, unreadable or not a dump; the message has `file:line:column`",
-    4: "nothing was checked: no module matched, or a budget found nothing to measure",
-    70: "an internal error, which is a bug of hlotool: one line asks for a report, and with "
-    "`HLOTOOL_DEBUG=1` the traceback stands below it",
+    2: "a wrong option, expression or configuration",
+    3: "an input is missing, unreadable or not a dump; the message gives `file:line:column`",
+    4: "nothing was checked: no module matched, or a budget measured nothing",
+    70: "an internal error, a bug of hlotool: please report it; `HLOTOOL_DEBUG=1` prints the "
+    "traceback",
     130: "Ctrl-C",
 }
 ERROR_SCHEMA: Final = "hlotool/error/v1"
@@ -33,8 +33,8 @@ class ErrorAnswer(Struct, frozen=True, kw_only=True, tag_field="schema", tag=ERR
     """What stands on stdout where JSON was asked for, and an error is the answer."""
 
     hlotool_version: Annotated[str, Meta(description="the version of hlotool")] = __version__
-    error: Annotated[str, Meta(description="what is wrong: the sentence of stderr")]
-    hint: Annotated[str | None, Meta(description="what may help; null where nobody knows")] = None
+    error: Annotated[str, Meta(description="the error, as printed on stderr")]
+    hint: Annotated[str | None, Meta(description="a remedy; null if unknown")] = None
     exit_code: Annotated[int, Meta(description="the exit code of the program")]
     next: Annotated[
         tuple[str, ...], Meta(description="commands to go on with, each as it is typed")

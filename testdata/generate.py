@@ -4,7 +4,7 @@
     python testdata/generate.py --backend gpu --only 'transformer*' --out /some/folder
 
 Each program is compiled in a process of its own, in an empty folder; what XLA wrote is kept
-under the names XLA gave, with XLA's own reading of it beside it. docs/testdata.md tells more.
+under the names XLA gave, with XLA's own reading of it beside it. testdata/README.md tells more.
 """
 
 import argparse

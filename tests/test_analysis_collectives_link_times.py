@@ -127,7 +127,7 @@ def test_what_does_not_go_together(tmp_path: Path) -> None:
         expect_link("x", None, None, str(path))
     with pytest.raises(UsageError, match="need --chip or --bandwidth"):
         expect_link(None, None, 5e-6)
-    with pytest.raises(UsageError, match="there is no chip 'h999'"):
+    with pytest.raises(UsageError, match="chip 'h999' is unknown"):
         expect_link("h999", None, None)
 
 

@@ -51,7 +51,7 @@ def test_a_file_adds_and_replaces(tmp_path: Path) -> None:
 
 
 MISTAKES: dict[str, tuple[str, type[HlotoolError], str]] = {
-    "unknown": ("[x]\n", UsageError, "there is no chip 'h9'; known chips are a100, b200,"),
+    "unknown": ("[x]\n", UsageError, "chip 'h9' is unknown; known chips are a100, b200,"),
     "not toml": ("h9 = [\n", UsageError, "is not a TOML file"),
     "no table": ("h9 = 3\n", UsageError, "'h9' is outside a chip's table"),
     "missing figure": ("[h9]\nhbm_bytes = 1\n", UsageError, "hbm_bytes_per_second of 'h9'"),

@@ -179,8 +179,8 @@ REASONS = {
     "a = f32[4,4] sing(p)": "no opcode 'sing' is known",
     "a = f32[4,4] call(p)": "call has no computation to_apply=",
     "a = f32[4,4] conditional(p)": "conditional has no branches",
-    "q = f32[?,4] parameter(1)\n a = f32[?,4] add(q, q)": "not say how large f32[?,4]",
-    "a = f32[4,4] dynamic-slice(p), dynamic_slice_sizes={4,4}": "do not fit each other",
+    "q = f32[?,4] parameter(1)\n a = f32[?,4] add(q, q)": "the size of f32[?,4] is unknown",
+    "a = f32[4,4] dynamic-slice(p), dynamic_slice_sizes={4,4}": "contradict each other",
 }
 
 
@@ -222,7 +222,7 @@ CONTRADICTIONS = {
     ("x1_1", "x0_0"): "f32[8,32,32,64] is not what",
     ("->b01f", "->b01f, feature_group_count=5"): "feature_group_count=5 does not divide",
     ("->b01f", "->b01f, batch_group_count=3"): "batch_group_count=3 does not divide",
-    ("->b01f", "->b01f, batch_group_count=2, feature_group_count=2"): "both the features",
+    ("->b01f", "->b01f, batch_group_count=2, feature_group_count=2"): "both features",
 }
 
 

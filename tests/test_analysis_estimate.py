@@ -365,7 +365,7 @@ def test_on_tpu_nothing_is_estimated_without_layouts() -> None:
     """)
     found = parse_module(Source(text))
     assert find_memory(found, None) is None
-    with pytest.raises(InputError, match="printed without layouts"):
+    with pytest.raises(InputError, match="has no layouts"):
         analyze_memory(found, None)
     tiled = text.replace("f32[8,8]", "f32[8,8]{1,0:T(8,128)}")
     report = analyze_memory(parse_module(Source(tiled)), None)

@@ -175,8 +175,8 @@ def test_contradicted_trip_count() -> None:
         None,
     )
     assert found.message == (
-        "w is printed to repeat its body 7 times, but its own counter comes to 4: the printed "
-        "count is followed, as XLA does."
+        "w has a printed trip count of 7, but its counter gives 4. Totals use the printed one, "
+        "as XLA does."
     )
     program = Program("", parse_module(Source(text)))
     (loop,) = program.summarize().loops
@@ -191,7 +191,7 @@ def test_an_unknown_cost() -> None:
     (found,) = find(scheduled(*lines, "ROOT b = f32[8,8] sing(a)"))
     assert (found.id, found.severity, found.instruction) == ("unknown-cost", "info", "a")
     assert found.message == (
-        "The cost of a (dot) and 1 more is not known, and totals are lower bounds: "
+        "The cost of a (dot) and 1 more is unknown, so totals are lower bounds: "
         "f32[8,8] has no such dimension (line 5)."
     )
 
@@ -349,7 +349,7 @@ def test_a_synchronous_collective_is_told_apart() -> None:
     text = collective("bf16", "all-reduce").replace("-start", "").replace("all-reduce-done", "copy")
     (found,) = [one for one in find(text) if one.id == "exposed-collective"]
     assert found.message == (
-        "s (all-reduce) runs synchronously, not as a start and a done: 100 % of all bytes sent."
+        "s (all-reduce) runs synchronously, without start and done: 100 % of all bytes sent."
     )
     assert found.advice == SYNCHRONOUS_ADVICE
 
@@ -361,8 +361,8 @@ def test_a_pair_marked_synchronous_is_told_apart() -> None:
     marked = text.replace(start, f"{start}, backend_config={config}")
     (found,) = [one for one in find(marked) if one.id == "exposed-collective"]
     assert found.message == (
-        "s (all-reduce) runs synchronously, marked is_sync, as where nothing is scheduled between "
-        "start and done: 100 % of all bytes sent."
+        "s (all-reduce) runs synchronously, marked is_sync, with nothing between start and done: "
+        "100 % of all bytes sent."
     )
     assert found.advice == MARKED_ADVICE
 
@@ -504,7 +504,7 @@ allocation 1: size 51200000, output shape is |f32[100000,1]|, maybe-live-out:
 def test_padding() -> None:
     (found,) = (one for one in find(PADDED, ASSIGNMENT) if one.id == "padding")
     assert found.message == (
-        "99 % of what space 0 (hbm) holds at its peak is tile padding. The largest padded array is "
+        "99 % of the peak of space 0 (hbm) is tile padding. The largest padded array is "
         "p f32[100000,1]: its axis 1, of 1, takes 128."
     )
     assert found.bytes == 2 * (51200000 - 400000)
@@ -529,8 +529,6 @@ def test_fragmentation() -> None:
     )
     (found,) = find(text, GAPS)
     assert (found.id, found.bytes) == ("fragmentation", 9000000 - 32)
-    assert found.message == (
-        "100 % of space 0 is reserved for temporaries that never need it all at once."
-    )
+    assert found.message == ("100 % of space 0 is reserved for temporaries but never all in use.")
     assert find(text, GAPS.replace("9000000", "900000")) == ()
     assert find(text.replace("f32[8]{0}", "f32[8]{0:T(128)}"), GAPS) == ()  # TPU: a table has 32 B

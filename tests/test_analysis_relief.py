@@ -169,7 +169,7 @@ def test_the_finding_has_what_donation_saves_here() -> None:
     assert finding.bytes == row.saves_bytes
     assert (finding.bytes or 0) < 40 * MIB
     assert finding.message.endswith(
-        f"with donation the allocated size would be up to that much less. {SAVES_CAVEAT}"
+        f"donation reduces the allocated size by at most this. {SAVES_CAVEAT}"
     )
 
 

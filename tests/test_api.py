@@ -75,7 +75,7 @@ def test_a_chip_is_named_as_on_the_command_line() -> None:
     assert dump.program.machine is not None
     assert dump.program.machine.chip is not None
     assert dump.program.machine.chip.name == "h100"
-    with pytest.raises(hlotool.HlotoolError, match="there is no chip 'h1000'"):
+    with pytest.raises(hlotool.HlotoolError, match="chip 'h1000' is unknown"):
         hlotool.load(TEXT, chip="h1000")
     with pytest.raises(hlotool.HlotoolError, match="v5e is a chip for TPU"):
         hlotool.load(GPU, chip="v5e")

@@ -52,7 +52,7 @@ def test_the_rows_are_those_of_each(
         alone += [{"place": place, **row} for row in found]
     rows = read_rows(ask(capsys, f"{command} {FIRST} {SECOND} --format jsonl"))
     for row in rows:
-        assert row.pop("program") == "jit_train_step"
+        assert row.pop("program") == f"{str(row['place']).split()[0]}/jit_train_step"
         assert row.pop("error") is None
     rows.sort(key=lambda row: str(row["place"]))
     assert rows == alone
@@ -110,7 +110,7 @@ def test_one_of_several_is_never_shown_unsaid(
     said = captured.out + captured.err
     assert "would show one of 2 programs" in said
     assert "--module REGEX" in said
-    assert "take the rows of all" in said
+    assert "print the rows of all" in said
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "json"])
@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_a_row(
     assert said.count("there is no such file or directory") == 1
     document = json.loads(ask(capsys, "fusions . nothing --json", code))
     failed = [row for row in document["rows"] if row["error"]]
-    assert {row["program"] for row in failed} == {"jit_train_step", "nothing"}
+    assert {row["program"] for row in failed} == {"cpu/mlp_train/jit_train_step", "nothing"}
     assert {row["name"] for row in failed} == {None}
     assert len(document["rows"]) > len(failed)
 

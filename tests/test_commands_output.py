@@ -135,13 +135,13 @@ def test_the_target_of_row_options() -> None:
         ),
         (
             ("--sort", "name,measured_seconds", "--json"),
-            "measured_seconds orders nothing: no row tells it; it is known from a profile.\n",
+            "measured_seconds orders nothing: no row has it; it is known from a profile.\n",
         ),
         (("--sort", "-exposed_seconds", "--chip", "h100"), ""),
         (("--sort", "-sent_bytes_per_step"), ""),
         (
             ("--where", "sent_bytes > 0 and exposed_seconds > 1us", "--by", "kind"),
-            "no row tells exposed_seconds; it is known with --chip or --bandwidth.\n",
+            "no row has exposed_seconds; it is known with --chip or --bandwidth.\n",
         ),
         (("--where", "measured_seconds != null", "--json"), "it is known from a profile.\n"),
         (("--where", "exposed_seconds == null"), ""),

@@ -56,11 +56,11 @@ def test_no_bound_is_claimed_that_unknown_work_could_overturn() -> None:
     lines = run(*arguments).stdout.splitlines()
     at = next(index for index, line in enumerate(lines) if line.startswith("v5e: "))
     assert lines[at].startswith("v5e: ≥ ")
-    assert lines[at].endswith(" per step (estimate), what most of it is, is not known")
+    assert lines[at].endswith(" per step (estimate), its largest part is unknown")
     said = lines[at + 1]
     assert "-bound" not in said
     assert ": arithmetic ≥ " in said
-    assert said.endswith("is not known, as 1 custom call is not costed")
+    assert said.endswith("its limit is unknown: 1 custom call is not costed")
     found = json.loads(run(*arguments, "--json").stdout)["roofline"]
     assert found["bound"] is None
     assert found["is_compute_lower_bound"]
@@ -94,7 +94,7 @@ def test_flops_of_custom_calls_are_no_part_of_matrix_products() -> None:
     lines = run(DUMPS / "gpu_h100" / "library_calls").stdout.splitlines()
     said = next(line for line in lines if line.startswith("work: "))
     assert "of them" not in said
-    assert "in custom calls, as a library's are)" in said
+    assert "in custom calls, such as those of a library)" in said
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_several_programs_that_module_leaves_are_listed() -> None:
     done = CliRunner().invoke(buffers, [str(DUMPS / "gpu_h100"), "--module", "^jit_train_step$"])
     assert isinstance(done.exception, UsageError)
     first, *others = done.exception.lines
-    assert "choose one by its place" in first
+    assert "choose one by its location" in first
     assert any(line.split()[:2] == ["mlp_train", "#1"] for line in others)
 
 

@@ -238,5 +238,5 @@ def test_a_jitted_function_is_refused_with_what_to_call() -> None:
         def lower(self) -> None:
             """Stand for what traces."""
 
-    with pytest.raises(UsageError, match=r"is jitted, .* call \.lower\(…\)\.compile\(\)"):
+    with pytest.raises(UsageError, match=r"is jitted but .* Call \.lower\(…\)\.compile\(\)"):
         hlotool.load(Jitted())  # type: ignore[arg-type]

@@ -177,7 +177,7 @@ def test_the_program_is_found(
     answer(capsys, str(log), "--dump", folder)
     assert run(["buffers", str(log), "--dump", folder]) == 0
     shown = capsys.readouterr()
-    assert "about jit_train_step, found by 1 of 1 listed buffers" in shown.err
+    assert "matches jit_train_step, found by 1 of 1 listed buffers" in shown.err
     assert "does not fit in 2.0 MiB" in shown.out
 
 
@@ -185,15 +185,15 @@ def test_the_program_is_found(
     "case",
     [
         # Their temporaries are 336 KiB, 32 MiB and 116 MiB of 2.3, 50 and 216 MiB.
-        ("2.3M", "1.0M", "mlp_train", "2.28 MiB, 1.00 MiB were there: only its temporaries, 336"),
-        ("33M", "10M", "offload", "50.08 MiB, 10.00 MiB were there: it does not fit"),
+        ("2.3M", "1.0M", "mlp_train", "2.28 MiB, available 1.00 MiB: only its temporaries, 336"),
+        ("33M", "10M", "offload", "50.08 MiB, available 10.00 MiB: it does not fit"),
         (
             "51M",
             "50M",
             "offload",
-            "50.08 MiB, 50.00 MiB were there: only its temporaries, 32.08 MiB, fit",
+            "50.08 MiB, available 50.00 MiB: only its temporaries, 32.08 MiB, fit",
         ),
-        ("218M", "300M", "scan_train", "216.54 MiB, 300.00 MiB were there: it fits"),
+        ("218M", "300M", "scan_train", "216.54 MiB, available 300.00 MiB: it fits"),
     ],
 )
 def test_the_size_chooses_among_programs_of_a_name(
@@ -205,17 +205,19 @@ def test_the_size_chooses_among_programs_of_a_name(
     requested, available, chosen, verdict = case
     shown = show_beside(LOAD.format(requested, available), tmp_path, capsys, monkeypatch)
     assert f"by its name and by its size, in {chosen} #0." in shown.err
-    assert f"this program needs {verdict}" in shown.out
-    assert "not of this compilation" not in shown.out
+    assert f"the program needs {verdict}" in shown.out
+    assert "from different compilations" not in shown.out
 
 
 def test_a_program_far_too_small_is_not_the_cause(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = show_beside(LOAD.format("6.74G", "147.64M"), tmp_path, capsys, monkeypatch)
-    assert "No program found needs what the message asks; the nearest is jit_train" in shown.err
+    assert "No program needs the requested size; the nearest is jit_train" in shown.err
     assert "by its size, in scan_train #0." in shown.err
-    said = "this program needs 216.54 MiB at most, the message asks 6.74 GiB: it is not of this"
+    said = (
+        "the dump needs 216.54 MiB at most, the message asks for 6.74 GiB: they are from different"
+    )
     assert said in shown.out
     # A limit of vmem is none of the memory that a program has.
     vmem = "Ran out of memory in memory space vmem. Used 9G of 1M vmem.\n"
@@ -227,7 +229,7 @@ def test_a_message_without_a_name_takes_the_only_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = show_beside(HEAD, tmp_path, capsys, monkeypatch, "--module", "multiply")
-    assert "The message names no program; this is jit_multiply, the only one" in shown.err
+    assert "The message names no program; the dump has only jit_multiply" in shown.err
     log = str(tmp_path / "log.txt")
     for words, count in (((), 9), (("--module", "train_step"), 3)):
         assert run(["buffers", log, "--dump", "testdata/dumps/tpu_v5e", *words]) == 3
@@ -236,7 +238,7 @@ def test_a_message_without_a_name_takes_the_only_program(
     entry = "  1. Size: 1.53M\n     Shape: f32[7,7]{1,0}\n     ====\n"
     listed = f"{HEAD}Largest program allocations in hbm:\n{entry}"
     shown = show_beside(listed, tmp_path, capsys, monkeypatch, "--module", "multiply")
-    assert "what it lists does not stand in this one; this is jit_multiply" in shown.err
+    assert "its list does not match; the dump has only jit_multiply" in shown.err
     (tmp_path / "log.txt").write_text(LOAD.replace("train_step", "other").format("1G", "1M"))
     assert run(["buffers", log, "--dump", "testdata/dumps/tpu_v5e"]) == 3
     assert "is that of the message, which is called jit_other" in capsys.readouterr().err

@@ -73,7 +73,7 @@ def read_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rows_are_those_of_the_command() -> None:
     rows = sorted(hlotool.summarize(DUMPS), key=lambda row: row.path)
     assert len(rows) > 3
-    assert [to_builtins(row) for row in rows] == as_json(DUMPS)
+    assert json.loads(json.dumps([to_builtins(row) for row in rows])) == as_json(DUMPS)
 
 
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
@@ -134,7 +134,7 @@ def test_what_an_executor_gives_up_is_a_row(error: Exception, tmp_path: Path) ->
 def test_a_worker_with_another_version_is_refused(tmp_path: Path) -> None:
     write_dumps(tmp_path, 1)
     (chosen,) = resolve_inputs(str(tmp_path)).inputs
-    with pytest.raises(hlotool.HlotoolError, match="the worker that was to read this has hlotool"):
+    with pytest.raises(hlotool.HlotoolError, match="the worker for this file has hlotool"):
         measure_member(Member(chosen, ""), version="0.0.1")
 
 
@@ -342,7 +342,7 @@ def test_a_single_program_needs_neither(
 ) -> None:
     (path,) = write_dumps(tmp_path, 1)
     assert run(["summary", str(path), option, str(tmp_path / "rows")]) == 2
-    assert f"{option} goes with a directory" in capsys.readouterr().err
+    assert f"{option} needs a directory" in capsys.readouterr().err
     assert not (tmp_path / "rows").exists()
 
 

@@ -56,23 +56,27 @@ def test_no_report_contradicts_itself(path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "instead", "phrase"),
     [
-        ("3906260 (3.72MiB)", "3906260 (3.71MiB)", "a total of 3,906,260 bytes stands beside 3,89"),
-        ("3906260 (3.72MiB)", "3806260 (3.63MiB)", "and its total is 3,806,260"),
+        ("3906260 (3.72MiB)", "3906260 (3.71MiB)", "a total of 3,906,260 bytes contradicts 3,89"),
+        ("3906260 (3.72MiB)", "3806260 (3.63MiB)", "but its total is 3,806,260"),
         ("1.53MiB, parameter 0", "1.43MiB, parameter 0", "the allocations do not add up to 3,481,"),
-        ("3.72MiB(100%);        36B", "3.72MiB(100%);       90.0KiB", "parts of no one total"),
-        ("allocation 2: size 20.0KiB", "allocation 2: size 19.0KiB", "2 is listed otherwise than"),
-        ("allocation 39: ", "allocation 38: ", "40 allocations are listed, and 41 described"),
-        ("  1867776; ", "  1967776; ", "allocation 40 has 1,876,951 bytes, its values use 1,97"),
+        ("3.72MiB(100%);        36B", "3.72MiB(100%);       90.0KiB", "belong to different totals"),
+        ("allocation 2: size 20.0KiB", "allocation 2: size 19.0KiB", "2 differs in list and desc"),
+        ("allocation 39: ", "allocation 38: ", "40 allocations are listed, but 41 described"),
+        (
+            "  1867776; ",
+            "  1967776; ",
+            "allocation 40 has 1,876,951 bytes, but its values use 1,97",
+        ),
         (
             "262144;                2;",
             "262144;                3;",
-            "is used by 3 values, and lists",
+            "is used by 3 values, but lists",
         ),
-        ("2; f32[4,10], f32[128,512]", "2; f32[4,10], f32[128,544]", "and a value of 278,528"),
+        ("2; f32[4,10], f32[128,512]", "2; f32[4,10], f32[128,544]", "but a value of 278,528"),
         (
             "2; f32[4,10], f32[128,512]",
             "2; f32[4,10], big[128,512]",
-            "'big[128,512]', which is none",
+            "the invalid shape 'big[128,512]'",
         ),
     ],
 )
@@ -117,7 +121,7 @@ def test_beside_a_dump_it_is_a_check(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(["buffers", str(path)]) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("jit_train_step (cpu): peak")
-    assert "beside it" in shown.err
+    assert "next to it" in shown.err
     path.write_text("Memory Space: x (color=0)\nhello\n", encoding="utf-8")
     assert run(["buffers", str(folder)]) == 0
     assert "this line is of no memory-usage report" in capsys.readouterr().err

@@ -29,30 +29,32 @@ _MOST_NAMED: Final = 8  # instructions of one message
 class LogRow(Struct, frozen=True):
     """One message, however often it is said."""
 
-    kind: Annotated[Kind, column("what it is about", is_whole=True)]
-    count: Annotated[int, column("how often it is said", COUNT, is_summed=False, heading="×")]
+    kind: Annotated[Kind, column("kind of event", is_whole=True)]
+    count: Annotated[int, column("number of messages", COUNT, is_summed=False, heading="×")]
     program: Annotated[
         str | None,
-        column("the program that it names, or with --dump holds what it names", null_text=""),
+        column(
+            "the program that it names; with --dump, the program that has the named instruction",
+            null_text="",
+        ),
     ]
     instruction: Annotated[
         str | None,
-        column("the instruction that it names, under its name in that pass", null_text=""),
+        column("the instruction that it names, as called in that pass", null_text=""),
     ]
     bytes: Annotated[
-        int | None, column("asked for, left by rematerialization, or in use", BYTES, null_text="")
+        int | None,
+        column("size requested, left after rematerialization, or in use", BYTES, null_text=""),
     ]
     limit_bytes: Annotated[
-        int | None, column("what there is for it", BYTES, heading="limit", null_text="")
+        int | None, column("size available", BYTES, heading="limit", null_text="")
     ]
-    over_bytes: Annotated[
-        int | None, column("how much that is too much", BYTES, heading="over", null_text="")
-    ]
+    over_bytes: Annotated[int | None, column("size missing", BYTES, heading="over", null_text="")]
     before_bytes: Annotated[
-        int | None, figure("what was needed before rematerialization", BYTES, heading="before")
+        int | None, figure("size needed before rematerialization", BYTES, heading="before")
     ]
     seconds: Annotated[
-        float | None, column("how long it took at last", SECONDS, hide_order=2, null_text="")
+        float | None, column("duration in the last message", SECONDS, hide_order=2, null_text="")
     ]
     source: Annotated[
         str | None, column("file and line, without directories", hide_order=1, null_text="")
@@ -60,38 +62,38 @@ class LogRow(Struct, frozen=True):
     instructions: Annotated[
         tuple[str, ...],
         column(
-            "instructions of the final text that it is about; with --dump",
+            "with --dump: instructions of the final text that it concerns",
             heading="in the dump",
             hide_order=3,
         ),
     ]
     from_sharding: Annotated[
-        str | None, column("the sharding that the array has", is_below=True, null_text="")
+        str | None, column("sharding of the array", is_below=True, null_text="")
     ]
     to_sharding: Annotated[
-        str | None, column("the sharding that it needs", is_below=True, null_text="")
+        str | None, column("sharding that is needed", is_below=True, null_text="")
     ]
     shape: Annotated[str | None, figure("shape of the instruction, without layout", is_shape=True)]
     op_name: Annotated[str | None, figure("op_name of the instruction", is_path=True)]
     reason: Annotated[
         str | None,
         column(
-            "what it says more: arrays that were not donated, why JAX traced again",
+            "further details: arrays that were not donated, why JAX traced again",
             is_below=True,
             null_text="",
         ),
     ]
-    device: Annotated[str | None, figure("the device or allocator that it names")]
-    source_file: Annotated[str | None, figure("source file it is about")]
+    device: Annotated[str | None, figure("device or allocator that it names")]
+    source_file: Annotated[str | None, figure("source file")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]
-    line: Annotated[int, figure("line of the log in which it is said first", NUMBER)]
+    line: Annotated[int, figure("line of the log with the first message", NUMBER)]
 
 
 class ChunkRow(Struct, frozen=True):
     """Chunks of one size in an allocator."""
 
     total_bytes: Annotated[int, column("bytes of all of them", BYTES, heading="total")]
-    count: Annotated[int, column("how many are in use", COUNT)]
+    count: Annotated[int, column("chunks in use", COUNT)]
     size_bytes: Annotated[int, column("size of each", BYTES, is_summed=False)]
 
 
@@ -101,12 +103,12 @@ LOG_ROWS: Final = RowList(
 CHUNKS: Final = RowList(
     "chunks",
     ChunkRow,
-    "what the allocator had handed out when it said so last",
+    "sizes in use in the allocator, from its last message",
     sort="-total_bytes",
     title="Chunks in use",
 )
 LOG: Final = DocumentSpec(
-    "log", "what XLA and JAX say in a log", row_lists=(LOG_ROWS, CHUNKS), version=1
+    "log", "messages of XLA and JAX in a log", row_lists=(LOG_ROWS, CHUNKS), version=1
 )
 
 

@@ -34,7 +34,7 @@ from hlotool.table import (
 MeasuredCount: TypeAlias = Annotated[
     int | None,
     figure(
-        "from a profile: how often it ran there, in all runs on all devices; null if never",
+        "from a profile: executions there, in all runs on all devices; null if zero",
         COUNT,
         heading="measured",
         null_text="",
@@ -44,8 +44,8 @@ MeasuredCount: TypeAlias = Annotated[
 MeasuredSeconds: TypeAlias = Annotated[
     float | None,
     figure(
-        "from a profile: time of all its executions per step on one device, the mean of those "
-        "profiled; null if it did not run there",
+        "from a profile: time of all its executions per step, the mean over profiled "
+        "devices; null if it did not run",
         SECONDS,
         heading="measured/step",
         null_text="",
@@ -55,7 +55,7 @@ MeasuredSeconds: TypeAlias = Annotated[
 MeasuredExposedSeconds: TypeAlias = Annotated[
     float | None,
     figure(
-        "the part of measured_seconds in which nothing but collectives ran on the device",
+        "the part of measured_seconds in which only collectives ran on the device",
         SECONDS,
         heading="measured exposed",
         null_text="",
@@ -74,13 +74,15 @@ class MeasuredFacts(Struct, frozen=True):
     device_count: Annotated[int, figure("devices on which it ran", COUNT)]
     step_count: Annotated[
         int | None,
-        figure("its runs on all devices together; null where nothing tells them apart", COUNT),
+        figure(
+            "its runs on all devices together; null if the profile does not separate runs", COUNT
+        ),
     ]
     step_seconds: Annotated[
         float | None,
         figure(
-            "mean time of a step on a device, from its begin to its end; null where the profile "
-            "tells of instructions alone",
+            "mean time of a step on a device, from start to end; null if the profile has "
+            "only instructions",
             SECONDS,
         ),
     ]
@@ -100,7 +102,7 @@ class MeasuredFacts(Struct, frozen=True):
 
 
 MEASURED: Final = Block(
-    "measured", MeasuredFacts, "what a profile says of its runs; null without one", is_nullable=True
+    "measured", MeasuredFacts, "its runs in a profile; null without one", is_nullable=True
 )
 
 
@@ -153,13 +155,13 @@ class MeasuredInstruction(Struct, frozen=True):
     share: Annotated[
         float | None,
         column(
-            "its time over that of a step; what runs side by side comes to more than 100 %; null "
-            "where the profile does not tell how long a step took",
+            "its time divided by the step's; parallel work adds up to over 100 %; null "
+            "if the step's time is unknown",
             PERCENT,
             heading="of step",
         ),
     ]
-    source: Annotated[str | None, column("the source line it comes from, in short", hide_order=2)]
+    source: Annotated[str | None, column("its source line, without directories", hide_order=2)]
     scope: Annotated[
         str | None,
         column("module path in the op_name, without transformations", is_path=True, hide_order=1),
@@ -181,7 +183,7 @@ class MeasuredInstruction(Struct, frozen=True):
 _LISTED: Final = RowList(
     "instructions",
     MeasuredInstruction,
-    "with a profile: what takes most of the measured time, of any opcode",
+    "with a profile: instructions with the most measured time, of any opcode",
     sort="-measured_seconds",
     size="measured_seconds",
     option="a profile",

@@ -46,23 +46,25 @@ class ListedRow(Struct, frozen=True):
     """One buffer that the message lists; None where it does not say."""
 
     size_bytes: Annotated[
-        int | None, column("its size, as exact as the message writes it", BYTES, heading="size")
+        int | None, column("its size, as precise as in the message", BYTES, heading="size")
     ]
     count: Annotated[int, column("buffers folded into the row", TIMES, heading="count")]
     instruction: Annotated[str | None, column("the instruction that defines it")]
     shape: Annotated[str | None, column("its shape, without layout", is_shape=True)]
     opcode: Annotated[str | None, column("opcode of the instruction that defines it", hide_order=3)]
     allocation_type: Annotated[
-        str | None, column("what the message calls its allocation", heading="type", hide_order=2)
+        str | None, column("its allocation, as named in the message", heading="type", hide_order=2)
     ]
     padding_factor: Annotated[
         float | None,
-        column("its size by that without padding", RATIO, heading="padded", hide_order=1),
+        column(
+            "its size divided by the size without padding", RATIO, heading="padded", hide_order=1
+        ),
     ]
     unpadded_bytes: Annotated[
-        int | None, figure("its size without the padding of tiles", BYTES, heading="unpadded")
+        int | None, figure("its size without tile padding", BYTES, heading="unpadded")
     ]
-    padding_bytes: Annotated[int | None, figure("what tiles add", BYTES, heading="padding")]
+    padding_bytes: Annotated[int | None, figure("bytes that tiles add", BYTES, heading="padding")]
     scope: Annotated[
         str | None,
         column("module path in the op_name, without transformations", is_path=True, hide_order=5),
@@ -74,15 +76,15 @@ class ListedRow(Struct, frozen=True):
     ]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]
-    label: Annotated[str | None, figure("what the message calls it")]
-    number: Annotated[int, figure("its place in the message's list, from 1", NUMBER)]
+    label: Annotated[str | None, figure("its name in the message")]
+    number: Annotated[int, figure("its row in the message's list, from 1", NUMBER)]
 
 
 class PartRow(Struct, frozen=True):
     """One line of a sum that the message writes out."""
 
     group: Annotated[str, column("the heading of the sum")]
-    part: Annotated[str, column("what is added; total is the sum itself")]
+    part: Annotated[str, column("an addend; total is the sum")]
     size_bytes: Annotated[int | None, column("its size", BYTES, heading="size", is_summed=False)]
 
 
@@ -95,24 +97,20 @@ class MessageFigures(Struct, frozen=True):
     program: Annotated[str | None, figure("the program that the message names")]
     requested_bytes: Annotated[
         int | None,
-        figure("what was asked; when compiling, what the program needs", BYTES, extra_digits=1),
+        figure("bytes requested; when compiling, the program's need", BYTES, extra_digits=1),
     ]
-    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, extra_digits=1)]
-    missing_bytes: Annotated[
-        int | None, figure("how much more was asked than there was", BYTES, extra_digits=1)
-    ]
+    available_bytes: Annotated[int | None, figure("bytes available", BYTES, extra_digits=1)]
+    missing_bytes: Annotated[int | None, figure("bytes missing", BYTES, extra_digits=1)]
     limit_bytes: Annotated[
-        int | None, figure("what a program may have in all, whatever else is allocated", BYTES)
+        int | None, figure("total memory for a program, allocated or not", BYTES)
     ]
-    is_rounded: Annotated[bool, figure("whether the message rounds what was asked")]
+    is_rounded: Annotated[bool, figure("whether the message rounds the request")]
     message_count: Annotated[
         int, figure("out-of-memory messages in the text; repeated ones count once", COUNT)
     ]
-    is_complete: Annotated[
-        bool, figure("whether the message is there from its first sentence to the end of its list")
-    ]
+    is_complete: Annotated[bool, figure("whether the message is complete")]
     cut_size: Annotated[
-        str | None, figure("what is left of the size at which the text ends; that size is unknown")
+        str | None, figure("the beginning of the size at which the text ends; that size is unknown")
     ]
     listed_count: Annotated[int, figure("buffers that the message lists", COUNT)]
     listed_bytes: Annotated[int | None, figure("size of the listed buffers", BYTES)]
@@ -217,7 +215,7 @@ def _find_opcode(label: str | None) -> str | None:
 MESSAGE_ROWS: Final = RowList(
     "rows",
     ListedRow,
-    "buffers that the message lists, the largest first",
+    "buffers that the message lists, largest first",
     sort="-size_bytes",
     size="size_bytes",
     key="number",
@@ -230,14 +228,14 @@ MESSAGE_ROWS: Final = RowList(
 PARTS: Final = RowList(
     "parts",
     PartRow,
-    "the sums that the message writes out, in its order",
+    "the sums in the message, in its order",
     has_total=False,
     title="Sums",
 )
-MESSAGE_FIGURES: Final = Block("message", MessageFigures, "what the last message says")
+MESSAGE_FIGURES: Final = Block("message", MessageFigures, "the last message")
 OUT_OF_MEMORY: Final = DocumentSpec(
     "out-of-memory",
-    "what was asked when memory ran out",
+    "the request that failed",
     row_lists=(MESSAGE_ROWS, PARTS),
     scalars=MESSAGE_FIGURES,
 )
@@ -266,11 +264,11 @@ class SpaceTotal(Struct, frozen=True):
 class ReportedAllocationRow(Struct, frozen=True):
     """An allocation; null where the form of the report does not say."""
 
-    place: Annotated[int, column("its place in the report, from 1", NUMBER)]
+    place: Annotated[int, column("its row in the report, from 1", NUMBER)]
     allocation: Annotated[int | None, column("its number", NUMBER)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
     size_bytes: Annotated[
-        int | None, column("its size; rounded where the report is a text", BYTES, heading="size")
+        int | None, column("its size; rounded if the report is a text", BYTES, heading="size")
     ]
     used_bytes: Annotated[
         int | None, column("where the last listed slot ends", BYTES, heading="used to")
@@ -281,7 +279,7 @@ class ReportedAllocationRow(Struct, frozen=True):
         int, column("values that the report leaves out", COUNT, heading="left out")
     ]
     description: Annotated[
-        str | None, column("what the report says of it", heading="what", null_text="")
+        str | None, column("the report's text for it", heading="what", null_text="")
     ]
 
 
@@ -291,7 +289,7 @@ class SlotRow(Struct, frozen=True):
     size_bytes: Annotated[
         int, column("size of the largest, rounded", BYTES, heading="size", is_summed=False)
     ]
-    place: Annotated[int, column("the allocation's place in the report", NUMBER)]
+    place: Annotated[int, column("the allocation's row in the report", NUMBER)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
     offset: Annotated[int, column("first byte inside the allocation", NUMBER)]
     value_count: Annotated[int, column("values that begin there", COUNT, heading="values")]
@@ -309,7 +307,7 @@ class UsageFigures(Struct, frozen=True):
 SLOTS: Final = RowList(
     "rows",
     SlotRow,
-    "offsets of allocations with the values that begin there, the largest first",
+    "offsets of allocations with the values that begin there, largest first",
     sort="-size_bytes",
     size="size_bytes",
     key="offset",
@@ -330,7 +328,7 @@ SPACES: Final = RowList(
 USAGE_FIGURES: Final = Block("report", UsageFigures, "the report as a whole")
 USAGE_REPORT: Final = DocumentSpec(
     "memory-usage-report",
-    "what XLA's memory-usage report says",
+    "XLA's memory-usage report",
     row_lists=(SLOTS, ALLOCATIONS, SPACES),
     scalars=USAGE_FIGURES,
 )

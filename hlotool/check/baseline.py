@@ -1,15 +1,14 @@
 """The figures that later checks compare with: how they are written, and found again.
 
 `hlotool check --update-baseline` writes the figures of every module, sorted and without those that
-are unknown, so that the file is fit for review. A check finds a module again by its name, and by
-its place in the dump where several have that name.
+are unknown, so that the file is fit for review. A check finds a module again as `hlotool diff` does
+(`pair_candidates`).
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +18,13 @@ from msgspec.structs import replace
 from hlotool import __version__
 from hlotool.compare.changes.figures import DIFFED
 from hlotool.compare.inputs import Candidate
-from hlotool.dump.files import Input
+from hlotool.compare.pairing import Pairing, pair_candidates
+from hlotool.dump.identity import Identity, name_programs
 from hlotool.dump.read import display_name, read_source
 from hlotool.dump.saved import (
     BASELINE_SCHEMA,
-    PLACE_MARK,
+    DIRECTORY_SCHEMA,
+    SUMMARY_SCHEMA,
     BaselineDocument,
     SavedSummary,
     make_summary,
@@ -35,6 +36,7 @@ from hlotool.dump.saved import (
 from hlotool.errors import UsageError
 from hlotool.hlo.attribute_values import drop_tables
 from hlotool.program.program import Program
+from hlotool.table.sums import group_by
 from hlotool.table.words import list_some
 
 NO_BASELINE: Final = "there is no baseline; give --baseline, or write one with --update-baseline"
@@ -48,41 +50,42 @@ class Earlier(Struct, frozen=True):
     missing: str = NO_BASELINE
 
 
-def choose_entry(module: Candidate, baseline: Earlier, *, is_alone: bool) -> Candidate | str:
-    """Return a module's own in a baseline, or say why there is none.
+def pair_modules(earlier: Sequence[Candidate], modules: Sequence[Candidate]) -> list[Pairing]:
+    """Pair what was recorded with modules; the only one of a record is no other's, though."""
+    pairs = pair_candidates(earlier, modules)
+    old, new = pairs[0].old, pairs[0].new
+    if pairs[0].way != "the only ones" or old is None or new is None:
+        return pairs
+    is_summary = old.schema in (SUMMARY_SCHEMA, DIRECTORY_SCHEMA)
+    if old.saved and not is_summary and old.name != new.name:
+        return [Pairing(old, None, name=old.key), Pairing(None, new, name=pairs[0].name)]
+    return pairs
 
-    Where a name stands for several on either side, the places tell them apart. The only module
-    of a dump is compared with the only one of another dump, or summary, whatever their names.
-    """
-    earlier = baseline.modules
-    if not earlier:
+
+def explain_missing(pair: Pairing, baseline: Earlier) -> str:
+    """Say why a module has none in a baseline."""
+    if not baseline.modules:
         return baseline.missing
-    if is_alone and len(earlier) == 1 and earlier[0].schema != BASELINE_SCHEMA:
-        return earlier[0]
-    same = [one for one in earlier if one.name == module.name]
-    found = [one for one in same if one.place == module.place]
-    if len(found) == 1:
-        return found[0]
-    listed = list_some([one.key for one in same or earlier], _LISTED, "" if same else ", …")
-    if not same:
-        return f"the baseline does not hold {module.key!r}; it holds {listed}"
-    return f"which of the baseline's modules is {module.key!r} is not clear; it holds {listed}"
+    if not pair.is_ambiguous:
+        listed = list_some([one.key for one in baseline.modules], _LISTED)
+        return f"the baseline does not hold {pair.name!r}; it holds {listed}"
+    same = [one.key for one in baseline.modules if pair.new and one.name == pair.new.name]
+    why = f"which of the baseline's modules is {pair.name!r} is not clear"
+    return f"{why}; it holds {list_some(same, _LISTED)}"
 
 
-def expect_keys(modules: Sequence[Candidate], option: str) -> None:
-    """Raise UsageError unless a check can find every module again by its key."""
-    keys = Counter(one.key for one in modules)
-    for one in modules:
-        if not one.name:
-            why = "a module has no name"
-        elif PLACE_MARK in one.name:
-            why = f"the name {one.name!r} holds {PLACE_MARK!r}, which begins a place"
-        elif keys[one.key] > 1:
-            why = f"there are {keys[one.key]} modules {one.key!r}"
-        else:
-            continue
-        path = display_name(one.path)
-        raise UsageError(f"{option}: {path}: {why}; a check could not find it again.")
+def note_alike(modules: Sequence[Candidate], names: Sequence[str]) -> tuple[str, ...]:
+    """Say which modules have one key, so that a later run may not know which is which."""
+    groups = group_by(
+        zip(modules, names, strict=True),
+        lambda one: (one[0].name, one[0].folder, one[0].identify().arguments),
+    )
+    return tuple(
+        f"{list_some([name for _, name in group])}: nothing but content tells these apart. "
+        "Dump each into a folder of its own, or name the functions otherwise."
+        for group in groups.values()
+        if len(group) > 1
+    )
 
 
 _KINDS: Final = ("kind", "count", "executions", "message_bytes_per_step", "sent_bytes_per_step")
@@ -94,11 +97,17 @@ def known_metrics(program: Program) -> dict[str, object]:
     return {path: value for path, value in figures.items() if value is not None}
 
 
-def measure_baseline(program: Program, chosen: Input) -> SavedSummary:
+def measure_identity(program: Program, module: Candidate) -> Identity:
+    """Return what a later run knows a program by."""
+    return replace(module.identify(), name=module.name, fingerprint=program.fingerprint)
+
+
+def measure_baseline(program: Program, module: Candidate) -> SavedSummary:
     """Return the figures that diffs compare, as far as they are known, and the input program.
 
     That is the text before optimizations, packed: of it a diff reads what was changed.
     """
+    chosen = module.input
     figures = known_metrics(program)
     if program.step_estimate is not None:
         figures["step_time.machine"] = program.step_estimate.machine
@@ -109,8 +118,8 @@ def measure_baseline(program: Program, chosen: Input) -> SavedSummary:
         figures["collectives.by_kind"] = [
             {name: getattr(row, name) for name in _KINDS} for row in totals.by_kind
         ]
-    saved = make_summary(figures)
-    if chosen.before is None or program.module is None:
+    saved = replace(make_summary(figures), identity=measure_identity(program, module))
+    if chosen is None or chosen.before is None or program.module is None:
         return saved
     before = drop_tables(chosen.before.read().text)
     length = len(before) + len(program.module.source.text)
@@ -127,14 +136,16 @@ def write_baseline(modules: Mapping[str, SavedSummary], kept: Mapping[str, objec
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def read_modules(path: str) -> dict[str, object]:
-    """Return the modules of a baseline as they stand in it, none where nothing is there yet.
+def read_modules(path: str) -> tuple[dict[str, object], tuple[Candidate, ...]]:
+    """Return the modules of a baseline as they stand in it, and what they are.
+
+    None where nothing is there yet.
 
     Raises UsageError for any other file, and InputError for a baseline that is damaged.
     """
     place = Path(path)
     if not place.is_dir() and not (place.is_file() and place.stat().st_size):
-        return {}
+        return {}, ()
     try:
         schema = read_schema(place.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -143,20 +154,26 @@ def read_modules(path: str) -> dict[str, object]:
         name = display_name(path)
         raise UsageError(f"--update-baseline: {name} is not a baseline; it was not overwritten.")
     source = read_source(path)
-    read_saved(source)  # raises for one that is damaged, before any of it is written again
+    saved = read_saved(source)  # raises before any of a damaged one is written again
     document: Any = update_document(json.loads(source.text))
     modules: dict[str, object] = document.get("modules", {})
-    return modules
+    return modules, tuple(
+        Candidate(one.name, path, saved=one, schema=saved.schema) for one in saved.modules
+    )
 
 
-def expect_apart(modules: Iterable[Candidate], kept: Iterable[str], path: str) -> None:
-    """Raise UsageError where a name alone and one with a place would stand in one baseline."""
-    for one in modules:
-        for key in kept:
-            name, _, place = key.partition(PLACE_MARK)
-            if name == one.name and bool(place) != bool(one.place):
-                raise UsageError(
-                    f"--update-baseline: {display_name(path)} holds {key!r}, and this dump has "
-                    f"{one.key!r}; a check could not tell which is meant. Write the whole "
-                    "baseline again, without --module."
-                )
+def place_modules(
+    modules: Sequence[Candidate], kept: Sequence[Candidate]
+) -> tuple[list[str], dict[str, str]]:
+    """Return what modules are called beside those of a baseline that stay, and these by key.
+
+    A module takes the place of its own. What was kept without an identity stays as it is called.
+    """
+    gone = {id(one.old) for one in pair_modules(kept, modules) if one.new} if kept else set()
+    stay = [one for one in kept if id(one) not in gone]
+    names = name_programs([one.named() for one in (*modules, *stay)])
+    rest = {
+        one.key: name if one.saved and one.saved.identity else one.key
+        for one, name in zip(stay, names[len(modules) :], strict=True)
+    }
+    return names[: len(modules)], rest

@@ -27,7 +27,7 @@ _LINE_BREAK: Final = "\u2028"  # stands for one in XML: `escape` lets none of th
 
 def write_whole(result: RuleResult) -> str:
     """Write what was found, where, and the author's advice, which alone may have several lines."""
-    where = f"{result.key}: " if result.key else ""
+    where = f"{result.module}: " if result.module else ""
     advice = "\n".join(map(escape, (result.message or "").split("\n")))
     return escape(where + write_sentence(result)) + (f" {advice}" if advice else "")
 
@@ -86,7 +86,7 @@ def render_junit(results: Sequence[RuleResult]) -> str:
     """
     from xml.etree import ElementTree as ET  # noqa: PLC0415  start-up time
 
-    suites = group_by(results, lambda one: one.key or "hlotool")
+    suites = group_by(results, lambda one: one.module or "hlotool")
     root = ET.Element("testsuites", {"name": "hlotool check", **_counts(results)})
     for name, members in suites.items():
         suite = ET.SubElement(root, "testsuite", {"name": escape(name), **_counts(members)})
@@ -173,7 +173,7 @@ def rule_ids(names: Sequence[str]) -> dict[str, str]:
 
 def _result(result: RuleResult, identifier: str, index: int) -> Json:
     # A finding is the same from run to run if budget and module are, whatever the figures.
-    finding = f"{result.name}\0{result.key}".encode("utf-8", "surrogatepass")
+    finding = f"{result.name}\0{result.module or ''}".encode("utf-8", "surrogatepass")
     made: Json = {
         "ruleId": identifier,
         "ruleIndex": index,

@@ -89,6 +89,7 @@ class Budget(_Table, frozen=True, kw_only=True):
     require: str | None = None
     name: str = ""
     module: str = ""
+    place: str = ""
     message: str = ""
     severity: Severity = "error"
     max: Limit = None
@@ -130,7 +131,7 @@ class Budget(_Table, frozen=True, kw_only=True):
         said = f"{self.kind} {self.text}" if self.kind in {"forbid", "require"} else self.text
         return self.name or said
 
-    def place(self, config: str, key: str) -> str:
+    def locate(self, config: str, key: str) -> str:
         """Return where a key of it stands, `hlotool.toml:4`; without a file, the option."""
         return self.lines.place(config, key) or "--budget"
 

@@ -12,17 +12,19 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise, takewhile
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, convert, to_builtins
 
 from hlotool import __version__
-from hlotool.check.baseline import known_metrics
+from hlotool.check.baseline import known_metrics, pair_modules
 from hlotool.check.config import Number
 from hlotool.check.results import VERDICTS, RuleResult, Verdict, choose_verdict
 from hlotool.compare.changes.figures import DIFFED
 from hlotool.compare.changes.instructions import subtract
-from hlotool.dump.saved import update_document
+from hlotool.compare.inputs import Candidate
+from hlotool.dump.identity import Identity, name_programs
+from hlotool.dump.saved import PLACE_MARK, SavedModule, SavedSummary, update_document
 from hlotool.errors import InputError, UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
@@ -38,6 +40,7 @@ from hlotool.table import (
     column,
     figure,
 )
+from hlotool.text import Pattern
 
 HISTORY_SCHEMA: Final = "hlotool/check-history/v2"
 _EPOCH: Final = re.compile(r"[0-9]{1,11}")
@@ -49,7 +52,17 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     hlotool_version: str = ""
     time: Annotated[str | None, Meta(description="when it was, ISO 8601")] = None
     commit: Annotated[str | None, Meta(description="the commit that was compiled")] = None
-    module: Annotated[str, Meta(description="the module, as baselines name it")]
+    module: Annotated[str, Meta(description="what the module is called, as no other of the run")]
+    name: Annotated[
+        str | None, Meta(description="of its key: the module's name; null in older lines")
+    ] = None
+    folder: Annotated[str, Meta(description="of its key: the folder below PATH")] = ""
+    arguments: Annotated[
+        tuple[str, ...] | None, Meta(description="of its key: what it is given; null if unknown")
+    ] = None
+    fingerprint: Annotated[
+        str | None, Meta(description="what is equal where the content is; null if unknown")
+    ] = None
     machine: Annotated[
         str | None, Meta(description="what times were estimated for; null where they were not")
     ] = None
@@ -70,6 +83,12 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     upper_bounds: Annotated[
         tuple[str, ...], Meta(description="metrics of which a part may not happen")
     ] = ()
+
+    def identify(self) -> Identity | None:
+        """Return which program it is about; None in a line of before that was kept."""
+        if self.name is None:
+            return None
+        return Identity(self.name, self.folder, self.arguments, self.fingerprint)
 
 
 def measure_line(program: Program, module: str, results: Sequence[RuleResult] = ()) -> HistoryLine:
@@ -142,13 +161,19 @@ def _since(what: str) -> tuple[Meta, Meta, Meta]:
         column(f"commit from which on it is {what}", heading="since", null_text=""),
         column(f"time from which on it is {what}", heading="time", null_text="", hide_order=2),
         column(
-            f"line of the history from which on it is {what}", NUMBER, heading="line", hide_order=1
+            f"line of the history from which on it is {what}",
+            NUMBER,
+            heading="line",
+            null_text="",
+            hide_order=1,
         ),
     )
 
 
+_MODULE: Final = "what the module is called, as no other of the history"
 _SO: Final = _since("so")
 _EXCEEDED: Final = _since("exceeded")
+_ARGUMENTS: Final = _since("of these arguments, or new")
 
 
 class VerdictRow(Struct, frozen=True):
@@ -157,7 +182,7 @@ class VerdictRow(Struct, frozen=True):
     verdict: Annotated[
         Verdict, column("the worst of what the module's budgets came to, last", is_verdict=True)
     ]
-    module: Annotated[str, column("the module, as baselines name it")]
+    module: Annotated[str, column(_MODULE)]
     exceeded: Annotated[tuple[str, ...], figure("the budgets that were exceeded last, by name")]
     since_commit: Annotated[str | None, _SO[0]]
     since_time: Annotated[str | None, _SO[1]]
@@ -170,7 +195,7 @@ class ExceededRow(Struct, frozen=True):
     """One budget that was exceeded in the newest line of a module that has a verdict."""
 
     name: Annotated[str, column("the budget's name", heading="budget", min_width=WHOLE)]
-    module: Annotated[str, column("the module, as baselines name it", hide_if_constant=True)]
+    module: Annotated[str, column(_MODULE, hide_if_constant=True)]
     since_commit: Annotated[str | None, _EXCEEDED[0]]
     since_time: Annotated[str | None, _EXCEEDED[1]]
     since_line: Annotated[int, _EXCEEDED[2]]
@@ -192,6 +217,35 @@ EXCEEDED_ROWS: Final = RowList(
     key="name",
     has_total=False,
     title="Exceeded",
+)
+
+
+Presence: TypeAlias = Literal["there", "new", "gone"]
+
+
+class FollowedRow(Struct, frozen=True):
+    """One module over the lines of a history."""
+
+    module: Annotated[str, column(_MODULE)]
+    status: Annotated[
+        Presence,
+        column("whether the first run lacks it (new), or the last one (gone)"),
+    ]
+    arguments: Annotated[
+        str | None, column("in what its arguments differ from those before", null_text="")
+    ]
+    since_commit: Annotated[str | None, _ARGUMENTS[0]]
+    since_line: Annotated[int | None, _ARGUMENTS[2]]
+
+
+FOLLOWED_ROWS: Final = RowList(
+    "programs",
+    FollowedRow,
+    "which modules are new, gone, or are given something else than before",
+    key="module",
+    has_total=False,
+    limit=0,
+    title="Modules",
 )
 
 
@@ -227,7 +281,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     A change is a line whose figure is another than the last one known before it.
     """
 
-    module: Annotated[str, column("the module, as baselines name it", hide_if_constant=True)]
+    module: Annotated[str, column(_MODULE, hide_if_constant=True)]
     metric: Annotated[str, column("the figure, as budgets name it", min_width=WHOLE)]
     values: Annotated[
         tuple[Value, ...],
@@ -298,8 +352,18 @@ TREND: Final = DocumentSpec(
     "check-trend",
     "a history of checks",
     scalars=TREND_FACTS,
-    row_lists=(TRENDS, VERDICT_ROWS, EXCEEDED_ROWS),
+    row_lists=(TRENDS, VERDICT_ROWS, EXCEEDED_ROWS, FOLLOWED_ROWS),
 )
+
+
+def choose_lines(
+    lines: Mapping[int, HistoryLine], pattern: Pattern | None
+) -> dict[int, HistoryLine]:
+    """Return the lines of modules whose names a pattern matches, as the last of them has it."""
+    if pattern is None:
+        return dict(lines)
+    kept = [own for name, own in _divide(lines) if pattern.is_found(name)]
+    return dict(sorted(one for own in kept for one in own.items()))
 
 
 def list_verdicts(lines: Mapping[int, HistoryLine]) -> tuple[VerdictRow, ...]:
@@ -341,11 +405,28 @@ def list_trends(lines: Mapping[int, HistoryLine]) -> tuple[TrendRow, ...]:
     return tuple(sorted(rows, key=lambda row: -(row.since_line or 0)))
 
 
+def list_followed(lines: Mapping[int, HistoryLine]) -> tuple[FollowedRow, ...]:
+    """Return a row for each module; None stands where no line says what it is."""
+    runs = _list_runs(lines)
+    rows = []
+    for module, own in _divide(lines):
+        is_new, is_gone = min(own) > max(runs[0]), max(own) < min(runs[-1])
+        since, change = min(own) if is_new else None, None
+        for old, new in pairwise(own):
+            here, there = own[old].identify(), own[new].identify()
+            if here and there and (told := here.tell_change(there)):
+                since, change = new, told
+        status: Presence = "gone" if is_gone else "new" if is_new else "there"
+        commit = own[since].commit if since else None
+        rows.append(FollowedRow(module, status, change, commit, since))
+    return tuple(rows)
+
+
 def count_trends(lines: Mapping[int, HistoryLine], rows: Sequence[TrendRow]) -> TrendFacts:
     """Count what a history holds."""
     return TrendFacts(
         line_count=len(lines),
-        module_count=len({line.module for line in lines.values()}),
+        module_count=len({row.module for row in rows}) or len(_divide(lines)),
         metric_count=len(rows),
         changed_count=sum(row.since_line is not None for row in rows),
     )
@@ -354,12 +435,53 @@ def count_trends(lines: Mapping[int, HistoryLine], rows: Sequence[TrendRow]) -> 
 def _divide(
     lines: Mapping[int, HistoryLine], *, with_verdict: bool = False
 ) -> list[tuple[str, dict[int, HistoryLine]]]:
-    """Return the modules by name, each with its lines, the oldest first."""
-    modules: dict[str, dict[int, HistoryLine]] = {}
-    for number in sorted(lines):
-        if lines[number].verdict is not None or not with_verdict:
-            modules.setdefault(lines[number].module, {})[number] = lines[number]
-    return sorted(modules.items())
+    """Return the modules by what they are called, each with its lines, the oldest first.
+
+    The modules of a run are paired with those of all runs before as diffs pair them.
+    """
+    followed: list[dict[int, HistoryLine]] = []
+    newest: list[Candidate] = []
+    for run in _list_runs(lines):
+        made = [_make_candidate(lines[number]) for number in run]
+        places = {id(one): place for place, one in enumerate(newest)}
+        for pair in pair_modules(newest, made):
+            if pair.new is None:
+                continue
+            number = run[next(at for at, one in enumerate(made) if one is pair.new)]
+            if pair.old is None:
+                followed.append({})
+                newest.append(pair.new)
+            place = len(followed) - 1 if pair.old is None else places[id(pair.old)]
+            followed[place][number], newest[place] = lines[number], pair.new
+    names = name_programs([one.named() for one in newest])
+    kept = (
+        {number: line for number, line in own.items() if line.verdict or not with_verdict}
+        for own in followed
+    )
+    return sorted((name, own) for name, own in zip(names, kept, strict=True) if own)
+
+
+def _list_runs(lines: Mapping[int, HistoryLine]) -> list[list[int]]:
+    """Return the numbers of lines, those of one run together: of one commit, no module twice."""
+    runs: list[list[int]] = []
+    seen: set[object] = set()
+    for number, line in sorted(lines.items()):
+        told = line.commit, line.time, line.module
+        last = lines[runs[-1][-1]] if runs else None
+        if last is None or (last.commit, last.time) != told[:2] or told in seen:
+            runs.append([])
+            seen.clear()
+        seen.add(told)
+        runs[-1].append(number)
+    return runs
+
+
+def _make_candidate(line: HistoryLine) -> Candidate:
+    """Return the module of a line; older lines tell name and place alone, as baselines did."""
+    known, (name, _, place) = line.identify(), line.module.partition(PLACE_MARK)
+    name = known.name if known else name
+    saved = SavedModule(name, SavedSummary(), "" if known else place, known, line.module)
+    return Candidate(name, "", saved=saved, schema=HISTORY_SCHEMA)
 
 
 def _go_back(lines: Iterable[int], held: Collection[int]) -> int:

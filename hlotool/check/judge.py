@@ -78,9 +78,10 @@ def judge_rule(
 
 def unmatched(rule: Rule, names: Sequence[str]) -> RuleResult:
     """Return the result of a budget that is about no module there is."""
-    pattern = rule.module.text if rule.module else ""
-    listed = list_some(sorted(names), _LISTED, "") or "none"
-    reason = f"no module is called {pattern!r}; there is {listed}"
+    about = rule.budget
+    said = {"is called": about.module, "lies in": about.place}
+    pattern = " and ".join(f"{what} {text!r}" for what, text in said.items() if text)
+    reason = f"no module {pattern}; there is {list_some(sorted(names), _LISTED) or 'none'}"
     return not_judged(rule, None, "not-measured", reason)
 
 

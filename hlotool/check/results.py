@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.check.config import Number, Severity
-from hlotool.dump.saved import make_key
 from hlotool.table import (
     COUNT,
     MEASURE,
@@ -67,11 +66,15 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     name: Annotated[str, column("the budget's name", heading="budget", min_width=38)]
     module: Annotated[
         str | None,
-        column("the module; null where none matches", null_text="", hide_if_constant=True),
+        column(
+            "what the module is called, as no other of the answer; null where none matches",
+            null_text="",
+            hide_if_constant=True,
+        ),
     ]
     place: Annotated[
         str | None,
-        column("where the module lies in the dump, if another has its name", null_text=""),
+        figure("where the module lies in the dump, if another has its name", null_text=""),
     ] = None
     expression: Annotated[str, figure("the budget as an expression")]
     baseline: Annotated[
@@ -142,11 +145,6 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     unit: Unit = Unit.NUMBER
     digits: int = 0  # how many more than usual the limit was written with
 
-    @property
-    def key(self) -> str:
-        """The module's name, with its place where that is needed to find it again."""
-        return make_key(self.module or "", self.place or "")
-
 
 class CheckFacts(Struct, frozen=True):
     """All budgets together."""
@@ -173,16 +171,10 @@ CHECK: Final = DocumentSpec(
 )
 
 
-def choose_check_columns(
-    results: Iterable[RuleResult], *, is_comment: bool = False
-) -> DocumentSpec:
-    """Return the declaration with places only where a module has one; JSON is always the same.
-
-    A comment has figures before and after.
-    """
-    hidden = set() if any(one.place for one in results) else {"place"}
+def choose_check_columns(*, is_comment: bool = False) -> DocumentSpec:
+    """Return the declaration; a comment has figures before and after."""
     shown = RULES.shown() - {"margin"} | {"baseline"} if is_comment else RULES.shown()
-    return replace(CHECK, row_lists=(RULES.showing(shown - hidden),))
+    return replace(CHECK, row_lists=(RULES.showing(shown),))
 
 
 def choose_verdict(results: Iterable[RuleResult]) -> Verdict | None:

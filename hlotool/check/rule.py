@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import partial
 from typing import Final
@@ -129,8 +130,15 @@ class Rule(Struct, frozen=True):
         is_count = self.budget.kind in {"forbid", "require"}
         return self.tree if is_count and isinstance(self.tree, Aggregate) else None
 
-    def applies_to(self, module: str) -> bool:
-        """Say whether the budget is about a module of that name."""
+    def applies_to(self, module: str, folder: str = "") -> bool:
+        """Say whether the budget is about a module of that name, in that folder.
+
+        A pattern with `/` is one of paths, `conv_net/*`, and of the whole `FOLDER/NAME`.
+        """
+        if self.budget.place and not fnmatchcase(folder, self.budget.place):
+            return False
+        if "/" in self.budget.module:
+            return fnmatchcase(f"{folder}/{module}", self.budget.module)
         return self.module is None or self.module.is_found(module)
 
 
@@ -141,9 +149,10 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     what does not exist, and UsageError for a bad pattern or limit, and for a budget on times
     that no `machine` is known for.
     """
-    kind, place = budget.kind, budget.place(config, budget.kind)
-    where = budget.place(config, "module")
-    module = expect_pattern(budget.module, "module", where) if budget.module else None
+    kind, place = budget.kind, budget.locate(config, budget.kind)
+    where = budget.locate(config, "module")
+    is_pattern = budget.module and "/" not in budget.module
+    module = expect_pattern(budget.module, "module", where) if is_pattern else None
     limits: Limits | None = None
     chosen: Aggregate | None = None
     says = budget.text
@@ -251,7 +260,7 @@ def _read_limits(budget: Budget, config: str, metric: Expression) -> Limits:
     def read(limit: Limit, key: str) -> Number | None:
         if limit is None:
             return None
-        text, place = str(limit), f"{budget.place(config, key)}: {key}"
+        text, place = str(limit), f"{budget.locate(config, key)}: {key}"
         tree = parse_number(text, VOCABULARY, place)
         found = None if any(find_reads(tree)) else compile_value(tree, read_row)(None)
         if found is None:
@@ -265,7 +274,7 @@ def _read_limits(budget: Budget, config: str, metric: Expression) -> Limits:
         text = str(budget.max_increase)
         share = find_share(text)
         if share is None:  # a bare number would leave open whether it is a part or an amount
-            place = f"{budget.place(config, 'max_increase')}: max_increase"
+            place = f"{budget.locate(config, 'max_increase')}: max_increase"
             raise UsageError(f"{place}: expected a percentage such as 2%, found {text!r}.")
     return Limits(upper, lower, share, read(budget.max_increase_abs, "max_increase_abs"))
 

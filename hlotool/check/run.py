@@ -7,15 +7,22 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from hlotool.check.baseline import NO_BASELINE, Earlier, choose_entry
+from hlotool.check.baseline import (
+    NO_BASELINE,
+    Earlier,
+    explain_missing,
+    measure_identity,
+    pair_modules,
+)
 from hlotool.check.history import HistoryLine, measure_line
 from hlotool.check.judge import judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule, expect_budget_words, list_unknown_values
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.inputs import Candidate, DiffSide, read_context, read_side
+from hlotool.compare.pairing import Pairing
 from hlotool.compare.report import compare_programs
 from hlotool.dump.files import Inputs
 from hlotool.dump.workers import Failure, map_inputs
@@ -24,8 +31,10 @@ from hlotool.program.load import input_paths, load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions
 from hlotool.table import InputPaths
 from hlotool.table.expression.compile import UnknownValue
+from hlotool.table.words import list_some
 
 _MOST_CAUSES: Final = 2  # of a module
+_LISTED: Final = 8
 _RANKS: Final = {"error": 0, "fail": 1, "not-measured": 2, "pass": 3}
 
 
@@ -33,6 +42,7 @@ class Task(Struct, frozen=True):
     """One module, and the module of the baseline that it is compared with, or why there is none."""
 
     module: Candidate
+    name: str  # what it is called, as no other of the dump
     baseline: Candidate | None = None
     missing: str = NO_BASELINE
 
@@ -49,6 +59,7 @@ class Plan(Struct, frozen=True):
     rules: tuple[Rule, ...]
     tasks: tuple[Task, ...]
     passed_over: tuple[str, ...]  # names of modules that no budget is about
+    notes: tuple[str, ...] = ()  # on modules and those of the baseline
     assumptions: Assumptions = NO_ASSUMPTIONS
     is_recorded: bool = False  # for a history
     has_causes: bool = False  # whether it is asked why a module differs from its baseline
@@ -95,6 +106,7 @@ class _Checked(Struct, frozen=True):
     """The results of one module, by the name that its text gives it."""
 
     name: str
+    folder: str
     results: tuple[RuleResult, ...]
     notes: tuple[str, ...] = ()
     paths: InputPaths | None = None
@@ -112,29 +124,52 @@ def plan_run(
     *,
     is_recorded: bool = False,
     has_causes: bool = False,
+    is_chosen: bool = False,
 ) -> Plan:
     """Choose the modules that a budget is about, each with its own of the baseline.
 
     `assumptions` hold for the modules and their baselines. The only module there is may have
-    another name in its text. What is recorded for a history holds every module. Raises InputError
-    for a saved document.
+    another name in its text. What is recorded for a history holds every module. If the modules are
+    those `is_chosen` by name, others are not gone. Raises InputError for a saved document.
     """
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
     modules = [Candidate(one.name, found.path, input=one) for one in found.inputs]
-    wanted = [
-        one
-        for one in modules
-        if is_recorded or len(modules) == 1 or any(rule.applies_to(one.name) for rule in rules)
-    ]
-    tasks = []
-    for one in wanted:
-        entry = choose_entry(one, earlier, is_alone=len(wanted) == 1)
-        tasks.append(Task(one, missing=entry) if isinstance(entry, str) else Task(one, entry))
-    passed_over = tuple(one.name for one in modules if one not in wanted)
-    return Plan(
-        found.path, tuple(rules), tuple(tasks), passed_over, assumptions, is_recorded, has_causes
-    )
+    pairs = {id(one.new): one for one in pair_modules(earlier.modules, modules) if one.new}
+    tasks, passed_over = [], []
+    for one in modules:
+        pair = pairs[id(one)]
+        is_about = any(rule.applies_to(one.name, one.folder) for rule in rules)
+        if not (is_recorded or len(modules) == 1 or is_about):
+            passed_over.append(pair.name)
+        else:
+            missing = "" if pair.old else explain_missing(pair, earlier)
+            tasks.append(Task(one, pair.name, pair.old, missing))
+    is_whole = found.is_directory and not is_chosen
+    notes = _note_pairs([*pairs.values()], earlier, is_whole=is_whole)
+    about = tuple(rules), tuple(tasks), tuple(passed_over), notes
+    return Plan(found.path, *about, assumptions, is_recorded, has_causes)
+
+
+def _note_pairs(pairs: Sequence[Pairing], earlier: Earlier, *, is_whole: bool) -> tuple[str, ...]:
+    """Say which modules the baseline lacks, or has under another name, and which are gone."""
+    if not earlier.modules:
+        return ()
+    taken = {id(one.old) for one in pairs}
+    found = {
+        "not in the baseline": [
+            one.name for one in pairs if one.old is None and not one.is_ambiguous
+        ],
+        "in the baseline alone": [
+            one.key for one in earlier.modules if is_whole and id(one) not in taken
+        ],
+        "compared by content": [
+            f"{one.name} with {one.old.key}"
+            for one in pairs
+            if one.old and one.new and one.way != "the only ones" and one.old.name != one.new.name
+        ],
+    }
+    return tuple(f"{what}: {list_some(names, _LISTED)}." for what, names in found.items() if names)
 
 
 def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
@@ -147,21 +182,25 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     check = partial(_check, plan=replace(plan, tasks=()))  # goes to each process
     outcomes = map_inputs(check, plan.tasks, progress=progress)
     checked = [
-        _broken(task.module, outcome, plan.rules) if isinstance(outcome, Failure) else outcome
+        _broken(task, outcome, plan.rules) if isinstance(outcome, Failure) else outcome
         for task, outcome in zip(plan.tasks, outcomes, strict=True)
     ]
     for number, rule in enumerate(plan.rules):
-        about = [one for one in checked if rule.applies_to(one.name)]
+        about = [one for one in checked if rule.applies_to(one.name, one.folder)]
         # Where a module could not be read, nobody knows which words it holds.
         if all(one.unknown_values for one in about):
             expect_budget_words(rule, (one.unknown_values[number] or () for one in about))
-    names = [one.name for one in checked]
-    idle = [rule for rule in plan.rules if not any(rule.applies_to(name) for name in names)]
+    names = [task.name for task in plan.tasks]
+    idle = [
+        rule
+        for rule in plan.rules
+        if not any(rule.applies_to(one.name, one.folder) for one in checked)
+    ]
     results = [result for one in checked for result in one.results]
     results += [unmatched(rule, [*names, *plan.passed_over]) for rule in idle]
     results.sort(key=lambda one: (_RANKS[one.status], one.severity == "warning"))
     failures = tuple(one for one in outcomes if isinstance(one, Failure))
-    notes = tuple(note for one in checked for note in one.notes)
+    notes = (*plan.notes, *(note for one in checked for note in one.notes))
     paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
     lines = tuple(one.line for one in checked if one.line)
     causes = tuple((one.name, cause) for one in checked for cause in one.causes[:_MOST_CAUSES])
@@ -178,23 +217,40 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     earlier: DiffSide | None = None
     if task.baseline is not None:
         earlier, _ = read_side(task.baseline, "baseline", plan.assumptions)
-    about = [rule for rule in plan.rules if rule.applies_to(program.name)]
+    folder = task.module.folder
+    about = [rule for rule in plan.rules if rule.applies_to(program.name, folder)]
     figures = earlier.figures if earlier else None
-    judged = (judge_rule(rule, program, figures, task.missing) for rule in about)
-    results = tuple(replace(one, place=task.module.place or None) for one in judged)
+    results = tuple(
+        _name_result(judge_rule(rule, program, figures, task.missing), task) for rule in about
+    )
     unknown = tuple(
         list_unknown_values(rule, program) if rule in about else None for rule in plan.rules
     )
-    line = measure_line(program, task.module.key, results) if plan.is_recorded else None
+    line = measure_line(program, task.name, results) if plan.is_recorded else None
+    if line is not None:
+        line = replace(line, **asdict(measure_identity(program, task.module)))
     causes: tuple[Cause, ...] = ()
     if earlier and plan.has_causes and any(one.status == "fail" for one in results):
         causes = compare_programs(earlier, read_context(program, task.module.input)).causes
     notes = note_files(program)
-    return _Checked(program.name, results, notes, program.paths, line, unknown, causes)
+    return _Checked(program.name, folder, results, notes, program.paths, line, unknown, causes)
 
 
-def _broken(module: Candidate, failure: Failure, rules: Sequence[Rule]) -> _Checked:
+def _broken(task: Task, failure: Failure, rules: Sequence[Rule]) -> _Checked:
     """Return the results of a module that could not be read."""
-    name, reason = module.name, failure.message.partition("\n")[0]
-    about = (not_judged(rule, name, "error", reason) for rule in rules if rule.applies_to(name))
-    return _Checked(name, tuple(replace(one, place=module.place or None) for one in about))
+    name, folder = task.module.name, task.module.folder
+    reason = failure.message.partition("\n")[0]
+    about = (
+        not_judged(rule, name, "error", reason) for rule in rules if rule.applies_to(name, folder)
+    )
+    return _Checked(name, folder, tuple(_name_result(one, task) for one in about))
+
+
+def _name_result(result: RuleResult, task: Task) -> RuleResult:
+    """Call a module as no other of the dump, and say if it is given something else than it was."""
+    if task.name != task.module.name:
+        result = replace(result, module=task.name, place=task.module.place or None)
+    if task.baseline is None or result.status != "fail" or result.baseline is None:
+        return result
+    change = task.baseline.identify().tell_change(task.module.identify())
+    return replace(result, reason=f"{result.reason}; now given {change}") if change else result

@@ -15,21 +15,21 @@ from typing import Final
 import click
 
 COMMANDS: Final = {
-    "summary": "A module on one screen; a directory as a table of modules.",
-    "buffers": "Who holds memory at the peak.",
-    "fusions": "What each fusion costs.",
-    "collectives": "What crosses the interconnect.",
-    "shardings": "Where arrays lie: specs, copies, global shapes.",
-    "outline": "A program as it runs, on a screen.",
-    "show": "All about one instruction, parameter or source line.",
-    "diff": "What changed between two dumps.",
-    "fit": "What other sizes take, from two or three compilations.",
-    "report": "A program as one page of HTML.",
-    "text": "The HLO text of a module, also of a protobuf.",
-    "check": "Budgets from hlotool.toml, for CI.",
-    "fields": "The fields of a command: names, units, meanings.",
-    "explain": "What a number, a word or an option means.",
-    "schema": "The JSON Schema of a command's answer.",
+    "summary": "Summarize a module, or list those of a directory.",
+    "buffers": "List the values that hold memory at the peak.",
+    "fusions": "List fusions with their costs.",
+    "collectives": "List collectives and the bytes they send.",
+    "shardings": "List shardings: specs, copies, global shapes.",
+    "outline": "Show a program in the order it runs.",
+    "show": "Show one instruction, parameter or source line.",
+    "diff": "Show what changed between two dumps.",
+    "fit": "Predict other sizes from two or three compilations.",
+    "report": "Write a program as one page of HTML.",
+    "text": "Print the HLO text of a module or a protobuf.",
+    "check": "Check budgets from hlotool.toml, for CI.",
+    "fields": "List the fields of a command: names, units, meanings.",
+    "explain": "Explain a number, a word or an option.",
+    "schema": "Print the JSON Schema of a command's answer.",
 }
 
 

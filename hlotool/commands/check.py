@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from hlotool import __version__
 from hlotool.check.baseline import (
     Earlier,
-    expect_apart,
-    expect_keys,
     measure_baseline,
+    note_alike,
+    place_modules,
     read_modules,
     write_baseline,
 )
@@ -26,8 +26,10 @@ from hlotool.check.history import (
     TREND,
     TREND_FACTS,
     HistoryLine,
+    choose_lines,
     count_trends,
     list_exceeded,
+    list_followed,
     list_trends,
     list_verdicts,
     parse_time,
@@ -169,19 +171,13 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
     rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
     rules += compile_budgets(request.budgets, machine)
     say_all(note for rule in rules for note in list_older_names(rule))
-    if history:  # before any dump is read, a file that is none, and modules it cannot name
-        if Path(history).is_file():
-            read_lines(read_bytes(history), display_name(history))
-        expect_keys(_list_modules(request), "--history")
+    if history and Path(history).is_file():  # a file that is none, before any dump is read
+        read_lines(read_bytes(history), display_name(history))
     earlier, missing = _read_baseline(baseline, rules, request)
     run = run_rules(request, rules, earlier, is_recorded=bool(history), has_causes=has_causes)
     for failure in missing:
         say(failure.message)
     return replace(run, failures=(*missing, *run.failures))
-
-
-def _list_modules(request: Request) -> list[Candidate]:
-    return [Candidate(one.name, request.path, one) for one in request.find().inputs]
 
 
 # What a check came to.
@@ -192,7 +188,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 def print_run(run: Run, settings: Config, options: RowOptions) -> None:
     """Print what a check came to."""
     document = Document(
-        spec=choose_check_columns(run.results, is_comment=options.format == "comment"),
+        spec=choose_check_columns(is_comment=options.format == "comment"),
         input=run.paths,
         scalars=run.facts,
         rows={"rules": run.results},
@@ -306,20 +302,21 @@ def _write_figures(request: Request, path: str) -> None:
     """Write the figures of every module; with --module, beside those of the others."""
     if not path:
         raise UsageError("--update-baseline needs --baseline FILE, or baseline in hlotool.toml.")
-    older = read_modules(path)
-    kept = older if request.module else {}
+    older, kept = read_modules(path)
     inputs = request.find().inputs
-    candidates = _list_modules(request)
-    expect_keys(candidates, "--update-baseline")
-    expect_apart(candidates, kept, path)
+    candidates = [Candidate(one.name, request.path, one) for one in inputs]
+    names, stay = place_modules(candidates, kept if request.module else ())
+    say_all(note_alike(candidates, names))
     modules = {}
-    for one, candidate in track(zip(inputs, candidates, strict=True), "measuring", len(inputs)):
+    triples = zip(names, candidates, inputs, strict=True)
+    for name, candidate, one in track(triples, "measuring", len(inputs)):
         program = load_program(
             one, request.path, with_buffers=True, assumptions=request.assumptions
         )
         request.tell(note_files(program))
-        modules[candidate.key] = measure_baseline(program, one)
-    write_file(path, (write_baseline(modules, kept),), "--baseline")
+        modules[name] = measure_baseline(program, candidate)
+    others = {name: older[key] for key, name in stay.items()}
+    write_file(path, (write_baseline(modules, others),), "--baseline")
     count = count_noun(str(len(modules)), "module")
     say(f"wrote the figures of {count} to {display_name(path)}")
 
@@ -344,23 +341,21 @@ def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
     name = display_name(path)
     found = read_lines(read_bytes(path), name)
     pattern = expect_pattern(module, "regular expression", "--module") if module else None
-    lines = {
-        number: line
-        for number, line in found.items()
-        if pattern is None or pattern.is_found(line.module)
-    }
+    lines = choose_lines(found, pattern)
     if not lines:
         of = f" of a module that --module {module!r} matches" if module else ""
         raise NothingCheckedError(f"{name}: the history has no line{of}.")
-    trends, verdicts, exceeded = list_trends(lines), list_verdicts(lines), list_exceeded(lines)
+    trends, followed = list_trends(lines), list_followed(lines)
     facts = count_trends(lines, trends)
-    above = {"verdicts": verdicts, "exceeded": exceeded}
+    above = {"verdicts": list_verdicts(lines), "exceeded": list_exceeded(lines)}
+    is_told = any(row.status != "there" or row.arguments for row in followed)
+    above |= {"programs": followed} if is_told or options.rows == "programs" else {}
     text = "{changed_count} of {metric_count:figure} changed in {line_count:line}"
     document = Document(
         TREND,
         InputPaths(path),
         scalars=facts,
-        rows={"trends": trends, **above},
+        rows={"trends": trends, "programs": followed, **above},
         lines=(Line(text, TREND_FACTS, facts),),
         shown=(*(name for name, rows in above.items() if rows), "trends"),
     )

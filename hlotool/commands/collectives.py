@@ -52,7 +52,7 @@ hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 def collectives(
     request: Request, *, mesh: str | None, has_operands: bool, has_stacks: bool, options: RowOptions
 ) -> Document:
-    """List what crosses the interconnect per step: logical collectives, bytes, overlap."""
+    """List collectives with the bytes they send per step and their overlap."""
     wanted = CollectiveOptions(
         mesh=parse_mesh_axes(mesh) if mesh is not None else None,
         with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
@@ -107,7 +107,7 @@ def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     devices = f"{count_noun(partitions, 'partition')} × {count_noun(replicas, 'replica')}"
     host = [Line(HOST_LINE, HOST_TOTALS, report.host.totals)] if report.host.rows else []
     if not report.rows:
-        told = "no collectives" + " in the part that is there" * module.source.is_fragment
+        told = "no collectives" + " in this part" * module.source.is_fragment
         return (Line(f"{module.name}: {told}; {devices}"), *host)
     totals = report.totals
     runs = "{count:collective} ({hlo_op_count:instruction} in the text) run {executions:time}"
@@ -125,7 +125,7 @@ def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
         lines.append(Line(text, BETWEEN_SLICES, slices))
     if not any(row.is_async for row in report.rows):
         if module.header.is_scheduled:
-            lines.append(Line("all are synchronous: nothing is computed while they run"))
+            lines.append(Line("all are synchronous, so no work overlaps them"))
     elif totals.exposed_bytes_per_step is not None:
         text = "{exposed_bytes_per_step} of it is exposed, by estimate"
         lines.append(Line(f"{text}: rough, {_say_basis(totals)}", COLLECTIVE_TOTALS, totals))
@@ -141,12 +141,12 @@ def _say_basis(totals: CollectiveTotals) -> str:
     """Say what the estimate of what is exposed rests on; nobody has measured how far off it is."""
     nodes = f"; nodes of {totals.devices_per_node} assumed" if totals.is_node_assumed else ""
     if totals.reference_chip is None:
-        return f"as chip and link are taken at their peaks{nodes}"
+        return f"with chip and link at their peaks{nodes}"
     if totals.transfer_seconds is None:
         return f"at the ratios of {totals.reference_chip}; --chip gives times{nodes}"
     return (
-        f"for work as fast as on {totals.reference_chip} and the link as given; --chip names yours"
-        f"{nodes}"
+        f"for work at the rates of {totals.reference_chip} and the given link; choose "
+        f"yours with --chip{nodes}"
     )
 
 
@@ -176,14 +176,14 @@ def _say_which(rows: Sequence[CollectiveRow]) -> Iterator[str]:
     """Name the rows that are bounds, or not what they look like."""
     chosen = {
         "trip count unknown, counted once": [row for row in rows if row.executions is None],
-        "upper bound, as the data decides how much is sent": [
+        "upper bound, because the sent size depends on data": [
             row for row in rows if row.is_upper_bound
         ],
         "every branch of a conditional is counted": [row for row in rows if row.is_conditional],
-        "bytes unknown, as the text does not say who sends what between slices": [
+        "bytes unknown, because the text gives no transfers between slices": [
             row for row in rows if row.interconnect == "dcn" and row.sent_bytes is None
         ],
-        "all-reduce of which each device keeps only its shard": [
+        "all-reduce whose result each device cuts to its shard": [
             row for row in rows if row.opcode == "all-reduce" and row.kind == "reduce-scatter"
         ],
     }
@@ -202,7 +202,7 @@ def _say_of_mesh(rows: Sequence[CollectiveRow], mesh: Mesh | None) -> Iterator[s
     ]
     if stray:
         text = ",".join(f"{axis.name}={axis.size}" for axis in mesh.axes)
-        yield f"no axes of {text} form the groups of {_name(stray)}"
+        yield f"the axes of {text} do not form the groups of {_name(stray)}"
 
 
 def _say_of_strides(rows: Sequence[CollectiveRow]) -> Iterator[str]:
@@ -211,8 +211,8 @@ def _say_of_strides(rows: Sequence[CollectiveRow]) -> Iterator[str]:
     if unnamed:
         size, _, step = unnamed[0].partition("@")
         yield (
-            f"axes without a name: {unnamed[0]} are {size} devices whose numbers are {step} "
-            "apart; --mesh names them"
+            f"unnamed axes: {unnamed[0]} are {size} devices with numbers {step} apart; "
+            "name them with --mesh"
         )
 
 
@@ -221,14 +221,14 @@ def _say_of_machine(rows: Sequence[CollectiveRow], machine: Machine) -> Iterator
     link, between, chip = machine.link, machine.between, machine.chip
     if chip is not None and any(row.overlapped_instructions for row in rows):
         yield (
-            f"work meanwhile: at the peak rates of {chip.description}; "
-            "each second of it hides one transfer"
+            f"overlapping work: at the peak rates of {chip.description}; a second of work "
+            "overlaps one transfer"
         )
     for one, where in ((link, ""), (between, " to other nodes")):
         if one is not None:
             yield f"estimates: bytes sent{where} at {one}, with nothing else on the link"
     if chip is not None and link is None:
-        yield "no estimates of transfers, as no source states the link's speed; give --bandwidth"
+        yield "no estimates of transfers, because the link's speed is unknown; give --bandwidth"
 
 
 def _say_of_links(report: CollectiveReport, machine: Machine | None) -> Iterator[str]:
@@ -236,19 +236,19 @@ def _say_of_links(report: CollectiveReport, machine: Machine | None) -> Iterator
     totals, between = report.totals, machine.between if machine else None
     if totals.is_node_assumed:
         yield (
-            f"nodes of {totals.devices_per_node} consecutive devices are assumed; "
-            "--devices-per-node says otherwise"
+            f"assumed: nodes of {totals.devices_per_node} consecutive devices; change it "
+            "with --devices-per-node"
         )
     if between is not None or (machine is None and totals.reference_chip is None):
         return
     options = "--node-bandwidth" if machine and machine.chip else "--chip and --node-bandwidth"
-    rest = f"what work hides is unknown; give {options}"
+    rest = f"overlap is unknown; give {options}"
     slices = [row for row in report.rows if row.interconnect == "dcn" and row.is_async]
     nodes = [row for row in report.rows if row.span == "inter-node" and row.interconnect is None]
     if nodes:
-        yield f"between nodes, at a speed that nobody states: {_name(nodes)}; {rest}"
+        yield f"between nodes, at an unknown speed: {_name(nodes)}; {rest}"
     if slices:
-        yield f"between slices, at a speed that nobody states: {_name(slices)}; {rest}"
+        yield f"between slices, at an unknown speed: {_name(slices)}; {rest}"
 
 
 def _name(rows: Sequence[CollectiveRow]) -> str:

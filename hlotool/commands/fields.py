@@ -38,7 +38,7 @@ class FieldRow(Struct, frozen=True):
     is_nullable: Annotated[bool, figure("whether it may be unknown")]
     is_shown: Annotated[bool, figure("whether a table shows it without --columns")]
     heading: Annotated[str, figure("what a table calls it")]
-    meaning: Annotated[str, column("what it is")]
+    meaning: Annotated[str, column("meaning of the field")]
     values: Annotated[tuple[str, ...], figure("all that it can be, where that is a closed list")]
 
 

@@ -53,7 +53,7 @@ _SHARE: Final = "{flops_share} of all known flops"
 @option("--missed", "List large operations left unfused.")
 @option(
     "--above SIZE",
-    f"With --missed: only what moves at least this much per step; {_LEAST} by default.",
+    f"With --missed: only operations that move at least SIZE per step; {_LEAST} by default.",
 )
 @option("--recompute", "List expensive operations that several fusions repeat.")
 @stack_option
@@ -69,11 +69,11 @@ def fusions(
     has_stacks: bool,
     options: RowOptions,
 ) -> Document:
-    """List the fusions of a module, most memory traffic per step first."""
+    """List fusions, most memory traffic per step first."""
     missed = missed or options.rows == "missed"  # who asks for the rows asks for the list
     recompute = recompute or options.rows == "recompute"
     if above is not None and not missed:
-        raise UsageError("--above goes with --missed.")
+        raise UsageError("--above needs --missed.")
     least_bytes = parse_size(above or _LEAST, "--above")
     program = load_one(request)
     chip = program.machine.chip if program.machine else None
@@ -139,7 +139,7 @@ def _headline(
         return lines
     said = f"Times are estimates at the peak rates of {quote_braces(chip.description)}"
     if calls.estimated_seconds:
-        said += "; custom calls take {estimated_seconds} beside what is listed here"
+        said += "; custom calls take another {estimated_seconds}"
     return (*lines, Line(said, CALL_TOTALS, calls))
 
 
@@ -148,9 +148,9 @@ def _say_outside(outside: OutsideFusions | None) -> tuple[Line, ...]:
     if outside is None or not outside.measured_seconds:
         return ()
     text = (
-        "measured outside fusions: {measured_seconds} per step, {share} of what all instructions "
-        "take, most of it {longest_seconds} of {longest}; `hlotool summary --rows instructions` "
-        "lists them"
+        "measured outside fusions: {measured_seconds} per step, {share} of all "
+        "instructions, {longest_seconds} of it in {longest}; `hlotool summary --rows "
+        "instructions` lists them"
     )
     return (Line(text, OUTSIDE, outside),)
 

@@ -116,7 +116,7 @@ def _link_by(name: str, text: str = "") -> FindLink:
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
 @click.argument("new", metavar="[NEW]", required=False, callback=hide_typed)
-@option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
+@option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
 @option("-o, --output FILE", "Write the page to FILE.", required=True)
 @add_options(MACHINE)
 def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:

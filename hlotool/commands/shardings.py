@@ -22,26 +22,26 @@ hlotool shardings dump/ --where 'copies > 1 and local_bytes > 64MiB'
 hlotool shardings dump/ --rows reshards --by cause
 hlotool shardings dump/ --why all-gather.3"""
 _NOT_TOLD: Final = (
-    "of some results no file here says the sharding; a protobuf does, which "
-    "XLA_FLAGS=--xla_dump_hlo_as_proto adds to a dump"
+    "the sharding of some results is unknown; a protobuf has it: add "
+    "XLA_FLAGS=--xla_dump_hlo_as_proto"
 )
 _PROBLEMS_SHOWN: Final = 3
 _SENT: Final = "{count:collective}: a device sends {sent_bytes_per_step} per step"
 _NO_PASSES: Final = (
-    "no texts of passes lie here, which prove more: what is resharded from which spec to which, "
-    "and where the partitioner knew no other way; XLA_FLAGS=--xla_dump_hlo_pass_re=.* adds them"
+    "without texts of passes the specs of a reshard, and involuntary ones, are unknown; "
+    "add XLA_FLAGS=--xla_dump_hlo_pass_re=.*"
 )
 
 
 @document_command("shardings", SHARDINGS, example=_EXAMPLE)
 @dump_options
 @option("--mesh AXIS=N,…", "Name the axes of the device mesh, slowest-varying first.")
-@option("--why NAME", "The chain that leads to a collective, or to those that move a value.")
+@option("--why NAME", "Show the chain to a collective, or to those that move a value.")
 @many_programs(about_one=("why",))
 def shardings(
     request: Request, *, mesh: str | None, why: str | None, options: RowOptions
 ) -> Document:
-    """List where arrays lie: global shapes, specs, what is replicated, and what moves them."""
+    """List shardings: global shapes, specs, replicated arrays, and causes of collectives."""
     program = load_one(request)
     given = parse_mesh_axes(mesh) if mesh is not None else None
     report = program.find_shardings(given) if given else program.shardings
@@ -53,7 +53,7 @@ def shardings(
     if why is not None:
         lists[WHY.name] = program.explain_chain(why, given)
         lines, notes, focus = (
-            (Line(f"what leads to {quote_braces(why)}"),),
+            (Line(f"chain to {quote_braces(why)}"),),
             _note_passes(program),
             WHY.name,
         )
@@ -95,11 +95,10 @@ def _describe(report: ShardingReport) -> Line:
     told = "{parameter_count:parameter}, {local_bytes} on a device"
     if totals.replicated_bytes:
         told += (
-            ", of which {replicated_bytes} is replicated; sharded over every axis it would be "
-            "{saves_bytes} less"
+            ", {replicated_bytes} of it replicated; sharding over every axis saves {saves_bytes}"
         )
     if totals.unknown_count:
-        told += "; of {unknown_count:parameter} no file here says the sharding"
+        told += "; the sharding of {unknown_count:parameter} is unknown"
     return Line(f"{{device_count:device}}{quote_braces(where)}: {told}", TOTALS, totals)
 
 

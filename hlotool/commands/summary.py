@@ -90,10 +90,10 @@ _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 )
 @dump_options
 @add_options(MACHINE)
-@option("--hbm SIZE", "Show what is left of this much memory, such as 80GiB.")
+@option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
 @directory_options
-@option("--no-findings", "Leave out the findings.")
-@option("--dump DIR", "Of a log: the dump with the programs that its messages are about.")
+@option("--no-findings", "Omit the findings.")
+@option("--dump DIR", "With a log: the dump of the programs that its messages name.")
 @many_programs(TextKind.MEMORY_REPORT, TextKind.LOG, is_table=True)
 def summary(
     request: Request,
@@ -104,13 +104,13 @@ def summary(
     dump: str | None,
     options: RowOptions,
 ) -> Document | int:
-    """Summarize a module on one screen; of a directory with several, list them."""
+    """Summarize a module on one screen, or list the modules of a directory."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     other = request.find_other(TextKind.MEMORY_REPORT, TextKind.LOG)
     if other is not None and other.kind is TextKind.LOG:
         return _describe_log(other, request, dump)
     if dump is not None:
-        raise UsageError("--dump goes with a log; this is a dump itself.")
+        raise UsageError("--dump needs a log; this is a dump.")
     if other is not None:
         return describe_usage(other, request, "spaces", "allocations")
     if not _asks_for_one(request, fleet, options):
@@ -136,7 +136,9 @@ def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Documen
         choose_log_columns(rows),
         InputPaths(request.path),
         rows={"rows": rows, "chunks": list_chunks(log.chunks)},
-        notes=(Line(quote_braces(f"{command} says who holds memory")),) if is_full else (),
+        notes=(Line(quote_braces(f"{command} lists the values that hold memory")),)
+        if is_full
+        else (),
         shown=("rows", "chunks") if log.chunks else ("rows",),
     )
 
@@ -209,8 +211,8 @@ def _place_prose(
     memory, findings = say_memory(found), say_findings(found)
     work = (*say_work(found), *say_collectives(found), *say_measured(found))
     if len(rows.get("holders", ())) == _MOST_HOLDERS:
-        note = f"of the values at the peak the {_MOST_HOLDERS:,} largest are looked at; "
-        findings = (Line(f"{note}`hlotool buffers` has them all"), *findings)
+        note = f"only the {_MOST_HOLDERS:,} largest values at the peak are searched; "
+        findings = (Line(f"{note}`hlotool buffers` lists every one"), *findings)
     lines, above, notes = what, {}, findings
     if rows.get("holders"):
         above["holders"] = memory
@@ -232,7 +234,7 @@ def _print_modules(
 
     Errors go to stderr too, alike ones as one; the exit code returned is that of the first one.
     """
-    from hlotool.program.fleet import Member, measure_members  # noqa: PLC0415  start-up time
+    from hlotool.program.fleet import Member, measure_members, name_rows  # noqa: PLC0415  start-up time
 
     found = request.find()
     members = [Member(one, found.path) for one in found.inputs]
@@ -247,7 +249,7 @@ def _print_modules(
     errors = [each.row.error for each in measured if each.row.error is not None]
     for error in fold_alike(errors, "--where 'error != null' --columns error -n 0 lists all"):
         say(error)
-    rows = [each.row for each in measured]
+    rows = name_rows([each.row for each in measured])
     is_pointed = options.wants_overview and not request.more
     notes = point_to_program(request.path, rows) if is_pointed else ()
     if limit_bytes is not None:
@@ -325,7 +327,7 @@ def say_what(found: Summary) -> tuple[Line, ...]:
 def say_memory(found: Summary) -> tuple[Line, ...]:
     """Say how much memory it takes, and whether that fits."""
     memory = found.memory
-    lines = [Line(f"memory: unknown, as {quote_braces(found.memory_unknown)}")]
+    lines = [Line(f"memory unknown: {quote_braces(found.memory_unknown)}")]
     if memory is not None and memory.estimated:
         allocated = write_accuracy("allocated", memory.estimated, memory.backend)
         is_known = memory.estimated.allocated_bytes is not None
@@ -341,7 +343,7 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
     if found.fit is not None:
         lines.append(say_fit(found.fit))
         if found.fit.fits is False:
-            lines.append(Line("`buffers` with the same option says what to shrink"))
+            lines.append(Line("to shrink it, run `hlotool buffers` with the same option"))
     return tuple(lines)
 
 
@@ -375,7 +377,7 @@ def say_work(found: Summary) -> tuple[Line, ...]:
 
 def _say_step_time(run: StepEstimate, chip: str) -> Line:
     """Say how long a step takes, and what most of that is, before what limits its work."""
-    most = "what most of it is, is not known"
+    most = "its largest part is unknown"
     if run.largest_part is not None:
         most = f"{{largest_share}} of it {_PARTS[run.largest_part]}"
     padded = " to {padded_seconds}" if run.padded_seconds > run.estimated_seconds * NEARLY else ""
@@ -394,12 +396,12 @@ def _say_roofline(roofline: Roofline, found: Summary) -> Line:
     if roofline.bound is None:
         why = say_why_unknown(found.cost)
         if not roofline.is_lower_bound:
-            why = "a peak is not stated" if roofline.assumed_bf16 else "padding could overturn it"
-        text += f"; by which it is bound is not known, as {why}"
+            why = "a peak rate is unknown" if roofline.assumed_bf16 else "padding could change it"
+        text += f"; its limit is unknown: {why}"
     else:
         text += {"compute": "; compute-bound", "memory": "; memory-bound"}[roofline.bound]
     if roofline.assumed_bf16:
-        text += f"; products in {', '.join(roofline.assumed_bf16)} are taken as fast as in bf16"
+        text += f"; products in {', '.join(roofline.assumed_bf16)} are assumed as fast as in bf16"
     return Line(text, ROOFLINE, roofline)
 
 
@@ -410,7 +412,7 @@ def _say_parts(cost: CostReport) -> str:
     """
     if not cost.custom_call_flops_per_step:
         return " ({matrix_flops_per_step} in matrix products)" if cost.matrix_flops_per_step else ""
-    calls = "{custom_call_flops_per_step} in custom calls, as a library's are"
+    calls = "{custom_call_flops_per_step} in custom calls, such as those of a library"
     if not cost.matrix_flops_per_step:
         return f" ({calls})"
     return f" ({{matrix_flops_per_step}} in dots and convolutions, {calls})"
@@ -462,7 +464,7 @@ def _say_basis(totals: CollectiveTotals) -> str:
         return ""
     if totals.transfer_seconds is None:
         return " at the ratios of {reference_chip}"
-    return " for work as fast as on {reference_chip} and the link as given"
+    return " for work at the rates of {reference_chip} and the given link"
 
 
 def say_measured(found: Summary) -> tuple[Line, ...]:
@@ -476,8 +478,8 @@ def say_measured(found: Summary) -> tuple[Line, ...]:
     lines += [Line(one, MEASURED, found.measured) for one in _say_device_time(found.measured)]
     if found.collectives.measured_seconds is not None:
         text = (
-            "measured of collectives: {measured_seconds} per step; nothing else runs in "
-            "{measured_exposed_seconds} of it"
+            "measured collectives: {measured_seconds} per step, "
+            "{measured_exposed_seconds} of it exposed"
         )
         lines.append(Line(text, COLLECTIVES, found.collectives))
     return (*lines, *_name_longest(found.instructions))
@@ -501,7 +503,7 @@ def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:
     """Name what took most of the time; nothing where the profile does not tell of runs."""
     timed = [row for row in rows if row.measured_seconds]
     if timed:
-        yield Line("most of it (--rows instructions has all):")
+        yield Line("longest (--rows instructions lists every one):")
     for row in timed[:_MOST_INSTRUCTIONS]:
         share = " ({share})" if row.share is not None else ""
         place = quote_braces(f" ({row.source})" if row.source else "")
@@ -525,7 +527,7 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
     more = len(found.findings) - _MOST_FINDINGS
     order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
     said = f"… and {more} more{order}; " if more > 0 else ""
-    lines.append(Line(f"{said}--rows findings says why, and what to try"))
+    lines.append(Line(f"{said}--rows findings adds reasons and remedies"))
     return tuple(lines)
 
 
@@ -543,10 +545,10 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
     timed = [one for one in findings if one.weighted_bytes is not None]
     if not timed:
         return ()
-    said = "Warnings first, then most time"
+    said = "Warnings first, then by time"
     if all(one.estimated_seconds is not None for one in timed):
         return (Line(f"{said}."),)
-    moved = "as traffic are the bytes that memory moves in it"
+    moved = "traffic is the bytes that memory moves in that time"
     return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)
 
 
@@ -576,11 +578,11 @@ def say_compilations(rows: Sequence[ReasonRow]) -> Iterator[Line]:
         yield Line(quote_braces(said), is_cuttable=True)
     if len(functions) > _MOST_FUNCTIONS:
         more = count_noun(len(functions) - _MOST_FUNCTIONS, "function")
-        yield Line(f"… and {more} more; --rows compilations has all")
+        yield Line(f"… and {more} more; --rows compilations lists every one")
     if any(row.reason == "nothing" for row in rows):
-        yield Line("nothing in the dump differs then: no dump shows a weak type, a JAX setting,")
+        yield Line("the dumps are equal then. Dumps do not show weak types, JAX settings,")
         yield Line(
-            "another device, a function made anew; with JAX_EXPLAIN_CACHE_MISSES=1 JAX tells"
+            "devices or recreated functions; JAX_EXPLAIN_CACHE_MISSES=1 makes JAX print the cause"
         )
 
 
@@ -624,9 +626,9 @@ def say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
     """Say which programs do not fit into so much memory, and of how many nobody can tell."""
     found = check_fit(rows, limit_bytes)
     limit = format_value(limit_bytes, Unit.BYTES)
-    named = [f"{'~ ' * row.is_estimate}{row.module} ({row.place})" for row in found.too_large]
+    named = [f"{'~ ' * row.is_estimate}{row.program}" for row in found.too_large]
     said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
     if not named:
-        said = f"none is larger than {limit}" if found.unknown_count else f"all fit in {limit}"
+        said = f"none is known to exceed {limit}" if found.unknown_count else f"all fit in {limit}"
     unknown = found.unknown_count
     return Line(f"{said}; unknown of {unknown:,}" if unknown else said)

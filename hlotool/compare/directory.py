@@ -133,6 +133,7 @@ class ModuleDiff(Struct, frozen=True):
     old_only_count: Annotated[int | None, _ALONE[0]] = None
     new_only_count: Annotated[int | None, _ALONE[1]] = None
     is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
+    program: Annotated[str, figure("what it is called, as no other of the answer")] = ""
     old_name: Annotated[str | None, figure("its name on the old side, where that is another")] = (
         None
     )
@@ -197,7 +198,7 @@ def describe_pair(
         alone = (report.old_only_count or 0) + (report.new_only_count or 0)
         every = 2 * report.matched_count + alone
     row = ModuleDiff(
-        pair.name,
+        pair.function,
         "changed" if report.differs else "identical",
         pair.place,
         paths[0],
@@ -216,7 +217,8 @@ def describe_pair(
         old_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).old),
         new_fusion_count=whole(metrics.get(_FUSION_COUNT, UNKNOWN).new),
         is_estimate=is_estimate,
-        old_name=pair.old.name if pair.old and pair.old.name != pair.name else None,
+        program=pair.name,
+        old_name=pair.old.name if pair.old and pair.old.name != pair.function else None,
         matched_by=pair.way,
         **{name: getattr(report, name) for name in _OF_REPORT},
     )
@@ -246,7 +248,7 @@ def describe_alone(pair: Pairing, side: DiffSide, facts: SideFacts) -> ModuleDif
         return None if value is None else sign * int(value)
 
     row = ModuleDiff(
-        pair.name,
+        pair.function,
         "ambiguous" if pair.is_ambiguous else status,
         pair.place,
         delta_peak_bytes=None if peak is None else sign * peak,
@@ -254,6 +256,7 @@ def describe_alone(pair: Pairing, side: DiffSide, facts: SideFacts) -> ModuleDif
         delta_exposed_bytes=delta(_EXPOSED),
         delta_flops=delta(_FLOPS),
         is_estimate=is_estimate,
+        program=pair.name,
     )
     if pair.new is None:
         return replace(row, old_path=path, old_peak_bytes=peak, old_fusion_count=fusions)

@@ -22,9 +22,10 @@ from hlotool.compare.answer import SideFacts
 from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import parse_module_pattern, resolve_inputs
-from hlotool.dump.names import Stage, folder_below, short_path
+from hlotool.dump.identity import Identity, Named, find_folder, name_input, read_arguments
+from hlotool.dump.names import Stage, short_path
 from hlotool.dump.read import relative_path
-from hlotool.dump.saved import SavedModule, SavedSummary, make_key, read_saved, unpack_program
+from hlotool.dump.saved import SavedModule, SavedSummary, read_saved, unpack_program
 from hlotool.dump.stores import is_address
 from hlotool.errors import HlotoolError, NothingCheckedError
 from hlotool.hlo import Module
@@ -103,7 +104,7 @@ _FIRST_COMPUTATION: Final = re.compile(r"^(?:ENTRY\s|%)", re.MULTILINE)
 # What an instruction makes and how: `f32[8,128]{1,0} add(`; of a tuple the last element.
 _RESULT: Final = re.compile(r"([a-z0-9]+\[[0-9,<=]*\])(?:\{[^{}]*\})?\)? ([a-z][a-z0-9\-]*)\(")
 
-EQUAL: Final = 2.0  # the likeness of equal texts
+EQUAL: Final = 2.0  # the likeness of equal contents
 
 
 class Content(Struct, frozen=True, eq=False):
@@ -116,9 +117,7 @@ class Content(Struct, frozen=True, eq=False):
     words: Counter[str]
 
     def likeness(self, other: Content) -> float:
-        """Return what both do, as a share of what either does; `EQUAL` where the texts are."""
-        if self.text == other.text:
-            return EQUAL
+        """Return what both do, as a share of what either does."""
         either = (self.words | other.words).total()
         return (self.words & other.words).total() / either if either else 0.0
 
@@ -134,6 +133,14 @@ def read_content(one: Input) -> Content | None:
     begin = _FIRST_COMPUTATION.search(text)
     body = drop_metadata(text[begin.start() :] if begin else text)
     return Content(body, Counter(" ".join(found) for found in _RESULT.findall(body)))
+
+
+def read_fingerprint(one: Input) -> str | None:
+    """Parse a program, and return its fingerprint; None where it cannot be read."""
+    try:
+        return load_program(one, one.path).fingerprint
+    except HlotoolError:  # who reads it to compare it says what is wrong
+        return None
 
 
 class DiffSide(Struct, frozen=True):
@@ -199,6 +206,9 @@ class Argument(Struct, frozen=True):
     path: str
 
 
+_NUMBER: Final = re.compile(r" ?#[0-9]+$")  # XLA's, in a place
+
+
 class Candidate(Struct, frozen=True):
     """One program of a side, not yet read, or one module of a saved document."""
 
@@ -209,22 +219,32 @@ class Candidate(Struct, frozen=True):
     schema: str | None = None
 
     @property
-    def place(self) -> str:
-        """Where it lies in its directory, if another program there has its name."""
-        found = self.saved or self.input
-        return found.place if found else ""
-
-    @property
     def folder(self) -> str:
-        """Where it lies below the side's path, without XLA's number; '' for a document's."""
-        return folder_below(self.input.path, self.path) if self.input and not self.saved else ""
+        """Where it lies below the side's path, without XLA's number; '' where that was not kept."""
+        if self.saved or self.input is None:
+            return self.identify().folder
+        return find_folder(self.input, self.path)
 
     @property
-    def short_place(self) -> str:
+    def place(self) -> str:
         """Where it lies below the side's path, in short, as a summary of a directory says it."""
-        if self.input is None or self.saved:
-            return self.place
+        if self.saved or self.input is None:
+            return self.saved.place if self.saved else ""
         return short_path(self.input.path, self.path)
+
+    def identify(self) -> Identity:
+        """Read what it is given; the fingerprint only where a document has it."""
+        if self.saved or self.input is None:
+            older = Identity(self.name, _NUMBER.sub("", self.place))
+            return (self.saved.identity if self.saved else None) or older
+        return Identity(self.name, self.folder, read_arguments(self.input))
+
+    def named(self) -> Named:
+        """Return what is known of it, to be named."""
+        if self.saved or self.input is None:
+            found = self.identify()
+            return Named(self.name, found.folder, self.place, lambda: found.arguments)
+        return name_input(self.input, self.path)
 
     @property
     def path_below(self) -> str:
@@ -235,8 +255,9 @@ class Candidate(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Its name, and its place where that is needed to find it again."""
-        return make_key(self.name, self.place)
+        """What its document calls it, else its name, and its folder if it has one."""
+        found = self.saved.key if self.saved else ""
+        return found or "/".join(filter(None, (self.folder, self.name)))
 
     @property
     def size_bytes(self) -> int:

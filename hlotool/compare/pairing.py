@@ -10,7 +10,8 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.compare.inputs import EQUAL, Candidate, Content, read_content
+from hlotool.compare.inputs import EQUAL, Candidate, Content, read_content, read_fingerprint
+from hlotool.dump.identity import Identity, name_programs
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.table.sums import group_by
 from hlotool.table.words import list_some
@@ -34,17 +35,18 @@ class Pairing(Struct, frozen=True):
     new: Candidate | None
     way: Way | None = None
     is_ambiguous: bool = False
+    name: str = ""  # what it is called, as on the new side if there is one: no other is called so
 
     @property
-    def name(self) -> str:
-        """What the program is called, on the new side if both have a name for it."""
+    def function(self) -> str:
+        """The function's name, as on the new side if there is one."""
         found = self.new or self.old
         return found.name if found else ""
 
     @property
     def place(self) -> str:
         """Where both lie in their directories, in short; once where that is the same."""
-        places = [side.short_place for side in (self.old, self.new) if side]
+        places = [side.place for side in (self.old, self.new) if side]
         return " → ".join(dict.fromkeys(filter(None, places)))
 
     @property
@@ -56,24 +58,33 @@ class Pairing(Struct, frozen=True):
 def pair_candidates(
     old: Sequence[Candidate], new: Sequence[Candidate], named: Sequence[Named] = ()
 ) -> list[Pairing]:
-    """Pair programs by what the user says, relative path, content and name, in this order.
+    """Pair programs by what the user says, fingerprint, key and likeness, in this order.
 
-    XLA's number says in which order a process compiled, and counts for nothing. Programs of one
-    name, more than one on a side and nowhere at the same path, pair by content: equal, else most
-    similar; where several are equally similar and not equal, none is paired and all are ambiguous.
-    Then the only ones of a name pair, and those of other names that do nearly the same. If each
-    side has one program, these are the pair. Raises UsageError where --map names no program.
+    XLA's number says in which order a process compiled, and counts for nothing. Of one name, those
+    of equal content pair first, then those of equal keys, of equal folders, and by the place that
+    an older document tells. Others of one name pair by content, of documents by what they are
+    given: the most similar first; where several are equally similar and not equal, none is paired
+    and all are ambiguous. Then the only ones of a name pair, and those of other names that do
+    nearly the same. If each side has one program, these are the pair. Raises UsageError where
+    --map names no program.
     """
     if len(old) == len(new) == 1 and not named:
-        return [Pairing(old[0], new[0], "the only ones")]
+        return _name_pairs([Pairing(old[0], new[0], "the only ones")])
     pairer = _Pairer(old, new)
     for before, after in named:
         pairer.pair_named(before, after)
+    pairer.pair_same()
     pairer.pair_alone("same path", lambda one: (one.folder, pairer.name(one)))
     pairer.pair_saved()
     pairer.pair_alone("same path", lambda one: one.folder or None)
     pairer.pair_alike()
-    return pairer.pairings()
+    return _name_pairs(pairer.pairings())
+
+
+def _name_pairs(pairs: Sequence[Pairing]) -> list[Pairing]:
+    known = [found for one in pairs if (found := one.new or one.old)]
+    names = name_programs([one.named() for one in known])
+    return [replace(one, name=name) for one, name in zip(pairs, names, strict=True)]
 
 
 class Division(Struct, frozen=True):
@@ -163,6 +174,7 @@ class _Pairer:
         self._found: list[Pairing] = []
         self._new_names: dict[str, str] = {}
         self._contents: dict[int, Content | None] = {}
+        self._identities: dict[int, Identity] = {}
 
     def name(self, one: Candidate) -> str:
         """Return a program's name; of one on the old the new one, if --map tells."""
@@ -190,6 +202,20 @@ class _Pairer:
             if len(found) == len(others) == 1:
                 self._pair(found[0], others[0], way)
 
+    def pair_same(self) -> None:
+        """Pair those of equal content within a name, of several with one key; then equal keys."""
+        counts = Counter((id(one) in self._is_old, self.name(one)) for one in self.old + self.new)
+        several = {name for (_, name), count in counts.items() if count > 1}
+
+        def find_key(one: Candidate) -> tuple[Hashable, ...] | None:
+            name = self.name(one)
+            return (name, self._identify(one).arguments) if name in several else None
+
+        here, there = _by_key(self.old, find_key), _by_key(self.new, find_key)
+        for key, found in here.items():
+            self._pair_group(found, there.get(key, []), EQUAL)
+        self.pair_alone("same path", lambda one: (key := find_key(one)) and (*key, one.folder))
+
     def pair_saved(self) -> None:
         """Pair those of one name by their whole places where a document tells no more of them."""
         places = {(other.name, other.place): other for other in self.new if other.place}
@@ -213,16 +239,16 @@ class _Pairer:
     def _pair_group(self, here: list[Candidate], there: list[Candidate], least: float) -> None:
         """Pair the most similar first; those that others equal in that are ambiguous."""
         ranked = sorted(
-            (-likeness, place, number)
+            (-likeness, one.folder != other.folder, place, number)
             for place, one in enumerate(here)
             for number, other in enumerate(there)
             if (likeness := self._likeness(one, other, least)) >= least
         )
         while ranked:
-            likeness, place, number = ranked[0]
+            likeness, _, place, number = ranked[0]
             tied = [each for each in ranked if each[0] == likeness]
-            rows = {row for _, row, column in tied if column == number} | {place}
-            columns = {column for _, row, column in tied if row == place} | {number}
+            rows = {row for *_, row, column in tied if column == number} | {place}
+            columns = {column for *_, row, column in tied if row == place} | {number}
             twins = [(here[place], here[row]) for row in rows]
             twins += [(there[number], there[column]) for column in columns]
             if all(self._is_twin(*both) for both in twins):
@@ -231,10 +257,17 @@ class _Pairer:
                 rows, columns = {place}, {number}
             else:
                 self._give_up([here[row] for row in rows], [there[column] for column in columns])
-            ranked = [one for one in ranked if one[1] not in rows and one[2] not in columns]
+            ranked = [one for one in ranked if one[2] not in rows and one[3] not in columns]
 
     def _likeness(self, one: Candidate, other: Candidate, least: float) -> float:
-        """Return how much two programs have in common; 0 where that is unknown."""
+        """Return how much two programs have in common; 0 where that is unknown.
+
+        Of a document no content is known, only what a program of its name is given.
+        """
+        if self._is_twin(one, other):
+            return EQUAL
+        if one.saved or other.saved:
+            return 0.0 if least else self._identify(one).likeness(self._identify(other))
         sizes = one.size_bytes, other.size_bytes
         if least and min(sizes) * 2 < max(sizes):
             return -1.0
@@ -242,9 +275,33 @@ class _Pairer:
         return here.likeness(there) if here and there else 0.0
 
     def _is_twin(self, one: Candidate, other: Candidate) -> bool:
-        """Whether two programs of one side hold the same, so that either will do."""
-        here, there = self._content(one), self._content(other)
-        return one is other or (here is not None and there is not None and here.text == there.text)
+        """Whether two programs hold the same, so that either will do.
+
+        Texts that are not equal letter by letter are parsed, where they do the same as often.
+        """
+        if one is other:
+            return True
+        if not (one.saved or other.saved):
+            here, there = self._content(one), self._content(other)
+            if here is None or there is None or here.words != there.words:
+                return False
+            if here.text == there.text:
+                return True
+        print_ = self._print(one)
+        return print_ is not None and print_ == self._print(other)
+
+    def _print(self, one: Candidate) -> str | None:
+        """Return a fingerprint; of a document of before it was kept there is none."""
+        found = self._identify(one)
+        if found.fingerprint is None and one.input and not one.saved:
+            found = replace(found, fingerprint=read_fingerprint(one.input) or "")
+            self._identities[id(one)] = found
+        return found.fingerprint or None
+
+    def _identify(self, one: Candidate) -> Identity:
+        if id(one) not in self._identities:
+            self._identities[id(one)] = one.identify()
+        return self._identities[id(one)]
 
     def _content(self, one: Candidate) -> Content | None:
         if id(one) not in self._contents:
@@ -277,7 +334,7 @@ def _find_named(text: str, candidates: Sequence[Candidate], side: str) -> list[C
     found = []
     for one in candidates:
         path = one.input.path if one.input and not one.saved else ""
-        key = one.key if one.place else ""
+        key = one.key if one.key != one.name else ""
         if text in {path, one.path_below, one.folder, one.place, key} - {""}:
             found.append(one)
     found = found or [one for one in candidates if one.name == text]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
@@ -25,6 +25,7 @@ from hlotool.dump.groups import (
     make_member,
     pair_programs,
 )
+from hlotool.dump.identity import find_folder, name_inputs
 from hlotool.dump.modules import FoundModules, read_module_head, split_modules, split_stream
 from hlotool.dump.names import Stage, short_path, split_file_name, strip_compression
 from hlotool.dump.read import (
@@ -71,11 +72,7 @@ def choose_inputs(
             f"{display_name(path)}: --module {pattern.text!r} matches no module; "
             f"there are: {listed}."
         )
-    # Those that share a name, chosen or not, are told apart.
-    pairs = [(each, one) for each in programs for one in each.inputs(stage)]
-    placed = tell_apart(path, [one for _, one in pairs])
-    wanted = {id(each) for each in chosen}
-    inputs = tuple(one for (each, _), one in zip(pairs, placed, strict=True) if id(each) in wanted)
+    inputs = tuple(one for each in chosen for one in each.inputs(stage))
     if inputs:
         return Inputs(path, is_directory or len(chosen) > 1, inputs, notes)
     other: StageChoice = "before" if stage == "after" else "after"
@@ -91,11 +88,12 @@ def choose_programs(
 ) -> tuple[DumpedProgram, ...]:
     """Return the programs that --module means, none where nothing fits.
 
-    module = place | "#" number | regular expression
+    module = place | "#" number | regular expression | what the program is called
 
     The first of these that any program fits decides: a place is what `hlotool summary` shows of a
     program, letter by letter. The expression is searched in names, where it holds `#` in
-    `NAME#NUMBER` too; if no name has it, in places.
+    `NAME#NUMBER` too; if no name has it, in places. What a program is called is `FOLDER/NAME`, with
+    its arguments where these tell it from others.
     """
     number = _NUMBER.fullmatch(pattern.text)
     places = {
@@ -115,22 +113,14 @@ def choose_programs(
         lambda one: any(map(pattern.is_found, places[id(one)])),
     )
     found = (tuple(filter(fit, programs)) for fit in fits)
-    return next((chosen for chosen in found if chosen), ())
-
-
-def tell_apart(directory: str, inputs: Sequence[Input]) -> tuple[Input, ...]:
-    """Give inputs that share a name their places; of two texts of a program, with the stage."""
-    names = Counter(one.name for one in inputs)
-    placed = [
-        replace(one, place=short_path(one.path, directory)) if names[one.name] > 1 else one
-        for one in inputs
-    ]
-    places = Counter((one.name, one.place) for one in placed)
+    chosen = next((chosen for chosen in found if chosen), ())
+    if chosen:
+        return chosen
+    called = name_inputs(Inputs(directory, True, tuple(each.texts[-1] for each in programs)))
     return tuple(
-        replace(one, place=f"{one.place} {one.stage.value}")
-        if one.stage and places[one.name, one.place] > 1
-        else one
-        for one in placed
+        each
+        for each, name in zip(programs, called, strict=True)
+        if pattern.text in {name, "/".join((find_folder(each.texts[-1], directory), each.name))}
     )
 
 

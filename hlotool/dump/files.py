@@ -142,7 +142,7 @@ class Input(Struct, frozen=True):
     document: DumpFile | None = None  # a saved JSON document instead of a dump
     measured: Measurement | None = None  # by a profiler
     other: DumpFile | None = None  # a text that is no dump, for who asks for its kind
-    place: str = ""  # in its directory, where another program there has its name
+    called: str = ""  # as no other of those that are answered about, where that is known
     refused: str = ""  # why nothing of it can be read, where it is one of several paths
 
     @property

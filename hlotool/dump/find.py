@@ -154,7 +154,9 @@ def _find_beside(path: str, error: HlotoolError, wanted: _Wanted) -> Inputs | No
             found = _find_in_source(beside, source, wanted)
         except InputError:
             continue
-        note = f"{display_name(path)}: {refusal}. This is about {display_name(beside)}, beside it."
+        note = (
+            f"{display_name(path)}: {refusal}. This refers to {display_name(beside)}, next to it."
+        )
         return replace(found, notes=(note, *found.notes))
     return None
 

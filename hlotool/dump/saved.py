@@ -19,6 +19,7 @@ from msgspec import Struct, ValidationError, convert
 
 from hlotool.dump.budget import DEFAULT_BUDGET, Allowance
 from hlotool.dump.compression import decompress
+from hlotool.dump.identity import Identity
 from hlotool.errors import InputError
 from hlotool.hlo.attribute_values import drop_metadata, keep_op_names
 from hlotool.table.renamed import update_keys
@@ -28,7 +29,7 @@ from hlotool.text import Source
 SUMMARY_SCHEMA: Final = "hlotool/summary/v2"
 DIRECTORY_SCHEMA: Final = "hlotool/summary-directory/v2"
 BASELINE_SCHEMA: Final = "hlotool/baseline/v2"
-PLACE_MARK: Final = " @ "  # between a module's name and its place, in a key
+PLACE_MARK: Final = " @ "  # between a module's name and its place, in an older baseline
 
 _MOST_DIGITS: Final = len(str(LARGEST_FIGURE)) - 1
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -71,6 +72,7 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
     shardings: Record | None = None
     step_time: Record | None = None
     opcodes: tuple[SavedOpcode, ...] | None = None
+    identity: Identity | None = None
     input_program: str | None = None  # what `pack_program` made of the text before optimizations
 
     def record(self, block: str) -> Mapping[str, object]:
@@ -82,11 +84,17 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
 
 
 class SavedModule(Struct, frozen=True):
-    """The figures of one module, what it is called, and its place where others have its name."""
+    """The figures of one module, what it is called, and which it is, as far as that was kept.
+
+    `key` is what the document calls it. Documents of before identities were kept tell the place of
+    one of several of its name.
+    """
 
     name: str
     figures: SavedSummary
     place: str = ""
+    identity: Identity | None = None
+    key: str = ""
 
 
 class SummaryDocument(SavedSummary, frozen=True, tag_field="schema", tag=SUMMARY_SCHEMA):
@@ -110,6 +118,16 @@ class DirectoryRow(Struct, frozen=True):
     collective_count: int | None = None
     sent_bytes_per_step: int | None = None
     total_flops_per_step: int | None = None
+    folder: str | None = None
+    arguments: tuple[str, ...] | None = None
+    fingerprint: str | None = None
+
+    @property
+    def identity(self) -> Identity | None:
+        """Which program it is; None in a document of before that was kept."""
+        if self.folder is None:
+            return None
+        return Identity(self.module, self.folder, self.arguments, self.fingerprint)
 
     def figures(self) -> dict[str, object]:
         """Return its figures by the names of metrics."""
@@ -135,23 +153,33 @@ class DirectoryDocument(Struct, frozen=True, tag_field="schema", tag=DIRECTORY_S
         names = Counter(row.module for row in rows)
         return tuple(
             SavedModule(
-                row.module, make_summary(row.figures()), row.place if names[row.module] > 1 else ""
+                row.module,
+                make_summary(row.figures()),
+                row.place if names[row.module] > 1 else "",
+                row.identity,
             )
             for row in rows
         )
 
 
 class BaselineDocument(Struct, frozen=True, tag_field="schema", tag=BASELINE_SCHEMA):
-    """`hlotool check --update-baseline`; modules by their keys (`make_key`)."""
+    """`hlotool check --update-baseline`; modules by what they are called (`name_programs`).
+
+    Before identities were kept the name was all, or `NAME @ PLACE`.
+    """
 
     hlotool_version: str = ""
     modules: dict[str, SavedSummary] = {}
 
     def saved_modules(self) -> tuple[SavedModule, ...]:
         """Return the modules as they stand in the document."""
-        keys = {key: key.partition(PLACE_MARK) for key in self.modules}
         return tuple(
-            SavedModule(name, self.modules[key], place) for key, (name, _, place) in keys.items()
+            SavedModule(one.identity.name, one, "", one.identity, key)
+            if one.identity
+            else SavedModule(
+                key.partition(PLACE_MARK)[0], one, key.partition(PLACE_MARK)[2], key=key
+            )
+            for key, one in self.modules.items()
         )
 
 
@@ -204,14 +232,6 @@ def unpack_program(packed: str, name: str) -> Source:
         raise InputError(f"{name}: the program in this baseline is damaged: {error}.") from error
     allowance = Allowance(name, DEFAULT_BUDGET, len(data))
     return Source(decompress(data, name, allowance).decode(errors="surrogateescape"), name)
-
-
-def make_key(name: str, place: str) -> str:
-    """Return what a module is called in a saved document.
-
-    key = name [ " @ " place ]
-    """
-    return f"{name}{PLACE_MARK}{place}" if place else name
 
 
 _VERSION: Final = re.compile(r"(hlotool/(?P<name>[a-z-]+)/v)1")

@@ -26,6 +26,7 @@ from hlotool.analysis.summary.report import ProgramRow, ProgramStage
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import Input, StageChoice
 from hlotool.dump.find import resolve_inputs
+from hlotool.dump.identity import Named, find_folder, name_programs, read_arguments
 from hlotool.dump.names import Stage, short_path, split_file_name
 from hlotool.dump.read import display_name, read_bytes
 from hlotool.dump.saved import update_document
@@ -58,6 +59,11 @@ class Member(Struct, frozen=True):
     def place(self) -> str:
         """Where it lies, in short."""
         return short_path(self.chosen.path, self.directory)
+
+    @property
+    def folder(self) -> str:
+        """Where it lies, in every run."""
+        return find_folder(self.chosen, self.directory)
 
 
 class Measured(Struct, frozen=True):
@@ -93,9 +99,18 @@ def measure_members(members: Sequence[Member], context: FleetContext) -> list[Me
         if found is None:
             rows.append(next(measured))
         else:  # it may lie elsewhere now
-            row = replace(found.row, path=each.chosen.path, place=each.place)
+            row = replace(found.row, path=each.chosen.path, place=each.place, folder=each.folder)
             rows.append(Measured(row, found.notes))
     return rows
+
+
+def name_rows(rows: Sequence[ProgramRow]) -> list[ProgramRow]:
+    """Call each program as no other of the answer."""
+    named = [
+        Named(row.module, row.folder, row.place, partial(getattr, row, "arguments")) for row in rows
+    ]
+    names = name_programs(named)
+    return [replace(row, program=name) for row, name in zip(rows, names, strict=True)]
 
 
 def _look_up(
@@ -143,7 +158,7 @@ def _measure(members: Sequence[Member], context: FleetContext) -> list[Measured]
             chosen, error = member.chosen, result.message.partition("\n")[0]
             stage = _STAGES.get(chosen.stage)
             row = ProgramRow(chosen.name, chosen.path, member.place, stage=stage, error=error)
-            rows.append(Measured(row, exit_code=result.exit_code))
+            rows.append(Measured(replace(row, folder=member.folder), exit_code=result.exit_code))
         else:
             rows.append(result)
     return rows
@@ -157,10 +172,11 @@ def measure_member(
     Raises what reading and measuring raise, InputError in a worker with another hlotool.
     """
     if version != __version__:
-        raise InputError(f"the worker that was to read this has hlotool {__version__}.")
+        raise InputError(f"the worker for this file has hlotool {__version__}.")
     chosen = member.chosen
     program = load_program(chosen, chosen.path, with_buffers=True, assumptions=assumptions)
     row = measure_program(program, chosen.path, member.place, _STAGES.get(chosen.stage))
+    row = replace(row, folder=member.folder, arguments=read_arguments(chosen))
     is_settled = not member.key or member.key == make_key(chosen, assumptions)
     return Measured(row, note_files(program), is_settled=is_settled)
 
@@ -173,7 +189,7 @@ def measure_program(
     Memory is that of space 0; an estimate, which the row says, where there is no buffer
     assignment. Raises what the analyses raise.
     """
-    row = ProgramRow(program.name, path, place, None, stage)
+    row = ProgramRow(program.name, path, place, None, stage, fingerprint=program.fingerprint)
     if program.memory is not None:
         figures = program.memory.figures
         found = figures.estimated or figures.totals
@@ -236,7 +252,7 @@ def measure_paths(
             rows.append(ProgramRow(name, shown, short_path(shown, folder), error=error))
         else:
             rows += (one.row for one in islice(measured, len(each)))
-    return rows
+    return name_rows(rows)
 
 
 def _size_of(path: str) -> int:

@@ -136,7 +136,7 @@ def note_files(program: Program) -> tuple[str, ...]:
         from hlotool.analysis.memory.contradictions import find_contradictions  # noqa: PLC0415  most have none
 
         notes += [
-            f"{assignment.source.name}: {each}; figures that hang on it may be wrong."
+            f"{assignment.source.name}: {each}; figures that depend on it may be wrong."
             for each in find_contradictions(module, assignment)
         ]
         notes.append(_note_open_end(module, assignment))

@@ -192,7 +192,7 @@ class Suspicion(Struct, frozen=True):
     """A message beside the program that it may be about; None where the message does not say."""
 
     requested_bytes: Annotated[int | None, figure("what was asked", BYTES, extra_digits=1)]
-    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, extra_digits=1)]
+    available_bytes: Annotated[int | None, figure("bytes available", BYTES, extra_digits=1)]
     needed_bytes: Annotated[int, figure("what the program reserves in all", BYTES, extra_digits=1)]
     temp_bytes: Annotated[int, figure("what of it is for temporaries", BYTES, extra_digits=1)]
     is_excluded: bool  # the program is far smaller than what was asked

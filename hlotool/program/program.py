@@ -280,6 +280,19 @@ class Program:
         return Fingerprints(self.graph)
 
     @cached_property
+    def fingerprint(self) -> str | None:
+        """What is equal where the operations are, however they are printed; None without a module.
+
+        Layouts and literals count, as far as every print has them; not names, order, metadata,
+        channel numbers, backend configs and frontend attributes.
+        """
+        if self.module is None:
+            return None
+        from hlotool.analysis.graph.equality import Fingerprints
+
+        return Fingerprints(self.graph, elides_all=True).of(self.module.entry)
+
+    @cached_property
     def executions(self) -> Executions:
         """How often each computation runs."""
         from hlotool.analysis.graph.executions import count_executions

@@ -6,7 +6,7 @@ The trials are those of make/advice.py: of each the final text is kept, and on T
 has no shardings, the one before optimization; `BACKEND.trials.json` is what XLA says of their
 memory. The steps are train steps with and without rematerialization and donation. Of the program as
 it is, the module, the assignment and the live ranges are kept; of the others what XLA and hlotool
-say of their memory, in `truth.json`. docs/testdata.md has the packages; zstandard packs the trials.
+say of their memory, in `truth.json`. testdata/README.md has the packages; zstandard packs trials.
 """
 
 from __future__ import annotations

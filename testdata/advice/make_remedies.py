@@ -5,7 +5,7 @@
 Of each program as it is, the final text, the one before optimization, the buffer assignment and
 the flags are kept; of it with a remedy, the final text and the assignment. `HALF/BACKEND.tar.zst`
 holds them as PROGRAM/VARIANT/FILE, and `HALF/BACKEND.json.zst` what XLA says of each. Then
-make_facts.py writes `facts.toml`. docs/testdata.md has the packages, and zstandard packs.
+make_facts.py writes `facts.toml`. testdata/README.md has the packages, and zstandard packs.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python testdata/diff/make_sharded.py gpu_h100|tpu_v5e
 
-Kept of each are the texts before and after optimization. docs/testdata.md has the packages.
+Kept of each are the texts before and after optimization. testdata/README.md has the packages.
 """
 
 from __future__ import annotations

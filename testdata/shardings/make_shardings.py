@@ -3,7 +3,7 @@
     python testdata/shardings/make_shardings.py cpu|gpu_h100|tpu_v5e
 
 Kept of each program are the texts before and after optimization and the proto of the latter, and in
-`truth.json` what JAX says of its arrays. docs/testdata.md has the packages.
+`truth.json` what JAX says of its arrays. testdata/README.md has the packages.
 """
 
 from __future__ import annotations

@@ -391,7 +391,7 @@ def _find_problem(
         return _find_group_problem(printed.listed, universe, mode, is_partial=is_partial)
     total, _ = _count_devices(printed)
     if total != universe:
-        return f"names {count_noun(total, _NOUNS[mode])}, the module has {universe:,}"
+        return f"names {count_noun(total, _NOUNS[mode])}, but the module has {universe:,}"
     if printed.mesh is None or printed.mesh.device_ids is None:
         return None
     return _find_group_problem([printed.mesh.devices()], universe, mode, is_partial=False)

@@ -140,8 +140,8 @@ def own_link(chip: Chip, latency_seconds: float) -> LinkSpeed | None:
 BACKEND_NAMES: Final[dict[str, str]] = {"cpu": "CPU", "gpu": "GPU", "tpu": "TPU"}
 
 _OF_CPU: Final = (
-    "No chip known here stands for CPU: leave out --chip; --bandwidth estimates transfers alone, "
-    "and --chip-file takes a chip of your own."
+    "No known chip is a CPU: omit --chip. --bandwidth estimates transfers alone; "
+    "--chip-file takes your own chip."
 )
 
 

@@ -385,7 +385,7 @@ OPERANDS: Final = RowList(
 
 COLLECTIVES: Final = DocumentSpec(
     "collectives",
-    "what crosses the interconnect",
+    "collectives",
     blocks=(COLLECTIVE_TOTALS, HOST_TOTALS),
     row_lists=(COLLECTIVE_ROWS, BY_KIND, BY_NETWORK, HOST_ROWS, OPERANDS),
 )

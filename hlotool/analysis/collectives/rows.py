@@ -59,9 +59,9 @@ Cause: TypeAlias = Literal[
 ]
 
 # Rows and their operands have these alike.
-_SENT: Final = "bytes a device sends for it, averaged over a ring; rounded up"
-_KNOWN: Final = "the same, counting what is unknown once"
-_ASKED: Final = "with --wide, or where a row option names it"
+_SENT: Final = "bytes that a device sends for it, averaged over a ring; rounded up"
+_KNOWN: Final = "the same, with unknown counts as one"
+_ASKED: Final = "with --wide, or if a row option names it"
 MessagePerStep: TypeAlias = Annotated[
     int | None,
     figure(
@@ -75,16 +75,14 @@ KnownMessagePerStep: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
 HowOften: TypeAlias = Annotated[
     int | None,
     column(
-        "how often it runs per step of the entry; null under a loop of unknown trip count",
+        "executions per step; null under a loop of unknown trip count",
         COUNT,
         heading="runs",
         total_from="known_executions",
         hide_order=5,
     ),
 ]
-KnownHowOften: TypeAlias = Annotated[
-    int, figure("the same with unknown trip counts taken as one", COUNT)
-]
+KnownHowOften: TypeAlias = Annotated[int, figure("the same with unknown trip counts as one", COUNT)]
 SentPerStep: TypeAlias = Annotated[
     int | None,
     column(
@@ -127,19 +125,19 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     name: Annotated[
         str,
         column(
-            "the instruction: the collective itself, or the start or fusion that holds it",
+            "the instruction: the collective itself, or its start or fusion",
             heading="collective",
             min_width=26,
         ),
     ]
     count: Annotated[
-        int, column("equal rows that a table shows as one", TIMES, heading="count", is_exact=True)
+        int, column("equal rows, shown as one in tables", TIMES, heading="count", is_exact=True)
     ]
     kind: Annotated[
         str,
         column(
-            "what it amounts to: the opcode; reduce-scatter where only a shard of a fused "
-            "all-reduce is used; between TPU slices, the type of the transfer",
+            "its effect: the opcode; reduce-scatter if only a shard of a fused "
+            "all-reduce is used; between TPU slices, the transfer's type",
             words=COLLECTIVES,
             hide_order=1,
         ),
@@ -150,19 +148,19 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     interconnect: Annotated[
         Interconnect | None,
         column(
-            "what it runs over: ici within a TPU slice, dcn between slices, nvlink with --chip "
-            "within a node; null where nothing tells",
+            "ici within a TPU slice, dcn between slices, with --chip nvlink within a "
+            "node; null if unknown",
             hide_order=2,
         ),
     ]
     dtype: Annotated[
-        str, column("the element type; several are joined with commas", words=DTYPES, hide_order=4)
+        str, column("the element type; several are joined by commas", words=DTYPES, hide_order=4)
     ]
     sent_bytes_per_step: SentPerStep
     known_sent_bytes_per_step: KnownSentPerStep
     sent_bytes_by_dtype: Annotated[
         tuple[tuple[str, int], ...],
-        figure("what of it is of each element type, counting what is unknown once"),
+        figure("its bytes of each element type, with unknown counts as one"),
     ]
     sent_bytes: Annotated[
         int | None, column(_SENT, BYTES, heading="sent", is_summed=False, hide_order=9)
@@ -184,7 +182,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     group_size: Annotated[
         int | None,
         column(
-            "devices in a group, the largest one where groups are uneven; null for pairs",
+            "devices in a group, or in the largest one; null for pairs",
             NUMBER,
             heading="group size",
             null_text="",
@@ -203,37 +201,39 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     axes: Annotated[
         tuple[str, ...] | None,
         column(
-            "axes of the mesh along which it runs, as --mesh, the text or the text before "
-            "optimization names them; else its strides"
+            "its mesh axes, as named by --mesh, the text or the text before "
+            "optimization; else its strides"
         ),
     ]
     strides: Annotated[
         tuple[str, ...] | None,
         figure(
-            "how the devices of a group are numbered: 4@2 are 4 whose numbers are 2 apart; null "
-            "where there is no such order"
+            "numbering of a group's devices: 4@2 are 4 devices with numbers 2 apart; "
+            "null without such an order"
         ),
     ]
     span: Annotated[
         Span | None,
         column(
-            "whether it stays in a node of --devices-per-node, or of the usual size where the "
-            "chip's link joins fewer devices than there are; null where nothing tells",
+            "whether it stays in a node of --devices-per-node, or of the chip's usual "
+            "size; null if unknown",
             hide_order=4,
         ),
     ]
-    mode: Annotated[GroupMode, figure("what the ids in its groups are")]
+    mode: Annotated[GroupMode, figure("meaning of the ids in its groups")]
     problem: Annotated[
-        str | None, figure("how its groups contradict num_partitions × replica_count", null_text="")
+        str | None,
+        figure("contradiction of its groups with num_partitions × replica_count", null_text=""),
     ]
     is_async: Annotated[bool, figure("whether it starts and completes in separate instructions")]
     is_sync: Annotated[bool, figure("whether the backend runs start and done back to back")]
     exposed_share: Annotated[
         float | None,
         column(
-            "estimated part of its time that the work scheduled meanwhile does not hide, 0 to 1: "
-            "exposed_seconds / transfer_seconds with --chip or --bandwidth, else at the ratios of "
-            "totals.reference_chip; null where order, link or the cost of that work is unknown",
+            "estimated share of its time without overlapping work, 0 to 1. With --chip "
+            "or --bandwidth it is exposed_seconds / transfer_seconds, else at the ratios "
+            "of totals.reference_chip. Null if order, link or the cost of that work is "
+            "unknown",
             PERCENT,
             heading="exposed",
         ),
@@ -252,7 +252,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlapped_instructions: Annotated[
         int | None,
         figure(
-            "instructions that compute between start and done; null if it has none",
+            "instructions that compute between start and done; null if synchronous",
             COUNT,
             heading="overlapped",
             is_summed=False,
@@ -262,8 +262,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlapped_flops: Annotated[
         int | None,
         _meanwhile(
-            "flops of the work scheduled while a collective runs, in one execution, "
-            "including those of known custom calls",
+            "flops of the work scheduled while a collective runs, in one execution, with "
+            "known custom calls",
             FLOPS,
             "overlapped flops",
         ),
@@ -283,8 +283,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlapped_seconds: Annotated[
         float | None,
         _seconds(
-            "part of transfer_seconds that work scheduled meanwhile hides, at the peaks of the "
-            "chip, else of totals.reference_chip; each second of it hides one transfer on a "
+            "overlapped part of transfer_seconds, at the peaks of the chip, else of "
+            "totals.reference_chip; a second of work overlaps one transfer per "
             "interconnect",
             "hidden time",
             hide_order=7,
@@ -296,12 +296,10 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     measured_count: MeasuredCount = None
     measured_seconds: MeasuredSeconds = None
     measured_exposed_seconds: MeasuredExposedSeconds = None
-    inserted_by: Annotated[
-        Requester | None, figure("who asked for it: the partitioner or the user")
-    ]
+    inserted_by: Annotated[Requester | None, figure("its origin: the partitioner or the user")]
     cause: Annotated[
         Cause | None,
-        column("why it is there; null where that is not worked out", null_text="", hide_order=3),
+        column("its cause; null if unknown", null_text="", hide_order=3),
     ] = None
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
@@ -313,24 +311,22 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER, null_text="")]
     computation: Annotated[str, figure("the computation that holds it")]
-    operation: Annotated[str, figure("the collective itself, where name is what holds it")]
+    operation: Annotated[str, figure("the collective itself, if `name` contains it")]
     operand_count: Annotated[
         int, figure("arrays that it moves at once", NUMBER, heading="operands")
     ]
     channel_id: Annotated[int | None, figure("its channel", NUMBER, null_text="")]
     rendezvous: Annotated[
         str | None,
-        figure(
-            "between slices: the name under which both ends meet, as XProf has it", null_text=""
-        ),
+        figure("between slices: the name that both ends share, as in XProf", null_text=""),
     ]
     reduce_operation: Annotated[
-        str | None, figure("between slices: how it adds up, as printed: SUM", null_text="")
+        str | None, figure("between slices: its reduction, as printed: SUM", null_text="")
     ]
     is_upper_bound: Annotated[
-        bool, figure("whether the data decides how much is sent, at most sent_bytes")
+        bool, figure("whether the sent size depends on data, at most sent_bytes")
     ]
-    is_conditional: Annotated[bool, figure("whether a conditional decides if it runs")]
+    is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
     hlo_op_count: Annotated[
         int,
         figure(
@@ -355,13 +351,13 @@ class OperandRow(Struct, frozen=True):
     """One operand of a collective that has several."""
 
     name: Annotated[str, column("the collective", heading="collective", min_width=26)]
-    kind: Annotated[str, column("what the collective amounts to", words=COLLECTIVES)]
+    kind: Annotated[str, column("effect of the collective", words=COLLECTIVES)]
     opcode: Annotated[str, figure("its opcode without -start", words=COLLECTIVES)]
     operand: Annotated[int, column("number of the operand in the collective", NUMBER, heading="#")]
     operand_name: Annotated[
         str | None, column("the instruction that makes the operand", heading="operand")
     ]
-    shape: Annotated[str, column("shape of the array that counts in the message size")]
+    shape: Annotated[str, column("shape of the array in the message size")]
     dtype: Annotated[str, figure("its element type", words=DTYPES)]
     message_bytes: Annotated[
         int | None, column("its size, unpadded", BYTES, heading="message size")
@@ -383,11 +379,11 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, column("the send or recv", heading="host transfer", min_width=26)]
     count: Annotated[
-        int, column("equal rows that a table shows as one", TIMES, heading="count", is_exact=True)
+        int, column("equal rows, shown as one in tables", TIMES, heading="count", is_exact=True)
     ]
     kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
     dtype: Annotated[
-        str, column("the element type; several are joined with commas", words=DTYPES, hide_order=1)
+        str, column("the element type; several are joined by commas", words=DTYPES, hide_order=1)
     ]
     message_bytes_per_step: Annotated[
         int | None,
@@ -401,14 +397,12 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     known_message_bytes_per_step: KnownMessagePerStep
     message_bytes: Annotated[
         int | None,
-        column("the array that is sent; unpadded", BYTES, heading="message size", is_summed=False),
+        column("the array that it sends; unpadded", BYTES, heading="message size", is_summed=False),
     ]
     executions: HowOften
     known_executions: KnownHowOften
-    handler: Annotated[
-        str | None, column("who handles it on the host's side, as printed", null_text="")
-    ]
-    rendezvous: Annotated[str | None, figure("the name under which both ends meet", null_text="")]
+    handler: Annotated[str | None, column("its handler on the host, as printed", null_text="")]
+    rendezvous: Annotated[str | None, figure("the name that both ends share", null_text="")]
     channel_id: Annotated[int | None, figure("its channel", NUMBER, null_text="")]
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
@@ -417,24 +411,22 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER, null_text="")]
     computation: Annotated[str, figure("the computation that holds it")]
-    is_conditional: Annotated[bool, figure("whether a conditional decides if it runs")]
+    is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
 
 
 class HostTotals(Struct, frozen=True):
     """All transfers between device and host."""
 
     count: Annotated[int, figure("sends to the host and recvs from it", COUNT, is_exact=True)]
-    executions: Annotated[
-        int, figure("how often they run, unknown trip counts taken as one", COUNT)
-    ]
+    executions: Annotated[int, figure("executions, with unknown trip counts as one", COUNT)]
     to_host_bytes_per_step: Annotated[
-        int, figure("what a device sends to the host per step", BYTES)
+        int, figure("bytes that a device sends to the host per step", BYTES)
     ]
     from_host_bytes_per_step: Annotated[
-        int, figure("what a device receives from the host per step", BYTES)
+        int, figure("bytes that a device receives from the host per step", BYTES)
     ]
     is_lower_bound: Annotated[bool, figure("whether a trip count or a size is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether a conditional decides if all of it is sent")]
+    is_upper_bound: Annotated[bool, figure("whether some of it is in a branch that may not run")]
 
 
 class HostTransfers(Struct, frozen=True):
@@ -447,7 +439,7 @@ class HostTransfers(Struct, frozen=True):
 HOST_ROWS: Final = RowList(
     "host_transfers",
     HostTransferRow,
-    "sends to the host and recvs from it, most bytes first; no total of collectives has them",
+    "sends to the host and recvs from it, most bytes first; totals of collectives exclude them",
     sort="-message_bytes_per_step",
     size="message_bytes_per_step",
     upper_if=("is_conditional",),
@@ -457,7 +449,7 @@ HOST_ROWS: Final = RowList(
     title="Transfers between device and host",
 )
 HOST_TOTALS: Final = Block(
-    "host", HostTotals, "transfers between device and host, which collectives leave out"
+    "host", HostTotals, "transfers between device and host, which collectives exclude"
 )
 
 # What a summary says of them, and `hlotool collectives`.

@@ -27,17 +27,13 @@ _IsMessageLower: TypeAlias = Annotated[
     bool, figure("whether that, or the size of a message, is unknown")
 ]
 _IsUpper: TypeAlias = Annotated[
-    bool, figure("whether a conditional, or the data, decides if all of it is sent")
+    bool, figure("whether the sent size depends on a branch or on data")
 ]
 _IsExposedLower: TypeAlias = Annotated[
-    bool, figure("whether for some of them that part is unknown, or what they send")
+    bool, figure("whether the exposed share or the sent bytes of some are unknown")
 ]
-_IsTransferLower: TypeAlias = Annotated[
-    bool, figure("whether for some of them the time on the link is unknown")
-]
-_IsSecondsLower: TypeAlias = Annotated[
-    bool, figure("whether for some of them one of these times is unknown")
-]
+_IsTransferLower: TypeAlias = Annotated[bool, figure("whether the link time of some is unknown")]
+_IsSecondsLower: TypeAlias = Annotated[bool, figure("whether a time of some is unknown")]
 
 
 def _seconds(meaning: str, heading: str, lower_if: str = "is_seconds_lower_bound") -> Meta:
@@ -68,7 +64,7 @@ class Figures(Struct, frozen=True, kw_only=True):
     executions: Annotated[
         int,
         column(
-            "how often they run, unknown trip counts taken as one",
+            "executions, with unknown trip counts as one",
             COUNT,
             heading="runs",
             lower_if="is_executions_lower_bound",
@@ -91,8 +87,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     exposed_bytes_per_step: Annotated[
         int | None,
         column(
-            "estimated part of the bytes sent per step that are exposed; null where the order "
-            "is unknown",
+            "estimated part of the bytes sent per step that is exposed; null if the "
+            "order is unknown",
             BYTES,
             heading="exposed/step",
             lower_if="is_exposed_lower_bound",
@@ -103,11 +99,11 @@ class Figures(Struct, frozen=True, kw_only=True):
         _seconds("estimated time on the link", "transfer/step", "is_transfer_lower_bound"),
     ] = None
     overlapped_seconds: Annotated[
-        float | None, _seconds("estimated time that work scheduled meanwhile hides", "hidden time")
+        float | None, _seconds("estimated overlapped time", "hidden time")
     ] = None
-    exposed_seconds: Annotated[
-        float | None, _seconds("estimated time that is exposed", "exposed time")
-    ] = None
+    exposed_seconds: Annotated[float | None, _seconds("estimated exposed time", "exposed time")] = (
+        None
+    )
 
 
 class Sums(Figures, frozen=True, kw_only=True):
@@ -126,7 +122,7 @@ class Sums(Figures, frozen=True, kw_only=True):
 class KindRow(Sums, frozen=True):
     """All collectives of one kind."""
 
-    kind: Annotated[str, column("what they amount to, as the kind of rows", words=COLLECTIVES)]
+    kind: Annotated[str, column("their effect, as the kind of rows", words=COLLECTIVES)]
 
 
 class InterconnectRow(Sums, frozen=True):
@@ -134,7 +130,7 @@ class InterconnectRow(Sums, frozen=True):
 
     interconnect: Annotated[
         Interconnect | None,
-        column("ici within a TPU slice, dcn between slices; null where the text does not tell"),
+        column("ici within a TPU slice, dcn between slices; null if the text does not say"),
     ]
 
 
@@ -156,25 +152,25 @@ class CollectiveTotals(Figures, frozen=True, kw_only=True):
     measured_exposed_seconds: Annotated[
         float | None,
         figure(
-            "the part of each in which nothing but collectives ran on the device, added up",
+            "the time of each in which only collectives ran on the device, summed",
             SECONDS,
             lower_if="is_measured_lower_bound",
         ),
     ] = None
     machine: Annotated[
         str | None,
-        figure("what is known of the machine that times are estimated for", null_text=""),
+        figure("the machine that times are estimated for", null_text=""),
     ] = None
     reference_chip: Annotated[
         str | None,
-        figure("the chip at whose ratios exposure is estimated, where none is named", null_text=""),
+        figure("the chip whose ratios estimate exposure if none is named", null_text=""),
     ] = None
     devices_per_node: Annotated[
-        int | None, figure("devices of a node; null where all are joined alike", NUMBER)
+        int | None, figure("devices of a node; null if all links are equal", NUMBER)
     ] = None
     is_node_assumed: Annotated[
         bool,
-        figure("whether devices_per_node is the usual number of the chip, which nobody stated"),
+        figure("whether devices_per_node is the chip's usual number, not given by the user"),
     ] = False
     is_executions_lower_bound: _IsExecutionsLower = False
     is_message_lower_bound: _IsMessageLower = False
@@ -183,9 +179,9 @@ class CollectiveTotals(Figures, frozen=True, kw_only=True):
     is_exposed_lower_bound: _IsExposedLower = False
     is_transfer_lower_bound: _IsTransferLower = False
     is_seconds_lower_bound: _IsSecondsLower = False
-    is_measured_lower_bound: Annotated[
-        bool, figure("whether for some of them nothing was measured, though for others it was")
-    ] = False
+    is_measured_lower_bound: Annotated[bool, figure("whether only some of them were measured")] = (
+        False
+    )
     by_kind: tuple[KindRow, ...]
     by_network: tuple[InterconnectRow, ...]
 
@@ -222,7 +218,7 @@ COLLECTIVE_TOTALS: Final = Block(
 )
 
 BETWEEN_SLICES: Final = Block(
-    "between_slices", InterconnectRow, "what goes over the data-centre network"
+    "between_slices", InterconnectRow, "transfers over the data-centre network"
 )
 
 # A transfer, and what of it is exposed; None where that was not asked for.

@@ -93,7 +93,7 @@ def count_dot_flops(result: Shape, lhs: ArrayShape, contracting: Iterable[int]) 
 def _product(shape: ArrayShape, numbers: Iterable[int]) -> int:
     dims = [shape.dims[number] for number in numbers]
     if UNBOUNDED in dims:
-        raise UnknownCostError(f"the text does not say how large {shape} is")
+        raise UnknownCostError(f"the size of {shape} is unknown")
     return prod(dims)
 
 
@@ -144,7 +144,7 @@ def _check_convolution(
     inputs, batch = lhs.dims[labels.lhs_feature], lhs.dims[labels.lhs_batch]
     outputs, taken = rhs.dims[labels.rhs_output], rhs.dims[labels.rhs_input]
     if feature_groups > 1 and batch_groups > 1:
-        raise UnknownCostError("both the features and the batch are in groups")
+        raise UnknownCostError("both features and batch are grouped")
     if inputs % feature_groups or outputs % feature_groups:
         raise UnknownCostError(f"feature_group_count={feature_groups} does not divide the features")
     if batch % batch_groups or outputs % batch_groups:
@@ -174,7 +174,7 @@ def count_convolution_flops(
     """Count the flops of the convolution that window and dim_labels describe on these shapes."""
     labels = _read_labels(instruction)
     if any(UNBOUNDED in shape.dims for shape in (lhs, rhs, result)):
-        raise UnknownCostError("the text does not say how large an operand or the result is")
+        raise UnknownCostError("the size of an operand or the result is unknown")
     window = instruction.window()
     if len(window) != len(labels.lhs_spatial):
         raise UnknownCostError(
@@ -201,7 +201,7 @@ def count_convolution_flops(
 def _read_labels(instruction: Instruction) -> DimLabels:
     labels = instruction.dim_labels()
     if labels is None:
-        raise UnknownCostError("there are no dim_labels=")
+        raise UnknownCostError("dim_labels= is missing")
     return labels
 
 
@@ -384,7 +384,7 @@ def _count_reductions(instruction: Instruction) -> int:
     before = count_elements(operand_shape(instruction, 0))
     after = count_elements(first_array(instruction.shape))
     if after > before:
-        raise UnknownCostError(f"{after} elements cannot be what is left of {before}")
+        raise UnknownCostError(f"{after} elements cannot remain of {before}")
     return before - after
 
 

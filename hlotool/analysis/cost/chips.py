@@ -89,7 +89,7 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
         aliases = table.get("aliases", ())
         if key.lower() == wanted or (isinstance(aliases, (list, tuple)) and wanted in aliases):
             return _make_chip(key, table, chip_file)
-    raise UsageError(f"there is no chip {name!r}; known chips are {', '.join(sorted(tables))}.")
+    raise UsageError(f"chip {name!r} is unknown; known chips are {', '.join(sorted(tables))}.")
 
 
 def match_chip(target: Target, device_count: int | None = None) -> Chip | None:
@@ -211,7 +211,7 @@ _COMPUTED_AS: Final[Mapping[ChipBackend | None, Mapping[str, str]]] = {
     "tpu": {"f32_default": "bf16", "f32_high": "bf16_x3", "f32": "bf16_x6"},
 }
 ASSUMED_BF16: Final = (
-    "types of products for which no peak of the chip is stated: they are taken as fast as bfloat16"
+    "product types without a known peak on the chip; they are assumed as fast as bfloat16"
 )
 
 

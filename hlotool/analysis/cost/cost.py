@@ -157,8 +157,8 @@ def pair_types(types: Iterable[str], flops: Iterable[int]) -> TypedFlops:
 # The types that a chip may have a peak for. `f32` is full float32; what stands for `f32_default`
 # and `f32_high`, the lower precisions of XLA's PrecisionConfig, is the backend's choice.
 PRODUCT_TYPES: Final = ("f4", "f8", "s8", "bf16", "tf32", "f32_default", "f32_high", "f32", "f64")
-TYPES: Final = "the types other than bfloat16 that products among them compute in"
-OF_TYPES: Final = "those of products in each of product_types"
+TYPES: Final = "types other than bfloat16 in which these products compute"
+OF_TYPES: Final = "flops of products in each of product_types"
 _USUAL: Final = frozenset(("bf16", "f16"))
 # From the lowest to the highest.
 _BY_PRECISION: Final = {"default": "f32_default", "high": "f32_high", "highest": "f32"}
@@ -228,7 +228,7 @@ def explain(error: Exception) -> str:
         return str(error)
     if isinstance(error, ParseError):
         return f"{error.message} (line {error.source.location(error.start)[0]})"
-    return "the shapes, operands and attributes do not fit each other"
+    return "shapes, operands and attributes contradict each other"
 
 
 class TouchedBody(Struct, frozen=True):
@@ -294,14 +294,14 @@ def _array_bytes(shape: ArrayShape) -> int:
         return _POINTER_BYTES if shape.dtype == "opaque" else 0
     size = shape.unpadded_bytes
     if size is None:
-        raise UnknownCostError(f"the text does not say how large {shape} is")
+        raise UnknownCostError(f"the size of {shape} is unknown")
     return size + _DYNAMIC_SIZE_BYTES * len(shape.dims) if shape.dynamic else size
 
 
 def expect_array(shape: Shape) -> ArrayShape:
     """Return the shape if it is an array; raises UnknownCostError for a tuple."""
     if not isinstance(shape, ArrayShape):
-        raise UnknownCostError("a tuple stands where an array should")
+        raise UnknownCostError("a tuple takes the place of an array")
     return shape
 
 
@@ -310,7 +310,7 @@ def first_array(shape: Shape) -> ArrayShape:
     if isinstance(shape, ArrayShape):
         return shape
     if not shape.elements:
-        raise UnknownCostError("an empty tuple stands where an array should")
+        raise UnknownCostError("an empty tuple takes the place of an array")
     return expect_array(shape.elements[0])
 
 
@@ -318,7 +318,7 @@ def count_elements(shape: Shape) -> int:
     """Return the elements of an array; raises UnknownCostError for `?` and for a tuple."""
     dims = expect_array(shape).dims
     if UNBOUNDED in dims:
-        raise UnknownCostError(f"the text does not say how large {shape} is")
+        raise UnknownCostError(f"the size of {shape} is unknown")
     return prod(dims)
 
 

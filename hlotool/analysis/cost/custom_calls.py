@@ -208,7 +208,7 @@ def _read_number(value: object) -> int:
     """Read an integer that JSON holds as a number or, for 64 bits, as a string."""
     if isinstance(value, (int, str)) and not isinstance(value, bool):
         return int(value)
-    raise UnknownCostError("the backend_config has no number where one should stand")
+    raise UnknownCostError("the backend_config lacks a number")
 
 
 def _count_cublas(instruction: Instruction) -> tuple[int, bool]:
@@ -371,7 +371,7 @@ _MOST_DIMS: Final = 8
 
 
 def _declare() -> Iterator[Field]:
-    main = "that lie in space 0, which on TPU is HBM"
+    main = "in space 0, which on TPU is HBM"
     yield Field("operand_bytes", BYTES, f"size of the operands {main}; each counts once")
     yield Field("result_bytes", BYTES, f"size of the results {main}")
     for of in ("operand", "result"):

@@ -24,7 +24,7 @@ from hlotool.hlo.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
 from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import ShapeIndex
 
-_TOO_DEEP: Final = "fusions stand too deep in each other"
+_TOO_DEEP: Final = "fusions are nested too deeply"
 _TOO_OFTEN: Final = "too many fusions share one body"
 _IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _UPDATE: Final = "dynamic-update-slice"

@@ -363,12 +363,12 @@ _PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split 
 _MANUAL_CALLS: Final = frozenset(("SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"))
 _MANUAL_BODY: Final = "xla.sdy.manual_computation_body"
 
-_FLOPS: Final = "floating-point operations as XLA's cost analysis counts them, without custom calls"
+_FLOPS: Final = "floating-point operations as in XLA's cost analysis, without custom calls"
 _TOTAL: Final = "all known floating-point operations: flops and custom_call_flops"
 _MATRIX: Final = "flops of dots and convolutions alone"
 _TRANSCENDENTALS: Final = "exponentials, logarithms and the like, one per element"
-_ACCESSED: Final = "bytes read and written as XLA's cost analysis counts them"
-_MEMORY: Final = "bytes that cross memory space 0 (HBM on TPU), of a slice what it touches"
+_ACCESSED: Final = "bytes read and written, as in XLA's cost analysis"
+_MEMORY: Final = "bytes that cross memory space 0 (HBM on TPU); a slice counts only what it touches"
 _HIDDEN: Final = "operations inside known custom calls"
 _UNKNOWN_COST: Final = "custom calls of unknown cost; they make total_flops a lower bound"
 _UNKNOWN_TRAFFIC: Final = "custom calls of unknown traffic; they make traffic_bytes a lower bound"
@@ -388,8 +388,9 @@ class CostReport(Struct, frozen=True, kw_only=True):
     counted_for: Annotated[
         CostScope,
         figure(
-            "whether figures are of one device, or of the whole program before partitioning, or "
-            "mixed: of that, but for parts written for one device (shard_map), counted once"
+            "device: of one device; program: of the whole program before partitioning; "
+            "mixed: of the program, with parts written for one device (shard_map) "
+            "counted once"
         ),
     ]
     total_flops: Annotated[int, figure(_TOTAL + _ONCE, FLOPS, lower_if=_LOWER_FLOPS)]
@@ -420,7 +421,7 @@ class CostReport(Struct, frozen=True, kw_only=True):
     padded_traffic_bytes_per_step: Annotated[
         int,
         figure(
-            "traffic_bytes_per_step with all the padding of tiles, of which a part may cross",
+            "traffic_bytes_per_step with all tile padding, some of which may not cross",
             BYTES,
             heading="padded traffic/step",
             lower_if=_LOWER_MEMORY,
@@ -430,7 +431,7 @@ class CostReport(Struct, frozen=True, kw_only=True):
     arithmetic_intensity: Annotated[
         float | None,
         figure(
-            "total_flops_per_step per byte of traffic_bytes_per_step; null where either is a bound",
+            "total_flops_per_step per byte of traffic_bytes_per_step; null if either is a bound",
             RATIO,
         ),
     ]
@@ -450,7 +451,7 @@ _FIGURES: Final = (
     "unknown_custom_call_count", "bytes_accessed", "traffic_bytes", "unknown_traffic_count",
 )  # fmt: skip
 
-COST: Final = Block("cost", CostReport, "what the module computes", is_nullable=True)
+COST: Final = Block("cost", CostReport, "work of the module", is_nullable=True)
 
 
 def analyze_cost(module: Module, costs: CostModel) -> CostReport:

@@ -203,7 +203,7 @@ def _say_dependence(evidence: Evidence, row: CollectiveRow) -> str:
             and is_array
             and not evidence.flow.is_unchanged(loop.instruction, one.tuple_index)
         ):
-            return f" It is made of {one.full_name}, which the round before makes."
+            return f" It is made from {one.full_name} of the previous iteration."
     return ""
 
 
@@ -257,11 +257,11 @@ def _say_exposed(rows: list[CollectiveRow], mode: _Mode, exposed: str, share: st
     over = " between slices" if first.interconnect == "dcn" else over
     runs = plural(len(rows), "runs", "run")
     if mode == "alone":
-        return f"{names} {runs} synchronously{over}, not as a start and a done: {share}"
+        return f"{names} {runs} synchronously{over}, without start and done: {share}"
     if mode == "marked":
         return (
-            f"{names} {runs} synchronously{over}, marked is_sync, as where nothing is scheduled "
-            f"between start and done: {share}"
+            f"{names} {runs} synchronously{over}, marked is_sync, with nothing between "
+            f"start and done: {share}"
         )
     is_busy = any(row.overlapped_instructions for row in rows)
     what = "Too little" if is_busy else "Nothing"

@@ -89,9 +89,8 @@ def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
     loops = [one.instruction for one in evidence.executions.loops if one.trips.count is None]
     if loops:
         names = name_all([one.full_name for one in loops])
-        verb = plural(len(loops), "repeats its body", "repeat their bodies")
         counts = plural(len(loops), "it counts", "each counts")
-        message = f"How often {names} {verb} is not known: {counts} once in every total."
+        message = f"The trip count of {names} is unknown: {counts} once in every total."
         yield _note("unknown-trip-count", message, loops)
 
 
@@ -101,9 +100,9 @@ def find_contradicted_trip_counts(evidence: Evidence) -> Iterator[Finding]:
         if loop.trips.contradicting is not None:
             yield _note(
                 "contradicted-trip-count",
-                f"{loop.instruction.full_name} is printed to repeat its body {loop.trips.count:,} "
-                f"times, but its own counter comes to {loop.trips.contradicting:,}: the "
-                "printed count is followed, as XLA does.",
+                f"{loop.instruction.full_name} has a printed trip count of "
+                f"{loop.trips.count:,}, but its counter gives {loop.trips.contradicting:,}. "
+                "Totals use the printed one, as XLA does.",
                 [loop.instruction],
             )
 
@@ -114,7 +113,7 @@ def find_unknown_costs(evidence: Evidence) -> Iterator[Finding]:
     if unknown and evidence.cost.is_lower_bound:
         listed = list_some([f"{one.full_name} ({one.opcode})" for one in unknown], 1)
         reason = next(iter(unknown.values()))
-        message = f"The cost of {listed} is not known, and totals are lower bounds: {reason}."
+        message = f"The cost of {listed} is unknown, so totals are lower bounds: {reason}."
         yield _note("unknown-cost", message, list(unknown))
 
 
@@ -176,9 +175,8 @@ def find_replicated_parameters(evidence: Evidence) -> Iterator[Finding]:
         saved,
         "warning",
         "replicated-large-parameter",
-        f"{named} {first.global_shape}{others} replicated on all {first.copies} devices: sharded "
-        "over them, the arguments of a device take that much less; where it is gathered it takes "
-        "memory again.",
+        f"{named} {first.global_shape}{others} replicated on all {first.copies} devices. "
+        "Sharding removes the copies; a gather takes memory again.",
         count=len(rows),
         parameter=named,
     )
@@ -196,7 +194,7 @@ def find_padding(evidence: Evidence) -> Iterator[Finding]:
                 padding,
                 "info" if space.space else "warning",
                 "padding",
-                f"{percent(padding, peak)} of what {_space_name(space)} holds at its peak is tile "
+                f"{percent(padding, peak)} of the peak of {_space_name(space)} is tile "
                 f"padding.{_say_padded(evidence, space.space)}",
                 space.peak_instruction,
             )
@@ -251,8 +249,8 @@ def find_fragmentation(evidence: Evidence) -> Iterator[Finding]:
                 gaps,
                 "info",
                 "fragmentation",
-                f"{percent(gaps, allocated)} of {_space_name(space)} is reserved for temporaries "
-                "that never need it all at once.",
+                f"{percent(gaps, allocated)} of {_space_name(space)} is reserved for "
+                "temporaries but never all in use.",
             )
 
 
@@ -319,8 +317,8 @@ def _find_slow(
         sum(sizes),
         "warning",
         code,
-        f"{name_all([row.name for row in rows])} took {measured * 1e6:,.0f} µs per step"
-        f"{share}, where {estimated * 1e6:,.0f} µs are enough {speed}.",
+        f"{name_all([row.name for row in rows])} took {measured * 1000000.0:,.0f} µs per "
+        f"step{share}; {estimated * 1000000.0:,.0f} µs are enough {speed}.",
         first.name,
         write_source(first.source_file, first.source_line),
         estimated_seconds=measured - estimated,

@@ -75,131 +75,138 @@ TRAFFIC: Final[frozenset[FindingCode]] = frozenset(
 # What to try where nothing can be computed meanwhile: without a start and a done, and with both.
 SYNCHRONOUS_ADVICE: Final = "turn on asynchronous collectives and the latency-hiding scheduler"
 MARKED_ADVICE: Final = (
-    "turn on the latency-hiding scheduler, or give it work that does not need the result"
+    "turn on the latency-hiding scheduler, or move independent compute between start and done"
 )
 # Where the text, or the flags beside it, show that these are on.
-TURNED_ON_ADVICE: Final = "send less: asynchronous collectives are on, and XLA left this one out"
+TURNED_ON_ADVICE: Final = (
+    "send less: asynchronous collectives are on, but XLA left this one synchronous"
+)
 # When there is one, beside the sizes below which none is worth a look.
 FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
-    "baked-constant": "constants of 1 MiB each; the bytes are theirs. As an argument they take as "
-    "much memory, but once for all programs, and can be donated and sharded. A warning where they "
+    "baked-constant": "constants of at least 1 MiB each; the bytes are theirs. Arguments take "
+    "the same memory once for all programs, and can be donated and sharded. A warning if they "
     "are half of the peak",
-    "computed-twice": "a matrix product is made again from the same values, or in every round of a "
-    "loop from what no round changes; `flops`, 1 % of a step's and as long as 1 MiB of traffic at "
-    "least, are those of all but one. Not what `jax.checkpoint` or XLA makes again to save memory",
-    "contradicted-trip-count": "a loop's printed trip count is not what its condition, step and "
-    "init come to; the printed one is followed, as XLA does, and the row of the loop has both",
-    "converted-product": "matrix products of f32 whose operands were converted from 16 bits; the "
-    "time, that of 1 MiB and of 1 % of all traffic at least, is what they take longer by it, on a "
-    "GPU at its peaks. The bytes are what wider arrays move more, null if nothing",
-    "donation-copied": "the output in the memory of a donated parameter, of 1 MiB, is made of a "
-    "copy of the parameter, in the same layout; not where the program reserves more without "
-    "donation",
-    "dominant-array": "one parameter, of 1 MiB, is three quarters or more of what the "
-    "program holds at its peak",
-    "donation-missed": "parameters of 1 MiB each are not donated although results have their "
-    "shapes; the bytes, 1 MiB at least, are what `allocated_bytes` would fall by, as "
-    "`buffers --hbm` has it: less than the sizes where temporaries lie in the results' memory. "
-    "Where nothing tells they are the sizes. `info` if the program donates "
-    f"nothing. {SAVES_CAVEAT.removesuffix('.')}",
-    "exposed-collective": "collectives of one kind, type, interconnect, axis and source line send "
-    "1 MiB and 1 % of all bytes sent per step that are exposed; not on CPU, where no collective "
-    "is hidden. With `--chip` it goes by time, where that is known: 10 μs and 1 % of the time of "
-    "all transfers. The bytes are those exposed. What runs synchronously has a finding and an "
-    "advice of its own",
-    "f32-collective": "1 MiB and 1 % of all bytes sent per step are f32, alone or beside other "
-    "types (the bytes are those of f32), but most matrix products have operands of 16 bits or "
-    "fewer; not on CPU; `info` for reductions",
-    "fragmentation": "above 1 MiB and 5 % of a space is temporary memory that is never in use all "
-    "at once; `info`",
-    "gather-then-slice": "all that is used of gathered arrays is a slice; the bytes, 1 MiB and 1 % "
-    "of all bytes sent per step, are those that need not be sent: where the slice is the same on "
-    "all devices, of what is outside of it; where each device takes its own, all but an all-to-all",
-    "gathered-twice": "an array is gathered again over the same devices; the bytes, 1 MiB and 1 % "
-    "of all bytes sent per step, are those of all gathers but the largest. `info` where the first "
-    "result is dropped before the second is made, as checkpointing does to save memory",
-    "involuntary-reshard": "the partitioner knew no way from one sharding to another but to gather "
-    "an array whole (XLA warns of an involuntary full rematerialization), and hlotool knows one; "
-    "the bytes, 1 MiB and 1 % of all bytes sent per step, are those that it sends less. Only where "
-    "the texts of passes lie beside: else there is a `gather-then-slice`",
-    "large-copy": "1 MiB and 1 % of all memory traffic of a step is moved by copies, transposes or "
-    "reshapes, fused or not, that only move data, and that no `donation-copied` names; with their "
-    "cause, where the text shows it",
-    "loop-invariant-collective": "a collective in a loop gets the same operands in every round; "
-    "the bytes, 1 MiB and 1 % of all bytes sent per step, are those of all rounds but one",
-    "missed-fusion": "elementwise operations outside any fusion move 1 MiB and 1 % of all memory "
-    "traffic of a step",
-    "nondeterministic": "floats are scattered to indices that may collide, as the gradient of a "
-    "lookup or of a maximum pool is on GPU, or random numbers have no key; a note, without gain",
-    "one-hot-product": "a matrix product adds a one-hot array up along the axis of its ones: it "
-    "looks rows up; `flops`, as of `computed-twice`, are those of the product",
-    "padding": "above 1 MiB and 10 % of what a memory space holds at its peak is tile padding; "
-    "`info` for other spaces than 0",
-    "reduce-in-loop": "a sum over devices in a loop is only added to a sum over rounds; the bytes, "
-    "1 MiB and 1 % of all bytes sent per step, are those of all rounds but one, as if devices were "
-    "added up behind the loop. `info` for a reduce-scatter, without which the sum is larger",
-    "replicated-compute": "matrix products of which several devices compute the same, as their "
-    "operands are the same there; `flops`, 1 % of a step's and as long as 1 MiB of traffic at "
-    "least, are those of all copies but one; at most, of convolutions in space. Where the text "
-    "says how parameters are sharded, or on TPU the one before optimization",
-    "replicated-large-parameter": "every device holds all of parameters that take 1 MiB each or "
-    "more; the bytes, a tenth at least of what a device holds at its peak, are what its "
-    "parameters would take less if these were sharded over all devices",
-    "slow-collective": "with a profile and `--chip`, collectives took more than three times what "
-    "the link needs for their bytes, and lost 10 μs and 1 % of a step by it",
-    "slow-fusion": "with a profile and `--chip`, fusions took more than three times what the chip "
-    "needs for their bytes and flops, and lost 10 μs and 1 % of a step by it",
-    "sort-then-slice": "a sort of whose rows an eighth at most is used, at one end; the bytes, 1 "
-    "MiB and 1 % of all memory traffic of a step, are those of its results",
-    "unknown-cost": "an instruction's attributes do not fit its shapes, or a shape has no size; "
-    "the first one's reason is given",
-    "unknown-custom-call": "custom calls may compute anything, and no rule says what; one finding "
-    "for all",
-    "unknown-trip-count": "loops that count once in every total; one finding for all",
-    "update-copies": "an array is copied whole and then a slice of it is written, as the old one "
-    "is used once more; the bytes, 1 MiB and 1 % of all memory traffic of a step, are what they "
-    "move. No `large-copy` names them",
-    "wide-collective": "what is received is only used converted to a narrower type; the bytes, "
-    "1 MiB and 1 % of all bytes sent per step, are those that this type takes less. On CPU, "
-    "which sends bf16 as f32, for f16 alone; `info` for reductions, whose sum it makes coarser",
+    "computed-twice": "a matrix product is recomputed from the same values, or in each iteration "
+    "from loop-invariant values; `flops` counts all but one. They are at least 1 % of a step's "
+    "and take as long as 1 MiB of traffic. Recomputation by `jax.checkpoint` or XLA to save "
+    "memory does not count",
+    "contradicted-trip-count": "a loop's printed trip count differs from that of its condition, "
+    "step and init. Totals use the printed one, as XLA does; the loop's row has both",
+    "converted-product": "f32 matrix products whose operands were converted from 16 bits. The "
+    "time is the loss on a GPU at its peaks, at least that of 1 MiB and of 1 % of traffic. The "
+    "bytes are the extra traffic of wider arrays, or null",
+    "donation-copied": "an output in a donated parameter's memory is made from a copy of it, in "
+    "the same layout. The parameter has at least 1 MiB; skipped if the program reserves more "
+    "without donation",
+    "dominant-array": "one parameter of at least 1 MiB is three quarters or more of the "
+    "program's peak",
+    "donation-missed": "parameters of at least 1 MiB each are not donated although results have "
+    "their shapes. The bytes, at least 1 MiB, are the fall of `allocated_bytes`, as in `buffers "
+    "--hbm`. They are below the parameters' sizes if temporaries share the results' memory, and "
+    "equal them if unknown. `info` if the program donates nothing. "
+    f"{SAVES_CAVEAT.removesuffix('.')}",
+    "exposed-collective": "collectives of one kind, dtype, interconnect, axis and source line "
+    "expose at least 1 MiB and 1 % of all bytes sent per step. Not on CPU, where no collective "
+    "overlaps. With `--chip` known time decides: 10 μs and 1 % of the time of all transfers. The "
+    "bytes are those exposed. Synchronous ones have a finding of their own",
+    "f32-collective": "at least 1 MiB and 1 % of all bytes sent per step are f32, alone or among "
+    "other dtypes. Most matrix products have operands of 16 bits or fewer; the bytes are those "
+    "of f32. Not on CPU; `info` for reductions",
+    "fragmentation": "over 1 MiB and 5 % of a space is temporary memory that is never all in "
+    "use; `info`",
+    "gather-then-slice": "only a slice of gathered arrays is used; the bytes, at least 1 MiB and "
+    "1 % of all bytes sent per step, are unnecessary. If all devices use the same slice, they "
+    "are those outside it. If each device uses its own, they are all but an all-to-all's",
+    "gathered-twice": "an array is gathered again over the same devices. The bytes, at least 1 "
+    "MiB and 1 % of all bytes sent per step, are those of all gathers but the largest. `info` if "
+    "the first result is freed before the second gather, as checkpointing does to save memory",
+    "involuntary-reshard": "the partitioner gathered a whole array to reshard it (XLA's "
+    "involuntary full rematerialization), and hlotool knows a cheaper way. The bytes, at least 1 "
+    "MiB and 1 % of all bytes sent per step, are saved by it. Needs the texts of passes; without "
+    "them it is a `gather-then-slice`",
+    "large-copy": "copies, transposes or reshapes, fused or not, move at least 1 MiB and 1 % of "
+    "a step's memory traffic. Those that `donation-copied` names do not count. The cause is "
+    "added if the text shows it",
+    "loop-invariant-collective": "a collective in a loop gets the same operands in each "
+    "iteration. The bytes, at least 1 MiB and 1 % of all bytes sent per step, are those of all "
+    "iterations but one",
+    "missed-fusion": "elementwise operations outside any fusion move at least 1 MiB and 1 % of a "
+    "step's memory traffic",
+    "nondeterministic": "floats are scattered to indices that may collide, or random numbers "
+    "have no key. The gradients of lookups and maximum pools do so on GPU. A note without savings",
+    "one-hot-product": "a matrix product with a one-hot array only looks rows up; `flops`, with "
+    "the thresholds of `computed-twice`, are those of the product",
+    "padding": "over 1 MiB and 10 % of a memory space's peak is tile padding; `info` for spaces "
+    "other than 0",
+    "reduce-in-loop": "a loop reduces over devices in each iteration only to add the result to a "
+    "running sum. The bytes, at least 1 MiB and 1 % of all bytes sent per step, are those of all "
+    "iterations but one. One reduction after the loop would do. `info` for a reduce-scatter, "
+    "without which the sum is larger",
+    "replicated-compute": "several devices compute the same matrix products from the same "
+    "operands; `flops` counts all copies but one. They are at least 1 % of a step's and take as "
+    "long as 1 MiB of traffic; an upper bound for spatial convolutions. Needs the shardings of "
+    "parameters in the text, on TPU in that before optimization",
+    "replicated-large-parameter": "every device holds a copy of parameters of at least 1 MiB "
+    "each. The bytes, at least a tenth of the device's peak, are saved by sharding over all "
+    "devices",
+    "slow-collective": "with a profile and `--chip`: collectives took over three times the "
+    "link's time for their bytes. They lost at least 10 μs and 1 % of a step",
+    "slow-fusion": "with a profile and `--chip`: fusions took over three times the chip's time "
+    "for their bytes and flops. They lost at least 10 μs and 1 % of a step",
+    "sort-then-slice": "a sort of which at most an eighth is used, at one end. The bytes, at "
+    "least 1 MiB and 1 % of a step's memory traffic, are those of its results",
+    "unknown-cost": "an instruction's attributes contradict its shapes, or a shape has no size; "
+    "the finding gives the first reason",
+    "unknown-custom-call": "custom calls may compute anything, and no rule gives their cost; one "
+    "finding for all",
+    "unknown-trip-count": "loops of unknown trip count, which count once in every total; one "
+    "finding for all",
+    "update-copies": "a whole array is copied before a slice of it is written, because the old "
+    "one is still used. The bytes, at least 1 MiB and 1 % of a step's memory traffic, are their "
+    "traffic. `large-copy` leaves them out",
+    "wide-collective": "received data is used only after conversion to a narrower dtype. The "
+    "bytes, at least 1 MiB and 1 % of all bytes sent per step, are saved by sending that dtype. "
+    "On CPU, which sends bf16 as f32, only f16 counts. `info` for reductions, whose sum becomes "
+    "coarser",
 }
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
     "baked-constant": "pass it as an argument, or compute it in the program",
-    "computed-twice": "compute it once and pass it on; what no round changes, before the loop",
-    "contradicted-trip-count": "trust no total of this loop before you know which count is right",
+    "computed-twice": "compute it once and pass it on; compute loop-invariant values before the "
+    "loop",
+    "contradicted-trip-count": "do not rely on this loop's totals until you know the right count",
     "converted-product": "multiply in 16 bits: jnp.dot(x, w, preferred_element_type=jnp.float32)",
     "donation-copied": "",
     "donation-missed": "donate them, as with jax.jit(donate_argnums=…)",
-    "exposed-collective": "give the scheduler work that does not need the result",
+    "exposed-collective": "move independent compute between start and done",
     "f32-collective": "convert to 16 bits before sending",
-    "fragmentation": "order allocations otherwise: smaller temporaries leave smaller gaps",
-    "gather-then-slice": "slice before gathering, or use all_to_all where each device takes its "
-    "own part",
-    "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside of "
-    "it, or keep the result with a policy such as save_only_these_names",
+    "fragmentation": "reduce the largest temporaries; smaller ones leave smaller gaps",
+    "gather-then-slice": "slice before gathering, or use all_to_all if each device takes its own "
+    "part",
+    "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside "
+    "or save the result by policy, such as save_only_these_names",
     "involuntary-reshard": "constrain it to that first, with jax.lax.with_sharding_constraint",
     "dominant-array": "",
     "large-copy": "",
     "loop-invariant-collective": "do it once, before the loop",
-    "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
-    "nondeterministic": "none is needed unless runs must agree to the bit: XLA_FLAGS="
-    "--xla_gpu_deterministic_ops=true, or unique_indices=True where it is so",
+    "missed-fusion": "check what blocks fusion: a second user, a layout, a custom call",
+    "nondeterministic": "only if runs must agree to the bit: set "
+    "XLA_FLAGS=--xla_gpu_deterministic_ops=true, or unique_indices=True if they are unique",
     "one-hot-product": "index: table[ids] instead of one_hot(ids) @ table",
     "padding": "make the last two dimensions multiples of the tile",
-    "reduce-in-loop": "add up each device's own values in the loop, as under shard_map, and reduce "
-    "them once behind it",
-    "replicated-compute": "shard an operand over these devices too, as with "
-    "with_sharding_constraint(x, P(('data', 'model')))",
-    "replicated-large-parameter": "shard it, as with NamedSharding(mesh, P('axis')): each use "
+    "reduce-in-loop": "sum each device's own values in the loop, as under shard_map, and reduce "
+    "once after it",
+    "replicated-compute": "shard an operand over these devices too: with_sharding_constraint(x, "
+    "P(('data', 'model')))",
+    "replicated-large-parameter": "shard it, as with NamedSharding(mesh, P('axis')); each use "
     "then gathers it",
-    "slow-collective": "look for devices that come late, and for links that others use",
-    "slow-fusion": "look at its layouts and its emitter, and for a library call that is faster",
+    "slow-collective": "look for stragglers and contended links",
+    "slow-fusion": "check its layouts and its emitter, and look for a faster library call",
     "sort-then-slice": "jax.lax.top_k",
     "unknown-cost": "read totals as lower bounds",
-    "unknown-custom-call": "state the cost in the kernel, or in [[custom_call]] of hlotool.toml",
-    "unknown-trip-count": "loops of known length, such as scan or fori_loop, are counted",
-    "update-copies": "read the old array before the update, or read the new one",
+    "unknown-custom-call": "give its cost in the kernel, or in [[custom_call]] of hlotool.toml",
+    "unknown-trip-count": "use loops of known length, such as scan or fori_loop",
+    "update-copies": "read the old array before the update, or read the new one instead",
     "wide-collective": "convert before sending",
 }
 
@@ -210,7 +217,7 @@ class Finding(Struct, frozen=True):
     bytes: Annotated[
         int | None,
         column(
-            "what it is about: traffic or bytes sent per step, or memory held; null if none",
+            "its bytes: traffic or bytes sent per step, or memory; null if none",
             BYTES,
             null_text="",
         ),
@@ -218,27 +225,24 @@ class Finding(Struct, frozen=True):
     severity: Annotated[
         Severity,
         column(
-            "warning where something can be gained, info where something is unknown or intended",
+            "warning: something can be saved; info: something is unknown or intended",
             is_verdict=True,
         ),
     ]
     id: Annotated[FindingCode, column("which finding", min_width=18)]
     message: Annotated[str, column("the finding, as a sentence", is_below=True)]
     instruction: Annotated[
-        str | None, column("the largest instruction it is about", null_text="", min_width=18)
+        str | None, column("its largest instruction", null_text="", min_width=18)
     ] = None
     source: Annotated[
         str | None, column("its line in the user's program, file:line", null_text="")
     ] = None
-    advice: Annotated[
-        str, column("what to try, in half a sentence", heading="try", is_below=True)
-    ] = ""
+    advice: Annotated[str, column("what to try", heading="try", is_below=True)] = ""
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time of it per step: what is exposed, traffic at the "
-            "memory's peak rate, or what was measured beyond the estimate; null for what takes "
-            "none",
+            "with --chip: its estimated time per step: exposed time, traffic at peak "
+            "bandwidth, or measured time beyond the estimate; null if none",
             SECONDS,
             heading="time",
             null_text="",
@@ -247,9 +251,10 @@ class Finding(Struct, frozen=True):
     weighted_bytes: Annotated[
         int | None,
         figure(
-            "bytes that memory moves in the time it takes: of traffic its own, of what is "
-            "exposed on a link as many more as the link is slower, by --chip or the ratios of the "
-            "reference chip, of what is slow those of the time lost; null for what takes none",
+            "bytes that memory moves in its time, for ranking. Traffic counts as it is; "
+            "exposed bytes are scaled by how much slower the link is. The rates are "
+            "those of --chip or of the reference chip. Measured losses count as time; "
+            "null if it takes no time",
             BYTES,
             heading="as traffic",
             null_text="",
@@ -259,19 +264,19 @@ class Finding(Struct, frozen=True):
     count: Annotated[
         int,
         figure(
-            "how many instructions, or parameters, it is about: the named one and those like it",
+            "number of instructions or parameters: the named one and those like it",
             COUNT,
             is_summed=False,
         ),
     ] = 1
     parameter: Annotated[
         str | None,
-        figure("the largest parameter it is about, where that is no instruction", null_text=""),
+        figure("its largest parameter, if it concerns parameters", null_text=""),
     ] = None
     flops: Annotated[
         int | None,
         figure(
-            "floating-point operations of one step that it is about; null if none",
+            "its floating-point operations per step; null if none",
             FLOPS,
             null_text="",
         ),
@@ -282,7 +287,7 @@ FINDING_ORDER: Final = "most time first"  # among warnings, where any takes time
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    f"what is worth a look: warnings first, {FINDING_ORDER}, by weighted_bytes, then most bytes",
+    f"findings: warnings first, {FINDING_ORDER}, by weighted_bytes, then by bytes",
     sort="-severity,-weighted_bytes,-bytes",
     size="bytes",
     key="id",

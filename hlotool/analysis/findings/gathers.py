@@ -72,7 +72,7 @@ def _say_again(group: list[Waste], names: str, *, is_kept: bool) -> str:
     first = group[0].row
     over = f" over {', '.join(first.axes)}" if first.axes else ""
     gathers = plural(len(group), "gathers", "gather")
-    state = "which is still in use" if is_kept else "which was dropped meanwhile"
+    state = "which is still in use" if is_kept else "which was freed in between"
     return f"{names} {gathers} again{over} what {group[0].beside} has gathered, {state}."
 
 
@@ -145,7 +145,7 @@ def find_sliced_gathers(evidence: Evidence) -> Iterator[Finding]:
     def say(group: list[Waste], names: str) -> str:
         verb = plural(len(group), "gathers", "gather")
         is_known = group[0].beside != _OWN_PART or group[0].row.inserted_by == "user"
-        most = "" if is_known else "; an all-to-all, or several, save so much at most"
+        most = "" if is_known else "; all-to-alls save at most this"
         return f"{names} {verb} arrays whole, of which {group[0].beside}{most}."
 
     yield from find_waste(evidence, "gather-then-slice", wastes, say)

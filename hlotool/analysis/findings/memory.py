@@ -174,7 +174,7 @@ def _missed_message(missed: list[DonationRow], *, is_saving: bool) -> str:
         "results have their shapes"
     )
     if is_saving:
-        less = "with donation the allocated size would be up to that much less"
+        less = "donation reduces the allocated size by at most this"
         return f"{said}: {less}. {SAVES_CAVEAT}"
     them, whose = ("it", "its") if is_one else ("them", "their")
     return f"{said}: donating {them} saves at most {whose} size."

@@ -49,7 +49,7 @@ def find_wide_collectives(evidence: Evidence) -> Iterator[Finding]:
         row = group[0].row
         sends = plural(len(group), "sends", "send")
         return (
-            f"{names} ({row.kind}) {sends} {row.dtype}, and what arrives is only used as "
+            f"{names} ({row.kind}) {sends} {row.dtype}, but the result is used only as "
             f"{group[0].beside}."
         )
 

@@ -173,7 +173,7 @@ def find_computed_twice(evidence: Evidence) -> Iterator[Finding]:
         if row.opcode in MATRIX_PRODUCTS and products and not any(x in told for x in _INTENDED):
             wasted = row.known_repeated_per_step
             again.append(Product(products[0], outers[-1], wasted, wasted))
-    yield from _find_wasted(evidence, "computed-twice", again, "what another has multiplied")
+    yield from _find_wasted(evidence, "computed-twice", again, "the operands of another product")
     rounds = Rounds(evidence.flow, evidence.loops)
     same = []
     for product in list_products(evidence):
@@ -181,7 +181,9 @@ def find_computed_twice(evidence: Evidence) -> Iterator[Finding]:
         count = rounds.count_alike(list(product.one.operands[:2]), loop) if loop else 1
         if count > 1:
             same.append(product._replace(wasted=product.flops - product.flops // count))
-    yield from _find_wasted(evidence, "computed-twice", same, "the same in every round of a loop")
+    yield from _find_wasted(
+        evidence, "computed-twice", same, "the same in each iteration of a loop"
+    )
 
 
 _HALF: Final = frozenset(("bf16", "f16"))
@@ -226,7 +228,7 @@ def find_converted_products(evidence: Evidence) -> Iterator[Finding]:
         times, sizes, members = zip(*found, strict=True)
         names = name_all([one.full_name for one in members])
         verb = plural(len(members), "multiplies", "multiply")
-        message = f"{names} {verb} in f32 what was converted from 16 bits."
+        message = f"{names} {verb} in f32 operands that were converted from 16 bits."
         # On CPU the figure was three times what came of it: more is widened there, however written.
         is_cpu = find_backend(evidence.module) == "cpu"
         total, seconds = None if is_cpu else sum(sizes) or None, sum(times)
@@ -260,8 +262,8 @@ def find_baked_constants(evidence: Evidence) -> Iterator[Finding]:
         part = f", {percent(sum(sizes), peak)} of the peak" if peak else ""
         are = plural(len(found), "is a constant", "are constants")
         message = (
-            f"{name_all([one.full_name for one in members])} {are} of the program{part}: each "
-            "program that has it holds it for itself."
+            f"{name_all([one.full_name for one in members])} {are} constants of the "
+            f"program{part}: each program that has them keeps its own copy."
         )
         size, is_most = sum(sizes), bool(peak) and 2 * sum(sizes) >= (peak or 0)
         severity: Severity = "warning" if is_most else "info"
@@ -276,8 +278,8 @@ def find_update_copies(evidence: Evidence) -> Iterator[Finding]:
         if size >= evidence.least_traffic_bytes:
             names = name_all([one.full_name for one in copies])
             message = (
-                f"{names} {plural(len(copies), 'copies', 'copy')} all of an array of which "
-                f"{update.full_name} writes a part, as the old one is still used."
+                f"{names} {plural(len(copies), 'copies', 'copy')} a whole array because "
+                f"{update.full_name} writes a part of it and the old one is still used."
             )
             yield from find_about(evidence, "update-copies", copies, message, size)
 
@@ -293,7 +295,9 @@ def find_sorted_slices(evidence: Evidence) -> Iterator[Finding]:
         runs = evidence.executions.lower_bound(outer.computation)
         saved = runs * sum(map(evidence.costs.size_bytes, leaves))
         if saved >= evidence.least_traffic_bytes:
-            message = f"{outer.full_name} sorts rows of which only {kept:,} at an end are used."
+            message = (
+                f"{outer.full_name} sorts rows, but the program uses only {kept:,} at one end."
+            )
             yield from find_about(evidence, "sort-then-slice", [outer], message, saved)
 
 
@@ -326,7 +330,7 @@ def find_nondeterminism(evidence: Evidence) -> Iterator[Finding]:
     if found and evidence.module.header.is_scheduled:
         members = list(found)
         names = name_all([one.full_name for one in members])
-        message = f"{names} may give other bits in each run: {found[members[0]]}."
+        message = f"{names} may give different bits in each run: {found[members[0]]}."
         yield from find_about(evidence, "nondeterministic", members, message, severity="info")
 
 
@@ -351,4 +355,4 @@ def _find_chance(evidence: Evidence, one: Instruction, *, is_gpu: bool) -> str:
     columns = indices.operands if indices.opcode == "concatenate" else ()
     if any(evidence.flow.source(each, (), _SPREAD).inner.opcode == "iota" for each in columns):
         return ""
-    return "colliding indices are written, or added up, in the order in which threads come"
+    return "threads write or add colliding indices in any order"

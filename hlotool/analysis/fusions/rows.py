@@ -40,7 +40,7 @@ from hlotool.table import (
 
 FLOATING_POINT: Final = "floating-point operations"
 ELEMENTARY: Final = "exponentials, logarithms and the like, one per element"
-ACCESSED: Final = "bytes read and written as XLA's cost analysis counts them"
+ACCESSED: Final = "bytes read and written, as in XLA's cost analysis"
 MEMORY: Final = "bytes that cross memory space 0 (HBM on TPU)"
 
 
@@ -59,7 +59,7 @@ def per_step(
     hide_order: int = 0,
 ) -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
-    said = f"{meaning} per step of the entry; null under a loop of unknown trip count"
+    said = f"{meaning} per step; null under a loop of unknown trip count"
     return column(
         said, unit, heading=heading, total_from=known, lower_if=lower_if, hide_order=hide_order
     )
@@ -67,7 +67,7 @@ def per_step(
 
 def known_per_step(meaning: str, unit: Unit) -> Meta:
     """Declare what is known of a figure of all executions."""
-    return figure(f"{meaning} per step, unknown trip counts taken as one", unit, is_summed=False)
+    return figure(f"{meaning} per step, with unknown trip counts as one", unit, is_summed=False)
 
 
 Opcode: TypeAlias = Annotated[str, column("the opcode", words=OPCODES)]
@@ -91,7 +91,7 @@ TotalExecutions: TypeAlias = Annotated[
     ),
 ]
 KnownExecutions: TypeAlias = Annotated[
-    int, figure("the same with unknown trip counts taken as one", COUNT, is_summed=False)
+    int, figure("the same with unknown trip counts as one", COUNT, is_summed=False)
 ]
 MemoryPerStep: TypeAlias = Annotated[
     int | None, per_step(MEMORY, BYTES, "known_traffic_bytes_per_step", "traffic/step")
@@ -100,7 +100,7 @@ KnownMemoryPerStep: TypeAlias = Annotated[int, known_per_step(MEMORY, BYTES)]
 BytesPerStep: TypeAlias = Annotated[
     int | None,
     figure(
-        f"{ACCESSED} per step of the entry; null under a loop of unknown trip count",
+        f"{ACCESSED} per step; null under a loop of unknown trip count",
         BYTES,
         heading="bytes/step",
         total_from="known_bytes_accessed_per_step",
@@ -114,7 +114,7 @@ IsConditional: TypeAlias = Annotated[
 SharedScope: TypeAlias = Annotated[
     str | None,
     column(
-        "what their module paths share, from op_name; stars for what differs",
+        "common part of their module paths, from op_name; * for differing parts",
         null_text="",
         is_path=True,
     ),
@@ -128,10 +128,10 @@ FirstSourceLine: TypeAlias = Annotated[
 ]
 # Those of xla/hlo/ir/hlo_instruction.h.
 KIND_MEANINGS: Final[Mapping[str, str]] = {
-    "kLoop": "a fusion in which all operations run in one loop over the elements of the result",
-    "kInput": "a fusion of an operation, such as a reduction, with those that make its input",
-    "kOutput": "a fusion of an operation, such as a matrix product, with those that use its output",
-    "kCustom": "a fusion of a kind that only the backend knows, such as a Triton kernel of GPU",
+    "kLoop": "a fusion that runs all operations in one loop over the elements of the result",
+    "kInput": "a fusion of an operation, such as a reduction, with its producers",
+    "kOutput": "a fusion of an operation, such as a matrix product, with its users",
+    "kCustom": "a fusion of a backend's own kind, such as a Triton kernel on GPU",
 }
 FUSION_KINDS: Final = frozenset(KIND_MEANINGS)
 
@@ -242,7 +242,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             hide_order=5,
         ),
     ]
-    computation: Annotated[str, figure("the computation that holds the first")]
+    computation: Annotated[str, figure("computation of the first")]
     fused_computation: Annotated[
         str | None, figure("the first one's fused computation; null where none is named")
     ]
@@ -282,7 +282,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     arithmetic_intensity: Annotated[
         float | None,
         column(
-            "flops per byte of traffic_bytes; null if there is none",
+            "flops per byte of traffic_bytes; null without traffic",
             RATIO,
             heading="intensity",
             hide_order=3,
@@ -305,7 +305,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED, BYTES)]
     bound: Annotated[
         Bound | None,
-        figure("with --chip: what limits the estimate; memory is space 0", null_text=""),
+        figure("with --chip: the limit of the estimate; memory is space 0", null_text=""),
     ] = None
     estimated_seconds: Annotated[
         float | None,
@@ -321,7 +321,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     measured_seconds: MeasuredSeconds = None
     flags: Annotated[
         tuple[Flag, ...],
-        column(f"what is odd: {', '.join(FLAGS)}", hide_order=1, word_meanings=FLAG_MEANINGS),
+        column(f"oddities: {', '.join(FLAGS)}", hide_order=1, word_meanings=FLAG_MEANINGS),
     ]
     scope: SharedScope
     op_name: FirstOpName
@@ -370,8 +370,8 @@ class FusionTotals(Struct, frozen=True):
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: their estimated time per step, at the chip's peaks; null where no "
-            "fusion's is known",
+            "with --chip: their estimated time per step, at the chip's peaks; null if "
+            "none is known",
             SECONDS,
         ),
     ] = None
@@ -404,9 +404,7 @@ class MissedRow(Struct, frozen=True):
     source_file: FirstSourceFile
     source_line: FirstSourceLine
     is_conditional: IsConditional
-    is_alone: Annotated[
-        bool, figure("whether nothing beside them, operand or user, could be in a fusion too")
-    ]
+    is_alone: Annotated[bool, figure("whether no operand or user of them could be in a fusion")]
     members: Members
     stack: Stack = None
     stack_frame: StackFrame = None
@@ -423,9 +421,7 @@ class RecomputeRow(Struct, frozen=True):
     """
 
     name: Annotated[str, column("the first of these operations", heading="operation", min_width=26)]
-    count: Annotated[
-        int, column("how many instructions compute this value", TIMES, heading="count")
-    ]
+    count: Annotated[int, column("instructions that compute this value", TIMES, heading="count")]
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
@@ -447,10 +443,10 @@ class RecomputeRow(Struct, frozen=True):
     stack_frame: StackFrame = None
 
 
-_UNKNOWN: Final = "per step of the entry; null where unknown, or under an unknown loop"
+_UNKNOWN: Final = "per step; null if unknown, or under a loop of unknown trip count"
 _TELLS: Final = (
-    "what tells their {}: target and shapes, a cost estimate in the call, the computation that "
-    "it calls, or a rule in hlotool.toml; null where nothing does"
+    "source of their {}: target and shapes, a cost estimate in the call, its "
+    "computation, or a rule in hlotool.toml; else null"
 )
 
 
@@ -495,8 +491,8 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time of all of them per step, at the chip's peaks; null "
-            "where flops or traffic are unknown",
+            "with --chip: their estimated time per step, at the chip's peaks; null if "
+            "flops or traffic are unknown",
             SECONDS,
             heading="estimate/step",
             is_summed=True,
@@ -505,13 +501,13 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     measured_count: MeasuredCount = None
     measured_seconds: MeasuredSeconds = None
     name: Annotated[str, figure("the first of these")]
-    computation: Annotated[str, figure("the computation that holds the first")]
+    computation: Annotated[str, figure("computation of the first")]
     scope: SharedScope
     op_name: FirstOpName
     source_file: FirstSourceFile
     source_line: FirstSourceLine
     is_conditional: IsConditional
-    is_upper_bound: Annotated[bool, figure("whether lengths known only at run time may lessen it")]
+    is_upper_bound: Annotated[bool, figure("whether lengths known only at run time may reduce it")]
     members: Members
 
 
@@ -527,21 +523,21 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
 
     call_count: Annotated[int, _count_of("custom calls in executed computations and fusions")]
     distinct_count: Annotated[int, _count_of("rows that they make")]
-    computing_count: Annotated[int, _count_of("those that are known to do flops")]
-    moving_count: Annotated[int, _count_of("those that are known to move memory")]
-    unknown_flops_count: Annotated[int, _count_of("those whose flops nothing tells")]
-    unknown_traffic_count: Annotated[int, _count_of("those whose traffic nothing tells")]
+    computing_count: Annotated[int, _count_of("calls of known flops")]
+    moving_count: Annotated[int, _count_of("calls of known traffic")]
+    unknown_flops_count: Annotated[int, _count_of("calls of unknown flops")]
+    unknown_traffic_count: Annotated[int, _count_of("calls of unknown traffic")]
     flops_per_step: Annotated[
         int, figure("their known flops per step of the entry", FLOPS, lower_if=_LOWER_FLOPS)
     ]
     flops_share: Annotated[
         float | None,
-        figure("their part of all flops known of the program; null where none are", PERCENT),
+        figure("their share of the program's known flops; null without any", PERCENT),
     ]
     traffic_bytes_per_step: Annotated[
         int,
         figure(
-            "their known bytes that cross memory space 0 per step, fusions left out",
+            "their known bytes that cross memory space 0 per step, without fusions",
             BYTES,
             lower_if=_LOWER_MEMORY,
         ),
@@ -580,8 +576,8 @@ class BodyRow(Struct, frozen=True):
     role: Annotated[
         BodyRole,
         column(
-            "an operand or constant read from memory, a value that stays on chip, a result "
-            "written to memory, or an alias of another value"
+            "operand or constant: read from memory; on chip: stays there; result: "
+            "written to memory; alias: of another value"
         ),
     ]
     result_bytes: Annotated[int, figure("size of the result", BYTES, is_summed=False)]
@@ -604,21 +600,19 @@ class OutsideFusions(Struct, frozen=True):
     """The measured time of what is no fusion, per step on one device."""
 
     measured_seconds: Annotated[
-        float, figure("time of all instructions that are no fusions, per step", SECONDS)
+        float, figure("time of all instructions outside fusions, per step", SECONDS)
     ]
     share: Annotated[
-        float, figure("its share of the time of all instructions, fusions too", PERCENT)
+        float, figure("its share of the time of all instructions, with fusions", PERCENT)
     ]
-    longest: Annotated[str | None, figure("the instruction that takes most of it; null if none")]
-    longest_seconds: Annotated[
-        float | None, figure("how long that takes per step; null if there is none", SECONDS)
-    ]
+    longest: Annotated[str | None, figure("the longest instruction; null without one")]
+    longest_seconds: Annotated[float | None, figure("its time per step; null without one", SECONDS)]
 
 
 FUSION_ROWS: Final = RowList(
     "rows",
     FusionRow,
-    "fusions in executed computations, one row for equal bodies",
+    "fusions in executed computations, one row per distinct body",
     sort="-known_traffic_bytes_per_step",
     size="traffic_bytes_per_step",
     lower_if=("is_lower_bound",),
@@ -637,7 +631,7 @@ MISSED: Final = RowList(
 RECOMPUTE: Final = RowList(
     "recompute",
     RecomputeRow,
-    "dots, convolutions and transcendentals that several fusions compute from the same values",
+    "dots, convolutions and transcendentals that several fusions repeat on the same values",
     sort="-known_repeated_per_step",
     size="repeated_per_step",
     upper_if=("is_conditional",),
@@ -647,7 +641,7 @@ RECOMPUTE: Final = RowList(
 CUSTOM_CALLS: Final = RowList(
     "custom_calls",
     CustomCallRow,
-    "custom calls in executed computations and their fusions, one row for a target and shapes",
+    "custom calls in executed computations and their fusions, one row per target and shapes",
     sort="-known_flops_per_step,-known_traffic_bytes_per_step,-known_executions",
     size="flops_per_step",
     upper_if=("is_conditional", "is_upper_bound"),
@@ -665,7 +659,7 @@ BODY: Final = RowList(
 OUTSIDE: Final = Block(
     "outside",
     OutsideFusions,
-    "with a profile: what was measured outside fusions; null where runs are unknown",
+    "with a profile: time outside fusions; null if runs are unknown",
     is_optional=True,
     is_nullable=True,
 )
@@ -673,7 +667,7 @@ FUSION_TOTALS: Final = Block("totals", FusionTotals, "all fusions together")
 CALL_TOTALS: Final = Block("custom_call_totals", CustomCallTotals, "all custom calls together")
 FUSIONS: Final = DocumentSpec(
     "fusions",
-    "what each fusion costs",
+    "costs of fusions",
     blocks=(FUSION_TOTALS, CALL_TOTALS, OUTSIDE),
     row_lists=(FUSION_ROWS, CUSTOM_CALLS, MISSED, RECOMPUTE, BODY),
 )

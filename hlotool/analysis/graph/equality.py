@@ -42,10 +42,14 @@ class Fingerprints:
     Two computations, of two modules too, have the same one when the same operations (opcode,
     shape with layout, attributes, literal) are wired up in the same way, operands in order, down
     through the computations they call. Names, the order of the text, and the attributes `ignored`
-    do not count; an elided constant `{...}` equals another of its shape.
+    do not count; an elided constant `{...}` equals another of its shape. If it `elides_all`, so do
+    those that some prints write out, as prints of one program have to be equal.
     """
 
-    def __init__(self, graph: CallGraph, ignored: frozenset[str] = IGNORED) -> None:
+    def __init__(
+        self, graph: CallGraph, ignored: frozenset[str] = IGNORED, *, elides_all: bool = False
+    ) -> None:
+        self._elides_all = elides_all
         self._known: dict[int, str] = {}  # by id, of those that are alike of the first
         self._graph = graph
         self._ignored = ignored | frozenset(CALL_KEYS)
@@ -82,6 +86,12 @@ class Fingerprints:
     def _describe(self, instruction: Instruction) -> str:
         """Write an instruction without its name and operands."""
         parts = [instruction.opcode, self._shape_text(instruction.shape), instruction.literal]
+        if (
+            self._elides_all
+            and instruction.opcode == "constant"
+            and not is_small(instruction.shape)
+        ):
+            parts[-1] = _ELIDED
         attributes = sorted(instruction.split_attributes().items())
         parts += [f"{key}={value}" for key, value in attributes if key not in self._ignored]
         callees = self._graph.callees.get(instruction, ())
@@ -120,6 +130,18 @@ _MOST_NESTED: Final = 32  # fusions within fusions
 _FREE_VISITS: Final = 100_000
 _MOST_VISITS: Final = 8  # besides, for each instruction of the module
 
+_ELIDED: Final = "{...}"
+_MOST_PRINTED: Final = 10  # elements of a constant that dumps write out
+
+
+def is_small(shape: Shape) -> bool:
+    """Say whether dumps write a constant of this shape out in full."""
+    if not isinstance(shape, ArrayShape):
+        return False
+    count = shape.element_count
+    return count is not None and count <= _MOST_PRINTED
+
+
 _SAME: Final = frozenset(("copy", "opt-barrier", "domain"))  # pass the value of operand 0 on
 # Two of these are never the same: effects, communication, or contents that only a run knows.
 # The bits of rng-bit-generator follow from its state; two of them are kept apart all the same.
@@ -132,7 +154,6 @@ _UNIQUE: Final = (
     | {"after-all", "parameter", "rng-bit-generator"}
 )
 _NOT_PART: Final = IGNORED | frozenset((*CALL_KEYS, "sharding"))
-_ELIDED: Final = "{...}"
 
 
 class Visits:

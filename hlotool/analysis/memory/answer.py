@@ -18,7 +18,7 @@ from hlotool.table import Block, DocumentSpec, Fold, RowList
 ROWS: Final = RowList(
     "rows",
     BufferRow,
-    "values that hold memory at the instant, the largest first",
+    "values that hold memory at the instant, largest first",
     sort="-live_bytes,-size_bytes",
     size="live_bytes",
     key="value",
@@ -44,7 +44,7 @@ ROWS: Final = RowList(
 ALLOCATIONS: Final = RowList(
     "allocations",
     AllocationRow,
-    "allocations, the largest first",
+    "allocations, largest first",
     sort="-size_bytes,allocation",
     size="size_bytes",
     key="allocation",
@@ -64,14 +64,14 @@ TIMELINE: Final = RowList(
 PEAKS: Final = replace(
     TIMELINE,
     name="peaks",
-    meaning="the highest peaks between which memory falls by a tenth or more",
+    meaning="the highest peaks, separated by falls of a tenth or more",
     option="--peaks N",
     title="Peaks",
 )
 DONATION: Final = RowList(
     "donation",
     DonationRow,
-    "parameters that are, or could be, donated: what saves most first, then the largest",
+    "parameters that are or could be donated: by savings, then by size",
     sort="-saves_bytes,-size_bytes,parameter_number",
     size="size_bytes",
     key="parameter_number",
@@ -83,10 +83,10 @@ INSTANT: Final = Block(
 )
 BUFFERS: Final = DocumentSpec(
     "buffers",
-    "who holds memory",
+    "values that hold memory",
     blocks=(TOTALS, PEAK, ESTIMATED, INSTANT, WITHOUT, FIT),
     row_lists=(ROWS, SPACES, ALLOCATIONS, TIMELINE, PEAKS, DONATION, RELIEF, REPLICATED),
-    scalars=Block("sources", MemoryFigures, "where the figures come from"),
+    scalars=Block("sources", MemoryFigures, "sources of the figures"),
 )
 
 

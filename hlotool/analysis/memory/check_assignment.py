@@ -55,7 +55,8 @@ def check_belonging(module: Module, assignment: BufferAssignment) -> None:
                     assignment.source,
                     start,
                     start + len(f"value: <{value.number} {value.name}"),
-                    "both must come from one compilation; --module-text and --buffers name others",
+                    "both must come from one compilation; choose others with "
+                    "--module-text and --buffers",
                 )
             if len(found) == 1:
                 alike.add(pair)
@@ -104,7 +105,7 @@ def check_placed(module: Module, assignment: BufferAssignment) -> None:
         assignment.source,
         start,
         end if end >= 0 else len(assignment.source.text),
-        "the file may be cut short, or be that of another module",
+        "the file may be cut short or belong to another module",
     )
 
 

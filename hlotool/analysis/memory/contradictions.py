@@ -91,7 +91,7 @@ def _find_unknown_words(assignment: BufferAssignment) -> Iterator[str]:
     for one in assignment.allocations:
         for word in one.other:
             if not _PAGE.fullmatch(word):
-                yield f"allocation {one.number} is marked {word!r}, which is not known here"
+                yield f"allocation {one.number} has the unknown mark {word!r}"
 
 
 def _find_sizes(assignment: BufferAssignment) -> Iterator[str]:
@@ -124,9 +124,11 @@ def _find_places(assignment: BufferAssignment) -> Iterator[str]:
             if value.offset % ALIGNMENT_BYTES:
                 yield f"{_name(value)} begins at byte {value.offset:,}"
             if value.color != allocation.color and value.number not in allocation.reusers:
-                yield f"{_name(value)} is of space {value.color}, and lies in {allocation.color}"
+                yield (
+                    f"{_name(value)} has space {value.color}, but is stored in {allocation.color}"
+                )
             elif space not in {0, value.color}:
-                yield f"{_name(value)} is of space {value.color}, and its shape of {space}"
+                yield f"{_name(value)} has space {value.color}, but its shape has {space}"
 
 
 def _find_ends(assignment: BufferAssignment) -> Iterator[str]:
@@ -139,7 +141,7 @@ def _find_ends(assignment: BufferAssignment) -> Iterator[str]:
 
 def _find_missing_total(assignment: BufferAssignment) -> Iterator[str]:
     if assignment.used is not None and assignment.reported_total_bytes is None:
-        yield "the used values stand below no total"
+        yield "the used values follow no total"
 
 
 def _find_ranges(
@@ -152,7 +154,7 @@ def _find_ranges(
     positions = {name: number for number, name in enumerate(live.sequence)}
     unknown = next((name for name in live.sequence if by_name and name not in by_name), None)
     if unknown is not None:
-        yield f"{unknown!r} runs in the live ranges, and is not in the module"
+        yield f"{unknown!r} is in the live ranges but not in the module"
     for value in _list_values(assignment):
         position = positions.get(value.instruction)
         if value.live is None:
@@ -160,11 +162,11 @@ def _find_ranges(
                 yield f"{_name(value)} has no live range"
             continue
         if position is None:
-            yield f"{_name(value)} has a live range, but no place in the sequence"
+            yield f"{_name(value)} has a live range but no position in the sequence"
             continue
         starts = _list_starts(by_name.get(value.instruction), position)
         if value.live.start not in starts and not value.is_phi:
-            yield f"{_name(value)} is live from {value.live.start} on, but made at {position}"
+            yield f"{_name(value)} is live from {value.live.start} on but defined at {position}"
 
 
 def _list_starts(made_by: Instruction | None, position: int) -> set[int]:
@@ -190,7 +192,9 @@ def _find_peak(assignment: BufferAssignment, live: LiveRanges) -> Iterator[str]:
     )
     listed = Counter(one.instruction for one in live.peak_entries)
     for name in (listed - names) | (names - listed):
-        yield f"{name!r} is listed at XLA's peak {listed[name]} times, and live there {names[name]}"
+        yield (
+            f"{name!r} is listed {listed[name]} times at XLA's peak, but live there {names[name]}"
+        )
     size = sum(one.size_bytes for one in live.peak_entries)
     if live.peak_total_bytes not in {None, size}:
         yield f"XLA's list at its peak adds up to {size:,} bytes, not {live.peak_total_bytes:,}"
@@ -210,10 +214,10 @@ def _find_parameters(
         said = set() if one.parameter is None else {(one.parameter, one.parameter_index)}
         for number, index in sorted(said - held):
             parameter = format_position(f"parameter {number}", index or None)
-            yield f"allocation {one.number} is said to hold {parameter}, and holds no such value"
+            yield f"allocation {one.number} claims {parameter} but has no such value"
         for number, index in sorted(held - said):
             parameter = format_position(f"parameter {number}", index or None)
-            yield f"allocation {one.number} holds {parameter}, and is not said to"
+            yield f"allocation {one.number} has {parameter} but does not claim it"
 
 
 def _find_constants(assignment: BufferAssignment, by_name: dict[str, Instruction]) -> Iterator[str]:
@@ -246,7 +250,7 @@ def _find_uses(
             for name, index in _list_positions(used):
                 found = by_name.get(name)
                 if found is None or find_part(found.shape, indices[index]) is None:
-                    yield f"{_name(value)} stands at {name!r}, which the module does not have"
+                    yield f"{_name(value)} is at {name!r}, which the module lacks"
                     break
                 positions.append((found, indices[index]))
                 is_result |= found is root

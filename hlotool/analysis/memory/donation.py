@@ -25,10 +25,10 @@ from hlotool.table import BYTES, NUMBER, column, figure
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "donated-unused", "copied"]
 UnusedReason: TypeAlias = Literal["no-result", "results-taken", "layout", "still-read"]
 UNUSED_REASONS: Final[Mapping[str, str]] = {
-    "no-result": "no output takes as many bytes",
-    "results-taken": "all outputs that take as many bytes lie in other parameters",
-    "layout": "an output of as many elements takes other bytes in its layout",
-    "still-read": "it is read after the output of its size is made",
+    "no-result": "no output has the same size",
+    "results-taken": "all outputs of the same size use other parameters",
+    "layout": "an output with as many elements has another size in its layout",
+    "still-read": "it is read after the output of its size is written",
 }
 
 ARGUMENT: Final = re.compile(r"[^.\[{]+")  # a parameter's name without the path to its part
@@ -48,8 +48,9 @@ class DonationRow(Struct, frozen=True):
     saves_bytes: Annotated[
         int | None,
         column(
-            "how far the allocated size falls if it were donated too, 0 where it is; null where "
-            "nothing says when values live; of several rows together, not their sum",
+            "fall of the allocated size if it is donated too; 0 if it is donated "
+            "already. Null if live ranges are unknown; totals are of all rows together, "
+            "not their sum",
             BYTES,
             joint=lambda row: row.donatable,
         ),
@@ -57,18 +58,17 @@ class DonationRow(Struct, frozen=True):
     status: Annotated[
         DonationStatus,
         column(
-            "donated; copied: donated, but the output is made of a copy of it; donated-unused: "
-            "given to XLA, which could not use it; not-donated"
+            "donated; copied: donated, but the output is made from a copy; "
+            "donated-unused: donated, but XLA could not use it; not-donated"
         ),
     ]
-    parameter_number: Annotated[int, column("number of the parameter", NUMBER, heading="parameter")]
+    parameter_number: Annotated[int, column("parameter number", NUMBER, heading="parameter")]
     parameter_name: Annotated[str | None, column("the program's name for it", heading="name")]
     shape: Annotated[str, column("shape of the array")]
     output_index: Annotated[
         tuple[int, ...] | None,
         column(
-            "the output that has its memory, or could have it: one of equal shape in memory of "
-            "its own",
+            "the output that uses its memory, or could: one of equal shape with memory of its own",
             heading="output",
             null_text="",
         ),
@@ -80,13 +80,13 @@ class DonationRow(Struct, frozen=True):
     reason: Annotated[
         UnusedReason | None,
         column(
-            "why XLA could not use what was donated, where the text shows it",
+            "why XLA did not use the donation, if the text shows it",
             null_text="",
             word_meanings=UNUSED_REASONS,
         ),
     ] = None
     spare_copies: Annotated[
-        tuple[str, ...], figure("what copies the donated array, in its layout")
+        tuple[str, ...], figure("the instruction that copies the donated array, in its layout")
     ] = ()
     donatable: Saving[Any] | None = None
 

@@ -49,22 +49,22 @@ def find_obstacle(module: Module) -> Obstacle | None:
     """Say why a module's memory cannot be estimated, None if it can."""
     if module.source.is_fragment:
         return Obstacle(
-            "the text is a part of a program",
-            "this is a part of a program, and what is missing may hold memory: give all of it.",
+            "the text is part of a program",
+            "this is part of a program, and the rest may hold memory. Give the whole program.",
         )
     problem = find_problem(module)
     if problem:
         is_scheduled = module.header.is_scheduled
-        lost = "the text does not keep the order of the schedule"
+        lost = "the text is not in schedule order"
         return Obstacle(lost if is_scheduled else "the module is not scheduled", problem)
     # All shapes but those of scalars have a layout where layouts are printed.
     leaves = (leaf for one in module.instructions() for leaf in one.shape.leaves())
     if not any(leaf.layout for leaf in leaves) and find_backend(module) == "tpu":
         return Obstacle(
-            "the text has no layouts, and on TPU their tiles decide how large values are",
-            "this text was printed without layouts, and on TPU the tiles in them decide how large "
-            "values are, so nothing says how much memory it takes. Use the text that XLA dumps, or "
-            "compiled.as_text() in JAX, or give its buffer assignment (--buffers).",
+            "the text has no layouts, and on TPU their tiles determine sizes",
+            "this text has no layouts, whose tiles determine sizes on TPU, so its memory "
+            "is unknown. Use the text that XLA dumps, compiled.as_text() in JAX, or its "
+            "buffer assignment (--buffers).",
         )
     return None
 

@@ -16,8 +16,8 @@ from hlotool.table import BYTES, NUMBER, Block, RowList, column, figure
 
 SizeSource: TypeAlias = Literal["buffer-assignment", "estimate"]
 
-_PEAK: Final = "the most in use at once"
-_POSITION: Final = "where that is in the schedule"
+_PEAK: Final = "most bytes in use at once"
+_POSITION: Final = "its position in the schedule"
 _RUNNING: Final = "the instruction that runs there"
 _LENGTH: Final = "instructions in the schedule"
 _RESERVED: Final = "parameters, constants and outputs in full, and the peak of temp"
@@ -69,7 +69,7 @@ class SpaceRow(Struct, frozen=True):
     ] = None
     reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
     fragmentation_bytes: Annotated[
-        int | None, figure("size of temp allocations minus the most in use in each", BYTES)
+        int | None, figure("size of temp allocations minus the peak of each", BYTES)
     ] = None
     padding_bytes: Annotated[
         int | None, figure("padding of the values that hold memory at the peak", BYTES)
@@ -86,11 +86,11 @@ class MemoryTotals(SpaceRow, frozen=True):
     name: str | None = None
     thread_local_bytes: Annotated[int | None, figure("thread-local memory", BYTES)] = None
     all_spaces_bytes: Annotated[
-        int | None, figure("allocated in all spaces together: fast and slow memory mixed", BYTES)
+        int | None, figure("allocated in all spaces together, fast and slow memory mixed", BYTES)
     ] = None
     reported_total_bytes: Annotated[
         int | None,
-        figure("`Total bytes used` of the dump: all spaces, thread-local memory too", BYTES),
+        figure("`Total bytes used` of the dump: all spaces, with thread-local memory", BYTES),
     ] = None
     reported_total_matches: Annotated[
         bool | None, figure("whether the allocations add up to reported_total_bytes")
@@ -116,7 +116,7 @@ class Peak(Struct, frozen=True):
     xla_position: Annotated[int | None, figure("position of the peak that XLA prints", NUMBER)] = (
         None
     )
-    xla_bytes: Annotated[int | None, figure("the sum of what XLA lists there", BYTES)] = None
+    xla_bytes: Annotated[int | None, figure("sum of the values that XLA lists there", BYTES)] = None
     bytes_at_xla_position: Annotated[int | None, figure("bytes in use there", BYTES)] = None
 
 
@@ -147,20 +147,20 @@ class MemoryEstimate(Struct, frozen=True):
 class Fit(Struct, frozen=True):
     """Space 0 against a limit; None where the allocated size is unknown."""
 
-    limit_bytes: Annotated[int, figure("the limit of --hbm, or the memory of --chip", BYTES)]
+    limit_bytes: Annotated[int, figure("limit from --hbm, or the memory of --chip", BYTES)]
     allocated_bytes: Annotated[
         int | None, figure("bytes reserved in space 0, or an estimate of them", BYTES)
     ]
     free_bytes: Annotated[
-        int | None, figure("what is left; negative where it does not fit", BYTES, is_signed=True)
+        int | None, figure("free memory; negative if it does not fit", BYTES, is_signed=True)
     ]
     fits: Annotated[
-        bool | None, figure("whether it fits; null where an estimate is too near to tell")
+        bool | None, figure("whether it fits; null if an estimate is too close to decide")
     ]
     is_estimate: Annotated[bool, figure("whether the allocated size is an estimate")]
     chip: Annotated[
         str | None,
-        figure("the chip whose whole memory the limit is, of which programs get less; else null"),
+        figure("the chip if the limit is its whole memory, of which programs get less; else null"),
     ] = None
 
 
@@ -175,7 +175,7 @@ class MemoryFigures(Struct, frozen=True):
     ]
     live_ranges_from: Annotated[
         LiveRangeSource | None,
-        figure("whether live ranges are printed or derived from the schedule; null where neither"),
+        figure("whether live ranges are printed or derived from the schedule; null if unknown"),
     ]
     backend: Backend | None
     spaces: tuple[SpaceRow, ...]
@@ -197,16 +197,16 @@ SPACES: Final = RowList(
 TOTALS: Final = Block(
     "totals", MemoryTotals, "space 0, and all spaces together; null in an estimate"
 )
-PEAK: Final = Block("peak", Peak, "where a memory space is fullest, and what XLA prints about it")
+PEAK: Final = Block("peak", Peak, "the peak of a memory space, and XLA's own figures for it")
 ESTIMATED: Final = Block(
     "estimated",
     MemoryEstimate,
-    "what the schedule alone tells, without a buffer assignment",
+    "estimates from the schedule, without a buffer assignment",
     is_optional=True,
 )
 FIT: Final = Block(
     "fit",
     Fit,
-    "space 0 against a limit; the program's code is not in the dump",
+    "space 0 against a limit; program code is not included",
     is_optional=True,
 )

@@ -84,7 +84,7 @@ def _index(
 REPLICATED: Final = RowList(
     "replicated",
     ReplicatedRow,
-    "what parameters hold at the peak of space 0 that other devices hold too, by mesh axes",
+    "parameters at the peak of space 0 that other devices hold too, by mesh axes",
     sort="-peak_bytes",
     size="peak_bytes",
     title="Replicated at the peak",

@@ -54,13 +54,13 @@ CHUNKS: Final = 8  # into which the loss is cut
 # What is called how, what to do, about which parts, and what is left of these.
 REMEDIES: Final[Mapping[RemedyKind, tuple[str, str, tuple[PartKind, ...], float]]] = {
     "donate": ("outputs beside {}", "donate", ("missed-donation", "carried-copy"), 0),
-    "undonate": ("copies of {}", "do not donate it: it is still read", ("donated-copy",), 0),
+    "undonate": ("copies of {}", "do not donate it: it is read later", ("donated-copy",), 0),
     "checkpoint": ("saved activations of {}", "checkpoint each layer", ("saved-activations",), 1),
     "chunk-loss": (
         "logits in {}", f"compute the loss in {CHUNKS} chunks", ("logits",), 1 / CHUNKS,
     ),
     "one-layout": (
-        "copies of {}", "keep the order of dimensions it is used in", ("parameter-layout",), 0,
+        "copies of {}", "use one order of dimensions throughout", ("parameter-layout",), 0,
     ),
     "smaller-batch": (
         "activations", "half the batch",
@@ -89,30 +89,30 @@ Verdict: TypeAlias = Literal["fits", "may fit", "does not fit", "unsure"]
 class ReliefRow(Struct, frozen=True):
     """A change of a set with which the program fits, or may; or, where none does, nearly fits."""
 
-    option: Annotated[int, column("number of the option; do all of it", NUMBER)]
-    what: Annotated[str, column("the memory that it is about")]
+    option: Annotated[int, column("number of the option; apply all its changes", NUMBER)]
+    what: Annotated[str, column("the memory that it reduces")]
     kind: Annotated[RemedyKind, figure("what to do", word_meanings=REMEDY_MEANINGS)]
-    origin: Annotated[str, figure("its scope, or the part of the arguments' tree")]
+    origin: Annotated[str, figure("its scope, or its part of the argument tree")]
     saves_bytes: Annotated[
-        int | None, column("how far the allocated size falls with this alone, simulated", BYTES)
+        int | None, column("simulated fall of the allocated size with this change alone", BYTES)
     ]
     saves_least_bytes: Annotated[
         int | None,
-        column("the least of that in programs compiled with it", BYTES, heading="at least"),
+        column("least fall in programs that were compiled with it", BYTES, heading="at least"),
     ]
     saves_most_bytes: Annotated[
-        int | None, column("the most of that", BYTES, heading="at most", hide_order=1)
+        int | None, column("greatest fall in them", BYTES, heading="at most", hide_order=1)
     ]
     option_saves_bytes: Annotated[
-        int | None, figure("how far it falls with all of the option", BYTES, is_summed=False)
+        int | None, figure("fall with all changes of the option", BYTES, is_summed=False)
     ]
     option_least_bytes: Annotated[
-        int | None, figure("the least of that in programs compiled so", BYTES, is_summed=False)
+        int | None, figure("least fall in programs that were compiled so", BYTES, is_summed=False)
     ]
     free_bytes: Annotated[
         int | None,
         column(
-            "what is then left; negative where it still does not fit",
+            "free memory after that; negative if it still does not fit",
             BYTES,
             is_signed=True,
             is_summed=False,
@@ -121,8 +121,8 @@ class ReliefRow(Struct, frozen=True):
     verdict: Annotated[
         Verdict,
         column(
-            "fits: even with the least that it saves; may fit: with what is simulated; unsure: it "
-            "was tried too rarely, or differed too much, for a number",
+            "fits: even with the least savings; may fit: with the simulated savings; "
+            "unsure: too few or too different trials for a number",
             is_verdict=True,
         ),
     ]
@@ -132,14 +132,14 @@ class ReliefRow(Struct, frozen=True):
 RELIEF: Final = RowList(
     "relief",
     ReliefRow,
-    "the smallest sets of changes with which the program fits, those that save most first",
+    "the smallest sets of changes that make the program fit, by savings",
     key="what",
     has_total=False,
     option="--hbm SIZE",
     title="Ways to fit",
 )
 SAVES_CAVEAT: Final = (
-    "Savings are simulated in this schedule; what is compiled again may save less."
+    "Savings are simulated for this schedule and may be smaller after recompiling."
 )
 MOST_TOGETHER: Final = 3  # remedies of a set, beside donation
 MOST_REMEDIES: Final = 8  # that sets are made of: those that save most
@@ -501,11 +501,11 @@ class Without(Struct, frozen=True):
     """The peak of a space without certain values and what shares their bytes."""
 
     space: Annotated[int, figure("number of the memory space", NUMBER)]
-    value_count: Annotated[int, figure("values taken away, in all spaces", COUNT)]
-    removed_bytes: Annotated[int, figure("what they hold at the peak of the whole program", BYTES)]
-    saves_bytes: Annotated[int, figure("how far the peak falls", BYTES)]
-    peak_bytes: Annotated[int, figure("the most in use at once without them", BYTES)]
-    position: Annotated[int, figure("where that is in the schedule", NUMBER)]
+    value_count: Annotated[int, figure("values removed, in all spaces", COUNT)]
+    removed_bytes: Annotated[int, figure("their bytes at the peak of the whole program", BYTES)]
+    saves_bytes: Annotated[int, figure("fall of the peak", BYTES)]
+    peak_bytes: Annotated[int, figure("most bytes in use at once without them", BYTES)]
+    position: Annotated[int, figure("its position in the schedule", NUMBER)]
     instruction: Annotated[str | None, figure("the instruction that runs there")]
 
 
@@ -525,10 +525,7 @@ def take_away(
     """
     live_ranges, assignment = report.map.live_ranges, report.map.assignment
     if live_ranges is None:
-        raise InputError(
-            "--without needs live ranges: give the live ranges (--live-range) or the module text "
-            "(--module-text)."
-        )
+        raise InputError("--without needs live ranges: give --live-range or --module-text.")
     at_peak = {
         (row.value, row.space): row
         for each in report.map.colors()

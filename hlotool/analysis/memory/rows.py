@@ -45,7 +45,7 @@ class AllocationRow(Struct, frozen=True):
     size_bytes: Annotated[int, column("bytes reserved", BYTES)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
     allocation_type: Annotated[AllocationType, column("its type")]
-    parameter_number: Annotated[int | None, figure("number of the parameter", NUMBER, null_text="")]
+    parameter_number: Annotated[int | None, figure("parameter number", NUMBER, null_text="")]
     parameter_name: Annotated[
         str | None,
         column("the program's name for the parameter", heading="parameter", null_text=""),
@@ -57,7 +57,7 @@ class AllocationRow(Struct, frozen=True):
     ]
     value_count: Annotated[int, column("values placed in it", COUNT, heading="values")]
     peak_bytes: Annotated[
-        int | None, column("the most in use at once", BYTES, null_text="", is_summed=False)
+        int | None, column("most bytes in use at once", BYTES, null_text="", is_summed=False)
     ]
     fragmentation_bytes: Annotated[
         int | None,
@@ -112,8 +112,8 @@ class BufferRow(Struct, frozen=True):
     live_bytes: Annotated[
         int | None,
         column(
-            "bytes it holds at the instant; shared bytes count for the value whose live range "
-            "begins last; null with --all",
+            "its bytes at the instant; shared bytes count for the value that becomes "
+            "live last; null with --all",
             BYTES,
             heading="size at peak",
         ),
@@ -121,13 +121,13 @@ class BufferRow(Struct, frozen=True):
     saves_bytes: Annotated[
         int | None,
         column(
-            "how far the peak of the space falls if these bytes were not there, nor those of what "
-            "shares them; of several rows together, not their sum",
+            "fall of the space's peak without these bytes and the values that share "
+            "them; totals are of all rows together, not their sum",
             BYTES,
             joint=lambda row: row.held,
         ),
     ]
-    size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, figure("size on its backend", BYTES, is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES, heading="count")]
     allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=1)]
     value: Annotated[str, column("defining instruction and index", min_width=32)]
@@ -142,30 +142,32 @@ class BufferRow(Struct, frozen=True):
     scope: Annotated[
         str | None,
         figure(
-            "module path in the op_name, without transformations; where the instruction has none, "
-            "that of what makes the value",
+            "module path in the op_name, without transformations; without one, that of "
+            "its producer",
             is_path=True,
         ),
     ]
     scope_from: Annotated[
         Teller | None,
-        figure("whose scope that is: the instruction's own, its producer's or a user's"),
+        figure("source of the scope: the instruction itself, its producer or a user"),
     ]
     source: Annotated[
-        str | None, column("file and line without directories; with `for`, of what uses the value")
+        str | None,
+        column("file and line without directories; with `for`, those of a user of the value"),
     ]
     source_from: Annotated[
         Teller | None,
-        figure("whose line that is: the instruction's own, its producer's or a user's"),
+        figure("source of the line: the instruction itself, its producer or a user"),
     ]
     parameter_name: Annotated[
-        str | None, figure("the program's name for the parameter whose memory it is", null_text="")
+        str | None,
+        figure("the program's name for the parameter that owns the memory", null_text=""),
     ]
     origin: Annotated[
         str | None,
         column(
-            "name of the parameter, else the scope, else the parameter it is a copy of; with "
-            "`for`, the scope of what uses the value",
+            "the parameter, else the scope, else the parameter that it copies; with "
+            "`for`, the scope of a user",
             is_path=True,
         ),
     ]
@@ -180,22 +182,23 @@ class BufferRow(Struct, frozen=True):
     unpadded_bytes: Annotated[
         int | None,
         figure(
-            "size without tile padding; of a tuple, its table; null where a dimension is unknown",
+            "size without tile padding; of a tuple, its table; null if a dimension is unknown",
             BYTES,
             is_summed=False,
         ),
     ]
     padding_bytes: Annotated[
-        int | None, figure("what tiles and the allocator's minimum sizes add", BYTES, hide_order=2)
+        int | None,
+        figure("bytes that tiles and the allocator's minimum sizes add", BYTES, hide_order=2),
     ]
     aliases: Annotated[
         tuple[str, ...],
-        figure("live values that share its bytes, the last to begin first (at most 100)"),
+        figure("live values that share its bytes, latest first (at most 100)"),
     ]
     allocation: Annotated[int | None, figure("number of its allocation", NUMBER)]
     offset: Annotated[int | None, figure("first byte inside the allocation", NUMBER)]
     space: Annotated[int, figure("number of the memory space", NUMBER)]
-    is_donated: Annotated[bool, figure("whether its memory is both a parameter's and an output's")]
+    is_donated: Annotated[bool, figure("whether a parameter and an output share its memory")]
     live_positions: Annotated[int | None, figure("number of positions at which it is live", NUMBER)]
     use_count: Annotated[int | None, figure("operands through which it is used", NUMBER)]
     op_name: Annotated[str | None, figure("op_name of the instruction itself")]
@@ -203,12 +206,12 @@ class BufferRow(Struct, frozen=True):
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]
     parameter: Annotated[
         str | None,
-        figure("the parameter whose memory it is: its name, else its number", null_text="(none)"),
+        figure("the parameter that owns the memory: its name, else its number", null_text="(none)"),
     ]
     parameter_tree: Annotated[
         str | None,
         figure(
-            "the part of the program's arguments that holds that parameter: params, mu, nu, batch",
+            "the part of the program's arguments with that parameter: params, mu, nu, batch",
             null_text="(none)",
         ),
     ]
@@ -216,7 +219,7 @@ class BufferRow(Struct, frozen=True):
     stack_frame: StackFrame = None
     producer_op_name: Annotated[
         str | None,
-        figure("op_name of what has the scope, where that is no user: it or its producer"),
+        figure("op_name that has the scope, of the instruction or its producer"),
     ] = None
     moved_parameter: Annotated[
         str | None, figure("the parameter of which it is a copy, a conversion or a part")
@@ -224,7 +227,7 @@ class BufferRow(Struct, frozen=True):
     global_shape: Annotated[
         str | None,
         figure(
-            "of a parameter, its shape as the program has it",
+            "of a parameter: its global shape",
             null_text="",
             is_shape=True,
             hide_order=4,
@@ -233,15 +236,15 @@ class BufferRow(Struct, frozen=True):
     spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
         figure(
-            "of a parameter, the mesh axes each dimension is sharded over, as in `hlotool "
-            "shardings`",
+            "of a parameter: mesh axes over which each dimension is sharded, as in "
+            "`hlotool shardings`",
             null_text="",
         ),
     ] = None
     spec_text: Annotated[
         str | None,
         figure(
-            "the same as users of JAX write it",
+            "the same in JAX notation",
             null_text="",
             heading="spec",
             is_whole=True,
@@ -251,7 +254,7 @@ class BufferRow(Struct, frozen=True):
     copies: Annotated[
         int | None,
         figure(
-            "of a parameter, devices that hold the same part",
+            "of a parameter: devices that hold the same part",
             COUNT,
             null_text="",
             is_summed=False,

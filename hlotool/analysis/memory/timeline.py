@@ -166,7 +166,7 @@ class Instant(Struct, frozen=True):
     space: Annotated[int | None, figure("number of the memory space; null for all", NUMBER)]
     position: Annotated[int, figure("position in the schedule", NUMBER)]
     instruction: Annotated[str | None, figure("the instruction that runs there")]
-    bytes: Annotated[int, figure("bytes in use; of all spaces together where space is null", BYTES)]
+    bytes: Annotated[int, figure("bytes in use; in all spaces together if space is null", BYTES)]
 
 
 def find_position(report: MemoryReport, place: str, color: int) -> int | None:
@@ -193,8 +193,8 @@ def find_position(report: MemoryReport, place: str, color: int) -> int | None:
     near = get_close_matches(name, live_ranges.sequence, n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(
-        f"--at {place}: no instruction of that name runs on its own; instructions inside fusions "
-        f"and reducers have no position.{hint}"
+        f"--at {place}: no scheduled instruction has this name; instructions inside "
+        f"fusions and reducers have no position.{hint}"
     )
 
 

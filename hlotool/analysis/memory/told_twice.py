@@ -110,17 +110,17 @@ def _check_totals(report: UsageReport) -> Iterator[str]:
     for space in {one.color: one for one in report.spaces}.values():
         total = _exactly(space.total_bytes)
         if space.rounded and not total.meets(_read(space.rounded)):
-            yield f"a total of {space.total_bytes:,} bytes stands beside {space.rounded.bytes:,}"
+            yield f"a total of {space.total_bytes:,} bytes contradicts {space.rounded.bytes:,}"
         parts = by_color.get(space.color, [])
         found = _add_up(map(_measure, parts))
         if not found.meets(total) and (found.least > space.total_bytes or _is_whole(parts)):
             yield (
-                f"the allocations of {_name_space(space.color)} come to {found.least:,} bytes, "
-                f"and its total is {space.total_bytes:,}"
+                f"the allocations of {_name_space(space.color)} add up to {found.least:,} "
+                f"bytes, but its total is {space.total_bytes:,}"
             )
     for color in sorted(one for one in by_color if one is not None):
         if counts.keys().isdisjoint({None, color}):
-            yield f"{_name_space(color)} has allocations, and no total"
+            yield f"{_name_space(color)} has allocations but no total"
 
 
 def _is_whole(allocations: list[ReportedAllocation]) -> bool:
@@ -169,7 +169,7 @@ def _check_sums_of_rows(
         before, above = up_to, _read(size)
         total = total.within(_find_whole(told))
     if total.least > total.most:
-        yield f"the {what} are parts of no one total"
+        yield f"the {what} belong to different totals"
 
 
 def _find_whole(told: RunningSum) -> _Range:
@@ -199,14 +199,14 @@ def _check_slots(report: UsageReport, shapes: ShapeCache) -> Iterator[str]:
             count = sum(count for _, count, _ in found)
             where = f"the slot at byte {slot.offset:,} of {name}"
             if slot.offset % ALIGNMENT_BYTES:
-                yield f"{where} is at no word of memory"
+                yield f"{where} is not aligned to a word"
             if unknown is not None:
-                yield f"{where} has the shape {unknown!r}, which is none"
+                yield f"{where} has the invalid shape {unknown!r}"
             elif count != slot.value_count:
-                yield f"{where} is used by {slot.value_count:,} values, and lists {count:,}"
+                yield f"{where} is used by {slot.value_count:,} values, but lists {count:,}"
             least = max((_find_least(shape) for _, _, shape in found if shape), default=0)
             if one.color != _VMEM and _read(slot.size).most < least:
-                yield f"{where} has {slot.size.bytes:,} bytes, and a value of {least:,}"
+                yield f"{where} has {slot.size.bytes:,} bytes, but a value of {least:,}"
 
 
 def _read_shapes(text: str, shapes: ShapeCache) -> Iterator[tuple[str, int, Shape | None]]:
@@ -234,7 +234,7 @@ def _check_allocations(report: UsageReport, shapes: ShapeCache) -> Iterator[str]
     listed = {one.number: one for one in report.listed}
     counts = Counter(one.number for one in report.described if one.number is not None)
     if 0 < len(report.listed) <= _ALL_LISTED and counts.keys() != listed.keys():
-        yield f"{len(listed)} allocations are listed, and {len(counts)} described"
+        yield f"{len(listed)} allocations are listed, but {len(counts)} described"
     for one in report.allocations:
         name = _name_allocation(one, 0)
         if one.number is None or one.size is None:
@@ -245,16 +245,18 @@ def _check_allocations(report: UsageReport, shapes: ShapeCache) -> Iterator[str]
         first = listed.get(one.number, one)
         told = (first.size, first.description, first.color)
         if told != (one.size, one.description, one.color):
-            yield f"{name} is listed otherwise than it is described"
+            yield f"{name} differs in list and description"
         end = _find_end(one)
         if one.slots and not (end.meets(size) or (one.left_out_count and end.most <= size.most)):
-            yield f"{name} has {one.size.bytes:,} bytes, its values use {end.least:,}"
+            yield f"{name} has {one.size.bytes:,} bytes, but its values use {end.least:,}"
         match = _DESCRIBED.search(one.description or "")
         shape = shapes.find(match["shape"]) if match else None
         if match and shape is None:
-            yield f"{name} has the shape {match['shape']!r}, which is none"
+            yield f"{name} has the invalid shape {match['shape']!r}"
         elif shape is not None and size.most < _find_least(shape):
-            yield f"{name} has {one.size.bytes:,} bytes, and is of {match and match['shape']}"
+            yield (
+                f"{name} has {one.size.bytes:,} bytes, but its shape has {match and match['shape']}"
+            )
 
 
 def _name_space(color: int | None) -> str:
@@ -276,7 +278,7 @@ def _check_sums(message: OutOfMemory) -> Iterator[str]:
     for group, parts in groups.items():
         for name, count in Counter(one.name for one in parts).items():
             if count > 1:
-                yield f"{name!r} of {group!r} stands {count} times"
+                yield f"{name!r} of {group!r} appears {count} times"
         totals = [one for one in parts if one.name in _TOTALS and one.size_bytes is not None]
         if totals:
             yield from _check_parts(group, totals[0], [one for one in parts if one not in totals])
@@ -289,7 +291,7 @@ def _check_sums(message: OutOfMemory) -> Iterator[str]:
         usage = _USAGE.fullmatch(part.group)
         need = needed.get(usage["space"]) if usage and part.name == "program" else None
         if need and not _read_part(need).meets(_read_part(part)):
-            yield f"the program takes {part.size_bytes:,} bytes, and {need.size_bytes:,} below"
+            yield f"the program takes {part.size_bytes:,} bytes, but {need.size_bytes:,} below"
     asked, available, excess = message.requested, message.available, message.excess
     if asked and available and excess:
         found = _read(available) + _read(excess)
@@ -303,11 +305,11 @@ def _check_parts(group: str, total: MemoryPart, parts: list[MemoryPart]) -> Iter
     if _STATS.fullmatch(group):
         for one in parts:
             if _read_part(one).least > whole.most:
-                yield f"{one.name!r} is {one.size_bytes:,} bytes, and all of it {whole.least:,}"
+                yield f"{one.name!r} is {one.size_bytes:,} bytes, but its parts {whole.least:,}"
     elif parts and (
         found.least > whole.most or (not _NEED.fullmatch(group) and found.most < whole.least)
     ):
-        yield f"{group!r} is {total.size_bytes:,} bytes, and its parts {found.least:,}"
+        yield f"{group!r} is {total.size_bytes:,} bytes, but its parts {found.least:,}"
 
 
 def _read_part(part: MemoryPart) -> _Range:
@@ -333,4 +335,4 @@ def _check_buffers(buffers: Sequence[ListedBuffer]) -> Iterator[str]:
         shape = shapes.find(_COMMENT.sub("", one.shape)) if one.shape else None
         least = _find_least(shape) if shape is not None else 0
         if least > plain.most:
-            yield f"{name} is of {one.shape}, which takes {least:,}"
+            yield f"{name} has the shape {one.shape}, which takes {least:,}"

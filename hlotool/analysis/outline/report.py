@@ -227,7 +227,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     is_traffic_lower_bound: Annotated[bool, figure("whether the traffic of something is unknown")]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
     is_sent_upper_bound: Annotated[
-        bool, figure("whether a conditional, or the data, decides if all of it is sent")
+        bool, figure("whether the sent size depends on a branch or on data")
     ]
     own: OwnFigures
 

@@ -54,28 +54,26 @@ class ArrayRow(Struct, frozen=True):
     name: Annotated[
         str | None,
         column(
-            "the program's name for it; of a result, its place where no file names it",
+            "the program's name for it; of a result without a name, its place",
             min_width=18,
             is_path=True,
         ),
     ]
-    global_shape: Annotated[
-        str | None, column("its shape as the program has it", is_shape=True, min_width=18)
-    ]
+    global_shape: Annotated[str | None, column("its global shape", is_shape=True, min_width=18)]
     local_shape: Annotated[
         str | None,
-        column("shape of the part that a device holds", is_shape=True, hide_order=3),
+        column("shape of the part on a device", is_shape=True, hide_order=3),
     ]
     spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
         figure(
-            "of each dimension the mesh axes it is sharded over; where they have no name `4@2`, "
-            "4 devices 2 apart; [] where it is not sharded"
+            "mesh axes over which each dimension is sharded; [] if none; unnamed axes as "
+            "`4@2`, 4 devices 2 apart"
         ),
     ]
     spec_text: Annotated[
         str | None,
-        column("the same as users of JAX write it", heading="spec", is_whole=True),
+        column("the same in JAX notation", heading="spec", is_whole=True),
     ]
     copies: Annotated[
         int | None,
@@ -86,12 +84,12 @@ class ArrayRow(Struct, frozen=True):
         column("the mesh axes over which devices hold the same part", hide_order=2),
     ]
     local_bytes: Annotated[
-        int | None, column("bytes of the part that a device holds", BYTES, heading="on a device")
+        int | None, column("bytes of the part on a device", BYTES, heading="on a device")
     ]
     saves_bytes: Annotated[
         int | None,
         column(
-            "bytes less on a device if it were sharded over the axes it is replicated over",
+            "bytes saved on a device by sharding it over the axes it is replicated over",
             BYTES,
             hide_order=1,
         ),
@@ -99,19 +97,17 @@ class ArrayRow(Struct, frozen=True):
     global_bytes: Annotated[
         int | None, column("bytes of the array", BYTES, heading="whole", hide_order=4)
     ]
-    all_bytes: Annotated[int | None, figure("bytes on all devices, copies included", BYTES)]
+    all_bytes: Annotated[int | None, figure("bytes on all devices, with copies", BYTES)]
     origin: Annotated[
         str | None,
         figure(
-            "the part of the arguments' or results' tree that holds it: params, mu, batch",
+            "its part of the tree of arguments or results: params, mu, batch",
             null_text="(none)",
         ),
     ]
     number: Annotated[int, figure("number of the parameter, or of the result", NUMBER)]
-    spec_from: Annotated[str | None, figure("the file that says how it is sharded")]
-    problem: Annotated[
-        str | None, figure("why a sharding that a file has for it says nothing", null_text="")
-    ]
+    spec_from: Annotated[str | None, figure("the file with its sharding")]
+    problem: Annotated[str | None, figure("why its sharding in a file is invalid", null_text="")]
 
 
 _LOWER: Final = "is_replicated_lower_bound"
@@ -122,21 +118,21 @@ class ShardingTotals(Struct, frozen=True):
 
     device_count: Annotated[int | None, figure("devices that the program runs on", NUMBER)]
     mesh: Annotated[tuple[str, ...] | None, figure("axes of the mesh and their sizes")]
-    parameter_count: Annotated[int, figure("arrays the program is given", COUNT, is_exact=True)]
+    parameter_count: Annotated[int, figure("arguments of the program", COUNT, is_exact=True)]
     local_bytes: Annotated[int, figure("bytes of parameters on a device", BYTES)]
     replicated_bytes: Annotated[
-        int, figure("those of which other devices hold the same", BYTES, lower_if=_LOWER)
+        int, figure("the part that other devices hold too", BYTES, lower_if=_LOWER)
     ]
     saves_bytes: Annotated[
-        int, figure("bytes less on a device if nothing were replicated", BYTES, lower_if=_LOWER)
+        int, figure("bytes saved on a device if nothing were replicated", BYTES, lower_if=_LOWER)
     ]
     unknown_count: Annotated[
         int,
-        figure("parameters of which no file says how they are sharded", COUNT, is_exact=True),
+        figure("parameters of unknown sharding", COUNT, is_exact=True),
     ]
     is_lower_bound: Annotated[bool, figure("whether the size of a part is unknown")]
     is_replicated_lower_bound: Annotated[
-        bool, figure("whether of some parameters that, or how they are sharded, is unknown")
+        bool, figure("whether the size or the sharding of some parameters is unknown")
     ]
 
 
@@ -284,8 +280,8 @@ class _Cutter:
                 spec = find_spec(sharding, rank, self._devices) if self._devices else None
                 if spec and whole and local and spec.local_dims(whole) != local:
                     raise ValueError(  # noqa: TRY301  told as what a notation itself contradicts
-                        f"of {list(whole)} it gives a device {list(spec.local_dims(whole))}, and "
-                        f"the text {list(local)}"
+                        f"it cuts {list(whole)} to {list(spec.local_dims(whole))} on a "
+                        f"device, but the text has {list(local)}"
                     )
             except ValueError as error:
                 problem = problem or f"{{{sharding.text}}} in {path} does not fit: {error}"
@@ -363,7 +359,7 @@ def _add_up(
 PARAMETERS: Final = RowList(
     "parameters",
     ArrayRow,
-    "the arrays that the program is given, what takes most of a device first",
+    "arguments of the program, largest on a device first",
     sort="-local_bytes",
     size="local_bytes",
     title="parameters",
@@ -371,7 +367,7 @@ PARAMETERS: Final = RowList(
 RESULTS: Final = RowList(
     "results",
     ArrayRow,
-    "the arrays that the program returns",
+    "results of the program",
     sort="-local_bytes",
     size="local_bytes",
     title="results",
@@ -379,7 +375,7 @@ RESULTS: Final = RowList(
 TOTALS: Final = Block("totals", ShardingTotals, "all parameters together")
 SHARDINGS: Final = DocumentSpec(
     "shardings",
-    "where the arrays lie that a program is given and returns, and why it communicates",
+    "shardings of arguments and results, and causes of communication",
     blocks=(TOTALS,),
     row_lists=(PARAMETERS, RESULTS, RESHARDS, WHY),
 )

@@ -89,7 +89,7 @@ class ShownValue(Struct, frozen=True, kw_only=True):
 
     of: Annotated[str, figure("the subject")]
     value: Annotated[str, column("defining instruction and index", min_width=28)]
-    size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, column("size on its backend", BYTES, is_summed=False)]
     allocation_type: Annotated[AllocationType, column("type of its allocation")]
     space: Annotated[int, column("number of the memory space", NUMBER, hide_order=1)]
     allocation: Annotated[
@@ -137,7 +137,7 @@ class SharingValue(Struct, frozen=True):
         str, column("defining instruction and index", heading="in the same bytes", min_width=28)
     ]
     shared_bytes: Annotated[int, column("bytes that both lie in", BYTES, is_summed=False)]
-    size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, column("size on its backend", BYTES, is_summed=False)]
     live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
     live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
 

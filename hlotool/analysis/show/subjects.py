@@ -161,7 +161,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     known_executions: Annotated[
-        int, figure("the same with unknown trip counts taken as one", COUNT, is_summed=False)
+        int, figure("the same with unknown trip counts as one", COUNT, is_summed=False)
     ]
     flops_per_step: Annotated[
         int,

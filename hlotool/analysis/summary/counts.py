@@ -34,14 +34,14 @@ class ModuleFacts(Struct, frozen=True):
     name: Annotated[str, figure("the module's name")]
     backend: Annotated[
         Backend | None,
-        figure("the backend, recognized by its marks in the text; null before optimization"),
+        figure("the backend, recognized from the text; null before optimization"),
     ]
-    is_scheduled: Annotated[bool, figure("whether the order of instructions is a schedule")]
+    is_scheduled: Annotated[bool, figure("whether the instructions are in schedule order")]
     num_partitions: Annotated[
-        int | None, figure("partitions the program is split into; null if nothing says", COUNT)
+        int | None, figure("partitions the program is split into; null if unknown", COUNT)
     ]
     replica_count: Annotated[
-        int | None, figure("copies of the program that run; null if nothing says", COUNT)
+        int | None, figure("copies of the program that run; null if unknown", COUNT)
     ]
     entry: Annotated[str, figure("the entry computation")]
     computation_count: Annotated[int, figure("computations in the text", COUNT)]
@@ -49,26 +49,25 @@ class ModuleFacts(Struct, frozen=True):
     executed_instruction_count: Annotated[
         int,
         figure(
-            "instructions of computations that run on their own: entry, loop bodies, branches",
+            "instructions outside fusions and reducers: in the entry, loop bodies, branches",
             COUNT,
         ),
     ]
     parameter_count: Annotated[int, figure("parameters of the entry", COUNT)]
     parameter_bytes: Annotated[
-        int | None, figure("size of the parameters, tile padding included", BYTES)
+        int | None, figure("size of the parameters, with tile padding", BYTES)
     ]
     result_bytes: Annotated[int | None, figure("the size of the entry's result", BYTES)]
     donated_parameter_count: Annotated[
         int,
         figure(
-            "parameters whose memory is donated: aliased with a result, or, before XLA has "
-            "decided, buffer donors",
+            "donated parameters: aliased with a result or, before XLA decides, buffer donors",
             COUNT,
         ),
     ]
     donated_bytes: Annotated[int | None, figure("the size of the donated memory", BYTES)]
     is_lower_bound: Annotated[
-        bool, figure("whether the text is a part of a program, and counts are at least")
+        bool, figure("whether the text is part of a program, so that counts are lower bounds")
     ] = False
 
 
@@ -193,12 +192,12 @@ def _times(figure: int | None, count: int) -> int | None:
 class OpcodeRow(Struct, frozen=True):
     """One opcode. `executions` is None under a loop of unknown trip count."""
 
-    opcode: Annotated[str, column("the opcode; async sugar is undone", words=OPCODES)]
+    opcode: Annotated[str, column("the opcode, without async wrappers", words=OPCODES)]
     count: Annotated[int, figure("instructions in the text", COUNT)]
     executed_count: Annotated[
         int,
         column(
-            "instructions that run on their own: in the entry, loop bodies, branches",
+            "instructions in the entry, loop bodies and branches",
             COUNT,
             heading="executed",
             lower_if="is_lower_bound",
@@ -217,8 +216,7 @@ class OpcodeRow(Struct, frozen=True):
     executions: Annotated[
         int | None,
         column(
-            "how often executed instructions run per step of the entry; null under a loop of "
-            "unknown trip count",
+            "executions of executed instructions per step; null under a loop of unknown trip count",
             COUNT,
             heading="runs",
             total_from="known_executions",
@@ -232,20 +230,20 @@ class OpcodeRow(Struct, frozen=True):
     executed_bytes: Annotated[
         int | None,
         column(
-            "size of the results of executed instructions, each counted once; opcodes that only "
-            "pass values on make none",
+            "size of the results of executed instructions, each counted once; opcodes "
+            "that only forward values count 0",
             BYTES,
             heading="makes",
             lower_if="is_lower_bound",
         ),
     ]
     is_lower_bound: Annotated[
-        bool, figure("whether the text is a part of a program, and there may be more")
+        bool, figure("whether the text is part of a program, so that more may exist")
     ]
     measured_count: Annotated[
         int | None,
         figure(
-            "from a profile: how often they ran there, in all runs on all devices; null if never",
+            "from a profile: executions there, in all runs on all devices; null if zero",
             COUNT,
             heading="measured",
             null_text="",
@@ -255,8 +253,8 @@ class OpcodeRow(Struct, frozen=True):
     measured_seconds: Annotated[
         float | None,
         figure(
-            "from a profile: time of all their executions per step on one device, the mean of "
-            "those profiled; a loop's is that of all it runs",
+            "from a profile: time of all executions per step, the mean over profiled "
+            "devices; a loop's includes its body",
             SECONDS,
             heading="measured/step",
             null_text="",
@@ -340,15 +338,16 @@ class LoopRow(Struct, frozen=True):
 
     name: Annotated[str, column("the while instruction", heading="loop", shown=_show_name)]
     computation: Annotated[str, figure("the computation that holds it")]
-    body: Annotated[str, figure("the computation it repeats")]
+    body: Annotated[str, figure("its body")]
     trip_count: Annotated[
         int | None,
-        column("how often one execution runs the body; null when unknown", NUMBER, heading="trips"),
+        column("iterations per execution; null if unknown", NUMBER, heading="trips"),
     ]
     trip_count_source: Annotated[
         TripCountSource | None,
         column(
-            "printed in the backend config, or derived from condition, step and init",
+            "source of the trip count: printed in the backend config, or derived from "
+            "condition, step and init",
             heading="from",
             hide_order=4,
         ),
@@ -356,19 +355,19 @@ class LoopRow(Struct, frozen=True):
     contradicting_trip_count: Annotated[
         int | None,
         column(
-            "what condition, step and init come to, where another count is printed, which is "
-            "followed; null if none is",
+            "count derived from condition, step and init if it contradicts the printed "
+            "one, which is used; else null",
             NUMBER,
             heading="but derived",
             null_text="",
         ),
     ]
     depth: Annotated[int, figure("number of loops around it", NUMBER)]
-    parent: Annotated[str | None, figure("the loop around it; null if there is none", null_text="")]
+    parent: Annotated[str | None, figure("the loop around it; null at the top level", null_text="")]
     executions: Annotated[
         int | None,
         column(
-            "how often the loop itself is started per step of the entry",
+            "starts of the loop per step",
             COUNT,
             heading="runs",
             hide_order=2,
@@ -386,7 +385,7 @@ class LoopRow(Struct, frozen=True):
     traffic_bytes_per_step: Annotated[
         int | None,
         column(
-            "bytes that all its iterations move in memory space 0 per step, inner loops too",
+            "bytes that all its iterations move in memory space 0 per step, with inner loops",
             BYTES,
             heading="traffic/step",
             is_summed=False,
@@ -404,12 +403,12 @@ class LoopRow(Struct, frozen=True):
         ),
     ]
     is_traffic_lower_bound: Annotated[
-        bool, figure("whether a trip count, or what an instruction moves, is unknown")
+        bool, figure("whether a trip count or the traffic of an instruction is unknown")
     ]
     is_sent_lower_bound: Annotated[
-        bool, figure("whether a trip count, or what a collective sends, is unknown")
+        bool, figure("whether a trip count or the bytes of a collective are unknown")
     ]
-    is_upper_bound: Annotated[bool, figure("whether they count work that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
 
 
 def list_loops(
@@ -464,24 +463,22 @@ class Compilation(Struct, frozen=True):
 
     mesh: Annotated[
         tuple[str, ...] | None,
-        figure("the axes of the mesh, as axis=size; null if no text names the one mesh there is"),
+        figure("the axes of the mesh, as axis=size; null if no text names exactly one mesh"),
     ] = None
     flags: Annotated[
         tuple[str, ...] | None,
         figure(
-            "flags that are not at their default, as .debug_options prints them, but for those "
-            "about dumping; null without that file"
+            "flags that .debug_options prints, without those about dumping; null without that file"
         ),
     ] = None
     build: Annotated[
-        int | None, figure("the build of TPU's compiler, N of cl_N in the file's name", NUMBER)
+        int | None, figure("build of the TPU compiler, N of cl_N in the file's name", NUMBER)
     ] = None
     flags_path: Annotated[str | None, figure("the file that prints the flags")] = None
     tpu_flag_count: Annotated[
         int | None,
         figure(
-            "flags that tpu_comp_env.txt prints, at their default or not, which nothing tells; "
-            "null without that file",
+            "flags that tpu_comp_env.txt prints, default or not; null without that file",
             COUNT,
         ),
     ] = None

@@ -74,15 +74,15 @@ class Roofline(Struct, frozen=True, kw_only=True):
     bound: Annotated[
         RooflineBound | None,
         figure(
-            "what takes longer at the chip's peaks, communication left aside (`largest_part` of "
-            "step_time counts it); null where what is not known of the other could overturn it"
+            "the longer of compute and memory at the chip's peaks, without "
+            "communication; null if an unknown part could change it"
         ),
     ]
     compute_seconds: Annotated[
         float,
         figure(
-            "total_flops_per_step at the chip's matrix peaks: products at that of the type they "
-            "compute in, all else at that of bfloat16",
+            "total_flops_per_step at the chip's matrix peaks: products at the peak of "
+            "their type, all else at bfloat16's",
             SECONDS,
             is_summed=True,
             lower_if="is_compute_lower_bound",
@@ -91,9 +91,8 @@ class Roofline(Struct, frozen=True, kw_only=True):
     memory_seconds: Annotated[
         float,
         figure(
-            "traffic_bytes_per_step at the bandwidth of its memory, what collectives and copies "
-            "beside the work move too; memory_seconds of step_time is what work takes longer for "
-            "it",
+            "traffic_bytes_per_step at memory bandwidth, with collectives and copies; "
+            "step_time.memory_seconds is the time that work waits for it",
             SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",
@@ -105,7 +104,7 @@ class Roofline(Struct, frozen=True, kw_only=True):
     padded_memory_seconds: Annotated[
         float,
         figure(
-            "memory_seconds if all the padding of tiles crosses memory too; nobody knows how much",
+            "memory_seconds if all tile padding crosses memory; the real share is unknown",
             SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",
@@ -113,7 +112,7 @@ class Roofline(Struct, frozen=True, kw_only=True):
     ]
     is_compute_lower_bound: Annotated[bool, figure("whether some flops are not known")]
     is_memory_lower_bound: Annotated[bool, figure("whether some traffic is not known")]
-    is_lower_bound: Annotated[bool, figure("whether either is not known in full")]
+    is_lower_bound: Annotated[bool, figure("whether either is incomplete")]
     is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
@@ -158,12 +157,12 @@ StepPart: TypeAlias = Literal["compute", "memory", "exposed"]
 class StepEstimate(Struct, frozen=True, kw_only=True):
     """The estimated time of one step, and of its parts."""
 
-    machine: Annotated[str, figure("what is known of the machine that it is estimated for")]
+    machine: Annotated[str, figure("the machine that it is estimated for")]
     estimated_seconds: Annotated[
         float,
         figure(
-            "estimated time of one step, rough: all steps at the chip's peaks, and what is "
-            "exposed of collectives",
+            "rough estimate of the time of one step: all work at the chip's peaks, plus "
+            "exposed communication",
             SECONDS,
             is_summed=True,
             lower_if="is_lower_bound",
@@ -172,7 +171,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     padded_seconds: Annotated[
         float,
         figure(
-            "estimated_seconds if all the padding of tiles crosses memory too",
+            "estimated_seconds if all tile padding crosses memory",
             SECONDS,
             is_summed=True,
             lower_if="is_lower_bound",
@@ -181,16 +180,16 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     xla_seconds: Annotated[
         float | None,
         figure(
-            "XLA's own estimate: the estimated_cycles of TPU's after_codegen text at the chip's "
-            "clock, those of kernels that have any; null where it is not beside",
+            "XLA's own estimate: estimated_cycles in the TPU after_codegen text, at the "
+            "chip's clock; null without that text",
             SECONDS,
         ),
     ]
     memory_seconds: Annotated[
         float,
         figure(
-            "the part that memory traffic limits, waiting for copies too; what memory moves while "
-            "arithmetic or a link takes longer is not in it, but in memory_seconds of bound",
+            "the memory-bound part, with waits for copies; traffic during longer compute "
+            "or transfers counts only in bound.memory_seconds",
             SECONDS,
         ),
     ]
@@ -200,11 +199,11 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     largest_part: Annotated[
         StepPart | None,
         figure(
-            "what most of it goes to: compute-bound work, work that memory does, waiting "
-            "for collectives; null where a part is unknown, as that could be the largest"
+            "its largest part: compute-bound work, memory-bound work, or waiting for "
+            "collectives; null if an unknown part could be larger"
         ),
     ]
-    largest_share: Annotated[float | None, figure("the part of it that this takes", PERCENT)]
+    largest_share: Annotated[float | None, figure("share of the largest part", PERCENT)]
     is_lower_bound: Annotated[bool, figure("whether a part of it is unknown")]
     is_upper_bound: Annotated[bool, figure("whether it has a part that may not happen")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
@@ -213,7 +212,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
 STEP_TIME: Final = Block(
     "step_time",
     StepEstimate,
-    "with --chip: how long one step takes by estimate; null where the text is no schedule",
+    "with --chip: estimated time of one step; null if the text is not a schedule",
     is_optional=True,
     is_nullable=True,
 )
@@ -330,7 +329,7 @@ LOOPS: Final = RowList(
 MEMORY: Final = Block(
     "memory",
     MemoryFigures,
-    "memory of space 0; null without a schedule, and on TPU without layouts, where nothing tells",
+    "memory of space 0; null without a schedule, and on TPU without layouts",
     blocks=(TOTALS, PEAK, replace(ESTIMATED, is_nullable=True, is_optional=False)),
     is_nullable=True,
 )
@@ -338,21 +337,24 @@ COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")
 HOLDERS: Final = replace(
     ROWS,
     name="holders",
-    meaning="values that hold memory at the peak of space 0, as `hlotool buffers` lists them",
+    meaning="values that hold memory at the peak of space 0, as in `hlotool buffers`",
     is_optional=True,
     has_total=False,
     limit=5,
-    title="Who holds memory at the peak",
+    title="Largest values at the peak",
 ).showing({"live_bytes", "count", "allocation_type", "value", "source", "origin"})
 COMPILATION: Final = Block(
-    "compilation", Compilation, "under what it was compiled, as far as its files tell"
+    "compilation", Compilation, "compiler, flags and mesh, as far as its files say"
 )
 ROOFLINE: Final = Block(
-    "roofline", Roofline, "with --chip: what limits a step at its peaks", is_optional=True
+    "roofline",
+    Roofline,
+    "with --chip: whether compute or memory limits a step at the chip's peaks",
+    is_optional=True,
 )
 SUMMARY: Final = DocumentSpec(
     "summary",
-    "one module: what it is and what is in it",
+    "one module and its contents",
     blocks=(
         *(MODULE, COMPILATION, COST, ROOFLINE, STEP_TIME, MEMORY),
         replace(FIT, meaning=f"with --hbm or --chip: {FIT.meaning}"),
@@ -431,24 +433,29 @@ def _show_peak(row: ProgramRow) -> object:
     return Shown(row.peak_bytes, "~ " * row.is_estimate)
 
 
+def _show_program(row: ProgramRow) -> object:
+    """Write a module's name, with what tells it from others of its folder."""
+    name = row.program.removeprefix(f"{row.folder}/")
+    return name.removesuffix(f" {row.place.rpartition(' ')[2]}") or row.module
+
+
 class ProgramRow(Struct, frozen=True):
     """One program of a dump directory; figures are None where the dump does not tell.
 
     `error` says why a program could not be read; all its figures are None then.
     """
 
-    module: Annotated[str, column("the module's name")]
+    module: Annotated[str, column("the module's name", shown=_show_program)]
     path: Annotated[str, figure("the text it was read from")]
     place: Annotated[
         str,
         column(
-            "where the program lies in the directory, in short: XLA's number in place of the name; "
-            "--module takes it",
+            "location in the directory, with XLA's number instead of the name; --module takes it",
             is_whole=True,
         ),
     ]
     backend: Annotated[
-        Backend | None, column("the backend, recognized by its marks in the text", hide_order=4)
+        Backend | None, column("the backend, recognized from the text", hide_order=4)
     ] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
     instruction_count: Annotated[
@@ -457,7 +464,7 @@ class ProgramRow(Struct, frozen=True):
     allocated_bytes: Annotated[
         int | None,
         column(
-            "what the runtime reserves in the default memory space, else an estimate of it",
+            "bytes that the runtime reserves in the default memory space, or an estimate",
             BYTES,
             is_summed=False,
             shown=_show_allocated,
@@ -467,7 +474,7 @@ class ProgramRow(Struct, frozen=True):
     temp_bytes: Annotated[
         int | None,
         column(
-            "the part of it that is temporary; null in an estimate",
+            "its temporary part; null in an estimate",
             BYTES,
             is_summed=False,
             hide_order=5,
@@ -476,7 +483,7 @@ class ProgramRow(Struct, frozen=True):
     peak_bytes: Annotated[
         int | None,
         column(
-            "the most in use at once, else an estimate of it",
+            "most bytes in use at once, or an estimate",
             BYTES,
             is_summed=False,
             shown=_show_peak,
@@ -501,7 +508,7 @@ class ProgramRow(Struct, frozen=True):
     total_flops_per_step: Annotated[
         int | None,
         column(
-            "floating-point operations of one step, those of known custom calls too",
+            "floating-point operations of one step, with known custom calls",
             FLOPS,
             heading="flops/step",
             lower_if="is_total_lower_bound",
@@ -518,18 +525,18 @@ class ProgramRow(Struct, frozen=True):
         figure("from a profile: mean time of a step on a device", SECONDS, heading="measured/step"),
     ] = None
     finding_count: Annotated[
-        int | None, column("what is worth a look", COUNT, heading="findings", is_exact=True)
+        int | None, column("findings", COUNT, heading="findings", is_exact=True)
     ] = None
     top_finding: Annotated[
         FindingCode | None,
         column(
-            "the program's first finding, in the order of `--rows findings`",
+            "the first finding, in the order of `--rows findings`",
             heading="top finding",
             null_text="",
         ),
     ] = None
     is_estimate: Annotated[
-        bool, figure("whether memory is estimated, as there is no buffer assignment")
+        bool, figure("whether memory is estimated, because no buffer assignment exists")
     ] = False
     is_memory_lower_bound: Annotated[
         bool, figure("whether a size is unknown and counted as 0 in an estimate")
@@ -541,12 +548,22 @@ class ProgramRow(Struct, frozen=True):
         bool, figure("whether a trip count or the flops of a custom call are unknown")
     ] = False
     is_sent_upper_bound: Annotated[
-        bool, figure("whether a conditional decides if a collective runs")
+        bool, figure("whether a collective is in a branch that may not run")
     ] = False
     is_total_upper_bound: Annotated[
         bool, figure("whether the flops count work that may not run")
     ] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None
+    program: Annotated[
+        str, figure("what the program is called: by its key, as no other of the answer")
+    ] = ""
+    folder: Annotated[str, figure("of its key: the folder below PATH that it lies in")] = ""
+    arguments: Annotated[
+        tuple[str, ...] | None, figure("of its key: what it is given; a tree by root and digest")
+    ] = None
+    fingerprint: Annotated[
+        str | None, figure("what is equal where the content is: operations and how they are wired")
+    ] = None
 
 
 class DirectoryFit(Struct, frozen=True):
@@ -577,16 +594,16 @@ MODULES: Final = RowList(
     has_total=False,
 )
 _REASONS: Final[Mapping[str, str]] = {
-    "argument": "an argument is new, gone, or called otherwise",
-    "shape": "an argument has other dimensions",
-    "type": "an argument has another element type",
-    "sharding": "an argument, or a value, lies on the devices otherwise",
-    "donation": "an argument is donated, or is no more",
-    "constant": "the program has another constant, as a static argument or a closure makes it",
-    "flag": "a flag of the compiler has another value",
-    "program": "the program does otherwise with the same arguments, as by another static argument",
-    "nothing": "nothing in the dump differs; no dump shows a weak type, a JAX setting, another "
-    "device, or that a function was made anew",
+    "argument": "an argument is new, gone or renamed",
+    "shape": "the shape of an argument changed",
+    "type": "the dtype of an argument changed",
+    "sharding": "the sharding of an argument or a value changed",
+    "donation": "the donation of an argument changed",
+    "constant": "a constant changed, such as a static argument or a value in a closure",
+    "flag": "a compiler flag changed",
+    "program": "the program changed with the same arguments, as with a new static argument",
+    "nothing": "the dumps are equal; dumps do not show weak types, JAX settings, devices or "
+    "recreated functions",
 }
 ReasonKind: TypeAlias = Literal[
     "argument", "shape", "type", "sharding", "donation", "constant", "flag", "program", "nothing"
@@ -602,21 +619,23 @@ class ReasonRow(Struct, frozen=True, kw_only=True):
         int, column("which compilation of the function it is", NUMBER, hide_order=2)
     ]
     compared_with: Annotated[
-        str, column("the earlier one that differs least", heading="against", is_whole=True)
+        str, column("the earlier compilation that differs least", heading="against", is_whole=True)
     ]
     reason: Annotated[
-        ReasonKind, column("what made it new", min_width=WHOLE, word_meanings=_REASONS)
+        ReasonKind, column("cause of the compilation", min_width=WHOLE, word_meanings=_REASONS)
     ]
-    count: Annotated[int, column("arguments, constants, … that differ so", COUNT, hide_order=3)] = 1
-    subject: Annotated[str, column("their names, or what differs")] = ""
-    old: Annotated[str | None, column("what it was", heading="was", null_text="")] = None
-    new: Annotated[str | None, column("what it is", heading="is", null_text="")] = None
+    count: Annotated[
+        int, column("number of arguments, constants, … that differ", COUNT, hide_order=3)
+    ] = 1
+    subject: Annotated[str, column("their names or their differences")] = ""
+    old: Annotated[str | None, column("old value", heading="was", null_text="")] = None
+    new: Annotated[str | None, column("new value", heading="is", null_text="")] = None
 
 
 COMPILATIONS: Final = RowList(
     "compilations",
     ReasonRow,
-    "what made functions compile again",
+    "causes of recompilation",
     key="place",
     has_total=False,
 )

@@ -87,8 +87,8 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
 
 @document_command("buffers", BUFFERS, OUT_OF_MEMORY, USAGE_REPORT, example=_EXAMPLE)
 @dump_options
-@option("--at INSTANT", "Show this instant: a position, an instruction, or peak.", default="peak")
-@option("--all", "Show every allocation and value, whenever it is live.", "is_all")
+@option("--at INSTANT", "Show one instant: a position, an instruction, or peak.", default="peak")
+@option("--all", "Show every allocation and value at any time.", "is_all")
 @option(
     "--space TEXT",
     "Memory space: a number, a name such as vmem, or all.",
@@ -97,20 +97,20 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
 )
 @option(
     "--peaks",
-    "Also list this many of the highest separate peaks.",
+    "Also list the N highest separate peaks.",
     "peak_count",
     type=click.IntRange(1, 1000),
 )
 @option("--timeline", "Show memory in use over the schedule.", "has_timeline")
-@option("--donation", "List parameters that are, or could be, donated.", "has_donation")
+@option("--donation", "List parameters that are or could be donated.", "has_donation")
 @stack_option
-@option("--without EXPR", "Show the program without the values for which EXPR holds.")
+@option("--without EXPR", "Recompute the peak without the values that match EXPR.")
 @option(
     "--hbm SIZE",
-    "Show what is left of this much memory, such as 80GiB; if nothing, what would help.",
+    "Check whether the program fits in SIZE, such as 80GiB; if not, list ways to fit.",
 )
 @add_options(CHIP_MEMORY)
-@option("--dump DIR", "Of an out-of-memory message: the dump that holds its program.")
+@option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")
 @many_programs(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT, about_one=("at",))
 def buffers(
     request: Request,
@@ -121,7 +121,7 @@ def buffers(
     dump: str | None,
     **values: Any,
 ) -> Document:
-    """Show who holds memory at the peak, how much, and which line made it."""
+    """List the values that hold memory at the peak, with sizes and source lines."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     left_out = None
     if without is not None:
@@ -179,17 +179,14 @@ class Asked(Struct, frozen=True):
 def _refuse_contradictions(asked: Asked, *, names_chip: bool) -> None:
     """Raise UsageError for options that contradict each other."""
     if asked.is_all and asked.at != "peak":
-        raise UsageError(
-            "--all shows values at any time, --at those of one instant; give only one."
-        )
+        raise UsageError("--all shows any time, --at one instant; give only one.")
     if asked.limit_bytes is not None and names_chip:
         raise UsageError("--hbm and --chip each name a limit; give only one.")
     if asked.without is not None and (asked.limit_bytes is not None or names_chip):
         raise UsageError(
-            "--hbm and --chip are about the program as it is, --without about less; give only one. "
-            "Alone, --without gives the peak of what is left: where that is above a limit it does "
-            "not fit, where it is below it may, as more than the peak is reserved. Alone, --hbm "
-            "lists what a program that does not fit would have to do without."
+            "--without excludes --hbm and --chip. --without prints the peak of the "
+            "remaining values: above a limit they do not fit; below it they may, because "
+            "XLA reserves more than the peak. --hbm lists ways to fit."
         )
 
 
@@ -288,7 +285,7 @@ def _choose_color(report: MemoryReport, space: str) -> int | None:
             for one in report.figures.spaces
         ] or [str(one) for one in report.map.colors()]
         spaces = f"{plural(len(known), 'space')} {', '.join(known)}"
-        raise UsageError(f"--space {space}: this program has {spaces}; all shows every one.")
+        raise UsageError(f"--space {space}: this program has {spaces}; `all` shows every space.")
     return color
 
 
@@ -299,7 +296,7 @@ def _list_asked(program: Program, report: MemoryReport, asked: Asked, color: int
         curve, live_ranges = report.map.curve(color), report.map.live_ranges
         if curve is None or live_ranges is None:
             raise UsageError(
-                "--timeline and --peaks need live ranges: the live-range file, or the module text."
+                "--timeline and --peaks need live ranges: give --live-range or --module-text."
             )
         if asked.has_timeline:
             rows["timeline"] = timeline(curve, live_ranges.sequence)
@@ -364,11 +361,11 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
     file = request.find_other(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT)
     if file is None:
         if dump is not None:
-            raise UsageError("--dump goes with an out-of-memory message; this is a dump itself.")
+            raise UsageError("--dump needs an out-of-memory message; this is a dump.")
         return AskedDump(request)
     if file.kind is TextKind.MEMORY_REPORT:
         if given:
-            raise UsageError(f"{given[0]} asks about a program, and this is a memory-usage report.")
+            raise UsageError(f"{given[0]} needs a program, but this is a memory-usage report.")
         return describe_usage(file, request, "spaces", "allocations", "rows")
     from hlotool.analysis.memory.told_twice import contradict_message  # noqa: PLC0415  rare
     from hlotool.oom.message import parse_out_of_memory  # noqa: PLC0415  most are dumps
@@ -379,8 +376,8 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
         return _choose_dump(message, request, dump)
     if given:
         raise UsageError(
-            f"{given[0]} asks about a program, and this is an out-of-memory message; name the dump "
-            "of the program with --dump DIR."
+            f"{given[0]} needs a program, but this is an out-of-memory message; give its "
+            "dump with --dump DIR."
         )
     report = report_out_of_memory(message)
     lists = {"rows": report.rows, "parts": report.parts}

@@ -31,10 +31,10 @@ from hlotool.table.words import count_noun, join_words, plural
 
 _VERBS: Final = {"compile": "compiling", "load": "loading", "run": "running"}
 _REASONS: Final[dict[Reason, str]] = {
-    "tuples": "gives tuple elements the size of the tuple's table",
+    "tuples": "sizes tuple elements as pointers",
     "shared": "counts shared bytes more than once",
     "spaces": "adds up all memory spaces",
-    "padding": "leaves out tile padding",
+    "padding": "omits tile padding",
 }
 
 
@@ -80,7 +80,7 @@ def say_replicated(rows: Sequence[ReplicatedRow]) -> tuple[Line, ...]:
         found.append(Line(text, _REPLICATED_ROW, row))
     more = len(rows) - _MOST_REPLICATED
     if more > 0:
-        found.append(Line(f"and {more:,} more such groups; --rows replicated has all"))
+        found.append(Line(f"and {more:,} more such groups; --rows replicated lists every one"))
     return tuple(found)
 
 
@@ -95,7 +95,7 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
             peak,
         )
         if peak.bytes is not None
-        else Line(f"{title}: peak unknown, as the live ranges of values are unknown{space}"),
+        else Line(f"{title}: peak unknown, because live ranges are unknown{space}"),
         Line(
             "allocated {allocated_bytes} = arguments {argument_bytes} + outputs {output_bytes} "
             "− aliased {alias_bytes} + constants {constant_bytes} + temp {temp_bytes}",
@@ -124,7 +124,7 @@ def _estimate(report: MemoryReport, title: str, color: int) -> list[Line]:
     allocated = f"allocated {write_accuracy('allocated', estimated, backend, color)}; "
     is_known = estimated.allocated_bytes is not None
     most = (
-        f"{quote_braces(title)}: estimate, as there is no buffer assignment: peak {peak} at "
+        f"{quote_braces(title)}: estimate without a buffer assignment: peak {peak} at "
         f"{{position}} of {{sequence_length}}, {{instruction}}{space}"
     )
     parts = (
@@ -145,10 +145,13 @@ def _space(report: MemoryReport, color: int) -> str:
 def say_relief(fit: Fit, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
     """Return the lines above the ways to fit: what becomes of the program with them."""
     if not relief:
-        return (Line("No change that was tried on compiled programs saves anything here."),)
-    text = f"No {MOST_TOGETHER} changes surely bring it under {{limit_bytes}}; these go furthest."
+        return (Line("No known change saves memory here."),)
+    text = (
+        f"No set of up to {MOST_TOGETHER} changes is certain to fit {{limit_bytes}}; "
+        "those below save most."
+    )
     if {"fits", "may fit"} & {row.verdict for row in relief}:
-        text = "An option is all its changes together; what most likely saves most comes first."
+        text = "Apply all changes of an option together. Options are sorted by likely savings."
     return (Line(text, FIT, fit), Line(SAVES_CAVEAT))
 
 
@@ -177,10 +180,10 @@ def note_program(report: MemoryReport, color: int) -> tuple[Line, ...]:
     lines: list[Line] = []
     figures = report.figures
     if figures.sizes_from == "buffer-assignment" and figures.live_ranges_from == "derived":
-        derived = "LiveRanges are derived from the schedule, as no live ranges were dumped."
+        derived = "Live ranges are derived from the schedule, because XLA dumped none."
         lines.append(Line(derived))
     if figures.live_ranges_from is None:
-        ask = "For live ranges, give the live ranges (--live-range) or the module text"
+        ask = "For live ranges, give --live-range or the module text"
         lines.append(Line(f"{ask} (--module-text)."))
     if not color:
         lines += _xla_peak(report)
@@ -197,9 +200,9 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
         return [Line(f"{text}less than 0.1 % off.", PEAK, report.figures.peak)]
     reasons = [_REASONS[reason] for reason in difference.reasons]
     why = f"; XLA {join_words(reasons, 'and')}" if reasons else ""
-    text += f"where {{bytes_at_xla_position}} are in use{why}."
+    text += f"actually {{bytes_at_xla_position}} in use there{why}."
     if difference.misses_tuples:
-        text += f" XLA misses the peak at {{position}}: there it {_REASONS['tuples']}."
+        text += f" XLA misses the peak at {{position}} because it {_REASONS['tuples']}."
     return [Line(text, PEAK, report.figures.peak)]
 
 
@@ -217,7 +220,7 @@ def describe_message(figures: MessageFigures) -> tuple[Line, ...]:
         "{missing_bytes} too much": figures.missing_bytes,
     }
     said = ", ".join(text for text, size in known.items() if size is not None)
-    said = said or "the message does not say what was asked"
+    said = said or "the message does not give the requested size"
     before = quote_braces(f"out of memory{where} when {_VERBS[figures.when]}{program}{device}: ")
     lines = [Line(before + said, MESSAGE_FIGURES, figures)]
     if figures.listed_bytes is not None and figures.listed_count:
@@ -232,13 +235,14 @@ def describe_message(figures: MessageFigures) -> tuple[Line, ...]:
 def note_message(figures: MessageFigures) -> tuple[Line, ...]:
     """Say what the reader should know about the figures, and what to do next."""
     said = {
-        "{message_count} messages of different sizes; this is the last.": figures.message_count > 1,
-        "The text ends inside {cut_size}…: that size is unknown.": figures.cut_size is not None,
-        "The message is cut: its beginning, or some of its list, is missing.": (
+        "{message_count} messages of different sizes; the last is shown.": figures.message_count
+        > 1,
+        "The text ends inside {cut_size}…, so that size is unknown.": figures.cut_size is not None,
+        "The message is cut: its beginning or a part of its list is missing.": (
             not figures.is_complete
         ),
-        "The message rounds what was asked; bytes are as exact as its digits.": figures.is_rounded,
-        "--dump DIR, a dump of the program, shows who to shrink, and by how much.": True,
+        "Sizes are rounded as in the message.": figures.is_rounded,
+        "Add --dump DIR, a dump of the program, for ways to fit.": True,
     }
     return tuple(Line(text, MESSAGE_FIGURES, figures) for text, is_so in said.items() if is_so)
 
@@ -247,8 +251,8 @@ def name_program(matched: MatchedProgram, message: OutOfMemory, path: str) -> st
     """Say which program it is, and how that is known."""
     name = matched.chosen.name or matched.chosen.path
     if not matched.is_found:
-        listed = ", and what it lists does not stand in this one" if message.buffers else ""
-        return f"The message names no program{listed}; this is {name}, the only one there is."
+        listed = ", and its list does not match" if message.buffers else ""
+        return f"The message names no program{listed}; the dump has only {name}."
     place = short_path(matched.chosen.path, path)
     listed_count = len(message.buffers)
     by_list = f"by {matched.matched_count:,} of {listed_count:,} listed buffers"
@@ -261,9 +265,9 @@ def name_program(matched: MatchedProgram, message: OutOfMemory, path: str) -> st
     others = count_noun(count, "other fits", "others fit")
     rivals = f"; {others} as well" if count else ""
     begin = (
-        f"No program found needs what the message asks; the nearest is {name}"
+        f"No program needs the requested size; the nearest is {name}"
         if is_far_smaller(message, matched.need)
-        else f"The message is about {name}"
+        else f"The message matches {name}"
     )
     return f"{begin}, found {' and '.join(how)}{rivals}."
 
@@ -279,11 +283,11 @@ def say_fit(
     if found is None:
         return ()
     lines = []
-    asked = "the message asks {requested_bytes}"
+    asked = "the message asks for {requested_bytes}"
     if found.is_excluded or found.is_doubtful:
-        most, other = " at most" * found.is_excluded, "it may be of another compilation"
-        other = "it is not of this compilation" if found.is_excluded else other
-        text = f"this program needs {{needed_bytes}}{most}, {asked}: {other}"
+        most, other = " at most" * found.is_excluded, "they may be from different compilations"
+        other = "they are from different compilations" if found.is_excluded else other
+        text = f"the dump needs {{needed_bytes}}{most}, {asked}: {other}"
         lines.append(Line(text, SUSPICION, found, tone="error"))
     if found.available_bytes is not None and found.available_bytes != limit_bytes:
         verdict = {
@@ -291,6 +295,6 @@ def say_fit(
             False: "it does not fit",
             None: "only its temporaries, {temp_bytes}, fit",
         }[found.fits]
-        text = f"this program needs {{needed_bytes}}, {{available_bytes}} were there: {verdict}"
+        text = f"the program needs {{needed_bytes}}, available {{available_bytes}}: {verdict}"
         lines.append(Line(text, SUSPICION, found, tone="error" if found.fits is False else ""))
     return tuple(lines)

@@ -300,7 +300,9 @@ def print_directory(
             continue
         sides = (pair.old, pair.new)
         old, new = (one.input.path if one and one.input else None for one in sides)
-        row = directory.ModuleDiff(pair.name, "error", pair.place, old, new, matched_by=pair.way)
+        row = directory.ModuleDiff(
+            pair.function, "error", pair.place, old, new, matched_by=pair.way, program=pair.name
+        )
         found.append((pair, replace(row, error=result.message.partition("\n")[0])))
     say_all(note for one in done for note in one.notes)
     for failure in failures:
@@ -308,7 +310,7 @@ def print_directory(
     found = _rank(found, by_worst=asked.is_stat)
     rows = [row for _, row in found]
     unlike = [pair for pair, row in found if row.status not in {"identical", "ambiguous"}]
-    worse = [text.worse_line(one.worse, one.row.module) for one in done if one.worse]
+    worse = [text.worse_line(one.worse, one.row.program) for one in done if one.worse]
     is_overview = options.wants_overview and not asked.is_stat
     lines = [
         *text.count_statuses(rows, arguments, is_told=is_overview),

@@ -476,7 +476,7 @@ def count_statuses(
     """Say how many modules compare how; name those that are told of nowhere else."""
     parts = []
     for status, word in name_statuses(arguments).items():
-        names = [row.module for row in rows if row.status == status]
+        names = [row.program for row in rows if row.status == status]
         if names:
             of = f" ({list_some(names)})" if is_told and status == "identical" else ""
             parts.append(f"{len(names)} {word}{of}")
@@ -521,7 +521,7 @@ def say_pair(row: ModuleDiff, words: str, typed: str, units: str) -> Line:
         if getattr(row, name)
     ]
     said = row.error or ", ".join(parts) or "the same figures"
-    return Line(": ".join(filter(None, (row.module, words, said, typed))), is_typed=True)
+    return Line(": ".join(filter(None, (row.program, words, said, typed))), is_typed=True)
 
 
 def say_means(rows: Sequence[ModuleDiff], units: str) -> Iterator[Line]:

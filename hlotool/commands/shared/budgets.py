@@ -47,11 +47,12 @@ def run_rules(
         request.assumptions.for_several(),  # what needs no chip is judged without one that fits
         is_recorded=is_recorded,
         has_causes=has_causes,
+        is_chosen=request.module is not None,
     )
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)
     request.tell(run.notes)
-    for message in fold_alike([one.message for one in run.failures], "--json has all"):
+    for message in fold_alike([one.message for one in run.failures], "--json lists all"):
         say(*message.split("\n"))
     return run
 
@@ -60,6 +61,6 @@ def enforce_budgets(request: Request, rules: Sequence[Rule]) -> int:
     """Say on stderr what each budget came to; return the exit code of `hlotool check`."""
     run = run_rules(request, rules)
     for result in run.results:
-        module = f" in {result.key}" if result.module else ""
+        module = f" in {result.module}" if result.module else ""
         say(f"{_WORDS[result.status]}{module}: {write_sentence(result)}")
     return run.exit_code

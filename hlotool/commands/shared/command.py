@@ -59,7 +59,7 @@ PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
     "Rows": ("where", "sort", "limit", "rows", "by", "keeps_numbers", "columns", "is_wide"),
     "Output": ("is_json", "format", "units", "output", "color", "no_pager", "max_chars", "budget"),
 }
-_EXPLAINED: Final = "hlotool explain OPTION tells of one"
+_EXPLAINED: Final = "hlotool explain OPTION describes one"
 _MOST_WORDS: Final = 28  # characters of a choice; more are told by `hlotool explain`
 _WIDEST: Final = max(map(len, PURPOSES))
 _SHARED: Final = frozenset(name for names in PURPOSES.values() for name in names)
@@ -102,7 +102,7 @@ class HelpfulCommand(click.Command):
         with formatter.section("Options"):
             formatter.write_dl([record for record in own if record])
         if any(one.name in _SHARED for one in options):
-            with formatter.section(f"Options of many commands ({_EXPLAINED})"):
+            with formatter.section(f"Common options ({_EXPLAINED})"):
                 for purpose, names in PURPOSES.items():
                     _write_purpose(formatter, purpose, list(_write_names(options, names, ctx)))
 

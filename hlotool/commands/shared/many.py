@@ -55,11 +55,11 @@ _FORMS: Final = OF_ROWS | {"json", "parquet", "table", "markdown"}
 class ProgramOfRow(Struct, frozen=True):
     """Which program a row is of; of one that cannot be read this is all there is."""
 
-    program: Annotated[str, column("the program that the row is of")]
-    place: Annotated[str, column("where it lies: which of several of its name it is")]
+    program: Annotated[str, column("name of the program, unique in the answer", is_whole=True)]
+    place: Annotated[str, column("its location, in short", hide_order=9)]
     error: Annotated[
         str | None,
-        figure("why the program could not be read; all else is null then", null_text=""),
+        figure("why the program could not be read; all other fields are null then", null_text=""),
     ] = None
 
 
@@ -67,10 +67,10 @@ class ManyFigures(Struct, frozen=True):
     """What the rows are."""
 
     command: Annotated[str, figure("the command whose rows they are")]
-    row_list: Annotated[str, figure("the list of its answer that they are in, as for --rows")]
+    row_list: Annotated[str, figure("their list in the answer, as in --rows")]
 
 
-_SCALARS: Final = Block("many", ManyFigures, "what the rows are")
+_SCALARS: Final = Block("many", ManyFigures, "meaning of the rows")
 _ROWS: Final = RowList(
     "rows",
     ProgramOfRow,
@@ -142,9 +142,7 @@ def many_programs(
                 if typed:
                     raise refuse_several(request, typed[0])
                 if fleet.cache:
-                    raise UsageError(
-                        "--cache keeps rows of `summary DIR`, and none of other lists."
-                    )
+                    raise UsageError("--cache keeps only rows of `summary DIR`.")
                 target = cast("RowList", find_target(spec, options))
                 if is_table:
                     values["fleet"] = FleetOptions()  # of each program alone
@@ -211,11 +209,16 @@ def _read_all(
     request: Request, target: RowList, asked: Asked, fleet: FleetOptions, gathered: _Gathered
 ) -> Iterator[Answer]:
     """Yield the answer of each program as it comes; one that cannot be read is a row, too."""
-    from hlotool.dump.workers import Failure, iterate_inputs  # noqa: PLC0415  start-up time
+    from hlotool.dump.identity import name_inputs  # noqa: PLC0415  start-up time
+    from hlotool.dump.workers import Failure, iterate_inputs  # noqa: PLC0415  the same
     from hlotool.program.fleet import Member, forget_text  # noqa: PLC0415  the same
 
     found = request.find()
-    members = [Member(forget_text(one), found.path) for one in found.inputs]
+    names = name_inputs(found)
+    members = [
+        Member(replace(forget_text(one), called=name), found.path)
+        for one, name in zip(found.inputs, names, strict=True)
+    ]
     nulls = [None] * len(target.fields[2:-1])
     with (
         progress("reading", sum(each.size_bytes for each in members)) as advance,
@@ -234,11 +237,11 @@ def _read_all(
             error, member = result.message.partition("\n")[0], members[number]
             gathered.failed.append((number, error, result.exit_code))
             if not asked.options.by:
-                row = target.record(member.chosen.name, member.place, *nulls, error)
+                row = target.record(member.chosen.called, member.place, *nulls, error)
                 yield _keep(target, (row,), asked, "")
     where = asked.options.where
     if where and members and not gathered.count:
-        held = {word for each in members for word in (each.chosen.name, each.place)}
+        held = {word for each in members for word in (each.chosen.called, each.place)}
         expect_row_words(where, target.fields, (), lambda: gathered.words | held)
 
 
@@ -290,7 +293,7 @@ def answer_member(member: Member, asked: Asked, version: str) -> Answer:
     Raises what the command raises, InputError in a worker with another hlotool.
     """
     if version != __version__:
-        raise InputError(f"the worker that was to read this has hlotool {__version__}.")
+        raise InputError(f"the worker for this file has hlotool {__version__}.")
     chosen, where = member.chosen, asked.options.where
     request = replace(asked.request, path=chosen.path, told=set())
     request.found = Inputs(chosen.path, False, (chosen,))
@@ -304,7 +307,7 @@ def answer_member(member: Member, asked: Asked, version: str) -> Answer:
         return Answer(notes=notes)
     target, reads = _add_program(spec), [each.getter() for each in fields_of(spec.record)]
     rows = [
-        target.record(chosen.name, member.place, *(read(row) for read in reads))
+        target.record(chosen.called, member.place, *(read(row) for read in reads))
         for row in document.rows[spec.name]
     ]
     answer = _keep(target, rows, asked, where)

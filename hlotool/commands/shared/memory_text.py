@@ -33,8 +33,8 @@ _FIELDS: Final[dict[EstimatedFigure, str]] = {
 
 # What becomes of the rest of a chip's memory; docs.jax.dev/en/latest/gpu_memory_allocation.html.
 _RESERVED: Final[dict[Backend | None, str]] = {
-    "gpu": "JAX takes 75 % of a GPU's by default, or XLA_CLIENT_MEM_FRACTION of it",
-    "tpu": "the runtime keeps a part, and an out-of-memory message says what is left",
+    "gpu": "JAX takes 75 % of a GPU's memory by default; XLA_CLIENT_MEM_FRACTION changes it",
+    "tpu": "the runtime keeps a part; an out-of-memory message prints the rest",
 }
 
 
@@ -57,7 +57,7 @@ def write_accuracy(
 def say_fit(fit: Fit) -> Line:
     """Say in a line whether it fits, and what is left."""
     if fit.allocated_bytes is None:
-        return Line("{limit_bytes}: nothing tells how much is allocated", FIT, fit)
+        return Line("{limit_bytes}: the allocated size is unknown", FIT, fit)
     said = {None: "may fit in", True: "fits in", False: "does not fit in"}[fit.fits]
     by = ", by estimate" if fit.is_estimate else ""
     whole = ", all of {chip} (programs get less)" if fit.chip else ""
@@ -71,7 +71,7 @@ def explain_fit(report: MemoryReport, fit: Fit) -> tuple[Line, ...]:
     backend, estimated = report.figures.backend, report.figures.estimated
     tone = "error" if fit.fits is False else ""
     size = ", tens of MiB," if backend == "tpu" else ""
-    rest = f"; the program's code{size} is not in the dump and comes on top"
+    rest = f"; program code{size} is not included"
     allocated = "{allocated_bytes}"
     verdict = "fits" if fit.fits else "does not fit"
     if estimated is not None:
@@ -79,27 +79,25 @@ def explain_fit(report: MemoryReport, fit: Fit) -> tuple[Line, ...]:
         rest = "; some sizes are unknown" * estimated.is_lower_bound + rest
         verdict += ", by estimate,"
         if fit.fits is None:
-            verdict = "an estimate cannot tell whether it fits"
+            verdict = "an estimate cannot decide whether it fits"
     text = f"{verdict} in {{limit_bytes}}: free {{free_bytes}}, allocated {allocated}{rest}"
     if fit.allocated_bytes is None:
         text = (
-            "{limit_bytes}: there is no estimate of the allocated size on an unknown backend; "
-            "compare the peak instead."
+            "{limit_bytes}: hlotool cannot estimate the allocated size for an unknown "
+            "backend; compare the peak instead."
         )
         tone = ""
     lines = [Line(text, FIT, fit, tone=tone)]
     if fit.chip is not None:
         why = f": {_RESERVED[backend]}" if backend in _RESERVED else ""
-        text = f"{{limit_bytes}} is all the memory of {{chip}}; programs get less{why}."
-        lines.append(Line(f"{text} --hbm takes what yours get.", FIT, fit))
+        text = f"{{limit_bytes}} is the whole memory of {{chip}}; programs get less{why}."
+        lines.append(Line(f"{text} Pass --hbm with what your program gets.", FIT, fit))
     return tuple(lines)
 
 
 # XLA's memory-usage report: as PATH, and beside a dump as a check of it.
 
-_NO_LIVE_RANGES: Final = (
-    "A report has no live ranges: what is in use at once is not in it. Sizes are rounded."
-)
+_NO_LIVE_RANGES: Final = "A report has no live ranges, so the peak is unknown. Sizes are rounded."
 
 
 def describe_usage(file: DumpFile, request: Request, *shown: str) -> Document:
@@ -126,7 +124,7 @@ def describe_usage(file: DumpFile, request: Request, *shown: str) -> Document:
 def warn_of_each(file: DumpFile, contradictions: Iterable[str]) -> Iterator[str]:
     """Say of each contradiction of a text what follows from it."""
     for each in contradictions:
-        yield f"{file.path}: {each}; figures that hang on it may be wrong."
+        yield f"{file.path}: {each}; figures that depend on it may be wrong."
 
 
 def check_usage(program: Program, budget: ByteBudget) -> None:
@@ -150,7 +148,7 @@ def check_usage(program: Program, budget: ByteBudget) -> None:
         reported = format_value(each.reported_bytes, Unit.BYTES)
         assigned = format_value(each.assigned_bytes, Unit.BYTES)
         say(
-            f"{file.path}: {each.reported_bytes:,} bytes ({reported}) {space}, where the "
-            f"allocations of {path} are {each.assigned_bytes:,} ({assigned}); "
-            "the two are not of one compilation."
+            f"{file.path}: {each.reported_bytes:,} bytes ({reported}) {space}, but the "
+            f"allocations of {path} are {each.assigned_bytes:,} ({assigned}); they come "
+            "from different compilations."
         )

@@ -232,7 +232,7 @@ def make_row_options(values: Mapping[str, Any], formats: Sequence[str] = FORMATS
     chosen = dict(values)
     is_json, form = chosen.pop("is_json"), chosen.pop("format")
     if is_json and form not in {None, "json"}:
-        raise UsageError(f"--json and --format {form} contradict each other.")
+        raise UsageError(f"--json and --format {form} exclude each other.")
     ending = os.path.splitext(chosen["output"])[1].removeprefix(".").lower()  # noqa: PTH122
     told = "markdown" if ending == "md" else ending
     form = form or (told if told in _ENDINGS and told in formats else "table")
@@ -254,18 +254,18 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
     return [
         row_option("--json", "Short for --format json.", "is_json"),
         row_option("--format", "Output form.", type=click.Choice(list(formats))),
-        text("--where EXPR", "Keep only rows for which EXPR holds."),
+        text("--where EXPR", "Keep only rows that match EXPR."),
         fields("--sort [-]FIELD", "Sort rows by FIELD; -FIELD sorts descending."),
         row_option(
             "-n, --limit N",
             "Show N rows, 0 for all; tables show 20 by default.",
             type=click.IntRange(min=0),
         ),
-        text("--rows NAME", "The row list these options act on.", shell_complete=_complete_rows),
-        fields("--by FIELD,…", "Group rows by these fields, nested in this order."),
+        text("--rows NAME", "The row list to show.", shell_complete=_complete_rows),
+        fields("--by FIELD,…", "Group rows by these fields, outermost first."),
         row_option(
             "--numbered",
-            "Keep layer_0 and layer_1 apart; else they are one row or group, layer_*.",
+            "Keep layer_0 and layer_1 apart; by default they share a row or group, layer_*.",
             "keeps_numbers",
         ),
         fields(
@@ -281,7 +281,8 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
         text("-o, --output FILE", "Write to FILE instead of stdout."),
         row_option(
             "--color",
-            "Colour tables: on a terminal, or where FORCE_COLOR is set, unless NO_COLOR is.",
+            "Colour tables; by default on a terminal, or if FORCE_COLOR is set and "
+            "NO_COLOR is not.",
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
         ),
@@ -318,7 +319,7 @@ def find_max_chars() -> int | None:
 # --stack.
 
 stack_option: Final = option(
-    "--stack", "Print below each row the calls that led to its source line.", "has_stacks"
+    "--stack", "Print the call stack of each row's source line below it.", "has_stacks"
 )
 
 
@@ -332,10 +333,13 @@ def print_stacks(document: Document, module: Module | None, *names: str) -> Docu
     )
     notes: tuple[Line, ...] = ()
     if module is None:
-        notes = (Line("No stacks: they stand in the text of the module (--module-text)."),)
+        notes = (Line("No stacks: they are in the text of the module (--module-text)."),)
     elif not module.debug_info.frames:
-        text = "No stacks: this text has no StackFrames table; older XLA prints the innermost line"
-        notes = (Line(f"{text} alone."),)
+        text = (
+            "No stacks: this text has no StackFrames table; older XLA prints only the "
+            "innermost line"
+        )
+        notes = (Line(f"{text}."),)
     rows = cast("Mapping[str, Sequence[Struct]]", document.rows)
     stacked = {name: add_stacks(rows[name], module) for name in names}
     return replace(
@@ -350,7 +354,7 @@ def print_stacks(document: Document, module: Module | None, *names: str) -> Docu
 
 config_option: Final = option(
     "--config FILE",
-    "Use this file instead of the hlotool.toml here or above.",
+    "Use this file instead of hlotool.toml in this folder or above.",
     default="",
     callback=hide_typed,
 )
@@ -368,12 +372,12 @@ _CHIP: Final = option(
     shell_complete=completing(_list_chips),
 )
 _CHIP_MEMORY: Final = option(
-    "--chip NAME", "Show what is left of this chip's memory: h100, v5p, …."
+    "--chip NAME", "Check whether the program fits in this chip's memory: h100, v5p, …."
 )
 _CHIP_FILE: Final = option(
-    "--chip-file FILE", "TOML file of your own chips, in the form of chips.toml.", default=""
+    "--chip-file FILE", "TOML file with your own chips, in the form of chips.toml.", default=""
 )
-_LATENCY: Final = option("--latency TIME", "Add this much for each collective: 5us.")
+_LATENCY: Final = option("--latency TIME", "Add this latency to each collective: 5us.")
 _LINKS: Final = (
     option("--bandwidth SPEED", "Estimate transfers within a node at this speed: 450GB/s."),
     option(
@@ -382,7 +386,7 @@ _LINKS: Final = (
     ),
     option(
         "--devices-per-node N",
-        "Say that a node has N consecutive devices; by default what the chip's link joins.",
+        "Assume nodes of N consecutive devices; by default those that the chip's link connects.",
         type=click.IntRange(min=1),
     ),
 )
@@ -469,14 +473,14 @@ def expand_paths(typed: Sequence[str]) -> tuple[str, ...]:
             continue
         fitting = sorted(glob.glob(path, recursive=True))  # noqa: PTH207  paths stay strings
         if not fitting:
-            raise InputError(f"{display_name(path)}: nothing fits this pattern.")
+            raise InputError(f"{display_name(path)}: nothing matches this pattern.")
         found += fitting
     return tuple(dict.fromkeys(found))
 
 
 unpacking_option: Final = option(
     "--max-unpacked SIZE",
-    "Fetch and unpack so much of a file: 8GiB. By default 1,000 times its size, or 256 MiB.",
+    "Fetch and unpack at most SIZE of a file. Default: 1,000 times its size, or 256 MiB.",
     "unpacking",
     callback=lambda ctx, param, value: _read_unpacking(value),  # noqa: ARG005  click's signature
 )
@@ -489,19 +493,19 @@ def _read_unpacking(size: str | None) -> ByteBudget:
 _CHECK = "check"
 module_option: Final = option(
     "--module REGEX",
-    "Of several modules: only those whose name, or name#number, matches.",
+    "Take only modules whose name, or name#number, matches.",
     shell_complete=_complete_module,
 )
-STAGE_HELP: Final = "In a directory: the text before or after optimizations."
+STAGE_HELP: Final = "In a directory: read the text before or after optimizations."
 _DUMP_PARAMETERS: tuple[_Decorator, ...] = (
     option("--stage", STAGE_HELP, type=click.Choice(["before", "after", "all"]), default="after"),
     module_option,
-    option("--buffers FILE", "The buffer assignment, if not beside PATH.", callback=hide_typed),
-    option("--live-range FILE", "The live ranges, if not beside PATH.", callback=hide_typed),
-    option("--module-text FILE", "The HLO text, if not beside PATH.", callback=hide_typed),
+    option("--buffers FILE", "The buffer assignment, if not next to PATH.", callback=hide_typed),
+    option("--live-range FILE", "The live ranges, if not next to PATH.", callback=hide_typed),
+    option("--module-text FILE", "The HLO text, if not next to PATH.", callback=hide_typed),
     option(
         "--budget EXPR",
-        "Exit with 1 unless EXPR holds, such as 'buffers.temp_bytes <= 8GiB'.",
+        "Exit with 1 unless EXPR is true, such as 'buffers.temp_bytes <= 8GiB'.",
         multiple=True,
     ),
     unpacking_option,
@@ -573,7 +577,7 @@ class FleetOptions(Struct, frozen=True):
         """Raise UsageError where they were given for a single program."""
         if self.cache or self.dask:
             name = "--cache" if self.cache else "--dask"
-            raise UsageError(f"{name} goes with a directory; this is a single program.")
+            raise UsageError(f"{name} needs a directory; this is a single program.")
 
     @contextmanager
     def open(
@@ -594,7 +598,7 @@ class FleetOptions(Struct, frozen=True):
 
 
 dask_option: Final = option(
-    "--dask ADDRESS", "Of a directory: let the workers of this Dask cluster read it.", default=""
+    "--dask ADDRESS", "With a directory: let the workers of this Dask cluster read it.", default=""
 )
 
 
@@ -603,7 +607,7 @@ def directory_options(function: _Command) -> _Command:
 
     @option(
         "--cache FILE",
-        "Of a directory: keep rows in FILE, and read only what is not there yet.",
+        "With a directory: keep rows in FILE, and read only programs that it lacks.",
         default="",
     )
     @dask_option

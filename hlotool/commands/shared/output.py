@@ -186,9 +186,7 @@ def _expect_form(options: RowOptions) -> None:
 
         expect_protobuf(f"--format {options.format}")
     if not options.output and _is_terminal():
-        raise UsageError(
-            f"--format {options.format} is no text; name a file with --output, or use a pipe."
-        )
+        raise UsageError(f"--format {options.format} is binary: use -o FILE or a pipe.")
 
 
 def find_target(
@@ -269,11 +267,11 @@ def _say_unknown_fields(target: RowList | None, document: Document, options: Row
         holds = compile_where(options.where, target.fields)
         if unknown and not any(holds(row) for row in rows):
             for field in unknown:
-                say(f"--where keeps nothing: no row tells {field.name}{_say_needs(field)}.")
+                say(f"--where keeps nothing: no row has {field.name}{_say_needs(field)}.")
     if options.sort and not options.by:
         for _, field in sort_keys(target, options.sort):
             if all(map(is_unknown, filter(None, (field.name, field.total_from)))):
-                say(f"--sort {field.name} orders nothing: no row tells it{_say_needs(field)}.")
+                say(f"--sort {field.name} orders nothing: no row has it{_say_needs(field)}.")
 
 
 def _say_needs(field: Field) -> str:

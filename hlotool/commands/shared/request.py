@@ -91,7 +91,7 @@ class Request(Struct, eq=False):
         from hlotool.program.fleet import forget_text  # noqa: PLC0415  start-up time
 
         if STDIN in (self.path, *self.more):
-            raise UsageError("- is standard input, and goes with no other PATH.")
+            raise UsageError("- is standard input; give no other PATH.")
         inputs: dict[str, Input] = {}
         notes: list[str] = []
         nothing: NothingCheckedError | None = None
@@ -150,8 +150,8 @@ def refuse_several(request: Request, typed: str) -> UsageError:
     found = request.find()
     return UsageError(
         f"{typed} would show one of {len(found.inputs):,} programs in {found.path}.",
-        "Choose one with --module REGEX, or take the rows of all with --format jsonl:",
-        "buffers, fusions, collectives, shardings and summary --rows NAME have them.",
+        "Choose one with --module REGEX, or print the rows of all with --format jsonl:",
+        "this works for buffers, fusions, collectives, shardings and summary --rows NAME.",
     )
 
 
@@ -172,9 +172,9 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
     chosen, size_bytes = find_largest(found)
     why = f"the one with the most allocated memory ({format_value(size_bytes, Unit.BYTES)})"
     if size_bytes is None:
-        why = "the first, as none has a readable buffer assignment"
+        why = "the first, because none has a readable buffer assignment"
     say(
-        f"{len(found.inputs)} modules match in {path}; this shows {chosen.path}, {why}. "
+        f"{len(found.inputs)} modules match in {path}; shown: {chosen.path}, {why}. "
         "Choose with --module."
     )
     return _load(request, chosen, with_buffers=with_buffers)
@@ -188,7 +188,7 @@ def _list_matches(request: Request, found: Inputs) -> tuple[str, ...]:
     more = len(found.inputs) - len(shown)
     what = f"--module {request.module!r} matches {len(found.inputs)} programs in {found.path}"
     return (
-        f"{what}; choose one by its place:",
+        f"{what}; choose one by its location:",
         *(f"  {place:<{width}}  {one.path}" for place, one in zip(places, shown, strict=True)),
         *((f"  and {more} more",) if more else ()),
     )
@@ -213,7 +213,7 @@ def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
             for twin in list_twins(module) if module and is_module else ():
                 with suppress(HlotoolError):
                     program = read(replace(chosen, module=twin))
-                    request.tell((f"{error.sentence()}. This is about {twin.path}, beside it.",))
+                    request.tell((f"{error.sentence()}. This refers to {twin.path}, next to it.",))
                     break
             else:
                 if not is_module or module is None or chosen.buffers:

@@ -109,8 +109,8 @@ class Cause(Struct, frozen=True):
     scope: Annotated[
         str | None, column("where in the user's program", null_text="", is_path=True, hide_order=1)
     ] = None
-    old: Annotated[str | None, column("what it is" + OLD, heading="old", null_text="")] = None
-    new: Annotated[str | None, column("what it is" + NEW, heading="new", null_text="")] = None
+    old: Annotated[str | None, column("value" + OLD, heading="old", null_text="")] = None
+    new: Annotated[str | None, column("value" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
         column("what its bytes are", null_text="", hide_order=2, word_meanings=MEASURE_MEANINGS),

@@ -279,7 +279,7 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
     )
 
 
-_PEAKS: Final = sides(column, "the most in use at once", BYTES, "peak", hide_order=1)
+_PEAKS: Final = sides(column, "most bytes in use at once", BYTES, "peak", hide_order=1)
 _ALLOCATED: Final = sides(column, "bytes reserved", BYTES, "allocated", hide_order=2)
 
 

@@ -20,13 +20,13 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.hlo import ArrayShape, BackendConfig, Instruction, Module, ReplicaGroups, Shape
+from hlotool.analysis.graph.equality import is_small
+from hlotool.hlo import ArrayShape, BackendConfig, Instruction, Module, ReplicaGroups
 from hlotool.hlo.groups import arrange, find_order, order_iota, order_mesh
 from hlotool.hlo.opcodes import CALL_KEYS
 from hlotool.table.words import list_some
 
 ELIDED: Final = "{...}"
-_MOST_PRINTED: Final = 10  # elements of a constant that dumps write out
 
 # Attributes that no print option for "extra attributes" governs.
 _ALWAYS_PRINTED: Final = frozenset(
@@ -95,14 +95,6 @@ def _has_layout(one: Instruction) -> bool:
 
 def _elides(one: Instruction) -> bool:
     return one.opcode == "constant" and ELIDED in one.literal
-
-
-def is_small(shape: Shape) -> bool:
-    """Say whether dumps write a constant of this shape out in full."""
-    if not isinstance(shape, ArrayShape):
-        return False
-    count = shape.element_count
-    return count is not None and count <= _MOST_PRINTED
 
 
 _Question: TypeAlias = Callable[[Instruction], bool]
