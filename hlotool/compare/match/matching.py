@@ -18,7 +18,7 @@ steps `structure` looks for code that moved.
 By expression and uses together nothing agrees: every instruction uses, or feeds, what differs.
 By expression alone p and e occur once on each side and pair up; by uses alone t and s do.
 n is left: "added". Had the new side `logistic(e)` in the place of t, no view would pair them;
-`pair_beside` would, as their operands have counterparts.
+`Replacer` would, as their operands have counterparts.
 
 What counts as equal follows xla/hlo/tools/hlo_diff. Every stage is linear in instructions
 and edges, up to sorting.
@@ -26,6 +26,7 @@ and edges, up to sorting.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice, product
@@ -95,10 +96,12 @@ class Matcher:
         return self._take("loosely", lambda: self._look(self._views[_STRICT:]))
 
     def finish(self) -> Pairs:
-        """Pair what is alone of its opcode and op_name, and what stands near; return new pairs."""
+        """Pair what was replaced, and what stands beside it; return the new pairs."""
 
         def match() -> None:
-            self.counterparts.pair_lone(*self._group(family))
+            counterparts = self.counterparts
+            counterparts.pair_lone(*self._group(family))
+            _Replacer(counterparts, self.signatures).run(*counterparts.list_free())
             self._look(self._views[-1:])
 
         return self._take("replaced", match)
@@ -366,3 +369,75 @@ class Counterparts:
             group_by(free, lambda one: (colour(one), self._place(old, one))),
             group_by(others, lambda one: (colour(one), self._place(new, one))),
         )
+
+
+class _Replacer:
+    """Pairs free instructions of another opcode, but of the same operands and name or shape.
+
+    Works downwards from the landmarks. An instruction is looked at once all of its operands have
+    counterparts; it then has a place, the numbers of its operands' pairs, and takes as its
+    counterpart what stands at the same place on the other side. That may complete the operands of
+    others. Linear in instructions and edges.
+    """
+
+    def __init__(self, counterparts: Counterparts, signatures: Signatures) -> None:
+        self._counterparts = counterparts
+        self._landmarks = counterparts.landmarks
+        self._signatures = signatures
+        self._missing: dict[Instruction, int] = {}  # operands without counterpart
+        self._waiting: dict[Hashable, deque[Instruction]] = defaultdict(deque)
+
+    def run(self, old: Iterable[Instruction], new: Iterable[Instruction]) -> None:
+        """Pair what can be paired of the free instructions of both sides."""
+        ready: deque[tuple[bool, Instruction]] = deque()
+        for is_old, side in ((True, old), (False, new)):
+            for one in side:
+                operands = dict.fromkeys(one.operands)
+                missing = sum(operand not in self._landmarks for operand in operands)
+                self._missing[one] = missing
+                if operands and not missing:
+                    ready.append((is_old, one))
+        while ready:
+            is_old, one = ready.popleft()
+            if one in self._landmarks:
+                continue
+            found = self._find_counterpart(one, is_old=is_old)
+            if found is not None:
+                pair = (one, found) if is_old else (found, one)
+                self._counterparts.pair(*pair)
+                ready.extend((True, user) for user in self._complete(pair[0]))
+                ready.extend((False, user) for user in self._complete(pair[1]))
+
+    def _find_counterpart(self, one: Instruction, *, is_old: bool) -> Instruction | None:
+        """Return what waits at the same place on the other side, by name, else by shape."""
+        keys = self._keys(one)
+        for key in keys:
+            waiting = self._waiting[not is_old, key]
+            # What waits may have found a counterpart otherwise meanwhile; it is thrown out when
+            # met.
+            while waiting and waiting[0] in self._landmarks:
+                waiting.popleft()
+            if waiting:
+                other = waiting[0]
+                if self._counterparts.may_pair(*((one, other) if is_old else (other, one))):
+                    return other
+        for key in keys:
+            self._waiting[is_old, key].append(one)
+        return None
+
+    def _keys(self, one: Instruction) -> list[Hashable]:
+        place = tuple(self._landmarks[operand] for operand in one.operands)
+        name = self._signatures.op_name(one)
+        element = one.tuple_index if one.opcode == "get-tuple-element" else None
+        keys: list[Hashable] = [("shape", place, element, self._signatures.dims(one.shape))]
+        return [("name", place, name), *keys] if name else keys
+
+    def _complete(self, operand: Instruction) -> list[Instruction]:
+        """Return the users for which this was the last operand without counterpart."""
+        found = []
+        for user in operand.users:
+            if user in self._missing:
+                self._missing[user] -= 1
+                if not self._missing[user]:
+                    found.append(user)
+        return found
