@@ -64,7 +64,8 @@ def _compare(name: str, texts: tuple[str, str], rounds: int, limit: float) -> Co
 
     def diff() -> float:
         gc.collect()
-        return cpu_seconds(lambda: compare_programs(*(DiffSide(_load(text)) for text in texts)))[0]
+        old, new = texts
+        return cpu_seconds(lambda: compare_programs(_load(old), _load(new)))[0]
 
     def parse() -> float:
         gc.collect()
@@ -74,6 +75,6 @@ def _compare(name: str, texts: tuple[str, str], rounds: int, limit: float) -> Co
     return Comparison(name, ours, theirs, "ms", limit)
 
 
-def _load(text: str) -> Program:
+def _load(text: str) -> DiffSide:
     module = parse_module(Source(text, "<bench>"))
-    return Program(module.name, module)
+    return DiffSide(Program(module.name, module))
