@@ -193,7 +193,7 @@ def test_a_baseline_says_why(tmp_path: Path) -> None:
     assert baseline.stat().st_size < min(256_000, max(6_000, 0.06 * sum(map(len, texts))))
     said = run(f"hlotool diff {baseline} {new}")
     assert "\nwhy: the mesh is " in said
-    assert "\nreasons are of the program before optimizations, on all devices together\n" in said
+    assert "\nreasons refer to the program before optimizations, on all devices together\n" in said
     said = run(f"hlotool check {new} --config {config} --format comment")
     assert said.partition("\n")[2].startswith("<!-- hlotool check -->\n**budgets: 1 exceeded")
     assert "\n* jit_train_step: the mesh is " in said

@@ -170,8 +170,8 @@ def test_hostile_names_of_two_programs_stay_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--buffers", "x"), "go with one program"),
-        (("--budget", "buffers.peak_bytes < 1"), "goes with one program"),
+        (("--buffers", "x"), "need a single program"),
+        (("--budget", "buffers.peak_bytes < 1"), "needs a single program"),
     ],
 )
 def test_what_a_page_of_two_does_not_take(

@@ -79,7 +79,7 @@ def test_index() -> None:
         "call": "'call' is the beginning of call.1, call.12; give one of them.",
         "all.1": "no instruction, computation, parameter or source line 'all.1'; names with it: ",
         "odel.py:7": "there is no instruction",
-        "model.py:8": "; of model.py there are other lines, such as 7.",
+        "model.py:8": "; model.py has other lines, such as 7.",
         "cal*": "; did you mean call.*? The only pattern is NAME.*, of which only",
         "params['wk']": "; did you mean params['wq']?",
         "twcie": "; did you mean twice?",

@@ -65,7 +65,7 @@ def describe_file(
     typed = find_part(kind)
     if kind is TextKind.DOCUMENT:
         if named != NamedFiles():
-            raise UsageError("a JSON document stands alone: no file can be named beside it.")
+            raise UsageError("a JSON document takes no further files.")
         return Input(path, document=DumpFile(path, kind, size, source, budget=budget))
     if typed is None:
         raise refuse_kind(kind, f"{source.name}: ")
@@ -124,7 +124,7 @@ def _take_named(
         if not path:
             continue
         if typed is kind:
-            raise UsageError(f"PATH {what} already; {option} names another.")
+            raise UsageError(f"PATH {what} already; {option} gives another.")
         file = files[kind] = DumpFile(path, kind, budget=budget)
         if kind is TextKind.ALLOCATIONS:
             files[kind] = find_first_assignment([file]) or file

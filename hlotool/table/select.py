@@ -185,7 +185,7 @@ def _sort_once(
     return [row for _, row in known] + unknown
 
 
-COUNT: Final = Field("count", Unit.COUNT, "rows in the group, folded ones counted singly")
+COUNT: Final = Field("count", Unit.COUNT, "rows in the group, with folded ones counted singly")
 SHARE: Final = Field(
     "share", Unit.PERCENT, "the group's part of the whole, as a fraction", is_nullable=True
 )
@@ -209,7 +209,7 @@ def _group(selection: Selection, query: Query) -> Grouping:
     summed = _choose_summed(selection, query, names)
     for field in by:
         if field.name in {COUNT.name, SHARE.name}:
-            raise UsageError(f"--by {field.name}: every group has a {field.name} of its own.")
+            raise UsageError(f"--by {field.name}: {field.name} names the groups themselves.")
     if len(names) < len(by):
         raise UsageError("--by names a field twice.")
     measured = row_list.field(row_list.size) if row_list.size and row_list.has_total else None
@@ -234,7 +234,7 @@ def _choose_summed(selection: Selection, query: Query, names: set[str]) -> list[
     """Return the figures that groups show; raise QueryError for a column that has no sum."""
     for field in selection.columns if query.columns else ():
         if not field.is_summable and field.name not in names and field.name in query.columns:
-            message = f"{field.name!r} cannot be summed, so groups have no such column"
+            message = f"{field.name!r} cannot be summed, so groups lack this column"
             raise _point_at(field.name, message, Source(query.columns, "--columns"))
     sorted_by = {part.strip().lstrip("+-") for part in query.sort.split(",")}
     more = [field for field in selection.row_list.fields if field.name in sorted_by]
