@@ -17,7 +17,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,zst,pb]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,zst]'
 	touch $@
 
 $(VENV)/installed-lint: $(VENV)/installed-test

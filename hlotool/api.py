@@ -40,6 +40,8 @@ from hlotool.program.fleet import FleetContext, RowCache, measure_paths
 from hlotool.program.load import load_program
 from hlotool.program.program import Assumptions, Program
 from hlotool.table import InputPaths
+from hlotool.table.units import render_line
+from hlotool.text import escape
 
 if TYPE_CHECKING:
     from hlotool.compare.report import DiffReport
@@ -59,6 +61,20 @@ class Dump:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+
+    def __repr__(self) -> str:
+        """Return what the program is, on a line."""
+        from hlotool.commands.summary import say_what  # noqa: PLC0415  start-up time
+
+        return f"<Dump {escape(render_line(say_what(self.summary())[0], 'auto'))}>"
+
+    def _repr_html_(self) -> str:
+        """Return the summary for a notebook."""
+        import html  # noqa: PLC0415  start-up time
+
+        from hlotool.commands.summary import render_summary  # noqa: PLC0415  the same
+
+        return f"<pre>{html.escape(render_summary(self.program))}</pre>"
 
     @property
     def module(self) -> Module:

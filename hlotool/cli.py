@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from hlotool import __version__
 from hlotool.commands import COMMANDS, load_command
-from hlotool.commands.shared.messages import quote_command, say, write_error
-from hlotool.errors import ErrorAnswer, HlotoolError, UsageError
+from hlotool.commands.shared.messages import quote_command, say, say_error, write_error
+from hlotool.errors import ErrorAnswer, HlotoolError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h; 1 would say that a budget is exceeded
@@ -115,20 +115,8 @@ def run(args: list[str] | None = None) -> int:
     """
     try:
         code = cli.main(args=args, prog_name="hlotool", standalone_mode=False)
-    except HlotoolError as error:
-        say(*str(error).split("\n"))
-        failed = ErrorAnswer(
-            error=error.sentence(), hint=error.hint or None, exit_code=error.exit_code
-        )
-    except click.ClickException as error:
-        context = error.ctx if isinstance(error, click.UsageError) else None
-        hint = () if context is None else (f"Try '{context.command_path} --help'.",)
-        say(error.format_message(), *hint)
-        failed = ErrorAnswer(
-            error=error.format_message(),
-            hint=hint[0] if hint else None,
-            exit_code=UsageError.exit_code,
-        )
+    except (HlotoolError, click.ClickException) as error:
+        failed = say_error(error)
     except (KeyboardInterrupt, click.Abort):
         return _INTERRUPTED
     except MemoryError:

@@ -26,7 +26,7 @@ from hlotool.check.results import write_sentence
 from hlotool.check.rule import compile_rule, expect_budget_words, list_unknown_values
 from hlotool.dump.find import Compiled
 from hlotool.hlo import Module
-from hlotool.program.metrics import ROW_LISTS
+from hlotool.program.metrics import METRICS, ROW_LISTS
 from hlotool.program.program import Program
 from hlotool.table.expression.compile import compile_where, expect_row_words
 from hlotool.text import escape
@@ -98,6 +98,16 @@ def assert_collectives(
         raise AssertionError("\n".join(listed))
 
 
+def measure(compiled: Dumped, *metrics: str) -> dict[str, float]:
+    """Return metrics of what is compiled, by their names; AssertionError for an unknown one."""
+    program = _read(compiled, None)
+    found = {name: program.metric(name) if name in METRICS else None for name in metrics}
+    known = {name: one for name, one in found.items() if isinstance(one, int | float)}
+    if len(known) < len(found):
+        raise AssertionError(f"not known: {', '.join(sorted(found.keys() - known.keys()))}")
+    return known
+
+
 def _place(row: CollectiveRow) -> str:
     """Say where a collective comes from, as far as the dump does."""
     parts = (row.dtype, row.scope, f"{row.source_file}:{row.source_line}" * bool(row.source_file))
@@ -139,4 +149,4 @@ class _CompiledProgram(Program):
         return super().metric(path)
 
 
-__all__ = ["assert_budget", "assert_collectives"]
+__all__ = ["assert_budget", "assert_collectives", "measure"]

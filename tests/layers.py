@@ -32,8 +32,9 @@ BELOW["commands"] = BELOW["check"] | {"check", "export", "page"}
 BELOW["cli"] = BOTTOM | {"commands", "table"}
 BELOW["start"] = {"cli"}
 BELOW["__main__"] = {"start"}
-TOP = {"api", "testing"}  # what users import: may use everything but cli
+TOP = {"api", "pytest_plugin", "testing"}  # what users import: may use everything but cli
 HOMES = {
+    "anyio": {"commands"},
     "click": {"commands", "cli"},
     "distributed": {"dump"},
     "fsspec": {"dump"},
@@ -41,8 +42,10 @@ HOMES = {
     "humanize": {"table"},
     "jaxlib": {"dump"},
     "jinja2": {"page"},
+    "mcp": {"commands"},
     "pyarrow": {"export"},
     "pyparsing": {"table"},
+    "pytest": {"pytest_plugin"},
     "re2": {"text"},
     "tabulate": {"table"},
     "zstandard": {"dump"},

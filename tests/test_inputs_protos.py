@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from dump_files import TESTDATA
 from hlotool.cli import run
 from hlotool.dump.find import resolve_inputs
 from hlotool.dump.read import read_source
-from hlotool.errors import InputError, MissingPackageError
+from hlotool.errors import InputError
 from hlotool.hlo.parser import parse_module
 from hlotool.proto.kind import choose_message, find_proto_head
 from hlotool.proto.messages import HloInstructionProto, HloModuleProto
@@ -108,27 +106,6 @@ def test_a_broken_proto_does_not_break_a_directory(tmp_path: Path) -> None:
     assert len(resolve_inputs(str(tmp_path)).inputs) == 2
     with pytest.raises(InputError, match="the protobuf is broken at byte"):
         resolve_inputs(str(tmp_path / f"{STEM}.hlo.pb"))
-
-
-def test_without_the_package(tmp_path: Path) -> None:
-    path = tmp_path / "a.hlo.pb"
-    path.write_bytes(DATA)
-    script = (
-        "import sys; sys.modules['google.protobuf'] = None; sys.modules['google'] = None\n"
-        "from hlotool.cli import run\n"
-        "print(run(['summary', sys.argv[1]]))\n"
-    )
-    for place in (path, tmp_path):
-        shown = subprocess.run(
-            [sys.executable, "-c", script, str(place)],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=TESTDATA.parent,
-        )
-        assert shown.stdout == "2\n"
-        assert "one more package: pip install 'hlotool[pb]'." in shown.stderr
-    assert MissingPackageError.exit_code == 2
 
 
 def make_module(*instructions: dict[str, object]) -> HloModuleProto:

@@ -14,7 +14,7 @@ import hlotool
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.dump.find import resolve_inputs
-from hlotool.errors import HlotoolError, MissingPackageError
+from hlotool.errors import HlotoolError
 from hlotool.hlo.values import Measurement
 from hlotool.profile.spans import Timeline
 from hlotool.proto.kind import is_profile
@@ -329,15 +329,6 @@ def test_a_dump_beside_a_profile(tmp_path: Path) -> None:
     shutil.copy(source, tmp_path)
     names = [dump.module.name for dump in hlotool.load_all(tmp_path)]
     assert {"jit_evaluate", "jit_step"} <= set(names)
-
-
-def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("hlotool.dump.directory.is_proto_readable", lambda: False)
-    shutil.copy(FILE, tmp_path)
-    with pytest.raises(MissingPackageError, match=r"hlotool\[pb\]"):
-        resolve_inputs(str(FILE))
-    with pytest.raises(HlotoolError, match=r"hlotool\[pb\]"):
-        resolve_inputs(str(tmp_path))
 
 
 @pytest.mark.parametrize(

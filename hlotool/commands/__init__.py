@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "fields": "List the fields of a command: names, units, meanings.",
     "explain": "Explain a number, a word or an option.",
     "schema": "Print the JSON Schema of a command's answer.",
+    "mcp": "Serve these commands to an agent, over MCP.",
 }
 
 

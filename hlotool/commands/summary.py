@@ -60,7 +60,7 @@ from hlotool.commands.shared.options import (
     dump_options,
     option,
 )
-from hlotool.commands.shared.output import make_look, print_document
+from hlotool.commands.shared.output import make_look, print_document, render_document
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.compare.compilations import find_compilations
 from hlotool.dump.files import DumpFile
@@ -71,6 +71,7 @@ from hlotool.errors import UsageError
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
 from hlotool.table import Block, Document, InputPaths, Line, Unit, quote_braces
+from hlotool.table.cells import Look
 from hlotool.table.select import sort_rows
 from hlotool.table.sums import group_by
 from hlotool.table.units import format_value, parse_size
@@ -195,6 +196,13 @@ def _describe(
         shown=tuple(above),
         find_words=program.find_words,
     )
+
+
+def render_summary(program: Program) -> str:
+    """Return what a terminal shows of a program."""
+    options = RowOptions()
+    document = _describe(program.summarize(), program, options, has_findings=True)
+    return "".join(render_document(document, options, Look()))
 
 
 def _place_prose(

@@ -38,8 +38,8 @@ from hlotool.dump.read import (
 )
 from hlotool.dump.stores import Entry
 from hlotool.dump.text_kind import HOW_TO_DUMP, TextKind, detect_kind
-from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
-from hlotool.proto.kind import PROFILE_ENDING, PROTO_ENDING, holds_assignment, is_proto_readable
+from hlotool.errors import InputError, NothingCheckedError
+from hlotool.proto.kind import PROFILE_ENDING, PROTO_ENDING, holds_assignment
 from hlotool.table import Unit
 from hlotool.table.units import format_value
 from hlotool.table.words import list_some
@@ -144,12 +144,7 @@ def collect_programs(directory: str, root: str = "", budget: ByteBudget = DEFAUL
         return programs, notes + around + more + broken
     if broken:
         raise InputError(*broken)
-    name, count = display_name(directory), sum(each.name.is_proto for each in members)
-    if count and not is_proto_readable():
-        raise MissingPackageError(
-            f"{name}: the directory holds HLO protobufs (.hlo.pb, {count:,} of them) and no text; "
-            "they need one more package: pip install 'hlotool[pb]'."
-        )
+    name = display_name(directory)
     what = {
         0: "the directory is empty",
         1: "the only file in this directory is not an HLO module",
@@ -225,10 +220,6 @@ def list_in_profile(path: str, data: bytes, budget: ByteBudget) -> Found:
     Raises InputError if it is broken, or has no program.
     """
     name = display_name(path)
-    if not is_proto_readable():
-        raise MissingPackageError(
-            f"{name}: this is a profile, which needs one more package: pip install 'hlotool[pb]'."
-        )
     directory, entries = os.path.dirname(path), list[Entry]()
     if path != STDIN:
         with suppress(OSError):
@@ -249,9 +240,6 @@ def _find_profiled(members: Iterable[GroupMember], budget: ByteBudget) -> Found:
         for number, ending in enumerate((PROFILE_ENDING, PROTO_ENDING)):
             if strip_compression(path).endswith(ending):
                 runs[member.directory][number].append(path)
-    if runs and not is_proto_readable():
-        where = next(iter(runs))
-        return (), (f"{where}: profiles need one more package: pip install 'hlotool[pb]'.",)
     programs: list[DumpedProgram] = []
     notes: list[str] = []
     for directory, (profiles, protos) in runs.items():

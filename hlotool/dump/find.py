@@ -44,7 +44,7 @@ from hlotool.dump.read import (
 from hlotool.dump.siblings import NamedFiles, describe_file, list_beside
 from hlotool.dump.text_kind import TextKind, detect_kind, is_refused
 from hlotool.errors import BudgetError, HlotoolError, InputError, NothingCheckedError, UsageError
-from hlotool.proto.kind import is_profile, is_proto_readable, write_field
+from hlotool.proto.kind import is_profile, write_field
 from hlotool.text import DeviceCounts, Pattern, PatternError, Source, parse_pattern
 
 # What may be a log, or a line of one.
@@ -148,7 +148,7 @@ def _find_beside(path: str, error: HlotoolError, wanted: _Wanted) -> Inputs | No
     """Return what the nearest text beside a refused file leads to, None where there is none."""
     # Only what was wrong: what to give instead was found.
     refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").partition(";")[0].rstrip(".")
-    for beside in list_beside(path, wanted.budget, with_protos=True):
+    for beside in list_beside(path, wanted.budget):
         try:
             source = _make_source(beside, read_unpacked(beside, wanted.budget), wanted.budget)
             found = _find_in_source(beside, source, wanted)
@@ -274,7 +274,7 @@ def _take_assignment(compiled: Any) -> bytes | None:
 
     Runtimes that do not keep it hand out no bytes, or raise.
     """
-    if not is_proto_readable() or not hasattr(compiled, "memory_analysis"):
+    if not hasattr(compiled, "memory_analysis"):
         return None
     try:
         assignment = compiled.memory_analysis().serialized_buffer_assignment_proto

@@ -30,7 +30,6 @@ from hlotool.dump.names import DumpFileName, Stage, split_file_name
 from hlotool.dump.siblings import PARTS, SAME_TEXT, find_first_assignment, find_part
 from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import InputError
-from hlotool.proto.kind import is_proto_readable
 from hlotool.text import DeviceCounts
 
 
@@ -89,17 +88,15 @@ class FileGroup(Struct, eq=False):
 def group_files(members: Iterable[GroupMember]) -> list[FileGroup]:
     """Sort files into groups; files that are no part of a dump are left out.
 
-    So are all that cannot be read, and protos that say no more than a text beside them, or for
-    which a package is missing.
+    So are all that cannot be read, and protos that say no more than a text beside them.
     """
     every = tuple(members)
     protos = {each.stem: each.file for each in every if each.name.is_proto}
     texts = {each.stem for each in every if _is_module(each) and not each.name.is_proto}
-    is_readable = is_proto_readable()
     groups: dict[tuple[str, str, int | None, str], FileGroup] = {}
     for member in every:
         name = member.name
-        if name.is_proto and (not is_readable or member.stem in texts):
+        if name.is_proto and member.stem in texts:
             continue
         found = _find_part(member)
         if found is None:

@@ -30,12 +30,11 @@ from hlotool.dump.compression import (
 )
 from hlotool.dump.stores import LocalStore, Remote, RemoteStore, Store, is_address, is_pipe
 from hlotool.dump.text_kind import HOW_TO_DUMP, MLIR_BYTECODE
-from hlotool.errors import InputError, MissingPackageError
+from hlotool.errors import InputError
 from hlotool.proto.kind import (
     ProtoHead,
     find_proto_head,
     holds_assignment,
-    is_proto_readable,
     is_usage_report,
     print_usage_report,
 )
@@ -100,16 +99,14 @@ def make_assignment(data: bytes, name: str) -> Source:
 def is_assignment_in(path: str, budget: ByteBudget) -> bool:
     """Whether a file is a proto that holds a buffer assignment; no where it cannot be read."""
     try:
-        return is_proto_readable() and holds_assignment(read_unpacked(path, budget))
+        return holds_assignment(read_unpacked(path, budget))
     except InputError:
         return False
 
 
 def read_entry_shardings(path: str, budget: ByteBudget) -> EntryShardings | None:
     """Return what a proto says of its entry's shardings; None where it cannot be read."""
-    if not is_proto_readable():
-        return None
-    from hlotool.proto.sharding import find_entry_shardings  # noqa: PLC0415  optional
+    from hlotool.proto.sharding import find_entry_shardings  # noqa: PLC0415  start-up time
 
     try:
         return find_entry_shardings(read_unpacked(path, budget))
@@ -119,12 +116,7 @@ def read_entry_shardings(path: str, budget: ByteBudget) -> EntryShardings | None
 
 def _decode(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
     """Return the module in a proto; raise InputError if it is broken."""
-    if not is_proto_readable():
-        raise MissingPackageError(
-            f"{name}: this is the HLO module {head.module_name!r} as a protobuf, which needs one "
-            "more package: pip install 'hlotool[pb]'."
-        )
-    from hlotool.proto.decode import decode_module  # noqa: PLC0415  optional
+    from hlotool.proto.decode import decode_module  # noqa: PLC0415  start-up time
 
     return decode_module(data, head, name)
 

@@ -29,7 +29,6 @@ from hlotool.dump.names import (
 from hlotool.dump.read import STDIN, choose_store, display_name, is_assignment_in
 from hlotool.dump.text_kind import Detection, TextKind, refuse_kind
 from hlotool.errors import UsageError
-from hlotool.proto.kind import is_proto_readable
 from hlotool.text import Source
 
 _ENDING: Final = {kind: ending for ending, kind in COMPANIONS}
@@ -83,7 +82,7 @@ def describe_file(
     head = read_module_head(source.text, detection.begin, with_signature=False)
     name = split_file_name(os.path.basename(module.raw_path if module else path))
     is_after = head.is_scheduled or typed is not TextKind.MODULE
-    before = [f"before_optimizations{each}" for each in _list_endings()]
+    before = [f"before_optimizations{each}" for each in (TEXT, PROTO)]
     return Input(
         path,
         head.name or name.name,
@@ -150,7 +149,7 @@ def find_sibling(path: str, kind: TextKind, budget: ByteBudget) -> DumpFile | No
     """
     stems = [_cut_ending(path)]
     if kind is TextKind.MODULE:
-        endings = _list_endings()
+        endings: tuple[str, ...] = (TEXT, PROTO)
     else:
         endings = (_ENDING[kind],)
         if stems[0].endswith(f"after_optimizations{SAME_TEXT}"):
@@ -297,7 +296,7 @@ def find_build(path: str) -> int | None:
     return split_file_name(os.path.basename(path)).build
 
 
-def list_beside(path: str, budget: ByteBudget, *, with_protos: bool = False) -> list[str]:
+def list_beside(path: str, budget: ByteBudget) -> list[str]:
     """Return the texts of the same module that stand beside a file, the nearest first.
 
     First the file itself, compressed or in another form, then a text of the same stage, then a
@@ -312,8 +311,7 @@ def list_beside(path: str, budget: ByteBudget, *, with_protos: bool = False) -> 
         return []
     for other in others:
         name = split_file_name(other)
-        is_wanted = name.kind is TextKind.MODULE and (with_protos or not name.is_proto)
-        if other == filename or not is_wanted:
+        if other == filename or name.kind is not TextKind.MODULE:
             continue
         is_twin = name.stem == own.stem
         if is_twin or _is_of_module(name, own):
@@ -330,7 +328,7 @@ def list_twins(file: DumpFile) -> tuple[DumpFile, ...]:
     stem = split_file_name(os.path.basename(path)).stem
     twins = (
         each
-        for each in list_beside(path, budget, with_protos=is_proto_readable())
+        for each in list_beside(path, budget)
         if split_file_name(os.path.basename(each)).stem == stem
     )
     return tuple(
@@ -346,11 +344,6 @@ def _is_of_module(name: DumpFileName, own: DumpFileName) -> bool:
     if not f"{own.name}.".startswith(f"{name.name}."):
         return False  # the name of a kernel's file goes on after the module's
     return name.prefix == own.prefix or own.kind is TextKind.DEBUG_OPTIONS
-
-
-def _list_endings() -> tuple[str, ...]:
-    """Return how the files of modules end, the one to be preferred first."""
-    return (TEXT, PROTO) if is_proto_readable() else (TEXT,)
 
 
 def _find_first(

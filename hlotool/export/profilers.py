@@ -6,7 +6,7 @@ Scopes and instructions are functions to pprof; the place of an instruction's fu
 in the user's program. For `perfetto` `commands/outline` makes tracks of the modelled clock.
 
 Of their protos only the fields that are written here are declared, in hlotool/data/messages.toml;
-protobuf, an extra, makes classes of them. So there is no generated code to keep in step, and a
+protobuf makes classes of them. So there is no generated code to keep in step, and a
 number in a table has to be that of the proto. Names are foreign text, and escaped here.
 """
 
@@ -258,20 +258,12 @@ def _order(slices: Sequence[Slice]) -> list[list[tuple[int, int, Slice]]]:
     return [events for events, _ in lanes]
 
 
-def expect_protobuf(option: str) -> None:
-    """Raise UsageError where protobuf is not installed, which the option needs."""
-    try:
-        import google.protobuf as _  # noqa: F401, PLC0415  an extra
-    except ImportError:
-        raise UsageError(f"{option} needs protobuf; install hlotool[pb].") from None
-
-
 def make_messages(package: str) -> dict[str, Any]:
     """Return the class of each message of a package in hlotool/data/messages.toml.
 
     From a pool of their own: protobuf's own pool takes a file of one name once, and never lets go.
     """
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  start-up time
 
     text = Path(__file__).parents[1].joinpath("data/messages.toml").read_text("utf-8")
     tables = tomllib.loads(text)[package]

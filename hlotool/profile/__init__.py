@@ -8,6 +8,4 @@ lines of events, and a plane with the HLO protos of the programs that ran.
   instruction belongs to which collective.
 * `measure` says of which instruction an event is, adds events up on each device, and makes a
   `Measurement` of that for each program.
-
-Importing any of it needs the package protobuf.
 """

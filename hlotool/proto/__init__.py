@@ -14,6 +14,4 @@ The map, in the order of the work:
   `instruction` prints a line, `attributes` what the opcode asks for, `sharding` what is attached
   to any: shardings, groups of devices, where it comes from.
 * `values` prints types and values.
-
-Importing any of it but `kind` needs the package protobuf.
 """

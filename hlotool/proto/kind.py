@@ -1,8 +1,9 @@
 """What is told of a proto from its bytes alone: its message, its fields, whether it is a profile.
 
-Nothing here needs the package protobuf: only tags and lengths are read, and the few fields of
-a memory-usage report (MemoryUsageReportProto of xla/service/memory_usage_report.proto: spaces, in
-them allocations, each with the table of the text form).
+The package protobuf, which takes long to import, is not needed here: only tags and lengths are
+read, and the few fields of a memory-usage report (MemoryUsageReportProto of
+xla/service/memory_usage_report.proto: spaces, in them allocations, each with the table of the text
+form).
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import Final
 
 from msgspec import Struct
@@ -22,14 +22,6 @@ LENGTH_DELIMITED: Final = 2
 FIXED_BYTES: Final = {1: 8, 5: 4}
 _CONTINUED: Final = 0x80  # a digit after which the number goes on
 _MOST_BITS: Final = 70  # ten digits of seven bits hold any number of 64
-
-
-def is_proto_readable() -> bool:
-    """Whether the package protobuf is installed."""
-    try:
-        return find_spec("google.protobuf") is not None
-    except ModuleNotFoundError:  # nothing of google's is
-        return False
 
 
 class Field(Struct, frozen=True):

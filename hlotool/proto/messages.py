@@ -1,6 +1,6 @@
 """Where do the classes of the messages in hlo.proto come from? Made when first asked for.
 
-Importing this needs the package protobuf. `messages.pyi` says what each class holds. The
+`messages.pyi` says what each class holds. The
 descriptors have a pool of their own: other packages may have XLA's messages in the common one.
 """
 

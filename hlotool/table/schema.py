@@ -48,11 +48,7 @@ _OPTIONS: Final[Mapping[str, Json]] = {
     "lists": {
         "description": "with --max-chars: how many rows of each list there are, and are shown",
         "type": "object",
-        "additionalProperties": {
-            "type": "object",
-            "properties": {"shown": {"type": "integer"}, "total": {"type": "integer"}},
-            "required": ["shown", "total"],
-        },
+        "additionalProperties": {"type": "object", "required": ["shown", "total"]},
     },
     "left_out": {"description": "with --max-chars: the keys that did not fit", **_NAMES},
 }
@@ -64,10 +60,7 @@ _UNITS: Final[Json] = {
     "additionalProperties": {"type": "string"},
 }
 
-_NEXT: Final[Json] = {
-    "description": "next commands, as typed",
-    **_NAMES,
-}
+_NEXT: Final[Json] = {"description": "next commands, as typed", **_NAMES}
 
 # The keys of answers that are no figures.
 KEY_MEANINGS: Final[Mapping[str, str]] = {

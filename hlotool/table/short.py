@@ -9,6 +9,7 @@ sentences, then lists, then columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, takewhile
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -35,14 +36,12 @@ def render_short_json(
     document: Document,
     selections: Sequence[Selection],
     version: str,
-    *,
     commands: Sequence[str],
-    longer: str,
     most: int,
 ) -> str:
     """Return an answer as compact JSON of at most so many characters.
 
-    Of `commands` to go on with `longer` is the first where something found no room.
+    Of `commands` to go on with the first is for more of it, and goes where there is none.
     """
     figures = make_json(document, selections, version)
     lists = {key: list(one) for key, one in figures.items() if isinstance(one, Iterator)}
@@ -51,10 +50,9 @@ def render_short_json(
     figures["units"] = dict(list_units(document, selections))
     totals = dict(zip(lists, map(count_rows, selections), strict=True))
     counts = {key: {"shown": len(lists[key]), "total": total} for key, total in totals.items()}
-    whole = answer | figures | {"next": commands} | lists | {"lists": counts}
+    whole = answer | figures | {"next": commands[1:]} | lists | {"lists": counts}
     if _measure(whole) <= most:
         return _write(whole)
-    commands = [*filter(None, (longer,)), *commands]
     answer |= {"next": [], **dict.fromkeys(lists, ())}
     answer["lists"] = {key: {"shown": each, "total": each} for key, each in totals.items() if each}
     room = most - _measure(answer)
@@ -64,8 +62,9 @@ def render_short_json(
     if main is not None:
         name = next(key for key, one in zip(lists, selections, strict=True) if one is main)
         first: Any = lists[name][0]
-        columns = _choose_fields(first, main, int(room * _OF_ROW))
-        if len(columns) < len(first):
+        columns = list(first)
+        if _measure(first) > room * _OF_ROW:
+            columns = _choose_fields(first, main, int(room * _OF_ROW))
             answer["columns"] = columns
             room -= _measure(columns) + len('"columns":')
             lists[name] = [{key: row[key] for key in columns} for row in lists[name]]
@@ -102,15 +101,11 @@ def _choose_fields(row: Json, selection: Selection, room: int) -> list[str]:
     if selection.grouping:
         shown = {"count", "share", "is_lower_bound", "is_upper_bound"}  # which all groups have
     key = selection.row_list.key_field.name
-    chosen, free = dict(row), room - _measure(row)
-    free -= _measure(list(row)) * (free < 0)
     by_size = sorted(row, key=lambda each: (each == key, each in shown, -_measure(row[each])))
-    for each in by_size[:-1]:
-        if free >= 0:
-            break
-        free += _measure(row[each]) + 2 * len(each) + len('"":"",')
-        del chosen[each]
-    return list(chosen)
+    chosen = list(row)
+    while by_size[1:] and _measure({each: row[each] for each in chosen}) + _measure(chosen) > room:
+        chosen.remove(by_size.pop(0))
+    return chosen
 
 
 def _cut_texts(row: Any, room: int) -> Json:
@@ -124,13 +119,8 @@ def _cut_texts(row: Any, room: int) -> Json:
 
 def _take(values: Sequence[object], room: int, most: int) -> tuple[list[object], int]:
     """Return the values, from the first, that find room, and the room that is left."""
-    taken, least = list[object](), room - most
-    for one in values:
-        if room - _measure(one) < least:
-            break
-        taken.append(one)
-        room -= _measure(one)
-    return taken, room
+    ends = list(takewhile(lambda end: end <= most, accumulate(map(_measure, values))))
+    return [*values[: len(ends)]], room - max(ends, default=0)
 
 
 def _add_figures(answer: Json, figures: Json, room: int, least: int) -> int:
@@ -145,19 +135,14 @@ def _add_figures(answer: Json, figures: Json, room: int, least: int) -> int:
 
 def _add_rows(lists: dict[str, list[object]], taken: dict[str, int], room: int) -> int:
     """Count the rows of each list that find room: in equal parts, then what is left in order."""
-    is_last = False
-    while True:
-        wanting = [key for key, rows in lists.items() if taken[key] < len(rows)]
-        before = room
+    wanting = [key for key, rows in lists.items() if taken[key] < len(rows)]
+    for parts in (len(wanting), 1):
+        part = room // max(parts, 1)
         for key in wanting:
-            part = room if is_last else before // len(wanting)
-            rows, left = _take(lists[key][taken[key] :], part, part)
-            taken[key] += len(rows)
-            room -= part - left
-        if room == before:
-            if is_last:
-                return room
-            is_last = True
+            most = min(part, room)
+            rows, left = _take(lists[key][taken[key] :], most, most)
+            taken[key], room = taken[key] + len(rows), room - most + left
+    return room
 
 
 def render_short_text(
@@ -219,10 +204,7 @@ def cut_text(text: str, most: int) -> str:
         return text
     lines = text.splitlines(keepends=True)
     tail = f"… {len(lines):,} more lines\n"
-    kept, size = 0, len(tail)
-    while size + len(lines[kept]) <= most:
-        size += len(lines[kept])
-        kept += 1
+    kept = sum(end + len(tail) <= most for end in accumulate(map(len, lines)))
     if not kept:  # one line alone is too long
         return f"{text[: most - len(tail) - 1]}\n{tail}"
     return "".join(lines[:kept]) + f"… {len(lines) - kept:,} more lines\n"

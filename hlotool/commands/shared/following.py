@@ -70,8 +70,6 @@ def _follow(document: Document, row: object, paths: tuple[str, ...]) -> Iterator
             yield repeat_command(_DUMP, command=each)
     elif name == "check":
         yield repeat_command(_DUMP, command="summary")
-    elif name == "log" and getattr(row, "kind", "") == "out-of-memory":
-        yield repeat_command(_DUMP, command="buffers")
     elif name == "diff":
         changes = document.rows.get("instructions", ())
         changed = (one for one in changes if getattr(one, "change", "") == "changed")

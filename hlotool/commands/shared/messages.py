@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
+import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from hlotool.errors import ErrorAnswer
+from hlotool.errors import ErrorAnswer, HlotoolError, UsageError
 from hlotool.text import cut_secrets, disarm_lines, encode_json, escape
 
 _MOST_TOLD: Final = 3  # lines; of fewer errors each is told as it stands
@@ -52,6 +53,19 @@ def write_error(error: ErrorAnswer) -> None:
         with suppress(OSError):  # whoever read it has gone away
             sys.stdout.write(f"{encode_json(to_builtins(shown), indent=2)}\n")
             sys.stdout.flush()
+
+
+def say_error(error: HlotoolError | click.ClickException) -> ErrorAnswer:
+    """Say what is wrong on stderr, and return it as an answer."""
+    if isinstance(error, HlotoolError):
+        say(*str(error).split("\n"))
+        hint, sentence, code = error.hint, error.sentence(), error.exit_code
+    else:
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        hint = f"Try '{context.command_path} --help'." if context else ""
+        sentence, code = error.format_message(), UsageError.exit_code
+        say(sentence, *filter(None, (hint,)))
+    return ErrorAnswer(error=sentence, hint=hint or None, exit_code=code)
 
 
 def quote_command(*words: str) -> str:

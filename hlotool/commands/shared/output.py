@@ -85,11 +85,9 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
             return render_json(document, selected, __version__, commands)
         from hlotool.table.short import render_short_json
 
-        longer, most = repeat_longer(options.max_chars), options.max_chars
-        text = render_short_json(
-            document, selected, __version__, commands=commands, longer=longer, most=most
-        )
-        return iter((text,))
+        most = options.max_chars
+        commands.insert(0, repeat_longer(most))
+        return iter((render_short_json(document, selected, __version__, commands, most),))
     if options.format in OF_ROWS:
         return render_rows(_select_alone(document, options), options.format)
     if options.format == "folded":
@@ -181,10 +179,6 @@ def _expect_form(options: RowOptions) -> None:
         from hlotool.export.parquet import expect_parquet
 
         expect_parquet()
-    else:
-        from hlotool.export.profilers import expect_protobuf
-
-        expect_protobuf(f"--format {options.format}")
     if not options.output and _is_terminal():
         raise UsageError(f"--format {options.format} is binary: use -o FILE or a pipe.")
 
