@@ -196,7 +196,7 @@ def test_increases() -> None:
         (
             SavedFigures("x", SavedSummary()),
             "buffers.temp_bytes",
-            "does not tell of buffers.temp_bytes",
+            "lacks buffers.temp_bytes",
         ),
         (
             SavedFigures("x", SavedSummary()),

@@ -364,7 +364,7 @@ def test_a_history_is_added_to_nothing_else(capsys: pytest.CaptureFixture[str]) 
     budgets(TEMP + 'max = "1GiB"\n')
     Path("a").write_text("{}\n", encoding="utf-8")
     assert check(STEP, "--history", "a") == 3
-    assert "a:1: this line is none" in capsys.readouterr().err
+    assert "a:1: hlotool check --history did not write" in capsys.readouterr().err
     assert Path("a").read_text("utf-8") == "{}\n"
 
 

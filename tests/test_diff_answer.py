@@ -64,8 +64,8 @@ def test_the_answer_of_large_programs_fits_a_screen(old: str, new: str) -> None:
 def test_all_is_shown_when_asked() -> None:
     brief, full = (show(*PAIRS[0], *options) for options in ((), ("--full",)))
     assert len(full) > len(brief)
-    assert any(row.startswith("not shown: ") for row in brief)
-    assert not any(row.startswith("not shown: ") for row in full)
+    assert any(row.startswith("hidden: ") for row in brief)
+    assert not any(row.startswith("hidden: ") for row in full)
     assert "Figures" in full
 
 

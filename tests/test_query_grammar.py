@@ -233,7 +233,7 @@ def test_python_s_recursion_limit_is_left_alone(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(sys, "setrecursionlimit", refuse)
     stand_deep(sys.getrecursionlimit() // 3)
-    with pytest.raises(QueryError, match="no room on Python's stack"):
+    with pytest.raises(QueryError, match="Python's stack is too small"):
         stand_deep(sys.getrecursionlimit() - 200)
 
 

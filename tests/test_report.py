@@ -134,7 +134,7 @@ def test_a_buffer_assignment_alone_has_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert run(["report", str(alone), "-o", str(page)]) == 0
     assert 'id="buffers"' in page.read_text("utf-8")
-    assert "nothing says when values are live" in read_data(page)["sides"][0]["problem"]
+    assert "live ranges are unknown" in read_data(page)["sides"][0]["problem"]
 
 
 def test_a_message_has_a_page(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_index() -> None:
         "all.1": "no instruction, computation, parameter or source line 'all.1'; names with it: ",
         "odel.py:7": "there is no instruction",
         "model.py:8": "; model.py has other lines, such as 7.",
-        "cal*": "; did you mean call.*? The only pattern is NAME.*, of which only",
+        "cal*": "; did you mean call.*? The only pattern is NAME.*, for names",
         "params['wk']": "; did you mean params['wq']?",
         "twcie": "; did you mean twice?",
         "": "is the beginning of",

@@ -123,7 +123,7 @@ def _take_named(
         if not path:
             continue
         if typed is kind:
-            raise UsageError(f"PATH {what} already; {option} gives another.")
+            raise UsageError(f"PATH {what} already; {option} names another.")
         file = files[kind] = DumpFile(path, kind, budget=budget)
         if kind is TextKind.ALLOCATIONS:
             files[kind] = find_first_assignment([file]) or file

@@ -209,7 +209,7 @@ def _group(selection: Selection, query: Query) -> Grouping:
     summed = _choose_summed(selection, query, names)
     for field in by:
         if field.name in {COUNT.name, SHARE.name}:
-            raise UsageError(f"--by {field.name}: {field.name} names the groups themselves.")
+            raise UsageError(f"--by {field.name}: every group has a {field.name} of its own.")
     if len(names) < len(by):
         raise UsageError("--by names a field twice.")
     measured = row_list.field(row_list.size) if row_list.size and row_list.has_total else None

@@ -98,21 +98,21 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--exit-code", "Exit with 1 if anything differs.")
 @option(
     "--threshold LIMIT,…",
-    "With --exit-code: fail only if worse by more than LIMIT, such as 2%,64MiB.",
+    "With --exit-code: fail only beyond LIMIT, as in 2%,64MiB.",
     default="",
 )
-@option("--why NAME", "Show what an instruction and its counterpart have in common.", default="")
+@option("--why NAME", "Show what an instruction shares with its counterpart.", default="")
 @option("--text", "Print a unified diff of normalized text.", "as_text")
 @option("--computation NAME", "With --text: only this computation.", default="")
 @option(
     "--passes DIR",
-    "Show what each pass changed; given twice, the first pass where dumps diverge.",
+    "Show what each pass changed; twice: where dumps diverge.",
     multiple=True,
     callback=hide_typed,
 )
 @option(
     "--trace EXPR",
-    "With --passes: show which passes made and removed matches.",
+    "With --passes: passes that made and removed matches.",
     default="",
 )
 @unpacking_option
@@ -142,8 +142,8 @@ def diff(
 ) -> None:
     """Show what changed from OLD to NEW, most important first.
 
-    Each is a dump file, a directory or a JSON document of `hlotool summary`; `label=PATH` names
-    its column. Names, numbering, metadata and order do not count.
+    Each is a dump, a directory or JSON of `hlotool summary`; `label=PATH` names its column.
+    Names, numbering, metadata and order do not count.
     """
     if trace and len(passes) != 1:
         raise UsageError("--trace needs --passes DIR, given once.")

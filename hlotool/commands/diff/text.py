@@ -218,7 +218,7 @@ def say_time(report: DiffReport) -> Iterator[Line]:
     time = report.time
     if time is None or time.relative_delta is None:
         if report.triage is not None and report.triage.old_backend == "cpu":
-            yield Line("time is unknown: hlotool assumes no chip for CPU")
+            yield Line("time is unknown: no chip is assumed for CPU")
         return
     hint = "" if time.old_seconds is not None else "; --chip gives seconds"
     types = ", ".join(time.assumed_bf16)
