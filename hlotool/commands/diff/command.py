@@ -142,8 +142,7 @@ def diff(
 ) -> None:
     """Show what changed from OLD to NEW, most important first.
 
-    Each is a dump, a directory or JSON of `hlotool summary`; `label=PATH` names its column.
-    Names, numbering, metadata and order do not count.
+    Each is a dump, a directory, JSON of `hlotool summary`, or label=PATH.
     """
     if trace and len(passes) != 1:
         raise UsageError("--trace needs --passes DIR, given once.")
