@@ -34,7 +34,7 @@ PLACES = {
 }
 LEAST_WORDS = 3
 _WORD = re.compile(r"[A-Za-z]{2,}")
-# Regular expressions, addresses, examples of commands, HLO text.
+# Regular expressions, addresses, examples of commands, HLO text, lists of names.
 _NO_PROSE = re.compile(
     r"\\|\(\?|\|\w+\||\$\||https?:|^hlotool [a-z]+ [^-].*|^[\w.]+=\S*$|^\w+\[[^ ]*$"
 )
