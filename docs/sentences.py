@@ -36,7 +36,8 @@ LEAST_WORDS = 3
 _WORD = re.compile(r"[A-Za-z]{2,}")
 # Regular expressions, addresses, examples of commands, HLO text, lists of names.
 _NO_PROSE = re.compile(
-    r"\\|\(\?|\|\w+\||\$\||https?:|^hlotool [a-z]+ [^-].*|^[\w.]+=\S*$|^\w+\[[^ ]*$|^[a-z ]+(_[a-z ]+){2,}$"
+    r"\\|\(\?|\|\w+\||\$\||https?:|^hlotool [a-z]+ [^-].*"
+    r"|^[\w.]+=\S*$|^\w+\[[^ ]*$|^[a-z ]+(_[a-z ]+){2,}$"
 )
 
 INTRODUCTION = """\
