@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench
 VERSIONS := .versions
+PUBLISH := .dist
 # Tests that stand together read the same dumps: they stay on one processor.
 SHARED_OUT := -n auto --dist worksteal
 SHARD ?= 1/1
@@ -35,6 +36,17 @@ $(VERSIONS)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VERSIONS)
 	$(VERSIONS)/bin/pip install --quiet --disable-pip-version-check '.[versions]'
 	touch $@
+
+$(PUBLISH)/installed: pyproject.toml
+	$(PYTHON) -m venv $(PUBLISH)
+	$(PUBLISH)/bin/pip install --quiet --disable-pip-version-check '.[dist]'
+	touch $@
+
+dist: $(PUBLISH)/installed ## Build what is published from a clean clone into dist/, and check it
+	$(PUBLISH)/bin/python tests/dist.py build
+
+strangers: $(PUBLISH)/installed ## Try the files in dist/ in fresh environments of each Python that is here
+	$(PUBLISH)/bin/python tests/dist.py try
 
 budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/self.toml
 	$(BIN)/hlotool check testdata/dumps --config testdata/check/self.toml --where 'status != "pass"'
@@ -92,4 +104,4 @@ advice: $(VENV)/installed-test ## Hold advice against programs compiled without 
 accuracy: $(VENV)/installed-test ## Live ranges, estimates, known origins, edits, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test hard test-browser pictures mutants faults versions lint golden docs prose budgets bench bench-large accuracy advice questions
+.PHONY: help dist strangers demo test hard test-browser pictures mutants faults versions lint golden docs prose budgets bench bench-large accuracy advice questions
