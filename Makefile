@@ -95,6 +95,11 @@ bench: $(BENCH)/installed ## Measure speed against jaxlib and print the ratios
 bench-large: $(BENCH)/installed ## Measure texts of 30 MB to a gigabyte: a quarter of an hour, 10 GB
 	$(BENCH)/bin/python tests/bench/large.py
 
+performance: $(BENCH)/installed ## Write docs/performance.md from make bench, with LARGE=1 from make bench-large too
+	$(BENCH)/bin/python tests/bench/run.py | tee $(BENCH)/bench.txt
+	$(if $(LARGE),$(BENCH)/bin/python tests/bench/large.py | tee $(BENCH)/large.txt)
+	$(PYTHON) docs/make_performance.py $(BENCH)/bench.txt $(if $(LARGE),$(BENCH)/large.txt)
+
 questions: $(VENV)/installed-test ## Put seventy questions to dumps that have the problem, and to twins without it
 	$(BIN)/python tests/questions.py
 
@@ -104,4 +109,4 @@ advice: $(VENV)/installed-test ## Hold advice against programs compiled without 
 accuracy: $(VENV)/installed-test ## Live ranges, estimates, known origins, edits, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help dist strangers demo test hard test-browser pictures mutants faults versions lint golden docs prose budgets bench bench-large accuracy advice questions
+.PHONY: help performance dist strangers demo test hard test-browser pictures mutants faults versions lint golden docs prose budgets bench bench-large accuracy advice questions
