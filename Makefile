@@ -48,6 +48,11 @@ dist: $(PUBLISH)/installed ## Build what is published from a clean clone into di
 strangers: $(PUBLISH)/installed ## Try the files in dist/ in fresh environments of each Python that is here
 	$(PUBLISH)/bin/python tests/dist.py try
 
+pins: $(VERSIONS)/installed ## Choose the newest versions of what CI installs, with their hashes
+	$(VERSIONS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-annotate --no-header --no-emit-index-url --no-emit-find-links \
+	  --extra test --extra zst --extra lint pyproject.toml -o .ci/requirements.txt
+
 budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/self.toml
 	$(BIN)/hlotool check testdata/dumps --config testdata/check/self.toml --where 'status != "pass"'
 
@@ -109,4 +114,4 @@ advice: $(VENV)/installed-test ## Hold advice against programs compiled without 
 accuracy: $(VENV)/installed-test ## Live ranges, estimates, known origins, edits, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help performance dist strangers demo test hard test-browser pictures mutants faults versions lint golden docs prose budgets bench bench-large accuracy advice questions
+.PHONY: help pins performance dist strangers demo test hard test-browser pictures mutants faults versions lint golden docs prose budgets bench bench-large accuracy advice questions
