@@ -67,6 +67,39 @@ def test_a_dumped_program_answers(path: Path, tmp_path: Path) -> None:
     assert any(row.spec for row in program.shardings.parameters)
 
 
+def write_dump(folder: Path, name: str) -> Path:
+    """Write a program after optimization, and its MLIR, without the text before."""
+    source = next((TESTDATA / "shardings/cpu").glob(f"*.{name}.cpu_after_optimizations.txt.gz"))
+    stem = source.name.removesuffix(".cpu_after_optimizations.txt.gz")
+    for path in (source, source.parent / stem / "module.mlir.gz"):
+        given = folder / path.relative_to(source.parent).with_suffix("")
+        given.parent.mkdir(parents=True, exist_ok=True)
+        given.write_bytes(gzip.decompress(path.read_bytes()))
+    return folder
+
+
+def test_a_diff_says_what_the_mlir_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mlir, "find_spec", lambda _: None)
+    sides = [str(write_dump(tmp_path / name, name)) for name in ("jit_fsdp", "jit_tensor")]
+    assert cli.run(["diff", *sides]) == 0
+    printed = capsys.readouterr().out
+    assert "concluded from the compiled programs alone" in printed
+    assert "pip install 'hlotool[mlir]'" in printed
+
+
+@needs_jaxlib
+def test_a_diff_takes_mlir_for_the_text_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = [str(write_dump(tmp_path / name, name)) for name in ("jit_fsdp", "jit_tensor")]
+    assert cli.run(["diff", *sides]) == 0
+    printed = capsys.readouterr().out
+    assert "input program differs" in printed
+    assert "which nothing has optimized yet" in printed
+
+
 @needs_jaxlib
 def test_what_the_converter_refuses_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

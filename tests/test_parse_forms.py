@@ -17,6 +17,7 @@ from tables import TableCase, find_cases, rewrite
 
 from hlotool.hlo import Module
 from hlotool.hlo.parser import parse_module, read_module
+from hlotool.program.program import Program
 from hlotool.text import Source
 
 FORMS = find_cases(Path(__file__).parents[1] / "testdata" / "hlo_forms")
@@ -36,6 +37,36 @@ def test_form(
     if request.config.getoption("--update-golden") and parse is parse_module:
         rewrite(case, reading=format_description(found))
     assert json.loads(json.dumps(found)) == json.loads(case.parts["reading"])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "'single'", '"foo"', '"\\010\\000abc"', "{a: 1}", '{"a":"}"}', "[1,2]", '"null"', '"3"',
+        '{"fusion_backend_config":[]}', '{"gemm_backend_config":5}', '{"known_trip_count":5}',
+        '{"known_trip_count":{"n":"x"}}', '{"flag_configs":3}', '{"operation_queue_id":{"a":1}}',
+        '{"outer_dimension_partitions":"x"}', '{"fusion_backend_config":{"kind":3}}',
+    ],
+)  # fmt: skip
+def test_configurations_of_other_backends(config: str) -> None:
+    """A configuration that no backend known here writes costs no answer."""
+    text = f"""HloModule m
+f {{ q = f32[8] parameter(0)
+  ROOT n = f32[8] negate(q) }}
+c {{ s = (f32[8]) parameter(0)
+  ROOT k = pred[] constant(false) }}
+b {{ s = (f32[8]) parameter(0)
+  ROOT t = (f32[8]) copy(s) }}
+ENTRY e {{ p = f32[8] parameter(0)
+  x = f32[8] fusion(p), kind=kLoop, calls=f, backend_config={config}
+  y = (f32[8], s8[4]) custom-call(x), custom_call_target="__cublas$gemm", backend_config={config}
+  z = f32[8] get-tuple-element(y), index=0
+  t.1 = (f32[8]) tuple(z)
+  ROOT w = (f32[8]) while(t.1), condition=c, body=b, backend_config={config} }}
+"""
+    program = Program("m", parse_module(Source(text, "m")))
+    assert program.summarize().module.instruction_count == 12
+    assert program.fusions.rows[0].executions == 1
 
 
 @pytest.mark.parametrize("parse", READERS.values(), ids=READERS)

@@ -56,6 +56,7 @@ def test_scripts_find_what_they_read(tmp_path: Path) -> None:
     asked = set(re.findall(r"\braw\.(\w+)", scripts))
     assert len(asked) > 15
     assert asked <= set(side) | set(space)
+    assert side["ridge"] > 1
     columns = {**side, "allocations": space["allocations"], "values": space["values"]}
     for group, key in re.findall(r"\braw\.(\w+)\.(\w+)\b(?!\()", scripts):
         assert group == "spaces" or key in columns[group], (group, key)
@@ -119,6 +120,52 @@ def test_dumps_of_all_kinds_have_a_page(tmp_path: Path) -> None:
         assert read_data(write_page(tmp_path, TESTDATA / name))["sides"][0]["outline"]["what"]
 
 
+def test_a_program_that_does_not_fit_has_ways_to(tmp_path: Path) -> None:
+    text = write_page(tmp_path, SMALL, "--hbm", "1GiB").read_text("utf-8")
+    assert "does not fit in 1.0 GiB" in text
+    assert 'id="relief"' in text
+    assert 'id="relief"' not in write_page(tmp_path, SMALL, "--hbm", "4GiB").read_text("utf-8")
+
+
+def test_a_buffer_assignment_alone_has_a_page(tmp_path: Path) -> None:
+    (dump,) = SMALL.glob("*buffer-assignment.txt")
+    alone = tmp_path / "a-buffer-assignment.txt"
+    alone.write_bytes(dump.read_bytes())
+    page = tmp_path / "page.html"
+    assert run(["report", str(alone), "-o", str(page)]) == 0
+    assert 'id="buffers"' in page.read_text("utf-8")
+    assert "nothing says when values are live" in read_data(page)["sides"][0]["problem"]
+
+
+def test_a_message_has_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    message = TESTDATA / "out_of_memory" / "gpu_bfc.txt"
+    assert run(["report", str(message), "-o", str(page)]) == 0
+    assert "27.94 GiB asked" in page.read_text("utf-8")
+    assert read_data(page)["sides"] == []
+
+
+def test_a_profile_has_measured_times(tmp_path: Path) -> None:
+    page = write_page(tmp_path, TESTDATA / "profiles" / "cpu")
+    assert max(read_data(page)["sides"][0]["instructions"]["measured"]) > 0
+
+
+def test_a_directory_has_an_index(tmp_path: Path) -> None:
+    """Each program has a page; one that cannot be read is a row with its sentence."""
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    for path in (TESTDATA / "dumps" / "cpu").glob("mlp_train/*.txt"):
+        (dumps / path.name).write_bytes(path.read_bytes())
+    (dumps / "module_0007.bad.cpu_after_optimizations.txt").write_text("HloModule bad\n\nx y {")
+    assert run(["report", str(dumps), "-o", f"{tmp_path}/pages/"]) == 0
+    text = (tmp_path / "pages" / "index.html").read_text("utf-8")
+    links = re.findall(r'href="(.*?)"', text)
+    assert links
+    assert all((tmp_path / "pages" / link).exists() for link in links)
+    assert "3.7 MiB" in text
+    assert text.count("colspan") == 1
+
+
 def test_the_page_of_two_holds_what_diff_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,8 +181,9 @@ def test_the_page_of_two_holds_what_diff_says(
         assert max(side["spaces"][0]["levels"]) == peak.bytes
     added = text[text.index('id="new"') : text.index('id="figures"')]
     assert [row.value for row in found.memory if row.change == "added"] == re.findall(
-        r'data-side="new">(.*?)</a>', added
+        r'class="key">(.*?)</td>', added
     )
+    assert set(re.findall(r'<tr data-side="(.*?)"', added)) == {"new"}
     assert page.stat().st_size < MOST_BYTES
 
 

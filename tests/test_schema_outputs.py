@@ -51,6 +51,7 @@ CASES = [
     "diff --passes testdata/folders/cpu.passes --trace opcode=='fusion'",
     f"diff {STEP} {STEP}.bf16 {STEP}.remat",
     f"diff {STEP} {STEP}.remat --why input_scatter_fusion",
+    "passes testdata/passes/tpu_v5e.tar.xz -n 3",
     f"fit {FAMILY}/256.tar.zst {FAMILY}/512.tar.zst --hbm 1GiB",
     f"check {STEP} --config testdata/check/budgets.toml",
     "check --trend --history testdata/check/history.jsonl",

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "outline": "Show a program in the order it runs.",
     "show": "Show one instruction, parameter or source line.",
     "diff": "Show what changed between two dumps.",
+    "passes": "Rank the passes of a compilation by time and growth.",
     "fit": "Predict other sizes from two or three compilations.",
     "report": "Write a program as one page of HTML.",
     "text": "Print the HLO text of a module or a protobuf.",

@@ -6,11 +6,14 @@ tells, is made by `page`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool import __version__
@@ -18,10 +21,17 @@ from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.findings.finding import Finding, choose_finding_columns
 from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
+from hlotool.analysis.memory.reduction_plan import RELIEF, ReliefRow, plan_relief
+from hlotool.analysis.memory.report import measure_fit
+from hlotool.analysis.memory.rows import all_rows
+from hlotool.analysis.memory.timeline import choose_positions
+from hlotool.analysis.memory.told_twice import contradict_message
+from hlotool.analysis.memory_text import choose_message_columns, report_out_of_memory
+from hlotool.commands.buffers.text import describe_message, describe_program
 from hlotool.commands.diff.answers import describe_report
 from hlotool.commands.diff.text import count_changes, say_difference
 from hlotool.commands.shared.command import HelpfulCommand
-from hlotool.commands.shared.memory_text import say_fit
+from hlotool.commands.shared.memory_text import say_fit, warn_of_each
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import (
     MACHINE,
@@ -32,12 +42,10 @@ from hlotool.commands.shared.options import (
     option,
 )
 from hlotool.commands.shared.output import write_text
-from hlotool.commands.shared.request import Request, load_one
+from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
 from hlotool.compare.answer import name_columns
-from hlotool.compare.changes.fusions import FusionChange
-from hlotool.compare.changes.instructions import InstructionChange
-from hlotool.compare.changes.memory import MemoryChange, list_spaces
+from hlotool.compare.changes.memory import list_spaces
 from hlotool.compare.inputs import (
     Candidate,
     DiffSide,
@@ -49,87 +57,62 @@ from hlotool.compare.inputs import (
 from hlotool.compare.pairing import Pairing, pair_candidates
 from hlotool.compare.report import DiffReport, compare_programs
 from hlotool.dump.siblings import NamedFiles
+from hlotool.dump.text_kind import TextKind
+from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import NothingCheckedError, UsageError
-from hlotool.page.data import make_page, make_pair_page
+from hlotool.oom.message import parse_out_of_memory
+from hlotool.page.data import NO_PROGRAM, make_page, make_pair_page
 from hlotool.page.html import (
-    MOST_ROWS,
-    FindLink,
-    Link,
-    PageFinding,
     PageTable,
-    PageTables,
     PageText,
     expect_templates,
     make_table,
+    render_index,
     render_page,
 )
-from hlotool.program.program import Program
+from hlotool.program.fleet import Member, forget_text, measure_program
+from hlotool.program.load import load_program
+from hlotool.program.program import Assumptions, Program
 from hlotool.table import InputPaths, Line, RowList, Unit, quote_braces
-from hlotool.table.select import Query, select_rows
+from hlotool.table.curve import draw_sparkline
 from hlotool.table.units import format_value, parse_size
 
 _Sides = tuple[DiffSide, DiffSide]
 _Labels = tuple[str, str]
+_Listed = tuple[str, str, RowList, Sequence[object]]  # its anchor, its title, what it lists
 _EXAMPLES: Final = (
-    "hlotool report dump/ -o report.html",
     "hlotool report dump/ --chip h100 --hbm 80GiB -o report.html",
     "hlotool report before/ after/ -o change.html",
+    "hlotool report dumps/ -o pages/",
 )
 
 _MOST_FINDINGS: Final = 5  # on the first screen
 
 
-class Listed(Struct, frozen=True):
-    """A list that is a table of the page, if it has rows."""
-
-    anchor: str
-    title: str
-    row_list: RowList
-    rows: Sequence[object]
-    find_link: FindLink | None = None
-
-
-def _list_tables(*lists: Listed) -> tuple[PageTable, ...]:
+def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[PageTable, ...]:
     """Write lists as tables, the largest rows first, and leave out those without a row."""
-    return tuple(
-        make_table(
-            each.anchor,
-            each.title,
-            select_rows(each.row_list, each.rows, Query(default_limit=MOST_ROWS)),
-            each.find_link,
-        )
-        for each in lists
-        if each.rows
-    )
-
-
-def _link_by(name: str, text: str = "") -> FindLink:
-    """Return what finds the instruction that a row names, and the cell that shows it."""
-
-    def find(record: object) -> Link | None:
-        found = getattr(record, name)
-        return Link(getattr(record, text or name), found) if found else None
-
-    return find
+    return tuple(make_table(*each, labels) for each in lists if each[-1])
 
 
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
 @click.argument("new", metavar="[NEW]", required=False, callback=hide_typed)
 @option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
-@option("-o, --output FILE", "Write the page to FILE.", required=True)
+@option("-o, --output FILE", "Write to FILE; to a directory, a page of each.", required=True)
 @add_options(MACHINE)
 def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
     """Write a program as one page of HTML that opens anywhere, without a network.
 
-    It has the verdict, memory over time, where every value lies, who holds the peak, what runs and
-    what is sent, and all tables behind them. With NEW, what changed from PATH to it: what is new
-    at the peak, figures side by side, and memory of both over time.
+    It has the verdict, what runs, is sent and lives over all steps, and all tables. With NEW, what
+    changed from PATH to it. To a directory, a page of each program.
     """
     if find_max_chars() is not None:
         raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     expect_templates()  # a missing extra is told before anything is read
+    if new is None and (output.endswith("/") or Path(output).is_dir()):
+        _write_folder(request, limit, output)
+        return
     if new is None:
         page, inputs = _write_one(request, limit)
     else:
@@ -140,21 +123,45 @@ def report(request: Request, *, new: str | None, hbm: str | None, output: str) -
 
 
 def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]]:
-    """Return the page about a program, and the paths of what it was made from."""
-    program = load_one(request, with_buffers=True)
-    if limit_bytes is None and program.machine and program.machine.chip:
-        limit_bytes = program.machine.chip.hbm_bytes
-    made_from = tuple(_list_paths(program.paths))
+    """Return the page about a program or a message, and the paths of what it was made from."""
+    file = request.find_other(TextKind.OUT_OF_MEMORY)
+    if file is None:
+        return _write_program(load_one(request, with_buffers=True), limit_bytes)
+    message = parse_out_of_memory(file.read())
+    request.tell(tuple(warn_of_each(file, contradict_message(message))))
+    said = report_out_of_memory(message)
+    rows, parts = choose_message_columns(said.rows).row_lists
+    tables = _list_tables(
+        (),
+        ("rows", "What the message lists", rows, said.rows),
+        ("parts", "Parts", parts, said.parts),
+    )
+    lines = describe_message(said.figures)
+    text = PageText("Out of memory", lines, (request.path,), __version__, others=tables)
+    return render_page(text, NO_PROGRAM), {request.path}
+
+
+def _write_program(program: Program, limit_bytes: int | None) -> tuple[str, set[str]]:
+    limit_bytes = _find_limit(program, limit_bytes)
+    made_from = tuple(dict.fromkeys(_list_paths(program.paths)))
+    findings = program.findings if program.module else ()
     text = PageText(
-        program.expect_module().name,
+        program.module.name if program.module else program.name,
         tuple(_say_all(program, limit_bytes)),
         made_from,
         __version__,
-        findings=tuple(_make_finding(one) for one in program.findings[:_MOST_FINDINGS]),
-        more="More findings are below." if len(program.findings) > _MOST_FINDINGS else "",
+        findings=tuple(_make_finding(one) for one in findings[:_MOST_FINDINGS]),
+        more="More findings are below." if len(findings) > _MOST_FINDINGS else "",
+        leading=_list_tables((), ("relief", RELIEF.title, RELIEF, _plan(program, limit_bytes))),
+        others=_list_page_tables(program),
     )
-    page = make_page(program, limit_bytes)
-    return render_page(text, _list_page_tables(program), page), {*made_from}
+    return render_page(text, make_page(program, limit_bytes)), {*made_from}
+
+
+def _find_limit(program: Program, limit_bytes: int | None) -> int | None:
+    """Return the memory that a program must fit: what the user says, else that of the chip."""
+    chip = program.machine.chip if program.machine else None
+    return chip.hbm_bytes if limit_bytes is None and chip else limit_bytes
 
 
 def _list_paths(found: InputPaths) -> Iterator[str]:
@@ -166,6 +173,9 @@ def _list_paths(found: InputPaths) -> Iterator[str]:
 
 def _say_all(program: Program, limit_bytes: int | None) -> Iterator[Line]:
     """Say whether it fits, then what `summary` says, and last what the program is."""
+    if program.module is None:
+        yield from describe_program(program, program.expect_memory(), 0, None, None)
+        return
     found = program.summarize(limit_bytes=limit_bytes)
     if found.fit is not None:
         yield say_fit(found.fit)
@@ -174,27 +184,83 @@ def _say_all(program: Program, limit_bytes: int | None) -> Iterator[Line]:
         yield from write(found)
 
 
-def _make_finding(one: Finding) -> PageFinding:
+def _make_finding(one: Finding) -> tuple[str, str, str]:
     """Write a finding as it stands in the table below, shorter."""
     size = f"{format_value(one.bytes, Unit.BYTES)}: " if one.bytes is not None else ""
     place = f" ({one.source.rpartition('/')[2]})" if one.source else ""
     advice = f" Try: {one.advice}." if one.advice else ""
-    return PageFinding(f"{size}{one.message}{place}{advice}", one.severity, one.instruction or "")
+    return f"{size}{one.message}{place}{advice}", one.severity, one.instruction or ""
 
 
-def _list_page_tables(program: Program) -> PageTables:
-    findings, columns = program.findings, choose_finding_columns(program.findings)
-    buffers, calls = program.peak_rows, program.custom_calls
-    fusions, collectives = program.fusions.rows, program.collectives.rows
-    by_name = _link_by("name")
-    tables = _list_tables(
-        Listed("findings", "Findings", columns, findings, _link_by("instruction")),
-        Listed("buffers", "Values at the peak", ROWS, buffers, _link_by("instruction", "value")),
-        Listed("fusions", "Fusions", FUSION_ROWS, fusions, by_name),
-        Listed("collectives", "Collectives", COLLECTIVE_ROWS, collectives, by_name),
-        Listed("calls", "Custom calls", CUSTOM_CALLS, calls),
+def _plan(program: Program, limit_bytes: int | None) -> Sequence[ReliefRow]:
+    """Return the ways to fit; none where it does, or nothing tells."""
+    if program.memory is None or limit_bytes is None:
+        return ()
+    return plan_relief(program.memory, program.module, measure_fit(program.memory, limit_bytes))
+
+
+def _list_page_tables(program: Program) -> tuple[PageTable, ...]:
+    findings = program.findings if program.module else ()
+    held, title = program.rows("buffers"), "Values at the peak"
+    if program.memory and not held:  # nothing says when values live
+        held, title = all_rows(program.memory, program.module, 0), "Values"
+    return _list_tables(
+        (),
+        ("findings", "Findings", choose_finding_columns(findings), findings),
+        ("buffers", title, ROWS, held),
+        ("fusions", "Fusions", FUSION_ROWS, program.rows("fusions")),
+        ("collectives", "Collectives", COLLECTIVE_ROWS, program.rows("collectives")),
+        ("calls", "Custom calls", CUSTOM_CALLS, program.rows("fusions.custom_calls")),
     )
-    return PageTables((), tables)
+
+
+# A directory.
+
+
+def _write_folder(request: Request, limit_bytes: int | None, folder: str) -> None:
+    """Write a page of each program into a folder, and an index; a failure is a row of it."""
+    found = request.find()
+    members = [Member(forget_text(one), found.path) for one in found.inputs]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    work = partial(
+        _write_member, assumptions=request.of_each().assumptions, limit=limit_bytes, folder=folder
+    )
+    with progress("writing pages", sum(one.size_bytes for one in members)) as advance:
+        results = map_inputs(work, members, progress=advance)
+    rows = [
+        (one.place, "", (told.message,)) if isinstance(told, Failure) else (one.place, *told)
+        for one, told in zip(members, results, strict=True)
+    ]
+    write_text((render_index(request.path, _INDEX, rows, __version__),), f"{folder}/index.html")
+
+
+_INDEX: Final = ("program", "allocated", "peak", "step", "left", "memory over the program")
+_MOST_DRAWN: Final = 40  # figures of the small curve
+
+
+def _write_member(
+    member: Member, assumptions: Assumptions, limit: int | None, folder: str
+) -> tuple[str, tuple[str, ...]]:
+    """Write the page of one program; return its file, and what the index says of it."""
+    path = member.chosen.path
+    program = load_program(member.chosen, path, with_buffers=True, assumptions=assumptions)
+    stem = re.sub(r"[^\w.-]+", "_", member.place)  # several places may have the same
+    name = f"{stem}.{crc32(path.encode('utf-8', 'surrogateescape')):08x}.html"
+    write_text((_write_program(program, limit)[0],), f"{folder}/{name}")
+    memory, row = program.memory, measure_program(program, path, member.place, None)
+    time = program.step_estimate if program.module else None
+    bounds = _find_limit(program, limit)
+    fit = measure_fit(memory, bounds) if memory and bounds is not None else None
+    curve, live = (memory.map.curve(0), memory.map.live_ranges) if memory else (None, None)
+    drawn = choose_positions(curve, live.end, _MOST_DRAWN) if curve and live else ()
+    bound = "≥ " if row.is_memory_lower_bound else ""
+    return name, (
+        bound + format_value(row.allocated_bytes, Unit.BYTES),
+        bound + format_value(row.peak_bytes, Unit.BYTES),
+        format_value(time and time.estimated_seconds, Unit.SECONDS),
+        format_value(fit and fit.free_bytes, Unit.BYTES, is_signed=True),
+        draw_sparkline([curve.at(one) for one in drawn] if curve else []),
+    )
 
 
 # Two programs.
@@ -223,6 +289,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
     said = tuple(say_difference(report, "auto"))
     read = (one.input for one in facts)
     paths = tuple(path for one in read for path in _list_paths(one))
+    leading, others = _list_changes(report, sides, labels)
     text = PageText(
         " → ".join(dict.fromkeys(one.name for one in pair)),
         (
@@ -234,9 +301,10 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
         paths,
         __version__,
         labels,
+        leading=leading,
+        others=others,
     )
-    page = make_pair_page(sides, labels, limit_bytes)
-    return render_page(text, _list_changes(report, sides, labels), page), {*paths}
+    return render_page(text, make_pair_page(sides, labels, limit_bytes)), {*paths}
 
 
 def _choose_pair(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
@@ -260,58 +328,36 @@ def _fit(sides: _Sides, labels: _Labels, limit_bytes: int | None) -> Iterator[Li
                 yield replace(line, template=f"{quote_braces(label)}: {line.template}")
 
 
-def _list_changes(report: DiffReport, sides: _Sides, labels: _Labels) -> PageTables:
+def _list_changes(
+    report: DiffReport, sides: _Sides, labels: _Labels
+) -> tuple[tuple[PageTable, ...], tuple[PageTable, ...]]:
     """List what is new at the peak and the figures first, then all that changed."""
     lists = {one.name: one for one in name_columns(*labels, report.collectives).row_lists}
     memory = lists["memory"]
     added = [row for row in report.memory if row.change == "added"]
     others = [row for row in report.memory if row.change != "added"]
-    to_memory, to_fusion, to_instruction = _link_changes(labels)
     old, new = (one.program.memory if one.program else None for one in level_sides(sides))
     spaces = list_spaces(old.figures, new.figures) if old and new else ()
     shown = spaces if len(spaces) > 1 else ()
 
-    def list_all(
-        name: str, title: str, find_link: FindLink | None = None, anchor: str = ""
-    ) -> Listed:
-        return Listed(anchor or name, title, lists[name], getattr(report, name), find_link)
+    def list_all(name: str, title: str, anchor: str = "") -> _Listed:
+        return anchor or name, title, lists[name], getattr(report, name)
 
-    return PageTables(
+    return (
         _list_tables(
-            Listed("new", "New at the peak", memory, added, to_memory),
+            labels,
+            ("new", "New at the peak", memory, added),
             list_all("metrics", "Figures", anchor="figures"),
-            Listed("spaces", "Memory spaces", lists["spaces"], shown),
+            ("spaces", "Memory spaces", lists["spaces"], shown),
         ),
         _list_tables(
+            labels,
             list_all("causes", "Why", anchor="why"),
-            Listed("gone", "Gone from the peak, or of another size", memory, others, to_memory),
+            ("gone", "Gone from the peak, or of another size", memory, others),
             list_all("collectives", "Collectives"),
-            list_all("fusions", "Fusions", to_fusion),
-            list_all("instructions", "Instructions", to_instruction),
+            list_all("fusions", "Fusions"),
+            list_all("instructions", "Instructions"),
             list_all("header", "Header"),
             list_all("flags", "Flags"),
         ),
     )
-
-
-def _link_changes(labels: _Labels) -> tuple[FindLink, FindLink, FindLink]:
-    """Return what a click tells of: the new instruction, of what is gone the old one."""
-
-    def memory(row: object) -> Link | None:
-        if not isinstance(row, MemoryChange):
-            return None
-        return Link(row.value, row.instruction, labels[row.change != "removed"])
-
-    def fusion(row: object) -> Link | None:
-        if not isinstance(row, FusionChange):
-            return None
-        names = row.new_names or row.old_names
-        return Link(row.name, names[0], labels[bool(row.new_names)]) if names else None
-
-    def instruction(row: object) -> Link | None:
-        if not isinstance(row, InstructionChange):
-            return None
-        name = row.new_name or row.old_name
-        return Link(row.name, name, labels[bool(row.new_name)]) if name else None
-
-    return memory, fusion, instruction

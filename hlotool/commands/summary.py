@@ -594,40 +594,28 @@ def say_compilations(rows: Sequence[ReasonRow]) -> Iterator[Line]:
         )
 
 
+_ALONE: Final = {
+    "nothing": "the same program again",
+    "program": "other",
+    "sharding": "other shardings of",
+}
+
+
 def _say_chain(rows: Sequence[ReasonRow]) -> str:
     """Say the reasons of one function's compilations: `x f32[8,16] → [9,16] → bf16`."""
+    first = rows[0]
+    if len(rows) == 1 and first.old is first.new is None:
+        return f"{_ALONE[first.reason]} {first.subject}".rstrip()
     is_sized = all(row.reason in {"shape", "type"} for row in rows)
-    follow = all(one.new == other.old for one, other in pairwise(rows))
-    is_one = len({row.subject if is_sized else (row.reason, row.subject) for row in rows}) == 1
-    if is_one and (is_sized or follow) and rows[0].new is not None:
-        chain = [_say_reason(rows[0])]
-        for before, row in pairwise(rows):
-            dtype = (before.new or "").partition("[")[0]
-            chain.append((row.new or "").removeprefix(dtype if row.reason == "shape" else ""))
-        return " → ".join(chain)
-    reasons = Counter(map(_say_reason, rows))
+    follow = is_sized or all(one.new == other.old for one, other in pairwise(rows))
+    if follow and first.new and len({row.subject for row in rows}) == 1:
+        values = " → ".join(each or "(none)" for each in (first.old, *(row.new for row in rows)))
+        dtype = (first.old or "").partition("[")[0]
+        named = "constant " * (first.reason == "constant") + first.subject
+        return f"{named} {values}".replace(f"→ {dtype}[", "→ [")
+    reasons = Counter(_say_chain([row]) for row in rows)
     said = [f"{count:,} × {text}" if count > 1 else text for text, count in reasons.items()]
     return list_some(said, _MOST_REASONS)
-
-
-def _say_reason(row: ReasonRow) -> str:
-    """Say one reason."""
-    change = f"{'(not set)' if row.old is None else row.old} → {row.new or '(not set)'}"
-    if row.reason == "nothing":
-        return "the same program again" + (f" ({row.subject})" if row.subject else "")
-    if row.reason == "argument":
-        return f"{row.subject} {'new' if row.old is None else 'gone'}"
-    if row.reason == "constant":
-        return f"constant {row.subject} {row.old} → {row.new}"
-    if row.reason == "donation":
-        return f"{row.subject} {row.new}"
-    if row.reason == "program":
-        return f"another program ({row.subject})"
-    if row.reason in {"shape", "type"}:
-        dtype = (row.old or "").partition("[")[0] if row.reason == "shape" else ""
-        return f"{row.subject} {row.old} → {(row.new or '').removeprefix(dtype)}"
-    named = f"{row.reason} of {row.subject}" if row.reason == "sharding" else row.subject
-    return named if row.old is row.new is None else f"{named} {change}"
 
 
 def say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:

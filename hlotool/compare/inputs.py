@@ -23,10 +23,13 @@ from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import parse_module_pattern, resolve_inputs
 from hlotool.dump.identity import Identity, Named, find_folder, name_input, read_arguments
+from hlotool.dump.mlir import convert_mlir
 from hlotool.dump.names import Stage, short_path
-from hlotool.dump.read import relative_path
+from hlotool.dump.read import read_source, relative_path
 from hlotool.dump.saved import SavedModule, SavedSummary, read_saved, unpack_program
+from hlotool.dump.siblings import find_mlir
 from hlotool.dump.stores import is_address
+from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import HlotoolError, NothingCheckedError
 from hlotool.hlo import Module
 from hlotool.hlo.attribute_values import drop_metadata
@@ -147,7 +150,7 @@ class DiffSide(Struct, frozen=True):
     """One side: a program or the figures a saved document holds, and what it was compiled under.
 
     `before` is the text that XLA was given, `build` that of the TPU compiler; `stage` is that of
-    the text, None where that is unknown.
+    the text, None where that is unknown; `lowered` is the program in MLIR, as JAX made it.
     """
 
     figures: Program | SavedFigures
@@ -156,6 +159,7 @@ class DiffSide(Struct, frozen=True):
     before: DumpFile | None = None
     build: int | None = None
     stage: Stage | None = None
+    lowered: DumpFile | None = None
 
     @property
     def program(self) -> Program | None:
@@ -350,8 +354,35 @@ def read_side(
 
 def read_context(program: Program, chosen: Input) -> DiffSide:
     """Read what a program was compiled under; the text that XLA was given is read if needed."""
-    found = read_flags(chosen)
-    return DiffSide(program, found.printed, found.tpu, chosen.before, found.build, chosen.stage)
+    found, text, before = read_flags(chosen), chosen.module, chosen.before
+    lowered = find_mlir(text.raw_path, text.budget) if text and not text.part else None
+    context = found.printed, found.tpu, before, found.build, chosen.stage, lowered
+    return DiffSide(program, *context)
+
+
+def take_lowered(sides: Sequence[DiffSide]) -> tuple[list[DiffSide], str]:
+    """Take MLIR for the texts before optimization where one is missing, and say so.
+
+    On both sides or on none: the converter's HLO says of meshes something else than XLA's text.
+    """
+    files = [side.lowered for side in sides if side.lowered]
+    if all(side.before for side in sides) or len(files) < len(sides):
+        return list(sides), ""
+    found = []
+    for side, file in zip(sides, files, strict=True):
+        try:
+            source = read_source(file.raw_path, file.budget)
+            if detect_kind(source.text).kind is TextKind.MLIR:
+                source = convert_mlir(source.text.encode(), source.name)
+        except HlotoolError as error:
+            return list(sides), f"the input programs: {error.lines[0].rstrip('.')}"
+        found.append(replace(side, before=replace(file, source=source, is_settled=True)))
+    return found, _LOWERED
+
+
+_LOWERED: Final = (
+    "the text before optimization; module.mlir, which nothing has optimized yet, is taken for it"
+)
 
 
 def count_devices(old: DiffSide, new: DiffSide) -> tuple[int, int]:

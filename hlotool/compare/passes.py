@@ -8,12 +8,13 @@ step of another compilation, whose names say nothing, as programs are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
+from hlotool.compare.causes.cause import list_executed
 from hlotool.compare.changes.instructions import InstructionDiff, compare_instructions
 from hlotool.compare.changes.reasons import Reasoner
 from hlotool.compare.match.comparable import Terms
@@ -25,10 +26,11 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, OPCODES
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, NUMBER, WHOLE, RowList, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, RowList, column, figure
 
 _STEP: Final = "the number XLA gave the dump; null before and after all passes"
 _SENT: Final = "their bytes sent per step, "
+_MADE: Final = "bytes of all arrays that instructions outside fusions make, "
 _PEAK: Final = "estimated peak {}; null until scheduled"
 
 
@@ -97,6 +99,27 @@ class PassRow(Struct, frozen=True):
         int | None,
         column(_PEAK.format("after"), BYTES, heading="peak (estimate)", hide_order=3, null_text=""),
     ] = None
+    old_result_bytes: Annotated[int | None, figure(_MADE + "before", BYTES)] = None
+    new_result_bytes: Annotated[
+        int | None,
+        figure(_MADE + "after", BYTES, heading="arrays", null_text="", is_summed=False),
+    ] = None
+    constant_bytes: Annotated[
+        int | None,
+        figure(
+            "bytes of constants that it made, or renamed", BYTES, heading="constants", null_text=""
+        ),
+    ] = None
+    own_seconds: Annotated[
+        float | None,
+        figure(
+            "by `hlotool passes`: how long it took, passes in it aside",
+            SECONDS,
+            heading="time",
+            null_text="",
+            is_summed=True,
+        ),
+    ] = None
     opcodes: Annotated[
         tuple[str, ...],
         column(
@@ -106,6 +129,11 @@ class PassRow(Struct, frozen=True):
             hide_order=1,
         ),
     ] = ()
+
+    @property
+    def growth(self) -> int:
+        """By how many instructions there are more after the pass."""
+        return (self.new_instruction_count or 0) - (self.old_instruction_count or 0)
 
 
 class PassOpcodeRow(Struct, frozen=True):
@@ -147,7 +175,7 @@ PASS_OPCODES: Final = RowList(
     limit=0,
 )
 _Key: TypeAlias = tuple[str, str, int]
-_START: Final = "pipeline-start"
+START: Final = "pipeline-start"
 
 
 class Step(Struct, frozen=True):
@@ -190,12 +218,12 @@ def _name_culprit(passes: Sequence[DumpFileName], index: int) -> tuple[str, str]
     pipelines (xla/hlo/pass/hlo_pass_pipeline.cc dumps at the start of each).
     """
     this = passes[index]
-    if _after(this) != _START:
+    if _after(this) != START:
         return _after(this), this.pipeline
     known = {one.pipeline for one in passes[:index]} - {this.pipeline}
     for later in passes[index + 1 :]:
         if later.pipeline in known:
-            if _after(later) != _START:
+            if _after(later) != START:
                 return _after(later), later.pipeline
             known.discard(later.pipeline)  # begun anew: it was not open here
     before = passes[index - 1].pipeline if index else ""
@@ -264,6 +292,11 @@ class State:
             "fusion_count": self.opcodes["fusion"] + self.opcodes["fusion-start"],
             "copy_count": self.opcodes["copy"] + self.opcodes["copy-start"],  # fused ones too
             "peak_bytes": estimated.peak_bytes if estimated else None,
+            "result_bytes": sum(
+                one.shape.size_bytes or 0
+                for one, _ in list_executed(self.program)
+                if one.opcode not in FREE
+            ),
         }
 
 
@@ -284,6 +317,15 @@ def read_snapshot(step: Step, before: Snapshot | None = None) -> Snapshot:
         return Snapshot(step, before.state)
     module = parse_module(source)
     return Snapshot(step, State(Program(module.name, module)))
+
+
+def read_in_turn(steps: Iterable[Step]) -> Iterator[tuple[Snapshot | None, Snapshot]]:
+    """Yield each step behind the one before it, of which no more are kept."""
+    before: Snapshot | None = None
+    for step in steps:
+        snapshot = read_snapshot(step, before)
+        yield before, snapshot
+        before = snapshot
 
 
 Pair: TypeAlias = tuple[Instruction, Instruction]

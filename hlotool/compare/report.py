@@ -31,7 +31,13 @@ from hlotool.compare.changes.memory import (
     compare_spaces,
 )
 from hlotool.compare.changes.reasons import Reasoner
-from hlotool.compare.inputs import DiffSide, SavedFigures, count_devices, level_sides
+from hlotool.compare.inputs import (
+    DiffSide,
+    SavedFigures,
+    count_devices,
+    level_sides,
+    take_lowered,
+)
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.structure import Structure, compare_structure
 
@@ -120,6 +126,9 @@ class _Comparison:
         self.missing: list[str] = []
         if self.old is not old:
             self.missing.append(_NOT_LEVEL)
+        if options.has_causes and options.is_whole:
+            (self.old, self.new), told = take_lowered((self.old, self.new))
+            self.missing += [told] if told else []
         self.devices = count_devices(self.old, self.new)
         self.is_one = old.program is not None and old.program is new.program
         self.structure: Structure | None = None

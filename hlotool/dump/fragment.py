@@ -97,6 +97,10 @@ class _Line(Struct):
     opcode: str
 
 
+# Without these a last line is cut, where all that it opens is closed.
+_CALLEES: Final = {"call": "to_apply=", "conditional": "_computation", "while": "body="}
+
+
 class _Part(Struct):
     """A computation, or the instructions that stand in none."""
 
@@ -204,7 +208,8 @@ def _read_parts(lines: list[str], mended: _Mended) -> tuple[int | None, list[_Pa
                 name = f"fragment_{len(parts)}" if parts else "fragment"
                 part = _Part(name, is_entry=False, number=number, is_bare=True)
                 parts.append(part)
-            if _is_whole(line, found.end() - 1):
+            needed = _CALLEES.get(found["opcode"], "")
+            if _is_whole(line, found.end() - 1) and (needed in line or number != last):
                 name = found["name"].removeprefix("%")
                 part.lines.append(_Line(number, line, name, found["type"], found["opcode"]))
             else:
@@ -243,7 +248,7 @@ def _is_whole(line: str, opening: int) -> bool:
     if depth or "..." in line[opening:]:
         return False
     last = line.rstrip().rpartition(", ")[2]  # `metadat` is no attribute, `index=1}` ends one
-    return last[-1:] in ")}]" or "=" in last[:-1]
+    return last[-1:] in ")}]" or ("=" in last[:-1] and not last.endswith(","))
 
 
 def _find_operands(line: str) -> tuple[int, int]:
@@ -360,7 +365,7 @@ def _note(name: str, mended: _Mended, parts: list[_Part]) -> Iterator[str]:
     elif mended.open_line is not None:
         missing.append(f"the text ends in line {mended.open_line}, inside a computation")
     if mended.has_no_entry:
-        missing.append("the text ends before ENTRY")
+        missing.append(f"the text ends before ENTRY, in line {parts[-1].number + 1}")
     if missing:
         told = "; ".join(missing)
         yield f"{name}: this is a part of a program: {told}. Figures marked ≥ count what is there."

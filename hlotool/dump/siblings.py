@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.dump.budget import ByteBudget
-from hlotool.dump.files import DumpFile, Input
+from hlotool.dump.files import DumpedProgram, DumpFile, Input
 from hlotool.dump.modules import read_module_head
 from hlotool.dump.names import (
     COMPANIONS,
@@ -180,6 +180,12 @@ def find_target(path: str, budget: ByteBudget) -> DumpFile | None:
     """Return what says of the machine for which the module of a dump file was compiled."""
     found = _find_without_stage(path, ".gpu_target_config.pbtxt", budget)
     return found or _find_of_module(path, ["target_arguments.txt"], budget, TextKind.DEBUG_OPTIONS)
+
+
+def find_pass_metadata(program: DumpedProgram, budget: ByteBudget) -> DumpFile | None:
+    """Return what says when each pass of a program ran; its name has the number alone."""
+    path = program.texts[0].path if program.texts else ""
+    return _find_without_stage(path, ".metadata.textproto", budget)
 
 
 def _find_without_stage(path: str, ending: str, budget: ByteBudget) -> DumpFile | None:

@@ -175,6 +175,16 @@ def _make_array(
     )
 
 
+def _retype(shape: ArrayShape, dtype: str, element_bits: int = 0) -> ArrayShape:
+    """Return a shape with another type of element, packed into so many bits if any."""
+    if dtype == shape.dtype:
+        return shape
+    layout = shape.layout
+    if element_bits and layout is None:
+        layout = Layout(tuple(reversed(range(len(shape.dims)))))
+    return replace(shape, dtype=dtype, layout=layout and replace(layout, element_bits=element_bits))
+
+
 def _higher_precision(instruction: Instruction, one: ArrayShape, other: ArrayShape) -> str:
     """Return the type of a product: the one that holds the elements of both."""
     if one.dtype == other.dtype:
@@ -221,7 +231,7 @@ def _real(instruction: Instruction) -> Shape:
 
 @_infers("is-finite")
 def _is_finite(instruction: Instruction) -> Shape:
-    return replace(_array_of(instruction, 0), dtype="pred")
+    return _retype(_array_of(instruction, 0), "pred")
 
 
 @_infers(
@@ -239,7 +249,7 @@ def _binary(instruction: Instruction) -> ArrayShape:
 
 @_infers("compare")
 def _compare(instruction: Instruction) -> Shape:
-    return replace(_binary(instruction), dtype="pred")
+    return _retype(_binary(instruction), "pred")
 
 
 @_infers("complex")
@@ -270,7 +280,8 @@ def _select(instruction: Instruction) -> Shape:
     if not chosen.dims:
         return joined
     _expect_alike(instruction, chosen, joined)
-    return _join(instruction, dtype, chosen, joined)
+    element_bits = yes.layout.element_bits if yes.layout else 0
+    return _retype(_join(instruction, chosen.dtype, chosen, joined), dtype, element_bits)
 
 
 def _expect_alike(instruction: Instruction, one: ArrayShape, other: ArrayShape) -> None:
@@ -288,7 +299,8 @@ def _join(instruction: Instruction, dtype: str, one: ArrayShape, other: ArraySha
         if both is None:
             _fail(instruction, f"{one} and {other} differ in size")
         joined.append(both)
-    return _make_array(dtype, joined, one.layout if one.dims == other.dims else None)
+    made = _make_array(one.dtype, joined, one.layout if one.dims == other.dims else None)
+    return _retype(made, dtype)
 
 
 def _join_dimension(one: _Dimension, other: _Dimension) -> _Dimension | None:
@@ -459,7 +471,7 @@ def _set_dimension_size(instruction: Instruction) -> Shape:
 
 @_infers("reduce-window")
 def _reduce_window(instruction: Instruction) -> Shape:
-    """Return an element of the reduction's type for each place of the window.
+    """Return an element of the initial value's type for each place of the window.
 
     XLA's parser infers no shape for a window over several arrays.
     """
@@ -467,7 +479,8 @@ def _reduce_window(instruction: Instruction) -> Shape:
     result = _callee_result(instruction, "to_apply")
     if len(instruction.operands) != 2 or isinstance(result, TupleShape):  # noqa: PLR2004 (a pair)
         _fail(instruction, "it reduces several arrays")
-    return _make_array(result.dtype, _slide(instruction, _dimensions_of(operand)))
+    initial = _array_of(instruction, 1)
+    return _make_array(initial.dtype, _slide(instruction, _dimensions_of(operand)))
 
 
 def _slide(instruction: Instruction, dimensions: Sequence[_Dimension]) -> list[_Dimension]:

@@ -124,7 +124,7 @@ class Roof {
     canvas.style.height = `${height}px`;
     const pen = canvas.getContext("2d"), chip = model.raw.chip;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const xs = points.map(([each]) => each).concat(chip?.is_rated ? [chip.ridge] : []), ys = points.map(([, each]) => each);
+    const xs = points.map(([each]) => each).concat(chip?.is_rated ? [model.raw.ridge] : []), ys = points.map(([, each]) => each);
     const range = (list) => { const low = Math.log10(list.reduce((a, b) => Math.min(a, b))), high = Math.log10(list.reduce((a, b) => Math.max(a, b))); return [low - 0.1, high + 0.15]; };
     const [x0, x1] = range(xs), [y0, y1] = range(ys);
     this.x = (value) => left + ((Math.log10(value) - x0) / (x1 - x0)) * (width - left - 4);
@@ -136,13 +136,13 @@ class Roof {
     for (let power = Math.ceil((y0 * Math.log2(10)) / 5) * 5; power <= y1 * Math.log2(10); power += 5) { const y = this.y(2 ** power); pen.strokeRect(left, y, width - left, 0.01); pen.fillText(bytes(2 ** power), 2, y + 4); }
     pen.globalAlpha = 0.65;
     for (const [x, y] of points) {
-      pen.fillStyle = CLASSES[chip?.is_rated && x < chip.ridge ? "memory" : "compute"][0];
+      pen.fillStyle = CLASSES[chip?.is_rated && x < model.raw.ridge ? "memory" : "compute"][0];
       pen.beginPath();
       pen.arc(this.x(x), this.y(y), 4, 0, 7);
       pen.fill();
     }
     pen.globalAlpha = 1;
-    if (chip?.is_rated) { pen.setLineDash([6, 4]); pen.strokeStyle = css("--ink"); pen.strokeRect(this.x(chip.ridge), 8, 0.01, height - 32); pen.setLineDash([]); }
+    if (chip?.is_rated) { pen.setLineDash([6, 4]); pen.strokeStyle = css("--ink"); pen.strokeRect(this.x(model.raw.ridge), 8, 0.01, height - 32); pen.setLineDash([]); }
   }
   near(event) {
     const box = this.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
@@ -166,18 +166,21 @@ function drawOutline(model, place) {
     if (told.sent_bytes[number] !== null) figures.push(`sends ${about}${bytes(told.sent_bytes[number])}`);
     if (told.exposed_share[number] !== null) figures.push(`${percent(told.exposed_share[number])} exposed`);
     const text = model.word(what) + (told.count[number] > 1 ? ` ×${told.count[number]}` : "");
-    const said = make("span", `  ${figures.join(", ")}${figures.length ? " " : ""}`, { class: "figures" });
-    if (told.scope[number] >= 0) said.append(linkTo(model, "scope", model.word(told.scope[number]), short(model.word(told.scope[number]))));
-    const label = told.first[number] >= 0 ? linkTo(model, "instruction", model.names[told.first[number]], text) : make("span", text);
+    const said = make("span", `  ${figures.join(", ")}`, { class: "figures" }), links = make("span", null, { class: "figures" });
+    const label = told.first[number] >= 0 && !holding.has(number) ? linkTo(model, "instruction", model.names[told.first[number]], text) : make("span", text);
+    if (told.scope[number] >= 0) links.append("  ", linkTo(model, "scope", model.word(told.scope[number]), short(model.word(told.scope[number]))));
     if (model.word(told.kind[number]) === "collective") label.classList.add("collective");
-    if (holding.has(number)) {
-      const folded = make("details"), head = make("summary"), inner = make("ul");
+    if (holding.has(number)) { // what folds holds no links itself
+      const folded = make("details"), head = make("summary"), inner = make("ul"), first = make("li");
       folded.open = told.depth[number] < 1;
       head.append(label, said);
+      if (told.first[number] >= 0) first.append(linkTo(model, "instruction", model.names[told.first[number]]));
+      first.append(links);
+      inner.append(first);
       folded.append(head, inner);
       item.append(folded);
       lists.set(number, inner);
-    } else item.append(label, said);
+    } else item.append(label, said, links);
     lists.get(told.parent[number]).append(item);
   });
   place.replaceChildren(lists.get(-1));

@@ -16,9 +16,10 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING
 from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
 from hlotool.analysis.graph.backend import find_space_name
+from hlotool.analysis.measured import join_times
 from hlotool.analysis.memory.rows import find_parameter_name
-from hlotool.analysis.memory.value_origins import ValueOrigins
-from hlotool.analysis.origin import find_parameter_tree, read_origin, write_short_source
+from hlotool.analysis.memory.value_origins import ValueOrigin, ValueOrigins
+from hlotool.analysis.origin import Origin, find_parameter_tree, read_origin, write_short_source
 from hlotool.analysis.outline.report import OutlineRow
 from hlotool.compare.inputs import DiffSide, level_sides
 from hlotool.hlo import Instruction
@@ -28,6 +29,7 @@ from hlotool.program.program import Program
 
 Json: TypeAlias = dict[str, object]
 
+NO_PROGRAM: Final[Json] = {"sides": [], "labels": [""]}  # of a page that tables make up
 _MOST_OUTLINED: Final = 3_000
 _LONGEST: Final = 400  # of attributes and literals
 _RUNS_STEPS: Final = frozenset(("while", "conditional", "call"))
@@ -68,6 +70,10 @@ class _Model:
         """Return the place of a text among the words; -1 for none."""
         return self.words.setdefault(text, len(self.words)) if text else -1
 
+    def source(self, origin: Origin | ValueOrigin) -> int:
+        """Return the place of the word for a source line."""
+        return self.word(write_short_source(origin.source_file, origin.source_line))
+
     def instruction(self, name: str) -> int:
         """Return the place of an instruction; one that no text has gets a place for its name."""
         if name not in self.names:
@@ -99,15 +105,16 @@ class _Model:
     def describe(self, limit_bytes: int | None) -> Json:
         """Return everything of the program."""
         program, module = self.program, self.program.module
-        report = self.memory
+        report, chip = self.memory, program.pricing.chip if module else None
+        rows = program.explained_collectives.rows if module else ()
         colors = report.map.colors() if report and report.map.live_ranges else ()
         found: Json = {
             "steps": self.step_count,
             "problem": self._find_problem(),
             "spaces": [self._describe_space(space, limit_bytes) for space in colors],
             "is_estimate": self.memory is not None and self.memory.figures.sizes_from == "estimate",
-            "transfers": self._describe_transfers() if module else _columns(_TRANSFER, ()),
-            "outline": self._describe_outline() if module else _columns(_OUTLINE, ()),
+            "transfers": _columns(map(self._describe_transfer, rows)),
+            "outline": self._describe_outline() if module else {},
             "findings": [
                 [self.instruction(one.instruction), self.word(one.message)]
                 for one in (program.findings if module else ())
@@ -115,8 +122,9 @@ class _Model:
             ],
             "times": self._describe_times() if module else None,
             "instructions": self._describe_instructions(),
-            "computations": self._describe_computations(),
-            "chip": self._describe_chip() if module else None,
+            "computations": self._describe_computations() if module else {},
+            "chip": chip and {"name": chip.name, "is_rated": program.pricing.is_rated},
+            "ridge": chip and chip.flops_per_second / chip.hbm_bytes_per_second,
         }
         return {**found, "words": list(self.words)}
 
@@ -148,18 +156,17 @@ class _Model:
             for value in filter(lambda one: one.size_bytes, home.values):
                 live, origin = report.map.range_of(value), origins.of(value)
                 rows.append(
-                    (
-                        self.instruction(value.instruction),
-                        self.word(format_position("", value.index)),
-                        place,
-                        value.offset,
-                        value.size_bytes,
-                        *((live.start, live.end) if live else (0, self.step_count)),
-                        self.word(str(value.shape)),
-                        self.word(tree or origin.scope),
-                        self.word(write_short_source(origin.source_file, origin.source_line)),
-                        value.number,
-                    )
+                    {
+                        "instruction": self.instruction(value.instruction),
+                        "index": self.word(format_position("", value.index)),
+                        "allocation": place,
+                        **_take(value, "number", "offset", "size_bytes"),
+                        "live_from": live.start if live else 0,
+                        "live_until": live.end if live else self.step_count,
+                        "shape": self.word(str(value.shape)),
+                        "scope": self.word(tree or origin.scope),
+                        "source": self.source(origin),
+                    }
                 )
         return {
             "number": space,
@@ -169,13 +176,14 @@ class _Model:
             "levels": curve.levels if curve else (),
             "peak": report.peak_of(space).position,
             "allocations": _columns(
-                ("number", "size_bytes", "type", "parameter"),
-                (
-                    (one.number, one.size_bytes, self.word(one.allocation_type), self.word(name))
-                    for one, name in zip(allocations, names, strict=True)
-                ),
+                {
+                    **_take(one, "number", "size_bytes"),
+                    "type": self.word(one.allocation_type),
+                    "parameter": self.word(name),
+                }
+                for one, name in zip(allocations, names, strict=True)
             ),
-            "values": _columns(_VALUE, rows),
+            "values": _columns(rows),
         }
 
     # What runs.
@@ -186,7 +194,7 @@ class _Model:
             self._describe_instruction(names.get(place, ""), one)
             for place, one in enumerate(self.instructions)
         )
-        found = _columns(_INSTRUCTION, rows)
+        found = _columns(rows)
         operands: list[int] = []
         counts: list[int] = []
         for one in self.instructions:
@@ -195,9 +203,9 @@ class _Model:
             operands += (self.names[each.full_name] for each in given)
         return {**found, "operand_counts": counts, "operands": operands}
 
-    def _describe_instruction(self, name: str, one: Instruction | None) -> tuple[object, ...]:
+    def _describe_instruction(self, name: str, one: Instruction | None) -> Json:
         if one is None:
-            return (name, *(-1,) * 6, 0, 0, 0, 0, 0.0)
+            return {"name": name}
         program = self.program
         body = one.callee() if one.opcode == "fusion" else None
         origin = read_origin(one, body.instructions if body else ())
@@ -212,24 +220,22 @@ class _Model:
             + 4 * (cost.is_upper_bound or (runs is not None and runs.is_conditional))
         )
         op_name = origin.op_name or ""
-        return (
-            name,
-            self.word(one.opcode),
-            self.word(str(one.shape)[:_LONGEST]),
-            self.word(one.computation.name),
-            self.word(self._write_attributes(one)),
-            self.word(origin.scope),
-            self.word(write_short_source(origin.source_file, origin.source_line)),
-            3
-            if "rematted_computation" in op_name
-            else 2
-            if "transpose(" in op_name
-            else bool(op_name),
-            cost.total_flops * known,
-            cost.traffic_bytes * known,
-            int(bounds),
-            round(self._time(one) * known, 12),
-        )
+        way = 2 if "transpose(" in op_name else int(bool(op_name))
+        return {
+            "name": name,
+            "opcode": self.word(one.opcode),
+            "shape": self.word(str(one.shape)[:_LONGEST]),
+            "computation": self.word(one.computation.name),
+            "attributes": self.word(self._write_attributes(one)),
+            "scope": self.word(origin.scope),
+            "source": self.source(origin),
+            "pass": 3 if "rematted_computation" in op_name else way,
+            "flops": cost.total_flops * known,
+            "traffic_bytes": cost.traffic_bytes * known,
+            "bounds": int(bounds),
+            "seconds": round(self._time(one) * known, 12),
+            "measured": join_times(program.measured, (one.name,)).seconds or 0.0,
+        }
 
     def _time(self, one: Instruction) -> float:
         """Return how long one execution takes, without what has its own time; 0 if unknown.
@@ -258,20 +264,18 @@ class _Model:
 
     def _describe_computations(self) -> Json:
         """Return who calls each computation, and how often it runs; null if nobody knows."""
-        module = self.program.module
-        if module is None:
-            return _columns(_COMPUTATION, ())
         callers, executions = self.program.graph.callers, self.program.executions
-        rows = (
-            (
-                self.word(one.name),
-                self.names[calling[0].full_name] if (calling := callers.get(one, ())) else -1,
-                executions.of(one),
-                int(one in executions.counts),
-            )
-            for one in module.computations.values()
+        return _columns(
+            {
+                "name": self.word(one.name),
+                "caller": self.names[calling[0].full_name]
+                if (calling := callers.get(one, ()))
+                else -1,
+                "runs": executions.of(one),
+                "is_run": int(one in executions.counts),
+            }
+            for one in self.program.expect_module().computations.values()
         )
-        return _columns(_COMPUTATION, rows)
 
     def _describe_times(self) -> Json | None:
         """Return when each step begins on the modelled clock, and the last ends; None without."""
@@ -284,27 +288,21 @@ class _Model:
         found.append(max(found[-1], timed.duration.total))
         return {"begins": found, "is_timed": timed.is_timed}
 
-    def _describe_transfers(self) -> Json:
-        return _columns(
-            _TRANSFER, map(self._describe_transfer, self.program.explained_collectives.rows)
-        )
-
-    def _describe_transfer(self, row: CollectiveRow) -> tuple[object, ...]:
+    def _describe_transfer(self, row: CollectiveRow) -> Json:
         """Describe a collective: exposed is null where nobody knows what work hides."""
         is_known = row.exposed_share is not None
-        return (
-            self.instruction(row.name),
-            self.instruction(row.members[-1]) if row.is_async else self.instruction(row.name),
-            self.word(row.kind),
-            self.word(", ".join(row.axes) if row.axes else "unknown axis"),
-            row.known_sent_bytes_per_step,
-            int(row.sent_bytes_per_step is None),
-            row.known_exposed_bytes_per_step if is_known else None,
-            row.exposed_share,
-            row.exposed_seconds,
-            self.word(row.cause and str(row.cause)),
-            self.word(row.dtype),
-        )
+        return {
+            "start": self.instruction(row.name),
+            "end": self.instruction(row.members[-1] if row.is_async else row.name),
+            "kind": self.word(row.kind),
+            "axes": self.word(", ".join(row.axes) if row.axes else "unknown axis"),
+            "sent_bytes": row.known_sent_bytes_per_step,
+            "is_bound": int(row.sent_bytes_per_step is None),
+            "exposed_bytes": row.known_exposed_bytes_per_step if is_known else None,
+            **_take(row, "exposed_share", "exposed_seconds"),
+            "cause": self.word(row.cause and str(row.cause)),
+            "dtype": self.word(row.dtype),
+        }
 
     def _describe_outline(self) -> Json:
         """Return the program as it runs, of what splits it with its first and last step."""
@@ -318,63 +316,40 @@ class _Model:
             if row.parent is not None:
                 above = spans[row.parent]
                 above[:] = min(above[0], span[0]), max(above[1], span[1])
-        return _columns(_OUTLINE, map(self._describe_row, rows, spans))
+        return _columns(map(self._describe_row, rows, spans))
 
-    def _describe_row(self, row: OutlineRow, span: Sequence[int]) -> tuple[object, ...]:
-        # One that nobody knows how often it runs has figures that are about right at best.
-        return (
-            self.word(row.what),
-            row.count,
-            self.word(row.kind),
-            row.depth,
-            -1 if row.parent is None else row.parent,
-            self.instruction(row.names[0]) if row.names and row.kind != "branch" else -1,
-            self.word(row.scope),
-            *(span if row.kind in _SPLITS else (-1, -1)),
-            row.time_share,
-            row.flops_per_step,
-            row.traffic_bytes_per_step,
-            row.sent_bytes_per_step,
-            row.exposed_share,
-            row.is_flops_lower_bound + 2 * row.is_traffic_lower_bound + 4 * row.is_upper_bound,
-            int(row.executions is None),
-        )
-
-    def _describe_chip(self) -> Json:
-        """Return what shares are priced at: `ridge` flops for each byte keep the chip computing."""
-        pricing = self.program.pricing
-        chip = pricing.chip
+    def _describe_row(self, row: OutlineRow, span: Sequence[int]) -> Json:
+        is_split = row.kind in _SPLITS
         return {
-            "name": chip.name,
-            "is_timed": pricing.is_timed,
-            "is_rated": pricing.is_rated,
-            "ridge": chip.flops_per_second / chip.hbm_bytes_per_second,
+            "what": self.word(row.what),
+            "kind": self.word(row.kind),
+            **_take(row, "count", "depth", "exposed_share"),
+            "parent": -1 if row.parent is None else row.parent,
+            "first": self.instruction(row.names[0]) if row.names and row.kind != "branch" else -1,
+            "scope": self.word(row.scope),
+            "from": span[0] if is_split else -1,
+            "until": span[1] if is_split else -1,
+            "share": row.time_share,
+            "flops": row.flops_per_step,
+            "traffic_bytes": row.traffic_bytes_per_step,
+            "sent_bytes": row.sent_bytes_per_step,
+            "bounds": row.is_flops_lower_bound
+            + 2 * row.is_traffic_lower_bound
+            + 4 * row.is_upper_bound,
+            "is_open": int(row.executions is None),
         }
 
 
-_VALUE: Final = (
-    "instruction", "index", "allocation", "offset", "size_bytes", "live_from", "live_until",
-    "shape", "scope", "source", "number",
-)  # fmt: skip
-_INSTRUCTION: Final = (
-    "name", "opcode", "shape", "computation", "attributes", "scope", "source", "pass", "flops",
-    "traffic_bytes", "bounds", "seconds",
-)  # fmt: skip
-_COMPUTATION: Final = ("name", "caller", "runs", "is_run")
-_TRANSFER: Final = (
-    "start", "end", "kind", "axes", "sent_bytes", "is_bound", "exposed_bytes", "exposed_share",
-    "exposed_seconds", "cause", "dtype",
-)  # fmt: skip
-_OUTLINE: Final = (
-    "what", "count", "kind", "depth", "parent", "first", "scope", "from", "until", "share",
-    "flops", "traffic_bytes", "sent_bytes", "exposed_share", "bounds", "is_open",
-)  # fmt: skip
+def _columns(rows: Iterable[Json]) -> Json:
+    """Turn rows into columns; what a row does not tell is -1. The first tells most."""
+    told = list(rows)
+    names = max(told, key=len, default={})
+    return {name: [row.get(name, -1) for row in told] for name in names}
 
 
-def _columns(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Json:
-    """Turn rows into columns, by their names."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    return dict(zip(names, columns, strict=True))
+def _take(row: object, *names: str) -> Json:
+    """Return figures under the names that the record has for them."""
+    return {name: getattr(row, name) for name in names}
 
 
 def list_begins(program: Program, names: Iterable[str]) -> Iterator[float]:

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import gzip
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hlotool.errors import UsageError
-from hlotool.table import Field, Line, Selection
+from hlotool.table import Field, Line, RowList
 from hlotool.table.cells import Column, make_cells
+from hlotool.table.select import Query, select_rows
 from hlotool.table.units import render_line
 from hlotool.text import encode_json, escape
 
@@ -32,21 +32,9 @@ _MISSING: Final = "hlotool report needs jinja2; install hlotool[report]."
 SCRIPTS: Final = (
     "axis.js", "model.js", "icicle.js", "lanes.js", "panel.js", "charts.js", "page.js",
 )  # fmt: skip
-MOST_ROWS: Final = 3_000  # more than anybody reads; a note says what was left out
+_MOST_ROWS: Final = 3_000  # more than anybody reads; a note says what was left out
 
 
-class Link(Struct, frozen=True):
-    """What makes a cell of a row a link: the cell that has this text opens an instruction's panel.
-
-    `name` is the instruction's; `side` is the label of the program it is in, '' where there is one.
-    """
-
-    text: str
-    name: str
-    side: str = ""
-
-
-FindLink: TypeAlias = Callable[[object], Link | None]
 _Cell: TypeAlias = tuple[str, float | None]  # its text, and the number that it is sorted by
 
 
@@ -56,23 +44,16 @@ class PageTable(Struct, frozen=True):
     anchor: str
     title: str
     columns: tuple[tuple[Column, str], ...]  # with what each means
-    rows: tuple[tuple[Link | None, list[_Cell]], ...]
+    rows: tuple[tuple[str, list[_Cell]], ...]  # the side that names are of, and the cells
     more: str  # how many rows were left out, '' for none
-
-
-class PageFinding(Struct, frozen=True):
-    """A finding as a sentence; `tone` is its severity, `name` the instruction that it is about."""
-
-    text: str
-    tone: str
-    name: str = ""
 
 
 class PageText(Struct, frozen=True):
     """What a page says: its title, the lines of the verdict, and of what it was made.
 
-    `labels` are what two programs are called; there are none where the page is about one. `more`
-    says what other findings there are.
+    `labels` are what two programs are called; there are none where the page is about one. A finding
+    has a text, a tone and an instruction; `more` says what others there are. `leading` stand before
+    the charts, `others` behind.
     """
 
     title: str
@@ -80,27 +61,24 @@ class PageText(Struct, frozen=True):
     made_from: tuple[str, ...]
     version: str
     labels: tuple[str, ...] = ()
-    findings: tuple[PageFinding, ...] = ()
+    findings: tuple[tuple[str, str, str], ...] = ()
     more: str = ""
-
-
-class PageTables(Struct, frozen=True):
-    """Tables of a page: those that stand before its charts, and those behind."""
-
-    leading: tuple[PageTable, ...]
-    others: tuple[PageTable, ...]
+    leading: tuple[PageTable, ...] = ()
+    others: tuple[PageTable, ...] = ()
 
 
 def make_table(
-    anchor: str, title: str, selection: Selection, find_link: FindLink | None, units: str = "auto"
+    anchor: str, title: str, row_list: RowList, found: Sequence[object], labels: tuple[str, ...]
 ) -> PageTable:
-    """Write a list of records as a table; `find_link` says what a click in a row opens."""
-    cells = make_cells(selection, units, is_flat=True)  # lines below a row would be sorted apart
+    """Write a list of records as a table; of two sides, what is removed is named by the old one."""
+    selection = select_rows(row_list, found, Query(default_limit=_MOST_ROWS))
+    cells = make_cells(selection, "auto", is_flat=True)  # lines below a row would be sorted apart
     fields = selection.columns
     rows = []
     for record, texts in zip(selection.rows, cells.rows, strict=True):
         numbers = (_find_number(field, record) for field in fields)
-        rows.append((find_link and find_link(record), list(zip(texts, numbers, strict=True))))
+        is_old = getattr(record, "change", "") == "removed"
+        rows.append((labels[not is_old] if labels else "", list(zip(texts, numbers, strict=True))))
     meanings = (field.meaning for field in fields)
     columns = tuple(zip(cells.columns, meanings, strict=True))
     return PageTable(anchor, title, columns, tuple(rows), escape(cells.more))
@@ -111,9 +89,7 @@ def _find_number(field: Field, record: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def render_page(
-    text: PageText, tables: PageTables, data: dict[str, object], units: str = "auto"
-) -> str:
+def render_page(text: PageText, data: dict[str, object]) -> str:
     """Return the whole page; `data` is what `page.data` makes for the scripts.
 
     Raises UsageError where the packages of the extra are missing.
@@ -122,18 +98,29 @@ def render_page(
     # Lines and cells come escaped from `table`; `more` and `version` are hlotool's own words.
     page: str = template.render(
         title=escape(text.title),
-        lines=[(render_line(line, units), line.tone) for line in text.lines],
-        findings=[replace(each, text=escape(each.text)) for each in text.findings],
+        lines=[(render_line(line, "auto"), line.tone) for line in text.lines],
+        findings=[(escape(said), *more) for said, *more in text.findings],
         more=text.more,
         labels=[escape(label) for label in text.labels],
         made_from=[escape(path) for path in text.made_from],
         version=text.version,
-        leading=tables.leading,
-        tables=tables.others,
+        leading=text.leading,
+        tables=text.others,
         data=pack(data),
         style=_read("page.css"),
         script="".join(map(_read, SCRIPTS)),
     )
+    return page
+
+
+def render_index(
+    title: str, heads: Sequence[str], rows: Sequence[tuple[str, str, Sequence[str]]], version: str
+) -> str:
+    """Return a page that lists others: of each its name, its file, '' for none, and cells."""
+    page: str = expect_templates().get_template("index.html").render(
+        title=escape(title), heads=heads, version=version, style=_read("page.css"),
+        rows=[(escape(name), file, list(map(escape, cells))) for name, file, cells in rows],
+    )  # fmt: skip
     return page
 
 

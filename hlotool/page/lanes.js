@@ -43,6 +43,7 @@ class Lanes {
     stack.append(this.canvas, this.over, this.tip);
     place.append(this.strip, stack, this.said);
     this.work = this.classifyWork();
+    this.measured = { ...this.work, figure: model.measured, most: model.measured.subarray(0, model.steps).reduce((most, each) => Math.max(most, each), 0), write: seconds };
     this.build();
     this.listen();
   }
@@ -58,7 +59,7 @@ class Lanes {
     for (let step = 0; step < model.steps; step += 1) {
       const opcode = model.word(model.opcode[step]), flops = model.flops[step], moved = model.traffic_bytes[step];
       const name = model.isTransfer.has(step) ? "transfer" : FLOW.has(opcode) ? "flow"
-        : flops && (!moved || !chip?.is_rated || flops / moved >= chip.ridge) ? "compute" : flops ? "memory" : moved ? "move" : "";
+        : flops && (!moved || !chip?.is_rated || flops / moved >= model.raw.ridge) ? "compute" : flops ? "memory" : moved ? "move" : "";
       of[step] = names.indexOf(name);
       if (name === "flow") figure[step] = 0; // what it runs has its figures
     }
@@ -75,6 +76,7 @@ class Lanes {
     const rows = this.listProgram();
     if (rows.length) add({ kind: "program", title: "Program: loops, scopes, passes", height: rows.length * ROW, rows });
     if (this.work.most) add({ kind: "work", title: `Work: ${model.raw.times ? "estimated time" : "memory traffic"} of each step`, height: 52, legend: this.listClasses() });
+    if (this.measured.most) add({ kind: "work", work: this.measured, title: "Measured: mean time of each step per run of the program", height: 52, legend: [] });
     for (const [axes, found] of this.listTransfers()) add({ kind: "axis", title: `Sent over ${axes}`, height: found.length * 14 + 2, rows: found, legend: [[EXPOSED, "exposed"], [HIDDEN, "hidden by work"], ...(found.flat().some((each) => each.exposed_share === null) ? [["", "hatched: nobody knows"]] : [])] });
     for (const space of model.spaces) {
       if (!space.most && space !== model.spaces[0]) continue;
@@ -92,8 +94,10 @@ class Lanes {
   }
   listClasses() {
     const met = new Set(this.work.of);
-    return this.work.names.map((name, place) => [CLASSES[name][0], CLASSES[name][1], place]).filter(([, , place]) => met.has(place));
+    return this.work.names.map((name, place) => [CLASSES[name][0], this.sayClass(name), place]).filter(([, , place]) => met.has(place));
   }
+  // Where no chip is known, nothing says what limits work.
+  sayClass(name) { return name === "compute" && !this.model.raw.chip?.is_rated ? "computes" : CLASSES[name][1]; }
   listProgram() {
     const { model } = this, told = model.raw.outline, rows = [];
     told.what.forEach((what, place) => {
@@ -249,20 +253,20 @@ class Lanes {
     }
   }
   draw_work(pen, lane) {
-    const { of, names, figure, most } = this.work;
+    const { of, names, figure, most } = lane.work ?? this.work;
     const colors = names.map((name) => CLASSES[name][0]);
     for (let x = 0; x < this.columns.first.length; x += 1) {
       let best = -1;
       for (let step = this.columns.first[x]; step <= this.columns.last[x] && step < this.model.steps; step += 1) {
-        if (of[step] >= 0 && (best < 0 || figure[step] > figure[best])) best = step;
+        if ((of[step] >= 0 || (lane.work && figure[step])) && (best < 0 || figure[step] > figure[best])) best = step;
       }
       if (best < 0) continue;
       const height = Math.max(3, (lane.height * figure[best]) / most);
-      pen.fillStyle = colors[of[best]];
+      pen.fillStyle = colors[of[best]] ?? REST_COLOR;
       pen.fillRect(this.left + x, lane.top + lane.height - height, 1, height);
     }
   }
-  label_work(pen, lane) { this.label(pen, lane, this.work.write(this.work.most), lane.top + 7); }
+  label_work(pen, lane) { const work = lane.work ?? this.work; this.label(pen, lane, work.write(work.most), lane.top + 7); }
   draw_axis(pen, lane) {
     lane.rows.forEach((row, level) => {
       for (const each of row) {
@@ -455,7 +459,7 @@ class Lanes {
   hit(x, y) {
     const lane = this.lanes.find((each) => y >= each.titleTop && y < each.top + each.height + GAP / 2) ?? this.lanes.at(-1);
     if (!lane || x < this.left) return null;
-    const [from, until] = this.range, figure = lane.kind === "work" ? this.work.figure : lane.space?.used ?? this.model.spaces[0]?.used ?? this.work.figure;
+    const [from, until] = this.range, figure = lane.kind === "work" ? (lane.work ?? this.work).figure : lane.space?.used ?? this.model.spaces[0]?.used ?? this.work.figure;
     const found = this.axis.choose(from, until, Math.round(this.plotWidth), Math.floor(x - this.left), (step) => figure[step] ?? 0);
     return { lane, ...found, ...this.look(lane, found.step, y) };
   }
@@ -467,10 +471,11 @@ class Lanes {
       const box = row.find((each) => each.from <= step && step <= each.until);
       return box ? { lines: [box.text, many(box.until - box.from + 1, "step")], select: box.select ?? { kind: "range", from: box.from, until: box.until } } : { lines: [], select: self };
     }
+    if (lane.work) return { lines: [step < model.steps && model.measured[step] ? `measured ${seconds(model.measured[step])}, estimated ${model.raw.times?.is_timed ? seconds(model.seconds[step]) : "?"}` : "nothing was measured"], select: self };
     if (lane.kind === "work") {
       const { of, names, figure, write } = this.work;
       const [low, high] = [model.bounds[step], Boolean(model.bounds[step] & 4)];
-      return { lines: step >= model.steps || of[step] < 0 ? ["no work"] : [`${CLASSES[names[of[step]]][1]}, ${bound(low & 3, high)}${write(figure[step])}`, `${bound(low & 1, high)}${count(model.flops[step])} flops, ${bound(low & 2, high)}${bytes(model.traffic_bytes[step])} of traffic`], select: self };
+      return { lines: step >= model.steps || of[step] < 0 ? ["no work"] : [`${this.sayClass(names[of[step]])}, ${bound(low & 3, high)}${write(figure[step])}`, `${bound(low & 1, high)}${count(model.flops[step])} flops, ${bound(low & 2, high)}${bytes(model.traffic_bytes[step])} of traffic`], select: self };
     }
     if (lane.kind === "axis") {
       const row = lane.rows[Math.min(lane.rows.length - 1, Math.max(0, Math.floor((y - lane.top - 1) / 14)))];

@@ -4,19 +4,29 @@ const FLOW = new Set(["while", "conditional", "call", "async-start", "async-upda
 const REST = "the rest", UNKNOWN = "(unknown)", MOST_GROUPS = 9;
 const foldNumbers = (text) => text.replace(/\d+/g, "*");
 
+const COLUMNS = {
+  computations: ["name", "caller", "runs", "is_run"], transfers: ["start"], outline: ["what", "parent"], allocations: ["number", "size_bytes", "type", "parameter"],
+  values: ["instruction", "index", "allocation", "live_from", "live_until", "shape", "scope", "source", "number", "offset", "size_bytes"],
+};
+// Groups without a row have columns, too.
+function fill(raw) {
+  for (const [group, names] of Object.entries(COLUMNS)) if (raw[group]) for (const name of names) raw[group][name] ??= [];
+  return raw;
+}
+
 class Model {
   constructor(raw, label = "") {
     const told = raw.instructions;
-    this.raw = raw;
+    this.raw = fill(raw);
     this.label = label;
     this.words = raw.words.map(plain);
     this.steps = raw.steps;
     this.size = told.name.length;
     this.names = told.name.map(plain);
-    for (const key of ["opcode", "shape", "computation", "attributes", "scope", "source"]) this[key] = Int32Array.from(told[key]);
-    for (const key of ["flops", "traffic_bytes", "seconds"]) this[key] = Float64Array.from(told[key]);
-    this.bounds = Uint8Array.from(told.bounds);
-    this.pass = Uint8Array.from(told.pass);
+    for (const key of ["opcode", "shape", "computation", "attributes", "scope", "source"]) this[key] = Int32Array.from(told[key] ?? told.name, (word) => (typeof word === "number" ? word : -1));
+    for (const key of ["flops", "traffic_bytes", "seconds", "measured"]) this[key] = Float64Array.from(told[key] ?? told.name, (figure) => Math.max(figure, 0) || 0);
+    this.bounds = Uint8Array.from(told.bounds ?? told.name, (each) => (each > 0 ? each : 0));
+    this.pass = Uint8Array.from(told.pass ?? told.name, (each) => (each > 0 ? each : 0));
     this.places = new Map(this.names.map((name, place) => [name, place]));
     this.operandEnds = new Uint32Array(this.size + 1);
     told.operand_counts.forEach((length, place) => { this.operandEnds[place + 1] = this.operandEnds[place] + length; });
@@ -119,7 +129,7 @@ class Model {
 // A memory space: its values in columns, what is in use at each step, and who holds it.
 class Space {
   constructor(raw, model) {
-    this.raw = raw;
+    this.raw = fill(raw);
     this.model = model;
     for (const key of ["instruction", "index", "allocation", "live_from", "live_until", "shape", "scope", "source", "number"]) this[key] = Int32Array.from(raw.values[key]);
     for (const key of ["offset", "size_bytes"]) this[key] = Float64Array.from(raw.values[key]);

@@ -143,7 +143,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a.name");
   if (link) {
     event.preventDefault();
-    page.select({ kind: link.dataset.kind ?? "instruction", name: plain(link.dataset.name), space: Number(link.dataset.space ?? 0) }, page.model(link.dataset.side));
+    page.select({ kind: link.dataset.kind ?? "instruction", name: plain(link.dataset.name ?? ""), space: Number(link.dataset.space ?? 0) }, page.model(link.dataset.side));
     return;
   }
   const anchor = event.target.closest("nav a[href^='#']");
@@ -159,13 +159,21 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// Names in sentences: a word that can only be one, as `fusion.3`; of two programs the new one's first.
-function linkNames(part) {
-  const models = [...page.models].reverse();
+// Names in sentences and tables: a word that can only be one, as `fusion.3`, or all of a cell that names
+// what its row is about; of two programs the new one's first, but for what stands before an arrow.
+function linkNames(part, side = "") {
+  const models = [...page.models].reverse(), named = page.models.find((each) => each.label === side && page.models.length > 1);
   for (const node of [...part.childNodes].filter((each) => each.nodeType === Node.TEXT_NODE)) {
-    const pieces = node.textContent.split(/([^\s,;:()]*[.\d][^\s,;:()]*)/).map((word) => {
-      const name = word.replace(/\.$/, ""), model = /[.\d]/.test(name) ? models.find((each) => each.places.has(name)) : undefined;
-      return model ? [linkTo(model, "instruction", name), word.slice(name.length)] : [word];
+    const text = plain(node.textContent), [whole, ...known] = named ? [named, ...models] : models;
+    const place = (name) => name.replace(/\{[\d,]*\}$/, "");
+    if (part.tagName === "TD" && whole?.places.has(place(text))) { node.replaceWith(linkTo(whole, "instruction", place(text), text)); continue; }
+    const arrow = text.indexOf("→");
+    let at = 0;
+    const pieces = text.split(/([^\s,;:()]*[.\d][^\s,;:()]*)/).map((word) => {
+      const name = place(word.replace(/\.$/, "")), isOld = at < arrow && page.models.length > 1;
+      at += word.length;
+      const model = /[.\d]/.test(name) ? (isOld ? page.models : [whole, ...known]).find((each) => each?.places.has(name)) : undefined;
+      return model ? [linkTo(model, "instruction", name, word.replace(/\.$/, "")), word.slice(word.replace(/\.$/, "").length)] : [word];
     });
     node.replaceWith(...pieces.flat());
   }
@@ -240,7 +248,8 @@ async function start() {
   get("close").addEventListener("click", () => page.select(null));
   startPalette();
   setTimeout(() => {
-    for (const link of document.querySelectorAll("main a.name")) if (!page.model(link.dataset.side)?.places.has(plain(link.dataset.name))) link.replaceWith(...link.childNodes);
+    for (const link of document.querySelectorAll("#verdict a.name")) if (!page.models[0]?.places.has(plain(link.dataset.name))) link.replaceWith(...link.childNodes);
+    for (const cell of document.querySelectorAll("td.key")) linkNames(cell, cell.parentElement.dataset.side ?? "");
     for (const sentence of document.querySelectorAll("#verdict p")) linkNames(sentence);
     if (!isPair && page.models[0]) {
       drawOutline(page.models[0], get("steps"));
@@ -248,7 +257,7 @@ async function start() {
       page.roof = new Roof(page.models[0], get("roof-chart"), page);
       get("roof").hidden = !page.roof.points.length;
       const { chip } = page.models[0].raw;
-      get("roof-hint").textContent = `${chip?.is_rated ? `Right of the line (${chip.ridge.toFixed(0)} flops for each byte) ${chip.name} computes all the time; left of it, it waits for memory. ` : "No chip known here stands for this backend, so there is no line. "}What moves less than a millionth of the largest is left out.`;
+      get("roof-hint").textContent = `${chip?.is_rated ? `Right of the line (${page.models[0].raw.ridge.toFixed(0)} flops for each byte) ${chip.name} computes all the time; left of it, it waits for memory. ` : "No chip known here stands for this backend, so there is no line. "}What moves less than a millionth of the largest is left out.`;
       if (page.roof.points.length) page.roof.draw();
     }
     page.markRows();

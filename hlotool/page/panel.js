@@ -70,6 +70,7 @@ function describeInstruction(model, name) {
     const runs = model.raw.computations.runs[place];
     parts.push(paragraph("per step of the program", `runs ${runs === null ? "an unknown number of times" : many(runs, "time")}: ${bound(low & 1, high)}${count(model.flops[one])} flops, ${bound(low & 2, high)}${bytes(model.traffic_bytes[one])} of memory traffic${model.raw.times?.is_timed && model.seconds[one] ? `, estimated ${bound(low & 3, high)}${seconds(model.seconds[one])}` : ""}`));
   }
+  if (model.measured[one]) parts.push(paragraph("measured", `${seconds(model.measured[one])} per step of the program`));
   for (const each of model.transfers) if (each.start === one || each.end === one) parts.push(paragraph("transfer", sayTransfer(model, each).join("; ")));
   for (const [at, words] of model.raw.findings) if (at === one) parts.push(paragraph("finding", model.word(words)));
   const values = model.spaces.flatMap((space) => Array.from(space.instruction, (at, value) => (at === one ? linkValue(space, value, `${bytes(space.size_bytes[value])} in ${space.raw.name}, live ${space.live_from[value]} to ${space.live_until[value]}`) : null)).filter(Boolean));

@@ -299,13 +299,13 @@ def _ask_before(module: Module, file: DumpFile, *, with_results: bool) -> Witnes
 def parse_signature(source: Source, line: str) -> Module:
     """Parse a module's header line, and of its entry the parameters alone.
 
-    What the header says of the result has other names: `entry_before`, `aliases_before`.
+    What the header says of the result has other names: `entry_layout`, `aliases`.
     """
     from hlotool.hlo.parser import parse_module  # noqa: PLC0415
 
     _, begin, entry = source.text.partition("\nENTRY ")
-    line = line.replace("entry_computation_layout=", f"{ENTRY_LAYOUT}=", 1)
-    line = line.replace("input_output_alias=", f"{ENTRY_ALIASES}=", 1)
+    line = line.replace("entry_computation_layout=", "entry_layout=", 1)
+    line = line.replace("input_output_alias=", "aliases=", 1)
     text = f"{line}\n{begin}{_cut_to_parameters(entry)}"
     return parse_module(Source(text, source.name))
 
@@ -334,8 +334,6 @@ def _ask_mlir(file: DumpFile) -> Witness:
     return ask_mlir(scan_mlir(read_source(file.raw_path, file.budget).text), file.path)
 
 
-ENTRY_LAYOUT: Final = "entry_before"
-ENTRY_ALIASES: Final = "aliases_before"
 _PARAMETER: Final = " parameter("
 
 

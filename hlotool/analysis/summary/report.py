@@ -610,7 +610,7 @@ ReasonKind: TypeAlias = Literal[
 ]
 
 
-class ReasonRow(Struct, frozen=True, kw_only=True):
+class ReasonRow(Struct, frozen=True):
     """One thing in which a compilation differs from the nearest earlier one of its function."""
 
     function: Annotated[str, column("the function, by the name of its modules")]
@@ -619,7 +619,8 @@ class ReasonRow(Struct, frozen=True, kw_only=True):
         int, column("which compilation of the function it is", NUMBER, hide_order=2)
     ]
     compared_with: Annotated[
-        str, column("the earlier compilation that differs least", heading="against", is_whole=True)
+        str,
+        column("an equal compilation before, else the last", heading="against", is_whole=True),
     ]
     reason: Annotated[
         ReasonKind, column("cause of the compilation", min_width=WHOLE, word_meanings=_REASONS)

@@ -19,9 +19,11 @@ from hlotool.commands.shared.request import track
 from hlotool.compare import passes
 from hlotool.compare.survivors import DIFF_PASSES, Survivors
 from hlotool.compare.trace import DIFF_TRACE, Tracer
+from hlotool.dump.budget import ByteBudget
 from hlotool.dump.directory import choose_programs, collect_programs
 from hlotool.dump.files import DumpedProgram
 from hlotool.dump.find import parse_module_pattern
+from hlotool.dump.siblings import find_pass_metadata
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.table import Document, InputPaths
 from hlotool.table.words import list_some
@@ -40,7 +42,10 @@ class _Walk(Struct):
 
 def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
-    walks = [passes.list_steps(choose_compilation(directory, asked)) for directory in directories]
+    walks = [
+        passes.list_steps(choose_compilation(directory, asked.module, asked.unpacking))
+        for directory in directories
+    ]
     is_strict = asked.compared.is_strict
     if len(walks) == 1:
         walk, facts = _walk(walks[0], is_strict=is_strict), passes.PassesFacts()
@@ -70,13 +75,15 @@ def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions
     return any(row.differs_in for row in walk.rows)
 
 
-def choose_compilation(directory: str, asked: Asked) -> DumpedProgram:
-    """Return the one compilation of a directory whose passes were dumped."""
-    programs, _ = collect_programs(directory, budget=asked.unpacking)
-    module = asked.module
+def choose_compilation(
+    directory: str, module: str | None, budget: ByteBudget, *, is_timed: bool = False
+) -> DumpedProgram:
+    """Return the one compilation of a directory whose passes were dumped, or timed."""
+    programs, _ = collect_programs(directory, budget=budget)
     pattern = parse_module_pattern(module)
     matching = choose_programs(directory, programs, pattern) if pattern else programs
     found = [one for one in matching if one.passes]
+    found = found or [one for one in matching if is_timed and find_pass_metadata(one, budget)]
     if not matching:
         raise NothingCheckedError(f"{directory}: --module {module!r} matches no module.")
     if not found:
@@ -86,22 +93,19 @@ def choose_compilation(directory: str, asked: Asked) -> DumpedProgram:
         )
     if len(found) > 1:
         names = list_some(sorted({one.name for one in found}), _MOST_LISTED, "")
-        raise UsageError(f"--passes takes one module; choose with --module: {names}.")
+        raise UsageError(f"passes are those of one module; choose with --module: {names}.")
     return found[0]
 
 
 def _walk(steps: Sequence[passes.Step], *, is_strict: bool) -> _Walk:
     """Compare every step with the one before."""
     walk = _Walk()
-    before: passes.Snapshot | None = None
-    for step in track(steps, "passes", len(steps)):
-        snapshot = passes.read_snapshot(step, before)
+    for before, snapshot in passes.read_in_turn(track(steps, "passes", len(steps))):
         if before is None:
             walk.rows.append(passes.lone_row(snapshot))
         else:
             walk.rows.append(passes.compare_in_turn(before, snapshot, is_strict=is_strict)[0])
             walk.opcodes += passes.count_opcodes(before, snapshot)
-        before = snapshot
     return walk
 
 
@@ -157,15 +161,12 @@ def _weigh(row: passes.PassRow) -> tuple[bool, int]:
 def print_trace(directory: str, asked: Asked, expression: str, options: RowOptions) -> None:
     """Print which pass made, and which removed, what an expression chooses."""
     tracer = Tracer(expression)
-    before: passes.Snapshot | None = None
-    steps = passes.list_steps(choose_compilation(directory, asked))
-    for step in track(steps, "passes", len(steps)):
-        snapshot = passes.read_snapshot(step, before)
+    steps = passes.list_steps(choose_compilation(directory, asked.module, asked.unpacking))
+    for before, snapshot in passes.read_in_turn(track(steps, "passes", len(steps))):
         if before is None:
             tracer.start(snapshot)
         elif before.state is not snapshot.state:
             tracer.follow(snapshot, passes.compare_in_turn(before, snapshot)[1])
-        before = snapshot
     tracer.expect_words()
     facts = tracer.facts()
     document = Document(
