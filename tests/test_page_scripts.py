@@ -136,6 +136,24 @@ def test_an_instruction_is_told_as_show_tells_it() -> None:
         assert tuple(way) == row.call_path
 
 
+def test_what_limits_a_step_is_what_the_clock_says() -> None:
+    program = load(SMALL).program
+    clock = program.step_time and program.step_time.clock
+    assert clock
+    told = make_page(program)["sides"]
+    assert isinstance(told, list)
+    found = dict(
+        zip(told[0]["instructions"]["name"], told[0]["instructions"]["limit"], strict=True)
+    )
+    limits = set()
+    for one in program.expect_module().entry.instructions:
+        if one.opcode == "fusion":
+            taken = clock.of(one)
+            limits.add(found[one.full_name])
+            assert (found[one.full_name] == 1) == (taken.compute > taken.memory)
+    assert limits == {1, 2}
+
+
 STEPS = "const axis = Axis.ofTimes([0, 1, 1, 1, 4, 4.5]); return "
 GIB = "5 * 2 ** 30"
 CASES: list[tuple[str, object]] = [

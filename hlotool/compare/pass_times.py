@@ -15,14 +15,7 @@ from typing import Annotated, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.compare.passes import (
-    PASSES,
-    START,
-    PassRow,
-    Step,
-    compare_in_turn,
-    read_in_turn,
-)
+from hlotool.compare.passes import PASSES, START, PassRow, Step, compare_in_turn, read_in_turn
 from hlotool.errors import InputError
 from hlotool.profile.space import Space, Tables
 from hlotool.table import BYTES, COUNT, SECONDS, Block, DocumentSpec, figure
@@ -34,22 +27,17 @@ class PassTotals(Struct, frozen=True):
     pass_count: Annotated[int, figure("runs of passes that have a time", COUNT)]
     pipeline_count: Annotated[int, figure("pipelines that ran these", COUNT)]
     seconds: Annotated[float | None, figure("their time, nested ones counted once", SECONDS)]
-    outside_seconds: Annotated[
-        float | None, figure("from a profile: the rest of the compilation", SECONDS)
-    ]
-    folded_bytes: Annotated[
-        int | None, figure("bytes of constants that constant folding made", BYTES)
-    ]
+    outside_seconds: Annotated[float | None, figure("from a profile: the rest of it all", SECONDS)]
+    folded_bytes: Annotated[int | None, figure("constants that constant folding made", BYTES)]
 
 
 TOTALS: Final = Block("totals", PassTotals, "all passes together")
+_SHOWN: Final = (
+    "pass_name pipeline own_seconds new_instruction_count old_only_count new_only_count "
+    "new_result_bytes constant_bytes"
+)
 TIMED: Final = replace(
-    PASSES.showing(
-        (
-            *("pass_name", "pipeline", "own_seconds", "new_instruction_count", "old_only_count"),
-            *("new_only_count", "new_result_bytes", "constant_bytes"),
-        )
-    ),
+    PASSES.showing(_SHOWN.split()),
     meaning="runs of passes, the longest first",
     sort="-own_seconds,-new_only_count",
     size="own_seconds",

@@ -135,8 +135,8 @@ class Roof {
     for (let power = Math.ceil(x0); power <= x1; power += 1) { const x = this.x(10 ** power); pen.strokeRect(x, 8, 0.01, height - 32); pen.fillText(count(10 ** power), x + 2, height - 10); }
     for (let power = Math.ceil((y0 * Math.log2(10)) / 5) * 5; power <= y1 * Math.log2(10); power += 5) { const y = this.y(2 ** power); pen.strokeRect(left, y, width - left, 0.01); pen.fillText(bytes(2 ** power), 2, y + 4); }
     pen.globalAlpha = 0.65;
-    for (const [x, y] of points) {
-      pen.fillStyle = CLASSES[chip?.is_rated && x < model.raw.ridge ? "memory" : "compute"][0];
+    for (const [x, y, one] of points) {
+      pen.fillStyle = CLASSES[model.limit[one] === 2 ? "memory" : "compute"][0];
       pen.beginPath();
       pen.arc(this.x(x), this.y(y), 4, 0, 7);
       pen.fill();

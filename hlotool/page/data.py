@@ -20,6 +20,7 @@ from hlotool.analysis.measured import join_times
 from hlotool.analysis.memory.rows import find_parameter_name
 from hlotool.analysis.memory.value_origins import ValueOrigin, ValueOrigins
 from hlotool.analysis.origin import Origin, find_parameter_tree, read_origin, write_short_source
+from hlotool.analysis.outline.clock import NO_TIME
 from hlotool.analysis.outline.report import OutlineRow
 from hlotool.compare.inputs import DiffSide, level_sides
 from hlotool.hlo import Instruction
@@ -219,7 +220,8 @@ class _Model:
             + 2 * (cost.is_traffic_lower_bound or not is_exact)
             + 4 * (cost.is_upper_bound or (runs is not None and runs.is_conditional))
         )
-        op_name = origin.op_name or ""
+        op_name, timed = origin.op_name or "", program.step_time
+        taken = timed.clock.of(one) if timed and timed.clock else NO_TIME
         way = 2 if "transpose(" in op_name else int(bool(op_name))
         return {
             "name": name,
@@ -233,6 +235,7 @@ class _Model:
             "flops": cost.total_flops * known,
             "traffic_bytes": cost.traffic_bytes * known,
             "bounds": int(bounds),
+            "limit": 1 if taken.compute > taken.memory else 2 * bool(taken.memory),
             "seconds": round(self._time(one) * known, 12),
             "measured": join_times(program.measured, (one.name,)).seconds or 0.0,
         }

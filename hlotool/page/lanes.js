@@ -54,12 +54,12 @@ class Lanes {
 
   // The class of each step's work, and the figure that its bar has: seconds, else bytes of traffic.
   classifyWork() {
-    const { model } = this, chip = model.raw.chip, figure = Float64Array.from(model.raw.times ? model.seconds : model.traffic_bytes);
+    const { model } = this, figure = Float64Array.from(model.raw.times ? model.seconds : model.traffic_bytes);
     const names = Object.keys(CLASSES), of = new Int8Array(model.steps).fill(-1);
     for (let step = 0; step < model.steps; step += 1) {
       const opcode = model.word(model.opcode[step]), flops = model.flops[step], moved = model.traffic_bytes[step];
       const name = model.isTransfer.has(step) ? "transfer" : FLOW.has(opcode) ? "flow"
-        : flops && (!moved || !chip?.is_rated || flops / moved >= model.raw.ridge) ? "compute" : flops ? "memory" : moved ? "move" : "";
+        : flops ? (model.limit[step] === 2 ? "memory" : "compute") : moved ? "move" : "";
       of[step] = names.indexOf(name);
       if (name === "flow") figure[step] = 0; // what it runs has its figures
     }

@@ -26,6 +26,7 @@ class Model {
     for (const key of ["opcode", "shape", "computation", "attributes", "scope", "source"]) this[key] = Int32Array.from(told[key] ?? told.name, (word) => (typeof word === "number" ? word : -1));
     for (const key of ["flops", "traffic_bytes", "seconds", "measured"]) this[key] = Float64Array.from(told[key] ?? told.name, (figure) => Math.max(figure, 0) || 0);
     this.bounds = Uint8Array.from(told.bounds ?? told.name, (each) => (each > 0 ? each : 0));
+    this.limit = Uint8Array.from(told.limit ?? told.name, (each) => (each > 0 ? each : 0)); // 1: arithmetic, 2: memory
     this.pass = Uint8Array.from(told.pass ?? told.name, (each) => (each > 0 ? each : 0));
     this.places = new Map(this.names.map((name, place) => [name, place]));
     this.operandEnds = new Uint32Array(this.size + 1);

@@ -257,7 +257,7 @@ async function start() {
       page.roof = new Roof(page.models[0], get("roof-chart"), page);
       get("roof").hidden = !page.roof.points.length;
       const { chip } = page.models[0].raw;
-      get("roof-hint").textContent = `${chip?.is_rated ? `Right of the line (${page.models[0].raw.ridge.toFixed(0)} flops for each byte) ${chip.name} computes all the time; left of it, it waits for memory. ` : "No chip known here stands for this backend, so there is no line. "}What moves less than a millionth of the largest is left out.`;
+      get("roof-hint").textContent = `${chip?.is_rated ? `Right of the line (${page.models[0].raw.ridge.toFixed(0)} flops for each byte) ${chip.name} computes bfloat16 all the time; left of it, it waits for memory. Dark dots are limited by arithmetic, by the type they compute in. ` : "No chip known here stands for this backend, so there is no line. "}What moves less than a millionth of the largest is left out.`;
       if (page.roof.points.length) page.roof.draw();
     }
     page.markRows();

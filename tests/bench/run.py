@@ -28,6 +28,7 @@ from bench.diff import measure_diff  # noqa: E402
 from bench.diff_pairs import compare_pairs  # noqa: E402
 from bench.directory import compare_processors  # noqa: E402
 from bench.measure import QUICK, Effort  # noqa: E402
+from bench.page import measure_page  # noqa: E402
 from bench.parse import compare_parsing  # noqa: E402
 from bench.processes import compare_reading, compare_start  # noqa: E402
 from bench.protos import compare_protos  # noqa: E402
@@ -73,6 +74,8 @@ def measure_all(path: Path, effort: Effort) -> Iterator[object]:
     else:
         yield "parsing and summary: left out, jaxlib is not installed"
     yield compare_start(effort.process_rounds)
+    if importlib.util.find_spec("jinja2"):
+        yield from measure_page(path, effort.process_rounds)
     yield from compare_processors(find_directory(effort), effort.directory_rounds)
     pairs = ROOT.parent / "shared" / "dumps" / "pairs"
     if pairs.is_dir() and effort != QUICK:
