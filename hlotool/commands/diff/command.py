@@ -40,7 +40,7 @@ from hlotool.compare.changes.reasons import DIFF_WHY
 from hlotool.compare.changes.text import write_texts
 from hlotool.compare.directory import DIFF_DIRECTORY
 from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
-from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.compare.report import BLOCKS, DiffOptions
 from hlotool.compare.several import DIFF_SEVERAL
 from hlotool.compare.survivors import DIFF_PASSES
 from hlotool.compare.trace import DIFF_TRACE
@@ -175,7 +175,7 @@ def diff(
         return
     if as_text:
         pair = choose_pair(pairs, "--text")
-        differs = is_worse = _print_text(pair, arguments, computation, compared, options)
+        differs = is_worse = _print_text(pair, arguments, computation, asked, options)
     elif len(pairs) == 1 and pairs[0].old and pairs[0].new and not stat:
         differs, is_worse = _print_one(pairs[0], arguments, asked, options)
     else:
@@ -240,20 +240,14 @@ def _print_text(
     pair: Pairing,
     arguments: tuple[inputs.Argument, inputs.Argument],
     computation: str,
-    compared: DiffOptions,
+    asked: answers.Asked,
     options: RowOptions,
 ) -> bool:
     """Print the normalised texts of two programs as a unified diff."""
     if options.format != "table":
         raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
-    labels = (one.label for one in arguments)
-    old, new = (
-        inputs.read_side(*each)[0] for each in zip(answers.both_sides(pair), labels, strict=True)
-    )
-    report = compare_programs(old, new, replace(compared, only=()))
-    if report.structure is None:
-        raise UsageError("--text needs the text of both modules.")
-    blocks = write_texts(report.structure, computation)
+    structure = answers.read_structure(pair, arguments, asked, "--text")
+    blocks = write_texts(structure, computation)
     before, after = (f"{one.label} {one.path}" for one in arguments)
     write_text((render_unified(blocks, (before, after), make_look(options)),), options.output)
     return any(block.differs for block in blocks)
