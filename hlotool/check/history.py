@@ -40,7 +40,6 @@ from hlotool.table import (
     column,
     figure,
 )
-from hlotool.text import Pattern
 
 HISTORY_SCHEMA: Final = "hlotool/check-history/v2"
 _EPOCH: Final = re.compile(r"[0-9]{1,11}")
@@ -354,16 +353,6 @@ TREND: Final = DocumentSpec(
     scalars=TREND_FACTS,
     row_lists=(TRENDS, VERDICT_ROWS, EXCEEDED_ROWS, FOLLOWED_ROWS),
 )
-
-
-def choose_lines(
-    lines: Mapping[int, HistoryLine], pattern: Pattern | None
-) -> dict[int, HistoryLine]:
-    """Return the lines of modules whose names a pattern matches, as the last of them has it."""
-    if pattern is None:
-        return dict(lines)
-    kept = [own for name, own in _divide(lines) if pattern.is_found(name)]
-    return dict(sorted(one for own in kept for one in own.items()))
 
 
 def list_verdicts(lines: Mapping[int, HistoryLine]) -> tuple[VerdictRow, ...]:

@@ -12,6 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.check.config import Number, Severity
+from hlotool.program.metrics import METRICS
+from hlotool.program.program import NamedFigures
 from hlotool.table import (
     COUNT,
     MEASURE,
@@ -169,6 +171,35 @@ FACTS: Final = Block("facts", CheckFacts, "all budgets together")
 CHECK: Final = DocumentSpec(
     "check", "a dump against its budgets", scalars=FACTS, row_lists=(RULES,)
 )
+
+
+class MetricRow(Struct, frozen=True):
+    """One figure that a budget may limit."""
+
+    metric: Annotated[str, column("the figure, as budgets name it", is_whole=True)]
+    figure: Annotated[
+        Number | None, column("what it is in the program; null where that is not known", MEASURE)
+    ]
+    kind: Annotated[str, column("its unit", heading="unit")]
+    meaning: Annotated[str, column("what it is")]
+    unit: Unit
+
+
+METRIC_LIST: Final = DocumentSpec(
+    "check-metrics",
+    "what budgets may limit",
+    row_lists=(RowList("metrics", MetricRow, "figures of a program", has_total=False, limit=0),),
+)
+
+
+def list_metric_rows(program: NamedFigures | None) -> list[MetricRow]:
+    """List every figure that a budget may limit, with those of a program, if there is one."""
+    rows = []
+    for path, field in METRICS.items():
+        found = program.metric(path) if program else None
+        known = found if isinstance(found, int | float) else None
+        rows.append(MetricRow(path, known, field.unit.value, field.meaning, field.unit))
+    return rows
 
 
 def choose_check_columns(*, is_comment: bool = False) -> DocumentSpec:

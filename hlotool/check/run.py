@@ -203,7 +203,11 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     notes = (*plan.notes, *(note for one in checked for note in one.notes))
     paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
     lines = tuple(one.line for one in checked if one.line)
-    causes = tuple((one.name, cause) for one in checked for cause in one.causes[:_MOST_CAUSES])
+    causes = tuple(
+        (name, cause)
+        for name, one in zip(names, checked, strict=True)
+        for cause in one.causes[:_MOST_CAUSES]
+    )
     return Run(paths, tuple(results), count_results(results), failures, notes, lines, causes)
 
 
