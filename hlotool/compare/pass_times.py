@@ -49,8 +49,9 @@ PASS_TIMES: Final = DocumentSpec(
 _MICRO: Final = 1_000_000  # picoseconds
 _SECOND: Final = 1e-12
 _FOLDING: Final = re.compile(r"constant[_-]fold", re.IGNORECASE)
-_RUN: Final = re.compile(r"^pass_metadata \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+_RUN: Final = "\npass_metadata {\n"
 _SAID: Final = re.compile(r'^  (\w+): "?([^"\n]*)', re.MULTILINE)
+_TIME: Final = re.compile(r"[0-9]{1,18}")
 _WHOLE: Final = re.compile(r"backend_compile\w*")
 _NO_PASSES: Final = frozenset((START, "RunInvariantCheckers"))  # which take time all the same
 _NOT_IN_FILES: Final = re.compile(r"[/\\\[\] ]")  # of a name
@@ -73,13 +74,13 @@ class PassRun(Struct, frozen=True):
 def parse_metadata(text: str) -> list[PassRun]:
     """Read the passes of a metadata file; one that did not end is left out."""
     runs = []
-    for block in _RUN.findall(text):
+    for block in f"\n{text}".split(_RUN)[1:]:
         said = dict(_SAID.findall(block))
         times = [said.get(f"{edge}_timestamp_usec", "") for edge in ("start", "end")]
-        if all(map(str.isdecimal, times)):
+        if all(map(_TIME.fullmatch, times)):
             begin, end = (int(each) * _MICRO for each in times)
             name, pipeline = (said.get(f"{what}_name", "") for what in ("pass", "pipeline"))
-            runs.append(PassRun(name, pipeline, begin, end))
+            runs.append(PassRun(name, pipeline, begin, max(begin, end)))
     return runs
 
 
