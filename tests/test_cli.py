@@ -131,7 +131,7 @@ def test_an_error_is_json_where_json_was_asked_for(  # noqa: PLR0917  what pytes
         "exit_code": code,
         "next": made["next"],
     }
-    assert made["next"][0] in {f"hlotool {args.split()[0]} --help", "hlotool --help"}
+    assert made["next"][0] in {f"hlotool {args.split(maxsplit=1)[0]} --help", "hlotool --help"}
     assert exit_code == code
     assert err.startswith(f"hlotool: {error}")
     assert hlotool(*args.split())[:2] == (code, "")
