@@ -253,7 +253,7 @@ def test_what_estimates_no_times_refuses_a_machine(
         (["old.txt", "new.txt", "--text"], "--text"),
     ):
         assert run(["diff", *command, *option]) == 2
-        assert f"{name} estimates no times: leave out --chip" in capsys.readouterr().err
+        assert f"{name} estimates no times: omit --chip" in capsys.readouterr().err
 
 
 SHELLS = [one for one in ("sh", "bash", "zsh", "fish") if shutil.which(one)]

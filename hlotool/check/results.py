@@ -60,7 +60,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             word_meanings={
                 "pass": "the figure is within the budget",
                 "fail": "the figure exceeds the budget",
-                "not-measured": "no module, or no row, is what the budget speaks of",
+                "not-measured": "no module or row matched the budget",
                 "error": "the figure could not be measured; the message says why",
             },
         ),
@@ -69,14 +69,14 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     module: Annotated[
         str | None,
         column(
-            "what the module is called, as no other of the answer; null where none matches",
+            "name of the module, unique in the answer; null if none matches",
             null_text="",
             hide_if_constant=True,
         ),
     ]
     place: Annotated[
         str | None,
-        figure("where the module lies in the dump, if another has its name", null_text=""),
+        figure("location of the module in the dump, if another has its name", null_text=""),
     ] = None
     expression: Annotated[str, figure("the budget as an expression")]
     baseline: Annotated[
@@ -128,7 +128,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     reason: Annotated[
         str | None,
         column(
-            "which limits are broken, which rows were found, or why nothing was checked",
+            "broken limits, rows found, or why nothing was checked",
             null_text="",
             is_below=True,
         ),
@@ -142,7 +142,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             shown=_show_message,
         ),
     ] = None
-    source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
+    source_file: Annotated[str | None, figure("file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
     digits: int = 0  # how many more than usual the limit was written with
@@ -151,7 +151,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
 class CheckFacts(Struct, frozen=True):
     """All budgets together."""
 
-    ok: Annotated[bool, figure("whether nothing fails and everything was checked")]
+    ok: Annotated[bool, figure("whether everything was checked and nothing failed")]
     pass_count: Annotated[int, figure("budgets that are met", COUNT)]
     fail_count: Annotated[int, figure("budgets that are exceeded and fail the run", COUNT)]
     warning_count: Annotated[int, figure("budgets that are exceeded and only warn", COUNT)]

@@ -133,7 +133,7 @@ def plan_run(
     those `is_chosen` by name, others are not gone. Raises InputError for a saved document.
     """
     if any(one.document is not None for one in found.inputs):
-        raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
+        raise InputError(f"{found.path}: budgets need a dump, not a JSON document.")
     modules = [Candidate(one.name, found.path, input=one) for one in found.inputs]
     pairs = {id(one.new): one for one in pair_modules(earlier.modules, modules) if one.new}
     tasks, passed_over = [], []

@@ -87,7 +87,7 @@ hlotool check dump/ --update-baseline
 hlotool check dump/ --baseline main_dump/ --format github"""
 
 _NO_BUDGETS = (
-    "there are no budgets: no hlotool.toml here or above, no [tool.hlotool] in "
+    "no budgets found: no hlotool.toml here or above, no [tool.hlotool] in "
     "pyproject.toml, and no --budget."
 )
 
@@ -115,12 +115,10 @@ _NO_BUDGETS = (
 @option("--init", "Write a first hlotool.toml, baseline and workflow.")
 @option("--list-metrics", "List what budgets may limit, with figures of PATH.")
 @option("--also FORMAT=FILE", "Write another form too; repeatable.", multiple=True)
-@option(
-    "--history FILE", "Add the figures to FILE, a line a module.", default="", callback=hide_typed
-)
+@option("--history FILE", "Append one line per module to FILE.", default="", callback=hide_typed)
 @option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
-@option("--commit TEXT", "With --history: what was compiled.")
-@option("--trend", "Show each metric of the history, and since when it is so.")
+@option("--commit TEXT", "With --history: the commit to record.")
+@option("--trend", "Show how each metric of the history changed, and when.")
 def check(
     request: Request,
     *,
@@ -137,8 +135,8 @@ def check(
 ) -> int:
     """Check a dump against the budgets in hlotool.toml, or in [tool.hlotool] of pyproject.toml.
 
-    Exits with 1 if a budget is exceeded, 3 if a module cannot be read, 4 if a budget had
-    nothing to measure, 0 if all are met. With --trend there is no PATH.
+    Exit codes: 0 all budgets pass; 1 one is exceeded; 3 a module cannot be read; 4 a budget
+    measured nothing. --trend takes no PATH.
     """
     given = {"--time": time is not None, "--commit": commit is not None, "--trend": trend}
     _expect_usage(history, [name for name, is_given in given.items() if is_given])
@@ -152,7 +150,7 @@ def check(
         _print_metrics(request, options)
         return 0
     if update_baseline and history:
-        raise UsageError("--update-baseline checks nothing, which --history could record.")
+        raise UsageError("--update-baseline checks nothing, so --history has nothing to record.")
     forms = [*map(_read_form, also), (options.format, options.output)]
     request = _complete(request, _DUMP if init else "")
     settings = request.config
@@ -196,9 +194,9 @@ def _expect_usage(history: str, given: Sequence[str]) -> None:
     """Refuse options about a history without one, and what is recorded where it is only read."""
     for name in given:
         if not history:
-            raise UsageError(f"{name} goes with --history FILE.")
+            raise UsageError(f"{name} needs --history FILE.")
         if "--trend" in given and name != "--trend":
-            raise UsageError(f"{name} goes with what is recorded; --trend only reads.")
+            raise UsageError(f"{name} needs a new record; --trend only reads.")
 
 
 def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> Run:
@@ -397,7 +395,7 @@ def _record(
 def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
     """Show each metric of a history, those that changed last first."""
     if options.format not in FORMATS:
-        raise UsageError(f"--trend does not go with --format {options.format}.")
+        raise UsageError(f"--trend does not support --format {options.format}.")
     name = display_name(path)
     found = read_lines(read_bytes(path), name)
     pattern = expect_pattern(module, "regular expression", "--module") if module else None

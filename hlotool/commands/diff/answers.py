@@ -247,7 +247,7 @@ def name_sides(arguments: Sequence[inputs.Argument]) -> None:
     labels = [one.label for one in arguments]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
-        raise UsageError(f"two sides are called {twice!r}; name each: base=PATH other=PATH.")
+        raise UsageError(f"two sides have the name {twice!r}; name each: base=PATH other=PATH.")
 
 
 def _find_one(argument: inputs.Argument, asked: Asked) -> inputs.Candidate:
@@ -371,7 +371,7 @@ def _show_most(
         return document
     rest = 0 if asked.is_full else len(told) - _MOST_ROWS
     if rest > 0:
-        told[_MOST_ROWS:] = [Line(f"… and {rest:,} others; --stat has all")]
+        told[_MOST_ROWS:] = [Line(f"… and {rest:,} others; --stat lists every one")]
     blank = [Line("")] if document.notes else []
     return replace(document, notes=(*document.notes, *blank, Line("others:"), *told))
 

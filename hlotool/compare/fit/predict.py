@@ -181,7 +181,7 @@ class Predictor:
                 first = self.variables[0]
                 values = ",".join(map(str, first.values))
                 raise UsageError(
-                    f"--at {name}: {join_words(names, 'and')} varies here.",
+                    f"--at {name}: here {join_words(names, 'and')} varies.",
                     f"--vary {name}={values} calls {first.name} so.",
                 )
         point = tuple(
