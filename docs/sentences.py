@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).parent.parent / "hlotool"
 # Where sentences are written, by the heading they get; a file that is not here holds none.
@@ -24,7 +25,8 @@ PLACES = {
     "diff": "commands/diff/ compare/",
     "fit": "commands/fit compare/fit/",
     "check": "commands/check check/",
-    "text, explain": "commands/text commands/explain",
+    "passes": "commands/passes analysis/passes",
+    "text, explain, mcp": "commands/text commands/explain commands/mcp pytest_plugin",
     "fields, schema": "commands/fields commands/schema",
     "Rows, expressions and formats": "table/ export/",
     "Inputs": "dump/ oom/ profile/ program/ text",
@@ -32,16 +34,17 @@ PLACES = {
 }
 LEAST_WORDS = 3
 _WORD = re.compile(r"[A-Za-z]{2,}")
-# Regular expressions, addresses, examples of commands, HLO text.
+# Regular expressions, addresses, examples of commands, HLO text, lists of names.
 _NO_PROSE = re.compile(
-    r"\\|\(\?|\|\w+\||\$\||https?:|^hlotool [a-z]+ [^-].*|^[\w.]+=\S*$|^\w+\[[^ ]*$"
+    r"\\|\(\?|\|\w+\||\$\||https?:|^hlotool [a-z]+ [^-].*"
+    r"|^[\w.]+=\S*$|^\w+\[[^ ]*$|^[a-z ]+(_[a-z ]+){2,}$"
 )
 
 INTRODUCTION = """\
 # Sentences
 
 Every sentence that hlotool can print, for the reader who corrects them; `make docs` collects them
-from the code. A placeholder is called by its name, and stands for a figure or a name.
+from the code. A placeholder is called by its name, and is filled with a figure or a name.
 """
 
 
@@ -57,7 +60,9 @@ def _walk(node: ast.AST) -> Iterator[str]:
         if len(words) >= LEAST_WORDS and " " in text and not _NO_PROSE.search(text):
             yield " ".join(text.split())
         return
-    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".split"):
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+        (".split", "_opcodes", "_infers")
+    ):
         return  # words of the program, such as opcodes
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
@@ -125,10 +130,17 @@ def collect() -> dict[str | None, list[str]]:
     found: dict[str | None, dict[str, None]] = {heading: {} for heading in [*PLACES, None]}
     for path in sorted(PACKAGE.rglob("*.py")):
         found[find_heading(path)] |= dict.fromkeys(find_sentences(path))
-    glossary = tomllib.loads((PACKAGE / "data" / "glossary.toml").read_text(encoding="utf-8"))
+    for heading, name in {"diff": "reasons", "Inputs": "kinds"}.items():
+        for each in _read_data(name).values():
+            texts = (" ".join(each.get(key, "").split()) for key in ("meaning", "says"))
+            found[heading] |= dict.fromkeys(text for text in texts if " " in text)
     return {heading: list(texts) for heading, texts in found.items()} | {
-        "Glossary": [f"{term}: {text}" for term, text in glossary.items()]
+        "Glossary": [f"{term}: {text}" for term, text in _read_data("glossary").items()]
     }
+
+
+def _read_data(name: str) -> dict[str, Any]:
+    return tomllib.loads((PACKAGE / "data" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def write_page() -> str:

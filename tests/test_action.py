@@ -16,7 +16,7 @@ from test_render_ci import check_sarif
 ROOT = Path(__file__).parents[1]
 ACTION = (ROOT / "action.yml").read_text(encoding="utf-8")
 STEP = ROOT / "testdata" / "dumps" / "gpu_h100" / "mlp_train"
-INPUTS = ("CONFIG", "BASELINE", "MODULE", "BUDGETS", "MARKDOWN", "SARIF")
+INPUTS = ("CONFIG", "BASELINE", "MODULE", "BUDGETS", "MARKDOWN", "COMMENT", "SARIF")
 
 
 def act(tmp_path: Path, **inputs: str) -> tuple[int, str]:

@@ -137,7 +137,7 @@ def test_lines_of_other_versions_are_read() -> None:
     ],
 )
 def test_another_line_is_refused_with_its_number(broken: bytes) -> None:
-    with pytest.raises(InputError, match=r"^h:3: this line is none that hlotool check --history"):
+    with pytest.raises(InputError, match=r"^h:3: hlotool check --history did not write this line"):
         read_lines(write_lines([line(1), line(2)]).encode() + broken, "h")
 
 

@@ -138,7 +138,7 @@ def test_a_constant_is_the_limit_on_either_side(text: str, status: str, margin: 
 def test_measured_times_are_unknown_without_a_profile(kind: str, text: str, asked: str) -> None:
     result = judge(kind, text)
     assert result.status == "not-measured"
-    assert result.reason == f"{asked} is not known, as no profile was given"
+    assert result.reason == f"{asked} is unknown without a profile"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_increases() -> None:
         (
             SavedFigures("x", SavedSummary()),
             "buffers.temp_bytes",
-            "does not tell of buffers.temp_bytes",
+            "lacks buffers.temp_bytes",
         ),
         (
             SavedFigures("x", SavedSummary()),
@@ -243,7 +243,7 @@ def test_a_failure_names_the_limits_that_are_broken() -> None:
     found = judge("require", 'fusions where name == "none": kind == "kLoop"', PROGRAM)
     assert (found.reason, found.limit) == ("no row is chosen", 1)
     found = judge("require", 'buffers.donation where size_bytes > 0: status == "copied"', PROGRAM)
-    assert found.reason == "it does not hold of layers[0][0], images, layers[0][1] and 1 more"
+    assert found.reason == "it is false for layers[0][0], images, layers[0][1] and 1 more"
 
 
 def test_a_sentence_says_how_many_rows_are_needed() -> None:

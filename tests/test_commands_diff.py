@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import shlex
 import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -251,4 +253,29 @@ def test_what_estimates_no_times_refuses_a_machine(
         (["old.txt", "new.txt", "--text"], "--text"),
     ):
         assert run(["diff", *command, *option]) == 2
-        assert f"{name} estimates no times: leave out --chip" in capsys.readouterr().err
+        assert f"{name} estimates no times: omit --chip" in capsys.readouterr().err
+
+
+SHELLS = [one for one in ("sh", "bash", "zsh", "fish") if shutil.which(one)]
+
+
+@cache
+def list_typed() -> tuple[str, ...]:
+    """Return the commands that a diff of directories prints, of a side whose label needs quotes."""
+    sides = str(DUMPS / "cpu_jax_0.4.30"), f"it's $new={DUMPS / 'cpu'}"
+    answer = io.StringIO()
+    with contextlib.redirect_stdout(answer):
+        assert run(["diff", *sides]) == 0
+    told = answer.getvalue().partition("\nothers:\n")[2].splitlines()
+    return tuple(f"hlotool {line.partition(': hlotool ')[2]}" for line in told)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_shells_take_what_is_printed_to_type(shell: str) -> None:
+    typed = list_typed()
+    assert any("it's $new=" in one for line in typed for one in shlex.split(line))
+    for line in typed:
+        words = shlex.split(line)
+        command = line.replace("hlotool", "printf '%s\\n'", 1)
+        made = subprocess.run([shell, "-c", command], capture_output=True, text=True, check=True)
+        assert made.stdout.splitlines() == words[1:]

@@ -29,9 +29,9 @@ ALLOCATIONS, VALUES, RANGES = (
 )  # fmt: skip
 MODULE = ".txt"
 ENDED = (
-    "whether the text is whole cannot be checked",
+    "The text may be incomplete",
     "its end cannot be checked",
-    "this is a part of a program",
+    "this is part of a program",
 )
 
 # Which files lie there; the first is cut.

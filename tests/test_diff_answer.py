@@ -64,8 +64,8 @@ def test_the_answer_of_large_programs_fits_a_screen(old: str, new: str) -> None:
 def test_all_is_shown_when_asked() -> None:
     brief, full = (show(*PAIRS[0], *options) for options in ((), ("--full",)))
     assert len(full) > len(brief)
-    assert any(row.startswith("not shown: ") for row in brief)
-    assert not any(row.startswith("not shown: ") for row in full)
+    assert any(row.startswith("hidden: ") for row in brief)
+    assert not any(row.startswith("hidden: ") for row in full)
     assert "Figures" in full
 
 
@@ -193,7 +193,7 @@ def test_a_baseline_says_why(tmp_path: Path) -> None:
     assert baseline.stat().st_size < min(256_000, max(6_000, 0.06 * sum(map(len, texts))))
     said = run(f"hlotool diff {baseline} {new}")
     assert "\nwhy: the mesh is " in said
-    assert "\nreasons are of the program before optimizations, on all devices together\n" in said
+    assert "\nreasons refer to the program before optimizations, on all devices together\n" in said
     said = run(f"hlotool check {new} --config {config} --format comment")
     assert said.partition("\n")[2].startswith("<!-- hlotool check -->\n**budgets: 1 exceeded")
     assert "\n* jit_train_step: the mesh is " in said

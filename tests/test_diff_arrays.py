@@ -97,5 +97,5 @@ def test_final_texts_alone(backend: str, sentence: str, tmp_path: Path) -> None:
     assert any(write_cause(one, "auto").startswith(sentence) for one in report.causes)
     assert report.triage is not None
     assert write_triage(report.triage, report.flags) == [
-        "concluded from the compiled programs alone"
+        "concluded only from the compiled programs"
     ]

@@ -157,10 +157,10 @@ def test_rematerialization_without_scopes() -> None:
     sides = [str(folder / name) for name in ("mlp_train", "mlp_train.remat")]
     cause = compare(*sides).causes[0]
     assert cause == Cause(id="rematerialization-gained", count=None)
-    assert write_cause(cause, "auto").endswith("gained: the backward pass makes values again")
+    assert write_cause(cause, "auto").endswith("gained: the backward pass recomputes values")
     lost = compare(*sides[::-1]).causes[0]
     assert lost == Cause(id="rematerialization-lost", count=None)
-    assert write_cause(lost, "auto").endswith("lost: the backward pass makes nothing again")
+    assert write_cause(lost, "auto").endswith("lost: the backward pass recomputes nothing")
 
 
 @needs_shared
@@ -302,14 +302,14 @@ def test_what_is_known_of_the_compiler() -> None:
     ]
     assert "compiler cl_889434569 → cl_933746096" in said[0]
     assert "a flag did it; the build is cl_933746096 on both sides" in said[1]
-    assert "the dumps name no version of the compiler" in said[2]
+    assert "the dumps name no compiler version" in said[2]
 
 
 @needs_shared
 def test_other_dtypes_inside_fusions() -> None:
     (cause,) = compare("tpu83.base", "tpu.base").causes
     assert (cause.id, cause.old, cause.new) == ("dtype-inside-fusions", "bf16", "f32")
-    sentence = "62 operations inside fusions compute in f32 in place of bf16"
+    sentence = "62 operations inside fusions compute in f32 instead of bf16"
     assert write_cause(cause, "auto") == sentence
 
 

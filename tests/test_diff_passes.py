@@ -217,8 +217,8 @@ def test_a_trace_goes_on_under_a_new_name(
     ("arguments", "lists"),
     [
         (["--passes", "dump"], "there are passes, survivors, opcodes"),
-        (["--passes", "dump", "--trace", 'opcode == "dot"'], "there is only trace"),
-        (["a", "b", "--why", "dot.1"], "there is only evidence"),
+        (["--passes", "dump", "--trace", 'opcode == "dot"'], "known: trace"),
+        (["a", "b", "--why", "dot.1"], "known: evidence"),
         (["a", "b", "c"], "there are figures, sides"),
     ],
 )

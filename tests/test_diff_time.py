@@ -140,7 +140,7 @@ def test_links_that_the_user_states_are_named(capsys: pytest.CaptureFixture[str]
 def test_sides_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for sides in ([f"a={STEP}", f"a={NARROW}"], [f"new={STEP}", str(NARROW)]):
         assert run(["diff", *sides]) == 2
-        assert "two sides are called" in capsys.readouterr().err
+        assert "two sides have the name" in capsys.readouterr().err
 
 
 def test_several_sides_say_for_what_each_was_compiled(capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,7 +175,7 @@ def test_a_trace_is_true(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("buffers", "--by", "allocation_type", "--format", "folded"), "groups are no stacks"),
+        (("buffers", "--by", "allocation_type", "--format", "folded"), "groups are not stacks"),
         (("summary", "--rows", "dtypes", "--format", "folded"), "have no path"),
         (("outline", "--format", "perfetto"), "needs --chip"),
     ],

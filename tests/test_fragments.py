@@ -123,7 +123,7 @@ def check_parts(path: Path, count: int) -> int:
         answered += 1
         if part == text or not program.expect_module().source.is_fragment:
             continue
-        assert "this is a part of a program" in notes
+        assert "this is part of a program" in notes
         assert not number % 2 or re.search(r"line \d", notes), (path, len(part), notes)
         for metric, (value, is_lower) in found.items():
             real = whole[metric][0]

@@ -161,7 +161,7 @@ def change(path: Path, folder: Path, edit: str) -> Path:
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
-        ("value", "holds value 1152921504606846976, which is nowhere"),
+        ("value", "has value 1152921504606846976, which does not exist"),
         ("definer", "is made by instruction -5, which the module does not have"),
         ("name", "is made by instruction 'nobody', which the module does not have"),
         ("index", "which has no such part"),

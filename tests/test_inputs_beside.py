@@ -127,7 +127,7 @@ def test_a_text_cut_short_gives_way_to_its_twin_alone(
     write(tmp_path, "module_0001.f.before_optimizations.txt")
     (tmp_path / stem).write_text(text[:-3], encoding="utf-8")
     assert run(["summary", str(tmp_path / stem)]) == 0
-    assert "this is a part of a program" in capsys.readouterr().err
+    assert "this is part of a program" in capsys.readouterr().err
     (tmp_path / f"{stem}.gz").write_bytes(gzip.compress(text.encode()))
     assert run(["summary", str(tmp_path / stem)]) == 0
     printed = capsys.readouterr()

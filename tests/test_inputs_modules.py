@@ -135,13 +135,13 @@ def test_in_a_directory(tmp_path: Path) -> None:
     found = resolve_inputs(str(tmp_path))
     places = [one.path.removeprefix(f"{tmp_path}/") for one in found.inputs]
     assert places == ["b.hlo", "a.hlo#1", "a.hlo#2"]
-    assert found.notes == (f"{tmp_path}/b.hlo: 1 line before the HLO are passed over.",)
+    assert found.notes == (f"{tmp_path}/b.hlo: 1 line before the HLO are skipped.",)
 
 
 def test_files_beside_several_modules_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "two.txt"
     path.write_text(ONE + OTHER, encoding="utf-8")
-    with pytest.raises(UsageError, match="holds whole programs"):
+    with pytest.raises(UsageError, match="has whole programs"):
         resolve_inputs(str(path), named=NamedFiles(buffers="x"))
 
 

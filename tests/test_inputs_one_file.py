@@ -133,7 +133,7 @@ def test_a_saved_document(tmp_path: Path) -> None:
     assert found.document
     assert (found.module, found.buffers, found.files) == (None, None, (found.document,))
     assert found.document.read().text == path.read_text()
-    with pytest.raises(UsageError, match="stands alone"):
+    with pytest.raises(UsageError, match="takes no further files"):
         only_input(path, buffers="x")
 
 

@@ -233,7 +233,7 @@ def test_a_message_without_a_name_takes_the_only_program(
     log = str(tmp_path / "log.txt")
     for words, count in (((), 9), (("--module", "train_step"), 3)):
         assert run(["buffers", log, "--dump", "testdata/dumps/tpu_v5e", *words]) == 3
-        said = f"the message names no program, and there are {count}; choose one with --module: "
+        said = f"the message names no program, and the dump has {count}; choose one with --module: "
         assert said in capsys.readouterr().err
     entry = "  1. Size: 1.53M\n     Shape: f32[7,7]{1,0}\n     ====\n"
     listed = f"{HEAD}Largest program allocations in hbm:\n{entry}"
@@ -241,7 +241,9 @@ def test_a_message_without_a_name_takes_the_only_program(
     assert "its list does not match; the dump has only jit_multiply" in shown.err
     (tmp_path / "log.txt").write_text(LOAD.replace("train_step", "other").format("1G", "1M"))
     assert run(["buffers", log, "--dump", "testdata/dumps/tpu_v5e"]) == 3
-    assert "is that of the message, which is called jit_other" in capsys.readouterr().err
+    assert (
+        "no program here matches the message, which is called jit_other" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

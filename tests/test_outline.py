@@ -205,8 +205,8 @@ def test_what_is_not_in_the_table_is_said() -> None:
     """Unknown kernels, and the traffic of collectives, which `summary` counts."""
     dump = str(TESTDATA / "dumps" / "tpu_v5e" / "pallas_kernel")
     said = CliRunner().invoke(outline_command, [dump, "--chip", "v5e"]).stdout
-    assert "; 1 custom call is not costed: shares are of what is known" in said
+    assert "; 1 custom call is not costed: shares refer to known work" in said
     assert "summary's alone" not in said
     train = str(TESTDATA / "dumps" / "gpu_h100" / "transformer_train")
     said = CliRunner().invoke(outline_command, [train]).stdout
-    assert "copies beside it, move is in summary's alone" in said
+    assert "traffic/step excludes collectives and overlapped copies" in said

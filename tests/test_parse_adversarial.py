@@ -196,19 +196,19 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "huge iota dimensions": (
         lambda: attribute("replica_groups", f"[2,{9 * 10**17}]<=[{9 * 10**17},2]", "all-reduce"),
-        "are taken for a mistake",
+        "must be a mistake",
     ),
     "many iota dimensions": (
         lambda: attribute("replica_groups", f"[1,1]<=[{times('9999,')}1]", "all-reduce"),
-        "are taken for a mistake",
+        "must be a mistake",
     ),
     "huge mesh": (
         lambda: attribute("replica_groups", f"mesh['a'={10**18}] {{'a'}}", "all-reduce"),
-        "are taken for a mistake",
+        "must be a mistake",
     ),
     "huge sharding": (
         lambda: attribute("sharding", f"{{devices=[{10**18}]<=[{10**18}]}}"),
-        "are taken for a mistake",
+        "must be a mistake",
     ),
     "many sub-axes": (
         lambda: attribute("replica_groups", f"mesh[a=8] {{{times('a:(2)2,')}a}}", "all-reduce"),

@@ -67,7 +67,7 @@ def test_a_peak_that_xla_cannot_tell() -> None:
 def test_the_note_counts() -> None:
     assignment = read_newer(NEWER / "unknown_lines.txt")
     (note,) = note_files(Program("m", None, assignment))
-    assert "2 lines are of a kind not known here" in note
+    assert "2 lines are of an unknown kind" in note
     assert note_files(Program("m", None, read_newer(Path(f"{STEM}-live-range.txt")))) == ()
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from dump_files import ROOT
-from prose import Rule, check_text, read_rules
+from prose import SENTENCES, Rule, check_text, find_faults, read_rules
 
 sys.path.append(str(ROOT / "docs"))
 
@@ -32,3 +32,7 @@ def test_each_rule_catches_its_sentence(rule: Rule) -> None:
 def test_long_sentences_are_caught() -> None:
     assert list(check_text("word " * 21))
     assert not list(check_text("word " * 20))
+
+
+def test_sentences_keep_the_rules() -> None:
+    assert list(find_faults(SENTENCES)) == [], "make prose"

@@ -170,7 +170,7 @@ def test_every_unit_has_its_factor() -> None:
         ("a == 'x\\'", 6, "this text has no closing quote", ""),
         ("a in [b]", 7, "expected a number, a text, true, false or null, found 'b'", ""),
         ("a in [1 2]", 9, "expected ',' or ']', found '2'", ""),
-        ("a in [-null]", 7, "'-' stands before numbers only", ""),
+        ("a in [-null]", 7, "'-' may only precede numbers", ""),
         ("[1] == a", 1, "expected a value, found '['", "a list can only follow in"),
         ("avg(a) > 1", 1, "there is no function 'avg'", "there are count, sum, max, min"),
         ("x.cuont() > 1", 1, "there is no function 'cuont'", "did you mean count?"),
@@ -233,7 +233,7 @@ def test_python_s_recursion_limit_is_left_alone(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(sys, "setrecursionlimit", refuse)
     stand_deep(sys.getrecursionlimit() // 3)
-    with pytest.raises(QueryError, match="no room on Python's stack"):
+    with pytest.raises(QueryError, match="Python's stack is too small"):
         stand_deep(sys.getrecursionlimit() - 200)
 
 

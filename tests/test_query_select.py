@@ -203,7 +203,7 @@ def test_wrong_options_are_refused_even_without_rows(query: dict[str, Any], mess
         ("bytes", ["a_bytes_b", "size"], "did you mean a_bytes_b?"),
         ("zzz", ["b", "a"], "there are b, a"),
         ("zzz", [f"n{index}" for index in range(14)], "n11 and 2 more"),
-        ("zzz", [], "there are none"),
+        ("zzz", [], "none exist"),
     ],
 )
 def test_suggestions(name: str, known: list[str], hint: str) -> None:

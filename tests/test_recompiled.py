@@ -17,7 +17,7 @@ from hlotool.table.sums import group_by
 HOME = Path(__file__).parent.parent / "testdata" / "recompiled"
 TRUTHS = {
     (half, name): truth
-    for half in ("tune",)
+    for half in ("tune", "judge")
     for name, truth in tomllib.loads((HOME / half / "truths.toml").read_text("utf-8")).items()
 }
 WORDS = {

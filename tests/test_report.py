@@ -134,7 +134,7 @@ def test_a_buffer_assignment_alone_has_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert run(["report", str(alone), "-o", str(page)]) == 0
     assert 'id="buffers"' in page.read_text("utf-8")
-    assert "nothing says when values are live" in read_data(page)["sides"][0]["problem"]
+    assert "live ranges are unknown" in read_data(page)["sides"][0]["problem"]
 
 
 def test_a_message_has_a_page(tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ def test_hostile_names_of_two_programs_stay_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--buffers", "x"), "go with one program"),
-        (("--budget", "buffers.peak_bytes < 1"), "goes with one program"),
+        (("--buffers", "x"), "need a single program"),
+        (("--budget", "buffers.peak_bytes < 1"), "needs a single program"),
     ],
 )
 def test_what_a_page_of_two_does_not_take(

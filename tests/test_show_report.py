@@ -171,9 +171,9 @@ def test_a_part_of_a_tuple_is_what_was_put_in() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("loop{3}", "'loop{3}': there is no such part in loop, a tuple of 3."),
-        ("x{0}", "'x{0}': there is no such part in x, which is no tuple."),
-        ("loop{1,0}", "'loop{1,0}': there is no such part in loop, a tuple of 3."),
+        ("loop{3}", "'loop{3}': loop has no such part; it is a tuple of 3."),
+        ("x{0}", "'x{0}': x has no such part; it is not a tuple."),
+        ("loop{1,0}", "'loop{1,0}': loop has no such part; it is a tuple of 3."),
         ("body{0}", "'body{0}': a computation has no parts; name its root."),
     ],
 )

@@ -86,7 +86,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
     "twice.tar.gz": lambda data: gzip.compress(tar_of("m.txt.zst", zstd(data))),
 }
 QUICK = ("m.txt.zst", "m.zip")  # the others take long
-REFUSED = "more than 64.0 MiB come of this file, fetched and unpacked; --max-unpacked SIZE allows"
+REFUSED = "this file unpacks to more than 64.0 MiB"
 PEAK = """
 import sys
 from hlotool.cli import run
@@ -141,7 +141,7 @@ def test_without_the_option_the_limit_goes_by_the_size(bomb: bytes, tmp_path: Pa
     path.write_bytes(zstd(bomb))
     code, peak, said = peak_bytes("summary", str(path))
     assert code == 3
-    assert said.startswith(f"hlotool: {path}: more than 256.0 MiB come of this file")
+    assert said.startswith(f"hlotool: {path}: this file unpacks to more than 256.0 MiB")
     assert peak < (256 + 64) * MIB  # Python, and what is imported
     allowance = ByteBudget().allow("x", MIB)
     allowance.count("x", 1_000 * MIB)
@@ -197,11 +197,11 @@ def test_the_option_holds_for_all_that_is_read(
     for path in (one, folder, packed, f"{packed}!/{one.name}"):
         assert run([*words, str(path), "--max-unpacked", "1KiB"]) == 3, path
         told = capsys.readouterr()
-        assert "--max-unpacked SIZE allows more" in told.err + told.out
+        assert "allow more with --max-unpacked SIZE" in told.err + told.out
         assert run([*words, str(path)]) == 0
         capsys.readouterr()
     assert run(["diff", str(one), str(INIT), "--max-unpacked", "1KiB"]) == 3
-    assert "--max-unpacked SIZE allows more" in capsys.readouterr().err
+    assert "allow more with --max-unpacked SIZE" in capsys.readouterr().err
     with pytest.raises(BudgetError, match=r"more than 1\.0 KiB"):
         hlotool.load(one, max_unpacked_bytes=1_024)
     (row,) = hlotool.summarize(one, max_unpacked_bytes=1_024)
@@ -213,7 +213,7 @@ def test_members_that_unpack_at_once_are_refused(kind: int, tmp_path: Path) -> N
     path = tmp_path / "m.zip"
     with zipfile.ZipFile(path, "w", kind) as archive:
         archive.writestr("m.txt", TEXT)
-    with pytest.raises(InputError, match="compressed in a way that cannot be read here"):
+    with pytest.raises(InputError, match="compression is not supported"):
         resolve_inputs(f"{path}!/m.txt")
 
 
@@ -286,7 +286,7 @@ def test_a_member_of_a_chain_is_read(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(["summary", f"zip://m.txt::file://{path}", "--json"]) == 0
     path.write_bytes(zip_of("n.txt", TEXT + b"// more\n" * 10_000))
     assert run(["summary", f"zip://n.txt::file://{path}", "--max-unpacked", "16KiB"]) == 3
-    assert "more than 16.0 KiB come of this file" in capsys.readouterr().err
+    assert "this file unpacks to more than 16.0 KiB" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_nothing_is_left_of_what_was_fetched(name: str, host: str, tmp_path: Pat
         check=False,
     )
     assert done.returncode == (0 if name.endswith("m.txt") else 3)
-    assert ("more than 16.0 MiB come of this file" in done.stderr) == (name == "endless.txt")
+    assert ("this file unpacks to more than 16.0 MiB" in done.stderr) == (name == "endless.txt")
     assert not list(folder.iterdir())
 
 

@@ -124,7 +124,7 @@ def test_beside_a_dump_it_is_a_check(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "next to it" in shown.err
     path.write_text("Memory Space: x (color=0)\nhello\n", encoding="utf-8")
     assert run(["buffers", str(folder)]) == 0
-    assert "this line is of no memory-usage report" in capsys.readouterr().err
+    assert "this line does not belong to a memory-usage report" in capsys.readouterr().err
 
 
 def test_alone_it_is_no_dump(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +159,9 @@ def test_damaged_reports_are_sentences(name: str, tmp_path: Path) -> None:
 
 
 def test_other_lines_are_errors_with_their_place() -> None:
-    with pytest.raises(ParseError, match="this line is of no memory-usage report") as raised:
+    with pytest.raises(
+        ParseError, match="this line does not belong to a memory-usage report"
+    ) as raised:
         parse_usage_report(Source("Memory Space: a (color=0)\nhello\n", "r.txt"))
     assert str(raised.value).startswith("r.txt:2:1: ")
     with pytest.raises(ParseError):

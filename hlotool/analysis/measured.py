@@ -92,7 +92,7 @@ class MeasuredFacts(Struct, frozen=True):
     ] = None
     joined_seconds: Annotated[float | None, _part("in events that name their instruction")] = None
     named_seconds: Annotated[
-        float | None, _part("in GPU kernels whose name, or order in a launch, tells it")
+        float | None, _part("in GPU kernels that are known by name or order of launch")
     ] = None
     copy_seconds: Annotated[float | None, _part("in copies of no known instruction")] = None
     collective_seconds: Annotated[

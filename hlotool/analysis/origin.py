@@ -101,15 +101,15 @@ def write_short_source(file: str | None, line: int | None) -> str | None:
 Stack: TypeAlias = Annotated[
     tuple[str, ...] | None,
     figure(
-        "with --stack: the line and those that called it, innermost first, as `file:line "
-        "function`; null where the text does not say",
+        "with --stack: the line and its callers, innermost first, as `file:line "
+        "function`; null if unknown",
         null_text="",
         is_below=True,
     ),
 ]
 StackFrame: TypeAlias = Annotated[
     int | None,
-    figure("row of the text's StackFrames that the line comes from", NUMBER, null_text=""),
+    figure("row of the text's StackFrames with the line", NUMBER, null_text=""),
 ]
 Row = TypeVar("Row", bound=Struct)
 _frame_of: Callable[[Struct], int | None] = attrgetter("stack_frame")

@@ -68,9 +68,9 @@ def explain_missing(pair: Pairing, baseline: Earlier) -> str:
         return baseline.missing
     if not pair.is_ambiguous:
         listed = list_some([one.key for one in baseline.modules], _LISTED)
-        return f"the baseline does not hold {pair.name!r}; it holds {listed}"
+        return f"the baseline lacks {pair.name!r}; it has {listed}"
     same = [one.key for one in baseline.modules if pair.new and one.name == pair.new.name]
-    why = f"which of the baseline's modules is {pair.name!r} is not clear"
+    why = f"the baseline has several modules {pair.name!r}"
     return f"{why}; it holds {list_some(same, _LISTED)}"
 
 
@@ -81,8 +81,8 @@ def note_alike(modules: Sequence[Candidate], names: Sequence[str]) -> tuple[str,
         lambda one: (one[0].name, one[0].folder, one[0].identify().arguments),
     )
     return tuple(
-        f"{list_some([name for _, name in group])}: nothing but content tells these apart. "
-        "Dump each into a folder of its own, or name the functions otherwise."
+        f"{list_some([name for _, name in group])}: these differ only in content. Dump "
+        "each into its own folder, or rename the functions."
         for group in groups.values()
         if len(group) > 1
     )

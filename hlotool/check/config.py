@@ -113,7 +113,7 @@ class Budget(_Table, frozen=True, kw_only=True):
         if kinds == ["metric"] and not limits:
             raise ValueError(f"a metric needs a limit: one of {', '.join(LIMITS)}")
         if kinds != ["metric"] and limits:
-            raise ValueError(f"{limits[0]} goes with metric, not with {kinds[0]}")
+            raise ValueError(f"{limits[0]} needs metric, not {kinds[0]}")
 
     @property
     def kind(self) -> str:
@@ -189,8 +189,8 @@ class Config(_OwnKeys, frozen=True, kw_only=True):
         if is_address(self.baseline) or is_address(path):
             name, shown = display_name(self.path), cut_secrets(self.baseline)
             raise UsageError(
-                f"{name}: the baseline {shown} is an address, and only what stands on the command "
-                f"line is fetched; type --baseline {shown}."
+                f"{name}: the baseline {shown} is an address, and hlotool fetches only "
+                f"those on the command line; type --baseline {shown}."
             )
         return path
 

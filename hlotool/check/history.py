@@ -40,7 +40,6 @@ from hlotool.table import (
     column,
     figure,
 )
-from hlotool.text import Pattern
 
 HISTORY_SCHEMA: Final = "hlotool/check-history/v2"
 _EPOCH: Final = re.compile(r"[0-9]{1,11}")
@@ -50,38 +49,36 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     """One module in one run; time and commit are as the caller gave them, null if not."""
 
     hlotool_version: str = ""
-    time: Annotated[str | None, Meta(description="when it was, ISO 8601")] = None
-    commit: Annotated[str | None, Meta(description="the commit that was compiled")] = None
-    module: Annotated[str, Meta(description="what the module is called, as no other of the run")]
+    time: Annotated[str | None, Meta(description="time of the check, ISO 8601")] = None
+    commit: Annotated[str | None, Meta(description="the compiled commit")] = None
+    module: Annotated[str, Meta(description="name of the module, unique in the run")]
     name: Annotated[
         str | None, Meta(description="of its key: the module's name; null in older lines")
     ] = None
     folder: Annotated[str, Meta(description="of its key: the folder below PATH")] = ""
     arguments: Annotated[
-        tuple[str, ...] | None, Meta(description="of its key: what it is given; null if unknown")
+        tuple[str, ...] | None, Meta(description="of its key: its arguments; null if unknown")
     ] = None
     fingerprint: Annotated[
-        str | None, Meta(description="what is equal where the content is; null if unknown")
+        str | None, Meta(description="fingerprint of the content; null if unknown")
     ] = None
     machine: Annotated[
-        str | None, Meta(description="what times were estimated for; null where they were not")
+        str | None, Meta(description="the machine of estimated times; null without estimates")
     ] = None
     metrics: Annotated[
         dict[str, int | float | None],
-        Meta(description="figures by the names that budgets have; one that is missing is unknown"),
+        Meta(description="figures by the names that budgets use; missing ones are unknown"),
     ]
     verdict: Annotated[
         Verdict | None,
-        Meta(description="the worst of what the module's budgets came to; null where none was"),
+        Meta(description="the worst outcome of the module's budgets; null without budgets"),
     ] = None
     exceeded: Annotated[
         tuple[str, ...], Meta(description="the budgets that were exceeded, by name")
     ] = ()
-    lower_bounds: Annotated[
-        tuple[str, ...], Meta(description="metrics of which a part is unknown")
-    ] = ()
+    lower_bounds: Annotated[tuple[str, ...], Meta(description="metrics with an unknown part")] = ()
     upper_bounds: Annotated[
-        tuple[str, ...], Meta(description="metrics of which a part may not happen")
+        tuple[str, ...], Meta(description="metrics with a part that may not run")
     ] = ()
 
     def identify(self) -> Identity | None:
@@ -130,7 +127,7 @@ def read_lines(data: bytes, name: str) -> dict[int, HistoryLine]:
             found[number] = convert(update_document(written), HistoryLine)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                f"{name}:{number}: this line is none that hlotool check --history wrote: {error}."
+                f"{name}:{number}: hlotool check --history did not write this line: {error}."
             ) from error
     return found
 
@@ -170,7 +167,7 @@ def _since(what: str) -> tuple[Meta, Meta, Meta]:
     )
 
 
-_MODULE: Final = "what the module is called, as no other of the history"
+_MODULE: Final = "name of the module, unique in the history"
 _SO: Final = _since("so")
 _EXCEEDED: Final = _since("exceeded")
 _ARGUMENTS: Final = _since("of these arguments, or new")
@@ -180,7 +177,8 @@ class VerdictRow(Struct, frozen=True):
     """One module, by its newest line that says what its budgets came to."""
 
     verdict: Annotated[
-        Verdict, column("the worst of what the module's budgets came to, last", is_verdict=True)
+        Verdict,
+        column("the worst outcome of the module's budgets in the last line", is_verdict=True),
     ]
     module: Annotated[str, column(_MODULE)]
     exceeded: Annotated[tuple[str, ...], figure("the budgets that were exceeded last, by name")]
@@ -205,7 +203,7 @@ class ExceededRow(Struct, frozen=True):
 VERDICT_ROWS: Final = RowList(
     "verdicts",
     VerdictRow,
-    "what the budgets of each module came to last, and since when, the worst first",
+    "last outcome of each module's budgets, and since when, worst first",
     key="module",
     has_total=False,
     title="Verdicts",
@@ -213,7 +211,7 @@ VERDICT_ROWS: Final = RowList(
 EXCEEDED_ROWS: Final = RowList(
     "exceeded",
     ExceededRow,
-    "the budgets that were exceeded last, and each since when, the latest first",
+    "budgets exceeded in the last line, and since when, latest first",
     key="name",
     has_total=False,
     title="Exceeded",
@@ -232,7 +230,7 @@ class FollowedRow(Struct, frozen=True):
         column("whether the first run lacks it (new), or the last one (gone)"),
     ]
     arguments: Annotated[
-        str | None, column("in what its arguments differ from those before", null_text="")
+        str | None, column("differences of its arguments from earlier ones", null_text="")
     ]
     since_commit: Annotated[str | None, _ARGUMENTS[0]]
     since_line: Annotated[int | None, _ARGUMENTS[2]]
@@ -241,7 +239,7 @@ class FollowedRow(Struct, frozen=True):
 FOLLOWED_ROWS: Final = RowList(
     "programs",
     FollowedRow,
-    "which modules are new, gone, or are given something else than before",
+    "modules that are new, gone, or have new arguments",
     key="module",
     has_total=False,
     limit=0,
@@ -295,7 +293,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     last_change: Annotated[
         Value,
         _measured(
-            "by how much it changed last; null if it never did",
+            "size of its last change; null without one",
             "change",
             "last change",
             "",
@@ -319,7 +317,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
             hide_order=4,
         ),
     ] = None
-    unknown_count: Annotated[int, figure("lines that do not tell the figure", COUNT)]
+    unknown_count: Annotated[int, figure("lines without the figure", COUNT)]
     is_first_lower_bound: Annotated[bool, figure("whether the first may be larger")]
     is_first_upper_bound: Annotated[bool, figure("whether the first may be smaller")]
     is_last_lower_bound: Annotated[bool, figure("whether the last may be larger")]
@@ -334,8 +332,8 @@ class TrendRow(Struct, frozen=True, kw_only=True):
 class TrendFacts(Struct, frozen=True):
     """The whole history."""
 
-    line_count: Annotated[int, figure("lines, each a module in a run", COUNT)]
-    module_count: Annotated[int, figure("modules that they are about", COUNT)]
+    line_count: Annotated[int, figure("lines, one per module and run", COUNT)]
+    module_count: Annotated[int, figure("their modules", COUNT)]
     metric_count: Annotated[int, figure("metrics of all modules", COUNT)]
     changed_count: Annotated[int, figure("metrics that changed", COUNT)]
 
@@ -343,7 +341,7 @@ class TrendFacts(Struct, frozen=True):
 TRENDS: Final = RowList(
     "trends",
     TrendRow,
-    "metrics of every module, those that changed last first",
+    "metrics of every module, latest change first",
     key="metric",
     has_total=False,
 )
@@ -354,16 +352,6 @@ TREND: Final = DocumentSpec(
     scalars=TREND_FACTS,
     row_lists=(TRENDS, VERDICT_ROWS, EXCEEDED_ROWS, FOLLOWED_ROWS),
 )
-
-
-def choose_lines(
-    lines: Mapping[int, HistoryLine], pattern: Pattern | None
-) -> dict[int, HistoryLine]:
-    """Return the lines of modules whose names a pattern matches, as the last of them has it."""
-    if pattern is None:
-        return dict(lines)
-    kept = [own for name, own in _divide(lines) if pattern.is_found(name)]
-    return dict(sorted(one for own in kept for one in own.items()))
 
 
 def list_verdicts(lines: Mapping[int, HistoryLine]) -> tuple[VerdictRow, ...]:

@@ -40,7 +40,7 @@ from hlotool.table.units import to_base_unit
 from hlotool.table.words import list_some
 
 _LISTED: Final = 3  # modules named where none is the one asked for, and rows that a rule found
-_NOTHING_MEASURED: Final = "no row matches, nothing was measured"
+_NOTHING_MEASURED: Final = "no row matches, so nothing was measured"
 
 
 def judge_rule(
@@ -81,7 +81,7 @@ def unmatched(rule: Rule, names: Sequence[str]) -> RuleResult:
     about = rule.budget
     said = {"is called": about.module, "lies in": about.place}
     pattern = " and ".join(f"{what} {text!r}" for what, text in said.items() if text)
-    reason = f"no module {pattern}; there is {list_some(sorted(names), _LISTED) or 'none'}"
+    reason = f"no module {pattern}; the dump has {list_some(sorted(names), _LISTED) or 'none'}"
     return not_judged(rule, None, "not-measured", reason)
 
 
@@ -119,7 +119,7 @@ def _result(
     # What is unknown may break an upper limit; above a lower one it changes nothing.
     is_unsure = status == "pass" and is_lower and margin is not None
     if is_unsure and actual is not None and limit is not None and actual <= limit:
-        reason = reason or "at least that much: a part is unknown"
+        reason = reason or "a lower bound: a part is unknown"
     return replace(
         not_judged(rule, program.name, status, reason),
         actual=tidy(actual),
@@ -149,18 +149,18 @@ def _explain_unknown(rule: Rule, program: Program) -> str:
     """Say what the dump does not tell, '' if it tells all that is asked."""
     measured = find_measured(rule.tree) if program.measured is None else ""
     if measured:
-        return f"{measured} is not known, as no profile was given"
+        return f"{measured} is unknown without a profile"
     estimated, _ = find_unestimated(rule.tree, program.machine)
     if estimated:
         note = note_chip(program).removesuffix(".")
-        return f"{estimated} is not known" + (f", as {note}" if note else "")
+        return f"{estimated} is unknown" + (f", as {note}" if note else "")
     for path in sorted(rule.paths):
         if path in ROW_LISTS:
             if not program.knows_rows(path):
-                return f"this dump does not tell of {path}"
+                return f"this dump lacks {path}"
         elif program.metric(path) is None:
             is_estimated = path.startswith("buffers.") and program.assignment is None
-            hint = "; it has no buffer assignment, only buffers.estimated is known"
+            hint = "; without a buffer assignment only buffers.estimated is known"
             return f"{path} is not known from this dump{hint if is_estimated else ''}"
     return ""
 
@@ -185,12 +185,14 @@ def _judge_figure(
         reason = name_rows(rule.counted, program)
     elif rule.counted and rule.chosen and broken:
         lacking = name_rows(rule.chosen, program, rule.counted)
-        reason = f"it does not hold of {lacking or 'all'}" if count else "no row is chosen"
+        reason = f"it is false for {lacking or 'all'}" if count else "no row is chosen"
     elif rule.counted:
         reason = "no row matches" if broken else ""
     elif broken:
         said = " and ".join(f"{name} {getattr(rule.budget, name)}" for name in broken)
-        reason = f"beyond {said}" + (f"; no increase was checked, as {missing}" if missing else "")
+        reason = f"beyond {said}" + (
+            f"; the increase was not checked: {missing}" if missing else ""
+        )
     else:
         reason = missing
     kept: Status = "not-measured" if missing else "pass"
@@ -219,9 +221,9 @@ def _measure_baseline(
         if path in ROW_LISTS and not baseline.knows_rows(path):
             if isinstance(baseline, SavedFigures):
                 return None, "a saved baseline holds metrics, no rows; give a dump as --baseline"
-            return None, f"the baseline does not tell of {path}"
+            return None, f"the baseline lacks {path}"
     found = as_number(measure(rule.tree, baseline).value)
-    return found, "" if found is not None else f"the baseline does not tell of {rule.budget.text}"
+    return found, "" if found is not None else f"the baseline lacks {rule.budget.text}"
 
 
 class Margin(Struct, frozen=True):

@@ -12,6 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.check.config import Number, Severity
+from hlotool.program.metrics import METRICS
+from hlotool.program.program import NamedFigures
 from hlotool.table import (
     COUNT,
     MEASURE,
@@ -58,7 +60,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             word_meanings={
                 "pass": "the figure is within the budget",
                 "fail": "the figure exceeds the budget",
-                "not-measured": "no module, or no row, is what the budget speaks of",
+                "not-measured": "no module or row matched the budget",
                 "error": "the figure could not be measured; the message says why",
             },
         ),
@@ -67,14 +69,14 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     module: Annotated[
         str | None,
         column(
-            "what the module is called, as no other of the answer; null where none matches",
+            "name of the module, unique in the answer; null if none matches",
             null_text="",
             hide_if_constant=True,
         ),
     ]
     place: Annotated[
         str | None,
-        figure("where the module lies in the dump, if another has its name", null_text=""),
+        figure("location of the module in the dump, if another has its name", null_text=""),
     ] = None
     expression: Annotated[str, figure("the budget as an expression")]
     baseline: Annotated[
@@ -126,7 +128,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     reason: Annotated[
         str | None,
         column(
-            "which limits are broken, which rows were found, or why nothing was checked",
+            "broken limits, rows found, or why nothing was checked",
             null_text="",
             is_below=True,
         ),
@@ -140,7 +142,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             shown=_show_message,
         ),
     ] = None
-    source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
+    source_file: Annotated[str | None, figure("file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
     digits: int = 0  # how many more than usual the limit was written with
@@ -149,7 +151,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
 class CheckFacts(Struct, frozen=True):
     """All budgets together."""
 
-    ok: Annotated[bool, figure("whether nothing fails and everything was checked")]
+    ok: Annotated[bool, figure("whether everything was checked and nothing failed")]
     pass_count: Annotated[int, figure("budgets that are met", COUNT)]
     fail_count: Annotated[int, figure("budgets that are exceeded and fail the run", COUNT)]
     warning_count: Annotated[int, figure("budgets that are exceeded and only warn", COUNT)]
@@ -169,6 +171,35 @@ FACTS: Final = Block("facts", CheckFacts, "all budgets together")
 CHECK: Final = DocumentSpec(
     "check", "a dump against its budgets", scalars=FACTS, row_lists=(RULES,)
 )
+
+
+class MetricRow(Struct, frozen=True):
+    """One figure that a budget may limit."""
+
+    metric: Annotated[str, column("the figure, as budgets name it", is_whole=True)]
+    figure: Annotated[
+        Number | None, column("what it is in the program; null where that is not known", MEASURE)
+    ]
+    kind: Annotated[str, column("its unit", heading="unit")]
+    meaning: Annotated[str, column("what it is")]
+    unit: Unit
+
+
+METRIC_LIST: Final = DocumentSpec(
+    "check-metrics",
+    "what budgets may limit",
+    row_lists=(RowList("metrics", MetricRow, "figures of a program", has_total=False, limit=0),),
+)
+
+
+def list_metric_rows(program: NamedFigures | None) -> list[MetricRow]:
+    """List every figure that a budget may limit, with those of a program, if there is one."""
+    rows = []
+    for path, field in METRICS.items():
+        found = program.metric(path) if program else None
+        known = found if isinstance(found, int | float) else None
+        rows.append(MetricRow(path, known, field.unit.value, field.meaning, field.unit))
+    return rows
 
 
 def choose_check_columns(*, is_comment: bool = False) -> DocumentSpec:

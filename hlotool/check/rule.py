@@ -249,7 +249,7 @@ def _split_rows(text: str, place: str, kind: str) -> tuple[str, str, str]:
         raise QueryError(message, Source(text, place), start, end, suggest(rows, ROW_LISTS))
     choice, condition = (match["choice"] or "").strip(), (match["condition"] or "").strip()
     if choice and (not condition or kind != "require"):
-        message = "`where` chooses rows of `require`, and what must hold of them follows a colon"
+        message = "`where` chooses rows of `require`; their condition follows a colon"
         raise QueryError(message, Source(text, place), *match.span("choice"))
     return rows, choice, condition
 

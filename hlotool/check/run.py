@@ -133,7 +133,7 @@ def plan_run(
     those `is_chosen` by name, others are not gone. Raises InputError for a saved document.
     """
     if any(one.document is not None for one in found.inputs):
-        raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
+        raise InputError(f"{found.path}: budgets need a dump, not a JSON document.")
     modules = [Candidate(one.name, found.path, input=one) for one in found.inputs]
     pairs = {id(one.new): one for one in pair_modules(earlier.modules, modules) if one.new}
     tasks, passed_over = [], []
@@ -203,7 +203,11 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     notes = (*plan.notes, *(note for one in checked for note in one.notes))
     paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
     lines = tuple(one.line for one in checked if one.line)
-    causes = tuple((one.name, cause) for one in checked for cause in one.causes[:_MOST_CAUSES])
+    causes = tuple(
+        (name, cause)
+        for name, one in zip(names, checked, strict=True)
+        for cause in one.causes[:_MOST_CAUSES]
+    )
     return Run(paths, tuple(results), count_results(results), failures, notes, lines, causes)
 
 

@@ -21,12 +21,11 @@ from hlotool.check.baseline import (
     write_baseline,
 )
 from hlotool.check.ci import relative_file, render_github, render_junit, render_sarif
-from hlotool.check.config import Config, expect_pattern
+from hlotool.check.config import CONFIG_NAME, Config, expect_pattern
 from hlotool.check.history import (
     TREND,
     TREND_FACTS,
     HistoryLine,
-    choose_lines,
     count_trends,
     list_exceeded,
     list_followed,
@@ -36,9 +35,18 @@ from hlotool.check.history import (
     read_lines,
     write_lines,
 )
-from hlotool.check.results import CHECK, FACTS, CheckFacts, RuleResult, choose_check_columns
+from hlotool.check.results import (
+    CHECK,
+    FACTS,
+    METRIC_LIST,
+    CheckFacts,
+    RuleResult,
+    choose_check_columns,
+    list_metric_rows,
+)
 from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Run
+from hlotool.check.start import write_config
 from hlotool.commands.diff.cause_text import write_cause
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
@@ -61,7 +69,7 @@ from hlotool.commands.shared.output import (
     write_file,
     write_text,
 )
-from hlotool.commands.shared.request import Request, track
+from hlotool.commands.shared.request import Request, load_one, track
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
 from hlotool.dump.read import display_name, read_bytes
 from hlotool.dump.stores import is_address
@@ -69,16 +77,17 @@ from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
 from hlotool.table import Document, InputPaths, Line
-from hlotool.table.words import count_noun
+from hlotool.table.words import count_noun, join_words
 
 _CI_FORMATS: Final = ("github", "junit", "sarif")
+_FORMATS: Final = (*FORMATS, "comment", *_CI_FORMATS)
 _EXAMPLE = """\
 hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
 hlotool check dump/ --update-baseline
 hlotool check dump/ --baseline main_dump/ --format github"""
 
 _NO_BUDGETS = (
-    "there are no budgets: no hlotool.toml here or above, no [tool.hlotool] in "
+    "no budgets found: no hlotool.toml here or above, no [tool.hlotool] in "
     "pyproject.toml, and no --budget."
 )
 
@@ -87,9 +96,12 @@ _NO_BUDGETS = (
     "check",
     CHECK,
     TREND,
+    METRIC_LIST,
     example=_EXAMPLE,
-    formats=(*FORMATS, "comment", *_CI_FORMATS),
-    choose_specs=lambda values: (TREND,) if values["trend"] else (CHECK,),
+    formats=_FORMATS,
+    choose_specs=lambda values: (
+        (TREND,) if values["trend"] else (METRIC_LIST,) if values["list_metrics"] else (CHECK,)
+    ),
 )
 @dump_options
 @add_options(MACHINE)
@@ -100,17 +112,21 @@ _NO_BUDGETS = (
     callback=hide_typed,
 )
 @option("--update-baseline", "Write the figures to the baseline; check nothing.")
-@option(
-    "--history FILE", "Add the figures to FILE, a line a module.", default="", callback=hide_typed
-)
+@option("--init", "Write a first hlotool.toml, baseline and workflow.")
+@option("--list-metrics", "List what budgets may limit, with figures of PATH.")
+@option("--also FORMAT=FILE", "Write another form too; repeatable.", multiple=True)
+@option("--history FILE", "Append one line per module to FILE.", default="", callback=hide_typed)
 @option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
-@option("--commit TEXT", "With --history: what was compiled.")
-@option("--trend", "Show each metric of the history, and since when it is so.")
+@option("--commit TEXT", "With --history: the commit to record.")
+@option("--trend", "Show how each metric of the history changed, and when.")
 def check(
     request: Request,
     *,
     baseline: str,
     update_baseline: bool,
+    init: bool,
+    list_metrics: bool,
+    also: tuple[str, ...],
     history: str,
     time: str | None,
     commit: str | None,
@@ -119,8 +135,8 @@ def check(
 ) -> int:
     """Check a dump against the budgets in hlotool.toml, or in [tool.hlotool] of pyproject.toml.
 
-    Exits with 1 if a budget is exceeded, 3 if a module cannot be read, 4 if a budget had
-    nothing to measure, 0 if all are met. With --trend there is no PATH.
+    Exit codes: 0 all budgets pass; 1 one is exceeded; 3 a module cannot be read; 4 a budget
+    measured nothing. --trend takes no PATH.
     """
     given = {"--time": time is not None, "--commit": commit is not None, "--trend": trend}
     _expect_usage(history, [name for name, is_given in given.items() if is_given])
@@ -130,23 +146,23 @@ def check(
             raise UsageError("--trend reads the history alone: no PATH, budget or baseline.")
         _print_trend(history, request.module, options)
         return 0
-    if not request.path:
-        raise click.MissingParameter(
-            ctx=click.get_current_context(), param_hint="'PATH'", param_type="argument"
-        )
-    if update_baseline and history:
-        raise UsageError("--update-baseline checks nothing, which --history could record.")
-    # The configuration chooses where the command line does not.
-    settings = request.config
-    stage = settings.stage if settings.stage and request.stage == "after" else request.stage
-    request = replace(request, stage=stage, module=request.module or settings.module or None)
-    baseline = baseline or settings.baseline_path
-    if update_baseline:
-        _write_figures(request, baseline)
+    if list_metrics:
+        _print_metrics(request, options)
         return 0
-    run = _run(request, baseline, history, has_causes=options.format == "comment")
-    if run.results:
-        print_run(run, settings, options)
+    if update_baseline and history:
+        raise UsageError("--update-baseline checks nothing, so --history has nothing to record.")
+    forms = [*map(_read_form, also), (options.format, options.output)]
+    request = _complete(request, _DUMP if init else "")
+    settings = request.config
+    default = os.path.join(os.path.dirname(settings.path), _DEFAULT)  # noqa: PTH118,PTH120
+    baseline = baseline or settings.baseline_path
+    if init or update_baseline:
+        _write_figures(request, baseline or default, is_start=init)
+        return 0
+    baseline = baseline or (default if Path(default).exists() else "")
+    run = _run(request, baseline, history, has_causes="comment" in dict(forms))
+    for form, file in forms if run.results else ():
+        print_run(run, settings, replace(options, format=form, output=file))
     if history:
         _record(history, run.lines, time, commit)
     if not run.results:
@@ -154,13 +170,33 @@ def check(
     return run.exit_code
 
 
+def _complete(request: Request, default: str) -> Request:
+    """Return what is asked with what the configuration chooses; there must be a PATH."""
+    if not (request.path or default):
+        raise click.MissingParameter(
+            ctx=click.get_current_context(), param_hint="'PATH'", param_type="argument"
+        )
+    settings = request.config
+    stage = settings.stage if settings.stage and request.stage == "after" else request.stage
+    module = request.module or settings.module or None
+    return replace(request, path=request.path or default, stage=stage, module=module)
+
+
+def _read_form(text: str) -> tuple[str, str]:
+    """Read FORMAT=FILE; raise UsageError for what is none."""
+    form, _, file = text.partition("=")
+    if form not in _FORMATS or not file:
+        raise UsageError(f"--also {text}: expected FORMAT=FILE, {join_words(_FORMATS, 'or')}.")
+    return form, file
+
+
 def _expect_usage(history: str, given: Sequence[str]) -> None:
     """Refuse options about a history without one, and what is recorded where it is only read."""
     for name in given:
         if not history:
-            raise UsageError(f"{name} goes with --history FILE.")
+            raise UsageError(f"{name} needs --history FILE.")
         if "--trend" in given and name != "--trend":
-            raise UsageError(f"{name} goes with what is recorded; --trend only reads.")
+            raise UsageError(f"{name} needs a new record; --trend only reads.")
 
 
 def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> Run:
@@ -266,6 +302,8 @@ def _append_summary(markdown: Iterable[str]) -> None:
 
 # Baselines.
 
+_DUMP: Final = "dump"  # of --init without PATH
+_WORKFLOW: Final = ".github/workflows/hlo.yml"
 _DEFAULT: Final = "hlotool-baseline.json"  # what a baseline is called that has no name yet
 # The parameters that decide which figures a baseline holds, and where it lies.
 _CHOOSING: Final = ("path", "baseline", *PURPOSES["Input"], *PURPOSES["Model"])
@@ -283,7 +321,7 @@ def _read_baseline(
     if not needs_baseline and (not path or is_there):
         return Earlier(), ()
     if not path:
-        command = repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")
+        command = repeat_command(_CHOOSING, "--update-baseline")
         say(f"there is no baseline; this writes one: {command}")
         return Earlier(), ()
     name = display_name(path)
@@ -298,11 +336,12 @@ def _read_baseline(
     return Earlier(modules), ()
 
 
-def _write_figures(request: Request, path: str) -> None:
-    """Write the figures of every module; with --module, beside those of the others."""
-    if not path:
-        raise UsageError("--update-baseline needs --baseline FILE, or baseline in hlotool.toml.")
-    older, kept = read_modules(path)
+def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
+    """Write the figures of every module; with --module, beside those of the others.
+
+    For a start, what a project begins with is written as well, and nothing that is there.
+    """
+    older, kept = ({}, ()) if is_start else read_modules(path)
     inputs = request.find().inputs
     candidates = [Candidate(one.name, request.path, one) for one in inputs]
     names, stay = place_modules(candidates, kept if request.module else ())
@@ -315,10 +354,29 @@ def _write_figures(request: Request, path: str) -> None:
         )
         request.tell(note_files(program))
         modules[name] = measure_baseline(program, candidate)
-    others = {name: older[key] for key, name in stay.items()}
-    write_file(path, (write_baseline(modules, others),), "--baseline")
-    count = count_noun(str(len(modules)), "module")
-    say(f"wrote the figures of {count} to {display_name(path)}")
+    text = write_baseline(modules, {name: older[key] for key, name in stay.items()})
+    files = {path: text}
+    if is_start:
+        workflow = Path(__file__).parents[1].joinpath("data/workflow.yml").read_text("utf-8")
+        files[CONFIG_NAME] = write_config(modules, path)
+        files[_WORKFLOW] = workflow.replace("DUMP", request.path)
+    for name, text in files.items():
+        if is_start and os.path.lexists(name):
+            say(f"{display_name(name)} was there, and is as it was")
+            continue
+        if is_start:
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+        write_file(name, (text,), "--init" if is_start else "--baseline")
+        of = f"the figures of {count_noun(str(len(modules)), 'module')} to " * (name == path)
+        say(f"wrote {of}{display_name(name)}")
+
+
+def _print_metrics(request: Request, options: RowOptions) -> None:
+    """List what a budget may limit, with the figures of a program, if there is one."""
+    program = load_one(request, with_buffers=True) if request.path else None
+    rows = {"metrics": list_metric_rows(program)}
+    paths = program.paths if program else None
+    print_document(Document(METRIC_LIST, paths, rows=rows), options)
 
 
 # Histories.
@@ -337,11 +395,12 @@ def _record(
 def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
     """Show each metric of a history, those that changed last first."""
     if options.format not in FORMATS:
-        raise UsageError(f"--trend does not go with --format {options.format}.")
+        raise UsageError(f"--trend does not support --format {options.format}.")
     name = display_name(path)
     found = read_lines(read_bytes(path), name)
     pattern = expect_pattern(module, "regular expression", "--module") if module else None
-    lines = choose_lines(found, pattern)
+    keeps = pattern.is_found if pattern else lambda _: True
+    lines = {number: line for number, line in found.items() if keeps(line.module)}
     if not lines:
         of = f" of a module that --module {module!r} matches" if module else ""
         raise NothingCheckedError(f"{name}: the history has no line{of}.")

@@ -37,18 +37,18 @@ from hlotool.table.select import COUNT, SHARE
 from hlotool.table.units import UNKNOWN, wrap
 from hlotool.table.words import join_words, suggest
 
-_GRAPH: Final = "what gives to a thing and takes from it as a graph"
+_GRAPH: Final = "operands and users as a graph"
 _CI: Final = "budgets for a CI system"
 
 FORMAT_MEANINGS: Final[Mapping[str, str]] = {
     "table": "tables and sentences for a terminal",
-    "json": "the whole answer, every figure exact; `hlotool schema COMMAND` has its JSON Schema",
-    "jsonl": "the rows of one list as JSON, one a line",
+    "json": "the whole answer with exact figures; `hlotool schema COMMAND` prints its JSON Schema",
+    "jsonl": "the rows of one list as JSON, one per line",
     "csv": "the rows of one list with commas between",
     "tsv": "the rows of one list with tabs between",
     "parquet": "the rows of one list for DuckDB, pandas or Spark",
     "markdown": "tables and sentences for a pull request or an issue",
-    "comment": "a short comment on a pull request, whose first line a bot finds again",
+    "comment": "a short comment on a pull request, marked so that a bot can update it",
     "folded": "the rows of one list by scope, for a flame graph: flamegraph.pl, speedscope.app",
     "pprof": "the rows of one list by scope, for `go tool pprof`, which draws flame graphs too",
     "perfetto": "the modelled clock as a trace for ui.perfetto.dev",
@@ -61,29 +61,28 @@ FORMAT_MEANINGS: Final[Mapping[str, str]] = {
 }
 
 LEGEND: Final[Mapping[str, str]] = {
-    TOTAL: "the sum of a column over all rows that --where keeps, also those that -n leaves out",
+    TOTAL: "the sum of a column over all rows that --where keeps, with those that -n hides",
     COUNT_TITLE: f"with --by: {COUNT.meaning}",
-    SHARE_TITLE: f"with --by: {SHARE.meaning}; of the column by which a list says how large a row "
-    "is, in JSON else of the number of rows",
-    COUNT_SHARE_TITLE: "with --by: the group's part of the number of rows, as their figures do not "
-    "add up",
+    SHARE_TITLE: f"with --by: {SHARE.meaning}; of the list's size column, or in JSON of the "
+    "number of rows",
+    COUNT_SHARE_TITLE: "with --by: the group's part of the number of rows, because their figures "
+    "do not add up",
     NO_LABEL: "the group of rows that have no value in the field of --by",
-    UNKNOWN: "not known, and no guess; null in JSON",
+    UNKNOWN: "unknown; null in JSON",
     "≥": "at least: a part of the sum is unknown; is_lower_bound in JSON",
-    "≤": "at most: a part of the sum may not happen; is_upper_bound in JSON",
-    "about": "at least and at most: a part is unknown, and another may not happen",
+    "≤": "at most: a part of the sum may not run; is_upper_bound in JSON",
+    "about": "neither: a part is unknown, and another may not run",
     "~": "an estimate",
-    VARIOUS.value: "in a row that stands for several: they differ in it, and it is no number",
-    "×": "how many equal things the row stands for",
-    "–": "between two numbers: the least and the most of the things that a row stands for; alone: "
-    "there is none",
-    "…": "something was left out or cut here; -w shows it, and JSON has it",
-    "beside": "in a sentence: in addition to, and not counted in it",
-    "most exposed": "the collective with the most exposed, in bytes sent or in time; see exposed",
-    "work": "what a device computes while a collective runs, which hides the time of the transfer",
-    "moves": "reads and writes in memory, in bytes; what is sent to other devices is not in it",
-    "8@1": "how the devices of a group are numbered: 8 devices whose numbers are 1 apart",
-    "layer_*": "in a path: numbered siblings taken as one; --numbered keeps them apart",
+    VARIOUS.value: "in a row for several: they differ in it, and it is not a number",
+    "×": "number of equal things in the row",
+    "–": "between two numbers: least and most of the things in a row; alone: none",
+    "…": "something is omitted or cut here; -w and JSON show it",
+    "beside": "in a sentence: in addition to, not included",
+    "most exposed": "the collective with the most exposed bytes or time; see exposed",
+    "work": "computation during a collective, which hides the time of the transfer",
+    "moves": "bytes read from and written to memory, without bytes sent to other devices",
+    "8@1": "numbering of a group's devices: 8 devices with numbers 1 apart",
+    "layer_*": "in a path: numbered siblings as one; --numbered keeps them apart",
 }
 
 
@@ -95,7 +94,7 @@ def read_glossary() -> dict[str, str]:
     return tomllib.loads(_GLOSSARY.read_text(encoding="utf-8"))
 
 
-_OPEN: Final = "One of the words that hlotool knows; a dump may hold others."
+_OPEN: Final = "One of the words that hlotool knows; dumps may have others."
 
 
 class Meaning(Struct, frozen=True):
@@ -209,7 +208,7 @@ def _list_values(field: Field, place: str) -> Iterator[_Found]:
         if word not in FINDING_MEANINGS and word not in ALLOCATION_TYPES:
             own = (_end(meanings[word]),) if word in meanings else ()
             says = (*own, _end(f"{field.name}: {field.meaning}"))
-            yield _Found(word, f"what {field.name} can be", says, place)
+            yield _Found(word, f"values of {field.name}", says, place)
     for word in sorted(field.words - meanings.keys()):
         yield _Found(word, "value", (_OPEN,), f"{field.name} ({place})")
 
@@ -221,12 +220,12 @@ def _end(says: str) -> str:
 
 def _describe(field: Field, *, adds_up: bool = False) -> Iterator[str]:
     """Say what a figure is, in which unit, and how tables and totals have it."""
-    unknown = ", null where unknown" if field.is_nullable else ""
+    unknown = ", null if unknown" if field.is_nullable else ""
     yield f"{_end(field.meaning)} [{field.unit.value}{unknown}]"
     if field.values:
         yield f"One of {', '.join(field.values)}."
     if adds_up and field.total_from:
-        yield f"Totals add {field.total_from} where it is null, and are lower bounds then."
+        yield f"Totals add {field.total_from} if it is null, and are lower bounds then."
     elif adds_up and field.is_summable:
         yield "Totals and groups add it up."
     if field.lower_if:
@@ -257,12 +256,11 @@ def _list_terms(_: click.Context) -> Iterator[tuple[str, str]]:
 )
 @click.argument("term", metavar="[TERM]", nargs=-1, shell_complete=completing(_list_terms))
 def explain(term: Sequence[str]) -> None:
-    """Say what TERM means, in each command that has it, and how it is counted.
+    """Explain TERM in each command that has it.
 
-    Without TERM it prints the glossary: the concepts. TERM is one of them, a field or the heading
-    of a column, a metric, a part or a row list, an option or its value, a finding, a reason of a
-    diff, an allocation type, an exit code, a chip, a mark such as ≥, or any other word that a field
-    can be.
+    Without TERM, print the glossary. TERM is a concept, a field, a heading, a metric, a row
+    list, an option or its value. It can also be a finding, a reason of a diff, an allocation
+    type, an exit code or a chip. Marks such as ≥ and other words of fields work too.
     """
     width = min(_WIDTH, find_width() or _WIDTH)
     if not term:

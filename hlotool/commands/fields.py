@@ -28,18 +28,18 @@ hlotool fields diff --json"""
 class FieldRow(Struct, frozen=True):
     """One field of one list or block."""
 
-    document: Annotated[str, figure("the document that has it, as its schema is called")]
-    holder: Annotated[
-        str, column("the row list, for --rows, or the block that has it", heading="of")
+    document: Annotated[str, figure("its document, by the name of the schema")]
+    holder: Annotated[str, column("its row list, for --rows, or its block", heading="of")]
+    is_row: Annotated[
+        bool, figure("whether it is a field of rows, for --where and other row options")
     ]
-    is_row: Annotated[bool, figure("whether it is a field of rows, for --where and the like")]
     name: Annotated[str, column("its name", heading="field")]
     unit: Annotated[str, column("its unit, or type")]
     is_nullable: Annotated[bool, figure("whether it may be unknown")]
     is_shown: Annotated[bool, figure("whether a table shows it without --columns")]
     heading: Annotated[str, figure("what a table calls it")]
     meaning: Annotated[str, column("meaning of the field")]
-    values: Annotated[tuple[str, ...], figure("all that it can be, where that is a closed list")]
+    values: Annotated[tuple[str, ...], figure("all values, if the list is closed")]
 
 
 FIELDS: Final = RowList(
@@ -55,7 +55,8 @@ FIELDS_DOCUMENT: Final = DocumentSpec(
 def fields(command: str, options: RowOptions) -> None:
     """List the fields of a command's answer: name, unit, meaning.
 
-    A table lists those of rows, which --where, --sort, --by and --columns take; JSON has all.
+    The table lists those of rows, for --where, --sort, --by and --columns; JSON lists every
+    one.
     """
     if command not in COMMANDS or not documents_of(command):
         known = [one for one in COMMANDS if documents_of(one)]

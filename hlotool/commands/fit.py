@@ -53,13 +53,13 @@ _FEWEST: Final = 2
 
 @document_command("fit", FIT, example=_EXAMPLE)
 @click.argument("paths", metavar="A B [C…]", nargs=-1, callback=hide_typed)
-@option("--vary NAME=N,…", "Call this what varies: its value in each program.", multiple=True)
+@option("--vary NAME=N,…", "Name the variable, with its value in each program.", multiple=True)
 @option(
     "--at NAME=N,…",
-    "Predict the program at this size, such as batch=96; again for more.",
+    "Predict the program at a size, such as batch=96; repeatable.",
     multiple=True,
 )
-@option("--hbm SIZE", "Find the largest size that fits; --chip has its memory.", default="")
+@option("--hbm SIZE", "Find the largest size that fits; --chip gives its memory.", default="")
 @option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
 @module_option
 @unpacking_option
@@ -156,7 +156,7 @@ def _describe(report: FitReport) -> Iterator[Line]:
         yield Line(quote_braces(f"{one.variable} {sizes}: {what}"))
         if len(one.alike) > 1:
             told = f"{list_some(one.alike)} change alike; "
-            told += "if you changed more than one size, no law below holds"
+            told += "if several sizes changed, no law below is valid"
             yield Line(quote_braces(told))
     yield Line("{matched_share} of the bytes follow a law", FIT_FACTS, report.facts)
     for row in report.limits:
@@ -179,21 +179,21 @@ def _describe_limit(row: FitRow) -> str:
     elif row.surely_fits != row.fits:
         band = " (up to {surely_fits} at the high end of the band)"
     return (
-        f"{name} fits {{limit_bytes}}{held} up to {{fits}} by this law{band}; "
-        "compile {fits} and {next_value} to be sure. {limited_by} holds most there"
+        f"{name} fits {{limit_bytes}}{held} up to {{fits}} by this law{band}. Compile {{fits}} "
+        "and {next_value} to be sure; {limited_by} holds most there"
     )
 
 
 def _note(report: FitReport) -> Iterator[Line]:
     if report.facts.worst_ratio is not None and not report.facts.is_alike:
-        told = "what is told of a given program is {worst_ratio} of the real figure at worst"
+        told = "predictions for given programs are {worst_ratio} of the real figure at worst"
         yield Line(told, FIT_FACTS, report.facts)
     if any(row.part == OVERFLOW for row in report.terms):
-        yield Line("of a TPU's vmem 112 MiB are taken to hold values, as on v5e")
+        yield Line("assumed: 112 MiB of a TPU's vmem hold values, as on v5e")
     if report.lost:
         yield Line(
-            f"{len(report.lost)} instructions follow no law: the compiler chose otherwise for one "
-            "size, and may again (--rows lost)"
+            f"{len(report.lost)} instructions follow no law, because the compiler chose "
+            "differently for one size (--rows lost)"
         )
     for row in report.laws[1:]:
         if row.peak_at and row.from_value > report.laws[0].from_value:
@@ -203,4 +203,6 @@ def _note(report: FitReport) -> Iterator[Line]:
             )
             yield Line(quote_braces(told))
     if any(row.law is None for row in report.laws):
-        yield Line("a figure without a law is no polynomial: sizes are padded, or rounds change")
+        yield Line(
+            "a figure without a law is not a polynomial: sizes are padded, or trip counts change"
+        )

@@ -34,16 +34,17 @@ from hlotool.table.words import suggest
 
 _KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
 _FORMATS: Final = ("perfetto", "model-explorer")
-_NAMES: Final = "--columns +names names the instructions of each step; hlotool show tells of one"
+_NAMES: Final = "instructions of each step: --columns +names; one instruction: hlotool show"
 _WORK_ALONE: Final = (
-    "traffic/step is of the work: what collectives, and copies beside it, move is in summary's "
-    "alone"
+    "traffic/step excludes collectives and overlapped copies; summary includes them"
 )
 _WORK_BESIDE: Final = (
-    "of work, a collective has what is folded beside it, which is computed while it sends: how "
-    "long it keeps work waiting is told by exposed, row by row"
+    "a collective's share is the work folded into it, which overlaps its transfer; "
+    "`exposed` shows its waits"
 )
-_ON_CLOCK: Final = "what is in a loop has the times of its first round, the loop all its rounds"
+_ON_CLOCK: Final = (
+    "steps in a loop have the times of its first iteration; the loop has those of all"
+)
 _EXAMPLE: Final = """\
 hlotool outline dump/
 hlotool outline dump/ --only collective,wait
@@ -55,19 +56,21 @@ hlotool outline dump/ --nesting 1 --chip h100"""
 @option("--only KIND,…", f"Only steps of these kinds: {', '.join(_KINDS)}.", default="")
 @option(
     "--nesting N",
-    "Leave out what more than N loops, branches or calls hold.",
+    "Hide steps nested deeper than N loops, branches or calls.",
     type=click.IntRange(min=0),
 )
-@option("--clock", "With --chip: when each step begins and ends on a modelled clock.", "has_clock")
+@option(
+    "--clock", "With --chip: show the start and end of each step on a modelled clock.", "has_clock"
+)
 @add_options(MACHINE_AND_LATENCY)
 def outline(
     request: Request, *, only: str, nesting: int | None, has_clock: bool, options: RowOptions
 ) -> None:
-    """Show a program as it runs: loops, collectives and the work between them, in order."""
+    """Show a program in the order it runs: loops, collectives and the work between them."""
     kinds = _parse_kinds(only)
     program = load_one(request, with_buffers=options.format == "perfetto")
     if has_clock and not program.pricing.is_timed:
-        raise UsageError("--clock needs --chip: without one there are ratios, and no times.")
+        raise UsageError("--clock needs --chip, because times need a chip.")
     rows = program.outline(kinds, nesting)
     if options.format == "perfetto":
         write_bytes(_render_trace(program, rows), options.output)
@@ -91,7 +94,7 @@ def _parse_kinds(text: str) -> tuple[StepKind, ...]:
     asked = [one.strip() for one in text.split(",")] if text else []
     for one in asked:
         if one not in _KINDS:
-            raise UsageError(f"--only: there is no kind {one!r}; {suggest(one, _KINDS)}")
+            raise UsageError(f"--only: unknown kind {one!r}; {suggest(one, _KINDS)}")
     return tuple(kind for kind in _KINDS if kind in asked)
 
 
@@ -100,7 +103,7 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
     pricing = program.pricing
     order = "in schedule order" if module.header.is_scheduled else "in the order of the text"
     if not pricing.is_rated:
-        no_chip = "no chip known here stands for this backend: there are no shares of time"
+        no_chip = "no known chip has this backend, so shares of time are unknown"
         return Line(f"{module.name}, {order}; {no_chip}")
     if not pricing.is_timed:
         rates = f"shares of work are estimates at the ratios of {pricing.chip.name}"
@@ -110,15 +113,15 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
     step = program.step_time
     run = format_value(step.duration.total if step else end, Unit.SECONDS)
     said = (
-        f"{module.name}, {order}; at the peaks of {pricing.chip.name} one step takes an estimated "
+        f"{module.name}, {order}; one step at the peaks of {pricing.chip.name} takes an estimated "
     )
     if step and step.padded.total > step.duration.total * NEARLY:
         run += f" to {format_value(step.padded.total, Unit.SECONDS)} with tile padding"
     # How links are shared, and what a transfer waits for, is modelled: that is no peak.
     if step and not step.is_upper_bound and not step.duration.exposed:
-        run += ": a lower bound, as no kernel reaches them"
+        run += ": a lower bound, because no kernel reaches the peaks"
     if program.cost.is_total_lower_bound or program.cost.is_traffic_lower_bound:
-        run += f"; {say_why_unknown(program.cost)}: shares are of what is known"
+        run += f"; {say_why_unknown(program.cost)}: shares refer to known work"
     return Line(said + run)
 
 
@@ -144,7 +147,7 @@ def _write_notes(
 def _render_trace(program: Program, rows: Sequence[OutlineRow]) -> bytes:
     """Return the modelled clock as tracks: loops, work, transfers, and memory in use."""
     if not program.pricing.is_timed:
-        raise UsageError("--format perfetto needs --chip: without one there are no times.")
+        raise UsageError("--format perfetto needs --chip, because times need a chip.")
     holding = {row.parent for row in rows}
     parts = {
         "loops": [row for row in rows if row.kind in {"loop", "call", "repeat"}],

@@ -74,7 +74,7 @@ def _say(name: str, rows: Sequence[PassRow], totals: PassTotals) -> Iterator[Lin
         yield Line(f"{name}: {said}", TOTALS, totals)
         outside = "{outside_seconds} more were outside of passes"
         if totals.outside_seconds is None:
-            outside = "what ran outside of these is not timed here; --profile has it"
+            outside = "work outside of passes is not timed here; --profile times it"
         yield Line(outside, TOTALS, totals)
     most = max(rows, key=lambda row: row.growth, default=None)
     if most and most.growth > 0:

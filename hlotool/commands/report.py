@@ -101,10 +101,10 @@ def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[PageTable, .
 @option("-o, --output FILE", "Write to FILE; to a directory, a page of each.", required=True)
 @add_options(MACHINE)
 def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
-    """Write a program as one page of HTML that opens anywhere, without a network.
+    """Write a program as one page of HTML that works offline.
 
-    It has the verdict, what runs, is sent and lives over all steps, and all tables. With NEW, what
-    changed from PATH to it. To a directory, a page of each program.
+    It shows the verdict, steps, collectives, memory over time, and all tables. With NEW, it shows
+    changes from PATH to NEW. To a directory, it writes a page of each program.
     """
     if find_max_chars() is not None:
         raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
@@ -269,13 +269,13 @@ def _write_member(
 def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[str, set[str]]:
     """Return the page about two programs, and the paths of what it was made from."""
     if request.named != NamedFiles():
-        raise UsageError("--buffers, --live-range and --module-text go with one program.")
+        raise UsageError("--buffers, --live-range and --module-text need a single program.")
     if request.budgets:
-        raise UsageError("--budget goes with one program; hlotool check compares two.")
+        raise UsageError("--budget needs a single program; hlotool check compares two.")
     arguments = parse_argument(request.path, "old"), parse_argument(new, "new")
     labels = arguments[0].label, arguments[1].label
     if labels[0] == labels[1]:
-        raise UsageError(f"both sides are called {labels[0]!r}.")
+        raise UsageError(f"both sides have the name {labels[0]!r}.")
     found = [
         find_candidates(one, request.stage, request.module, request.unpacking) for one in arguments
     ]
@@ -314,7 +314,7 @@ def _choose_pair(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
         raise NothingCheckedError("no module has the same name on both sides.")
     chosen = max(whole, key=lambda pair: pair[0].size_bytes + pair[1].size_bytes)
     if len(whole) > 1:
-        say(f"{len(whole)} modules match; this shows {chosen[1].name}. Choose with --module.")
+        say(f"{len(whole)} modules match; shown: {chosen[1].name}. Choose with --module.")
     return chosen
 
 

@@ -29,16 +29,16 @@ _EXAMPLES = (
 @click.argument("name", metavar="COMMAND", shell_complete=completing(lambda _: _list_documents()))
 @option("-o, --output FILE", "Write to FILE instead of stdout.", default="")
 def schema(name: str, output: str) -> None:
-    """Print the JSON Schema of what COMMAND --json prints.
+    """Print the JSON Schema of COMMAND --json.
 
-    A command with answers of several kinds has a schema for each, such as summary-directory.
+    Commands with several kinds of answer have one schema for each, such as summary-directory.
     """
     schemas = all_schemas()
     if name not in schemas:
         raise UsageError(f"there is no schema {name!r}; {suggest(name, schemas)}")
     others = [one for one in schemas if one.startswith(f"{name}-")]
     if others:
-        say(f"{name} has other answers, too: {', '.join(others)}.")
+        say(f"{name} has other answers too: {', '.join(others)}.")
     write_text((f"{_shorten(schemas[name], find_max_chars())}\n",), output)
 
 
@@ -60,7 +60,7 @@ def _shorten(whole: Json, most: int | None) -> str:
 def all_schemas() -> dict[str, Json]:
     """Return every schema by the name of its document; a history's lines and errors have one."""
     line = make_line_schema(HistoryLine, HISTORY_SCHEMA, "a line of a history of checks")
-    error = make_line_schema(ErrorAnswer, ERROR_SCHEMA, "what went wrong, where JSON was asked for")
+    error = make_line_schema(ErrorAnswer, ERROR_SCHEMA, "an error, if JSON was requested")
     schemas = {spec.name: make_schema(spec) for spec in all_documents()}
     return schemas | {"check-history": line, "error": error}
 

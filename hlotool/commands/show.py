@@ -60,15 +60,15 @@ def take_dump_last(
 @click.argument("names", metavar="NAME…", nargs=-1, required=True, callback=take_dump_last)
 @option(
     "--hops",
-    "How many steps away operands and users are listed; 1 by default.",
+    "List operands and users up to N steps away; 1 by default.",
     type=click.IntRange(0, 1000),
     default=1,
 )
 def show(request: Request, *, names: tuple[str, ...], hops: int, options: RowOptions) -> None:
-    """Show all there is about instructions, computations, parameters or source lines.
+    """Show everything about an instruction, computation, parameter or source line.
 
-    NAME is an instruction or computation, a value fusion.3{0}, a parameter as the program calls
-    it, a source line model.py:120, or the beginning of a name that nothing else begins with.
+    NAME is one of these: an instruction or computation, a value fusion.3{0}, the program's name
+    of a parameter, or a source line model.py:120. The beginning of a unique name is enough.
     """
     program = load_one(request, with_buffers=True)
     report = program.show(names, hops)
@@ -88,7 +88,10 @@ def _document(program: Program, report: ShowReport) -> Document:
             find_words=program.find_words,
             rows=rows,
             notes=(
-                Line("Name one alone for all about it; --rows memory, … for one list of all."),
+                Line(
+                    "For everything about one, name it alone; for one list of all, add "
+                    "--rows memory, …."
+                ),
                 *_say_called(program, report),
             ),
         )
@@ -113,8 +116,8 @@ def _say_called(program: Program, report: ShowReport) -> Iterator[Line]:
             opcode, _ = asked.removeprefix("%").rsplit(".*", 1)
             yield Line(
                 quote_braces(
-                    f"{asked} goes by names: {count:,} are called so, of {of_opcode:,} "
-                    f"instructions of opcode {opcode}."
+                    f"{asked} matches names: {count:,} of {of_opcode:,} instructions of "
+                    f"opcode {opcode}."
                 )
             )
 

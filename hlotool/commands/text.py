@@ -28,9 +28,9 @@ _EXAMPLES = (
 @option("--computation NAME", "Only this computation.", default="")
 @option("-o, --output FILE", "Write to FILE instead of stdout.", default="")
 def text(request: Request, *, computation: str, output: str) -> None:
-    """Print the HLO text of a module; of a protobuf, what XLA would print.
+    """Print the HLO text of a module, or of a protobuf as XLA prints it.
 
-    A text is printed as it stands; where it is cut, a note says so.
+    Texts are printed unchanged; a note marks cut ones.
     """
     source = _read_one(request)
     found = _cut(source, computation) if computation else source.text
@@ -46,7 +46,7 @@ def _read_one(request: Request) -> Source:
         raise UsageError(f"{name}: {len(inputs):,} modules match; choose one with --module.")
     module = inputs[0].module
     if module is None:
-        raise InputError(f"{name}: there is no module here, and nothing else is printed as text.")
+        raise InputError(f"{name}: this has no module, and hlotool prints only modules.")
     return module.read()
 
 

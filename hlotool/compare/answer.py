@@ -21,14 +21,14 @@ from hlotool.compare.changes.measured import MeasuredChange
 from hlotool.compare.changes.memory import MemoryChange, SpaceChange
 from hlotool.table import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
 
-DEVICES: Final = "devices of which {} bytes and flops are sums; 1 if both run on equally many"
+DEVICES: Final = "devices over which {} bytes and flops are summed; 1 if both run on equally many"
 _ALONE: Final = "instructions on the {} without a counterpart"
 
 
 class SideFacts(Struct, frozen=True):
     """One side of a diff: what the user calls it, where it lies, what it is."""
 
-    label: Annotated[str, figure("what the user calls it")]
+    label: Annotated[str, figure("the user's name for it")]
     saved_schema: Annotated[str | None, figure("schema of a saved document; null for a dump")]
     input: InputPaths
     module: ModuleFacts | None
@@ -44,7 +44,7 @@ class DiffFacts(Struct, frozen=True):
             "null where structure was not compared"
         ),
     ]
-    differs: Annotated[bool, figure("whether any list below has a difference")]
+    differs: Annotated[bool, figure("whether any list has a difference")]
     matched_count: Annotated[int | None, figure("instructions with a counterpart", COUNT)]
     changed_count: Annotated[int | None, figure("how many of these differ", COUNT)]
     old_only_count: Annotated[int | None, figure(_ALONE.format("old"), COUNT)]
@@ -55,7 +55,7 @@ class DiffFacts(Struct, frozen=True):
     stages: Annotated[tuple[str, ...], figure("the stages of both texts, if these are two")]
     old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)]
     new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)]
-    not_compared: Annotated[tuple[str, ...], figure("what one side does not have")]
+    not_compared: Annotated[tuple[str, ...], figure("files that only one side has")]
 
 
 INSTRUCTIONS: Final = RowList(
@@ -77,7 +77,7 @@ MEMORY: Final = RowList(
 COLLECTIVES: Final = RowList(
     "collectives",
     CollectiveChange,
-    "collectives by kind, interconnect, devices and dtype, where anything of them differs",
+    "collectives that differ, by kind, interconnect, devices and dtype",
     size="delta_bytes",
     key="kind",
     title="Collectives",
@@ -96,7 +96,7 @@ METRICS: Final = RowList(
 HEADER: Final = RowList(
     "header",
     HeaderChange,
-    "what differs in the modules' headers: donation, devices, schedule",
+    "differences of the modules' headers: donation, devices, schedule",
     has_total=False,
     title="Header",
 )
@@ -124,31 +124,30 @@ MEASURED: Final = RowList(
 CAUSES: Final = RowList(
     "causes",
     Cause,
-    "reasons for what differs, found by comparison: what was changed first, most bytes first",
+    "reasons for differences, found by comparison: changes of the program first, then by bytes",
     has_total=False,
     title="Why",
 )
 ACCOUNT: Final = RowList(
     "account",
     AccountRow,
-    "what each reason makes of each figure's difference: all rows of a figure add up to it",
+    "each reason's part of each figure's difference; the rows of a figure add up to it",
     key="reason",
     has_total=False,
     limit=0,
     title="Account",
 )
 TRIAGE: Final = Block(
-    "triage", Triage, "who did it; null where the sides do not differ", is_nullable=True
+    "triage", Triage, "the source of the change; null if the sides are equal", is_nullable=True
 )
 TIME: Final = Block(
     "time",
     TimeChange,
-    "estimated time of one step; null where the sides do not differ, or no one chip stands for "
-    "both",
+    "estimated time of one step; null if the sides are equal, or no one chip fits both",
     is_nullable=True,
 )
 ORDER: Final = Block(
-    "order", OrderChange, "how the order differs; null where it does not", is_nullable=True
+    "order", OrderChange, "the difference in order; null without one", is_nullable=True
 )
 FACTS: Final = Block("facts", DiffFacts, "the diff as a whole")
 
@@ -160,7 +159,7 @@ def _side(name: str) -> Block:
 
 DIFF: Final = DocumentSpec(
     "diff",
-    "what changed from one program to another",
+    "changes from one program to another",
     scalars=FACTS,
     blocks=(_side("old"), _side("new"), TRIAGE, TIME, ORDER),
     row_lists=(

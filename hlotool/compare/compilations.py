@@ -39,8 +39,8 @@ _SHARDINGS: Final = re.compile(
     rf", sharding=\{{(?:[^{{}}]|\{{[^{{}}]*\}})*\}}"
     rf"|, frontend_attributes=\{{xla\.sdy\.\w+={STRING}\}}"
 )
-_CONSTANT: Final = re.compile(r"(\S+) constant\((.*)\)")
-_ALIASED: Final = re.compile(r"\((\d+), ")
+_CONSTANT: Final = re.compile(r"^( *+(?:ROOT )?\S++ = (\S++)) constant\((.*)\)", re.MULTILINE)
+_ALIASED: Final = re.compile(r"\(([0-9]{1,9}), ")
 _ELIDED: Final = "constant({...})"
 _FOLLOWS: Final = "xla_detailed_logging"  # JAX sets it by the size of a program
 
@@ -183,7 +183,7 @@ def _compare_bodies(old: _Given, new: _Given, *, is_alone: bool) -> Iterator[_Di
         yield "program", "operations", None, None
     elif bodies[0] != bodies[1]:
         found = (_CONSTANT.findall(body) for body in bodies)
-        for (shape, before), (_, after) in zip(*found, strict=True):
+        for (_, shape, before), (_, _, after) in zip(*found, strict=True):
             if before != after:
                 yield "constant", shape.partition("{")[0], before[:_LONGEST], after[:_LONGEST]
     elif is_alone and old.body != new.body:

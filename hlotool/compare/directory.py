@@ -65,15 +65,12 @@ class ModuleDiff(Struct, frozen=True):
     module: Annotated[str, column("the module's name")]
     status: Annotated[
         Status,
-        column(
-            "how it compares; added and removed modules have no counterpart, ambiguous ones several"
-        ),
+        column("its status; added and removed modules have no counterpart, ambiguous ones several"),
     ]
     place: Annotated[
         str,
         column(
-            "where both lie in their directories, in short: XLA's number in place of the name; "
-            "once where that is the same",
+            "both locations, with XLA's number instead of the name; once if equal",
             min_width=WHOLE,
         ),
     ] = ""
@@ -133,13 +130,11 @@ class ModuleDiff(Struct, frozen=True):
     old_only_count: Annotated[int | None, _ALONE[0]] = None
     new_only_count: Annotated[int | None, _ALONE[1]] = None
     is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
-    program: Annotated[str, figure("what it is called, as no other of the answer")] = ""
-    old_name: Annotated[str | None, figure("its name on the old side, where that is another")] = (
-        None
-    )
+    program: Annotated[str, figure("its name, unique in the answer")] = ""
+    old_name: Annotated[str | None, figure("its name on the old side, if different")] = None
     old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)] = 1
     new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)] = 1
-    matched_by: Annotated[Way | None, figure("how its counterpart was found; null without one")] = (
+    matched_by: Annotated[Way | None, figure("method of pairing; null without a counterpart")] = (
         None
     )
     error: Annotated[str | None, figure("why it could not be compared", null_text="")] = None
@@ -154,7 +149,7 @@ MODULES: Final = RowList(
     limit=0,
 )
 DIFF_DIRECTORY: Final = DocumentSpec(
-    "diff-directory", "what changed from one directory of programs to another", row_lists=(MODULES,)
+    "diff-directory", "changes from one directory of programs to another", row_lists=(MODULES,)
 )
 
 

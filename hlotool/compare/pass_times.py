@@ -15,14 +15,7 @@ from typing import Annotated, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.compare.passes import (
-    PASSES,
-    START,
-    PassRow,
-    Step,
-    compare_in_turn,
-    read_in_turn,
-)
+from hlotool.compare.passes import PASSES, START, PassRow, Step, compare_in_turn, read_in_turn
 from hlotool.errors import InputError
 from hlotool.profile.space import Space, Tables
 from hlotool.table import BYTES, COUNT, SECONDS, Block, DocumentSpec, figure
@@ -34,22 +27,17 @@ class PassTotals(Struct, frozen=True):
     pass_count: Annotated[int, figure("runs of passes that have a time", COUNT)]
     pipeline_count: Annotated[int, figure("pipelines that ran these", COUNT)]
     seconds: Annotated[float | None, figure("their time, nested ones counted once", SECONDS)]
-    outside_seconds: Annotated[
-        float | None, figure("from a profile: the rest of the compilation", SECONDS)
-    ]
-    folded_bytes: Annotated[
-        int | None, figure("bytes of constants that constant folding made", BYTES)
-    ]
+    outside_seconds: Annotated[float | None, figure("from a profile: the rest of it all", SECONDS)]
+    folded_bytes: Annotated[int | None, figure("constants that constant folding made", BYTES)]
 
 
 TOTALS: Final = Block("totals", PassTotals, "all passes together")
+_SHOWN: Final = (
+    "pass_name pipeline own_seconds new_instruction_count old_only_count new_only_count "
+    "new_result_bytes constant_bytes"
+)
 TIMED: Final = replace(
-    PASSES.showing(
-        (
-            *("pass_name", "pipeline", "own_seconds", "new_instruction_count", "old_only_count"),
-            *("new_only_count", "new_result_bytes", "constant_bytes"),
-        )
-    ),
+    PASSES.showing(_SHOWN.split()),
     meaning="runs of passes, the longest first",
     sort="-own_seconds,-new_only_count",
     size="own_seconds",
@@ -61,8 +49,9 @@ PASS_TIMES: Final = DocumentSpec(
 _MICRO: Final = 1_000_000  # picoseconds
 _SECOND: Final = 1e-12
 _FOLDING: Final = re.compile(r"constant[_-]fold", re.IGNORECASE)
-_RUN: Final = re.compile(r"^pass_metadata \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+_RUN: Final = "\npass_metadata {\n"
 _SAID: Final = re.compile(r'^  (\w+): "?([^"\n]*)', re.MULTILINE)
+_TIME: Final = re.compile(r"[0-9]{1,18}")
 _WHOLE: Final = re.compile(r"backend_compile\w*")
 _NO_PASSES: Final = frozenset((START, "RunInvariantCheckers"))  # which take time all the same
 _NOT_IN_FILES: Final = re.compile(r"[/\\\[\] ]")  # of a name
@@ -85,13 +74,13 @@ class PassRun(Struct, frozen=True):
 def parse_metadata(text: str) -> list[PassRun]:
     """Read the passes of a metadata file; one that did not end is left out."""
     runs = []
-    for block in _RUN.findall(text):
+    for block in f"\n{text}".split(_RUN)[1:]:
         said = dict(_SAID.findall(block))
         times = [said.get(f"{edge}_timestamp_usec", "") for edge in ("start", "end")]
-        if all(map(str.isdecimal, times)):
+        if all(map(_TIME.fullmatch, times)):
             begin, end = (int(each) * _MICRO for each in times)
             name, pipeline = (said.get(f"{what}_name", "") for what in ("pass", "pipeline"))
-            runs.append(PassRun(name, pipeline, begin, end))
+            runs.append(PassRun(name, pipeline, begin, max(begin, end)))
     return runs
 
 

@@ -28,7 +28,7 @@ from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, RowList, column, figure
 
-_STEP: Final = "the number XLA gave the dump; null before and after all passes"
+_STEP: Final = "XLA's number of the dump; null before and after all passes"
 _SENT: Final = "their bytes sent per step, "
 _MADE: Final = "bytes of all arrays that instructions outside fusions make, "
 _PEAK: Final = "estimated peak {}; null until scheduled"
@@ -55,19 +55,17 @@ class PassRow(Struct, frozen=True):
     pass_name: Annotated[
         str,
         column(
-            "the pass that ran since the dump before, or what it ran between",
+            "the pass before this dump, or the passes around it",
             heading="by",
             min_width=WHOLE,
         ),
     ]
-    pipeline: Annotated[
-        str, column("the pipeline of that pass, blank where it is of none", hide_order=9)
-    ]
+    pipeline: Annotated[str, column("the pipeline of that pass, blank without one", hide_order=9)]
     path: Annotated[str, figure("the dump")]
     differs_in: Annotated[
         tuple[str, ...],
         column(
-            "what differs: structure, collectives, memory; or the only side that has it",
+            "differences: structure, collectives, memory; or the only side that has it",
             heading="differs",
         ),
     ]
@@ -123,8 +121,8 @@ class PassRow(Struct, frozen=True):
     opcodes: Annotated[
         tuple[str, ...],
         column(
-            "the opcodes of which it left more or fewer, those that do work first; "
-            "`--rows opcodes` has all",
+            "opcodes whose count it changed, those with work first; `--rows opcodes` "
+            "lists every one",
             heading="opcodes",
             hide_order=1,
         ),
@@ -169,7 +167,7 @@ PASSES: Final = RowList(
 PASS_OPCODES: Final = RowList(
     "opcodes",
     PassOpcodeRow,
-    "what each pass did to the number of instructions of each opcode",
+    "changes of each pass to the number of instructions per opcode",
     key="opcode",
     has_total=False,
     limit=0,

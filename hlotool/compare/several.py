@@ -54,10 +54,10 @@ class SideFigure(Struct, frozen=True):
 class SideRow(Struct, frozen=True):
     """One side: what the user calls it, where it lies."""
 
-    label: Annotated[str, column("what the user calls it")]
+    label: Annotated[str, column("the user's name for it")]
     path: Annotated[str, column("its path")]
     module: Annotated[str | None, column("the module's name; null where a document has none")]
-    backend: Annotated[str | None, figure("whose marks the text bears; null where none")]
+    backend: Annotated[str | None, figure("the backend that the text shows; null if none")]
 
 
 class SeveralFacts(Struct, frozen=True):
@@ -77,7 +77,7 @@ FIGURES: Final = RowList(
 SIDES: Final = RowList(
     "sides",
     SideRow,
-    "the sides as they were given, the first being what others are compared with",
+    "the sides in the given order; the first is the reference",
     has_total=False,
     limit=0,
 )
@@ -156,7 +156,7 @@ def list_links(sides: Iterable[DiffSide]) -> tuple[str, ...]:
 DIFF_SEVERAL: Final = DocumentSpec(
     "diff-several",
     "the figures of more than two programs, side by side",
-    scalars=Block("facts", SeveralFacts, "what holds of all sides"),
+    scalars=Block("facts", SeveralFacts, "the comparison as a whole"),
     row_lists=(FIGURES, SIDES),
 )
 

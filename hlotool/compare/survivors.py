@@ -34,11 +34,11 @@ class SurvivorRow(Struct, frozen=True):
     ]
     pass_name: Annotated[
         str,
-        column("the pass since which both sides differ in them", heading="by", min_width=WHOLE),
+        column("the pass since which they differ", heading="by", min_width=WHOLE),
     ]
     pipeline: Annotated[str, column("the pipeline that ran it", hide_order=2)]
-    count: Annotated[int, column("how many differences of the last texts", COUNT)]
-    what: Annotated[tuple[str, ...], column("what they are, most frequent first")]
+    count: Annotated[int, column("number of differences of the last texts", COUNT)]
+    what: Annotated[tuple[str, ...], column("the differences, most frequent first")]
     scope: Annotated[str | None, SCOPE]
     example: Annotated[str, column("one of them, in the last text", hide_order=1)]
 
@@ -46,11 +46,11 @@ class SurvivorRow(Struct, frozen=True):
 SURVIVORS: Final = RowList(
     "survivors",
     SurvivorRow,
-    "what differs in the end, by the pass with which it began",
+    "final differences, by the pass that began them",
     key="example",
     has_total=False,
     limit=0,
-    title="What differs in the end",
+    title="Final differences",
 )
 DIFF_PASSES: Final = DocumentSpec(
     "diff-passes",

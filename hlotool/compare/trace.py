@@ -54,7 +54,7 @@ class TraceRow(Traced, frozen=True, kw_only=True):
     last_pass_number: Annotated[
         int | None,
         column(
-            "number of the first dump without it; null if it is there to the end",
+            "number of the first dump without it; null if it stays",
             NUMBER,
             null_text="",
         ),
@@ -62,7 +62,7 @@ class TraceRow(Traced, frozen=True, kw_only=True):
     last_pass: Annotated[
         str | None,
         column(
-            "the pass that removed or changed it; null if it is there to the end",
+            "the pass that removed or changed it; null if it stays",
             heading="gone by",
             null_text="",
         ),
@@ -70,8 +70,7 @@ class TraceRow(Traced, frozen=True, kw_only=True):
     continues_as: Annotated[
         str | None,
         column(
-            "what the same operation is from then on: its start, or without start and done, or "
-            "under another name; null where nothing is",
+            "its later form: the start, the synchronous form or another name; null without one",
             heading="continues as",
             null_text="",
         ),
@@ -79,8 +78,8 @@ class TraceRow(Traced, frozen=True, kw_only=True):
     ending: Annotated[
         Ending | None,
         column(
-            "whether it was removed, continues under another opcode or name, or is there and the "
-            "expression holds no more",
+            "removed, continued under another opcode or name, or present without "
+            "matching the expression",
             null_text="",
         ),
     ] = None
@@ -90,26 +89,28 @@ class TraceFacts(Struct, frozen=True):
     """What became of all that an expression chooses."""
 
     expression: Annotated[str, figure("the expression")]
-    first_pass: Annotated[str | None, figure("the pass that made the first; null if none ever was")]
+    first_pass: Annotated[str | None, figure("the pass that made the first; null if none existed")]
     first_pass_number: Annotated[int | None, figure("the number of its dump", NUMBER)]
     last_pass: Annotated[str | None, figure("the pass that removed the last; null if some stay")]
     last_pass_number: Annotated[int | None, figure("the number of its dump", NUMBER)]
     seen_count: Annotated[int, figure("instructions that it ever chose", COUNT)]
-    remaining_count: Annotated[int, figure("those of the last dump", COUNT)]
-    continued_count: Annotated[int, figure("those that go on under another opcode or name", COUNT)]
-    continued_opcodes: Annotated[tuple[str, ...], figure("the opcodes under which they do")]
+    remaining_count: Annotated[int, figure("those in the last dump", COUNT)]
+    continued_count: Annotated[
+        int, figure("those that continue under another opcode or name", COUNT)
+    ]
+    continued_opcodes: Annotated[tuple[str, ...], figure("their later opcodes")]
 
 
 TRACE: Final = RowList(
     "trace",
     TraceRow,
-    "instructions that the expression of --trace chose in any dump, in the order they appeared",
+    "instructions that matched --trace in any dump, in order of appearance",
     has_total=False,
 )
 DIFF_TRACE: Final = DocumentSpec(
     "diff-trace",
-    "which pass made, and which removed, the instructions that an expression chooses",
-    scalars=Block("facts", TraceFacts, "what became of them"),
+    "passes that made and removed the instructions that match an expression",
+    scalars=Block("facts", TraceFacts, "their fate"),
     row_lists=(TRACE,),
 )
 

@@ -41,7 +41,7 @@ _BLOCK_BYTES: Final = 1 << 20
 _ENCRYPTED: Final = 0x1
 _LINK: Final = 0xA000  # of the mode that Unix gives a file
 _KIND: Final = 0xF000
-_STRANGE: Final = "the member is compressed in a way that cannot be read here"
+_STRANGE: Final = "the member's compression is not supported"
 _ZIP_ERRORS: Final = (BadZipFile, zlib.error, LZMAError, EOFError, ValueError, RuntimeError)
 _TAR_ERRORS: Final = (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError)
 
@@ -267,5 +267,5 @@ class _Stream:
         del self._rest[:size]  # moves nothing: a bytearray remembers where it begins
         self.bytes_left -= len(data)
         if self.bytes_left < 0:
-            raise OSError("the tar archive is damaged: what describes a member is too long")
+            raise OSError("the tar archive is damaged: a member's header is too long")
         return data

@@ -57,8 +57,8 @@ class Allowance(Struct, eq=False):
             self.total_bytes -= self.sizes.pop(part, 0)
             shown = format_value(limit, Unit.BYTES)
             raise BudgetError(
-                f"{self.name}: more than {shown} come of this file, fetched and unpacked; "
-                "--max-unpacked SIZE allows more."
+                f"{self.name}: this file unpacks to more than {shown}; allow more with "
+                "--max-unpacked SIZE."
             )
         self.total_bytes += size_bytes - known
         self.sizes[part] = size_bytes

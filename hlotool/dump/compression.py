@@ -164,7 +164,7 @@ def find_binary_kind(data: bytes) -> str | None:
     if is_tar(data):
         return f"a tar archive{_UNPACK}"
     if is_profile(data):
-        return "a profile of runs, which is no part of a dump; give it alone"
+        return "a profile, which is not part of a dump; give it alone"
     if b"\x00" not in data or find_proto_head(data) is not None or is_usage_report(data):
         return None
     return f"a binary file{_NO_TEXT}"
@@ -175,7 +175,7 @@ def describe_error(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "there is no such file or directory."
     if isinstance(error, PermissionError):
-        return "the file may not be read (permission denied)."
+        return "permission denied."
     if isinstance(error, IsADirectoryError):
         return "this is a directory."
     if isinstance(error, EOFError):

@@ -341,7 +341,7 @@ def _walk_directory(
                 below.append((os.path.join(directory, entry.name), depth + 1))
         if len(found) > MAX_FILES:
             raise InputError(
-                f"{display_name(path)}: there are more than {MAX_FILES:,} files below this "
-                "directory; give the one that holds the dump."
+                f"{display_name(path)}: this directory has more than {MAX_FILES:,} files; "
+                "give the one with the dump."
             )
     return sorted(found, key=lambda each: (each[0], each[1].name)), tuple(notes)

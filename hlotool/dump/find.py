@@ -67,8 +67,8 @@ class _Wanted(Struct, frozen=True):
         """Refuse files named by hand where there may be many programs."""
         if self.named != NamedFiles():
             raise UsageError(
-                f"{display_name(path)} holds whole programs; --buffers, --live-range and "
-                "--module-text go with a single file."
+                f"{display_name(path)} has whole programs; --buffers, --live-range and "
+                "--module-text need a single file."
             )
 
 

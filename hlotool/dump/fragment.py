@@ -368,6 +368,6 @@ def _note(name: str, mended: _Mended, parts: list[_Part]) -> Iterator[str]:
         missing.append(f"the text ends before ENTRY, in line {parts[-1].number + 1}")
     if missing:
         told = "; ".join(missing)
-        yield f"{name}: this is a part of a program: {told}. Figures marked ≥ count what is there."
+        yield f"{name}: this is part of a program: {told}. Figures marked ≥ count only this part."
     else:
-        yield f"{name}: this is a part of a program; {parts[-1].name} is taken for its entry."
+        yield f"{name}: this is part of a program; hlotool takes {parts[-1].name} for its entry."

@@ -56,7 +56,7 @@ class FoundModules(Struct, frozen=True):
         """Say in a sentence what was left out, nothing if nothing was."""
         places = ((self.before_count, "before"), (self.behind_count, "behind"))
         counts = [f"{count_noun(count, 'line')} {where}" for count, where in places if count]
-        parts = [f"{' and '.join(counts)} the HLO are passed over"] if counts else []
+        parts = [f"{' and '.join(counts)} the HLO are skipped"] if counts else []
         if self.prefix:
             parts.append(f"prefixes of lines, such as {self.prefix.strip()!r}, are left out")
         return (f"{self.modules[0].name}: {'; '.join(parts)}.",) if parts else ()

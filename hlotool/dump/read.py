@@ -204,8 +204,8 @@ def _decode_utf8(data: bytes, name: str) -> str:
                 "was it copied to its end?"
             ) from error
         raise InputError(
-            f"{place}: this is not UTF-8 text: byte 0x{data[error.start]:02x} stands at offset "
-            f"{error.start}; the file is damaged, or it is no text dump.",
+            f"{place}: this is not UTF-8 text: byte 0x{data[error.start]:02x} at offset "
+            f"{error.start}; the file is damaged, or not a text dump.",
             HOW_TO_DUMP,
         ) from error
     except MemoryError as error:

@@ -317,4 +317,4 @@ def _read_float(digits: str) -> float:
 
 def _refuse(word: str) -> float:
     """Refuse what JSON does not have, though Python reads it: NaN and Infinity."""
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")

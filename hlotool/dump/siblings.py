@@ -64,7 +64,7 @@ def describe_file(
     typed = find_part(kind)
     if kind is TextKind.DOCUMENT:
         if named != NamedFiles():
-            raise UsageError("a JSON document stands alone: no file can be named beside it.")
+            raise UsageError("a JSON document takes no further files.")
         return Input(path, document=DumpFile(path, kind, size, source, budget=budget))
     if typed is None:
         raise refuse_kind(kind, f"{source.name}: ")

@@ -76,7 +76,7 @@ class _NoProcessError(Exception):
     """No process can be started: no right to, no memory, no thread, no semaphore."""
 
 
-_DIED: Final = Failure("the process that read this died, perhaps for lack of memory.", 3)
+_DIED: Final = Failure("the process for this file died, perhaps for lack of memory.", 3)
 
 Item = TypeVar("Item", bound=Sized)
 Result = TypeVar("Result")

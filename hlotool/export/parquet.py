@@ -79,7 +79,7 @@ def _make_column(pa: Any, field: Field, values: Sequence[object]) -> Any:
         return pa.array(values, kind)
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
         raise HlotoolError(
-            f"--format parquet: {field.name} holds what Parquet cannot; JSON can ({error})."
+            f"--format parquet: Parquet cannot store {field.name}; use JSON ({error})."
         ) from error
 
 

@@ -60,7 +60,7 @@ def expect_weights(selection: Selection, option: str) -> tuple[Field, ...]:
     """
     row_list = selection.row_list
     if selection.grouping is not None:
-        raise UsageError(f"{option}: groups are no stacks; leave out --by.")
+        raise UsageError(f"{option}: groups are not stacks; omit --by.")
     if not any(each.is_path for each in row_list.fields):
         raise UsageError(f"{option}: rows of {row_list.name!r} have no path into the program.")
     columns = [each for each in selection.columns if each.is_summable]
@@ -68,7 +68,7 @@ def expect_weights(selection: Selection, option: str) -> tuple[Field, ...]:
     first = [row_list.field(row_list.size)] if row_list.size else []
     weights = dict.fromkeys(each for each in (*first, *columns) if each.unit in _UNIT_NAMES)
     if not weights:
-        raise UsageError(f"{option}: rows of {row_list.name!r} have nothing that adds up.")
+        raise UsageError(f"{option}: rows of {row_list.name!r} have no column that adds up.")
     untold = {each for each in weights if all(each.getter()(row) is None for row in selection.rows)}
     return tuple(sorted(weights, key=untold.__contains__))
 

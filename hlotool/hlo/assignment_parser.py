@@ -147,7 +147,7 @@ def _map_values(source: Source, allocations: tuple[Allocation, ...]) -> dict[Val
         seen: set[ValueKey | int] = set()
         for value in values:
             if value.key in seen or value.number in seen:
-                _fail_at(source, value, "stands in the dump twice", "two dumps may be mixed")
+                _fail_at(source, value, "appears twice in the dump", "two dumps may be mixed")
             seen |= {value.key, value.number}
     return by_key
 
@@ -191,7 +191,7 @@ def _describe_mixed_up(source: Source, other: Source | None) -> str:
     """Say what is wrong where two parts do not belong together."""
     if other is None:
         return "the file is cut short, or made of two dumps"
-    return f"{source.name} and {other.name} are not of one compilation, or one is cut short"
+    return f"{source.name} and {other.name} come from different compilations, or one is cut short"
 
 
 def _fail_at(source: Source, value: BufferValue, what: str, hint: str) -> NoReturn:
@@ -315,7 +315,7 @@ class _AllocationReader:
 
     def _add_value(self, match: re.Match[str]) -> None:
         if not self.allocations:
-            self._fail(match, "a value stands before the first allocation")
+            self._fail(match, "a value precedes the first allocation")
         allocation = self.allocations[-1]
         groups = match.groups()[:_VALUE_GROUPS]
         number, name, index, phi, color, size_text, offset_text, text = groups

@@ -55,7 +55,7 @@ class UnknownLines:
     def refuse(self, why: str) -> None:
         """Raise ParseError at the first line that was passed over; nothing if there is none."""
         if self._first is not None:
-            hint = f"this line is of no known kind, and the rest does not add up: {why}"
+            hint = f"this line has an unknown kind, and the rest does not add up: {why}"
             refuse_at(*self._first, hint)
 
 
@@ -192,7 +192,7 @@ class LiveRangeReader(Struct):
                 continue
             first, end = int(first_text), int(end_text)
             if first > end or end > last:
-                message = f"the range does not lie within 0-{last}, or ends before it starts"
+                message = f"the range is outside 0-{last}, or ends before it starts"
                 raise ParseError(message, self.source, match.start(3), match.end(4))
             key = name, self.indices[index or ""]
             value = self.by_key.get(key)
@@ -213,7 +213,7 @@ class LiveRangeReader(Struct):
         With unknown lines between, only if it adds up.
         """
         if position > last:
-            message = f"the peak lies beyond the last position, {last}"
+            message = f"the peak is beyond the last position, {last}"
             raise ParseError(message, self.source, *heading.span(1))
         entries: list[buffers.PeakEntry] = []
         at, total, behind = heading.end(), "", False  # behind a line that is not known
@@ -231,7 +231,7 @@ class LiveRangeReader(Struct):
             at = self.unknown.pass_over(self.source, at, "'name{index}: N bytes'")
             behind |= self.unknown.count > before
         if is_broken and str(sum(one.size_bytes for one in entries)) != total:
-            self.unknown.refuse("what is live at XLA's peak is not its cumulative size")
+            self.unknown.refuse("the values at XLA's peak do not add up to its cumulative size")
         # XLA leaves nothing out, so a list that is shorter than what is live is cut.
         ranges = [value.live for value in self.by_key.values() if value.live]
         live = len([one for one in ranges if one.start <= position <= one.end])

@@ -18,11 +18,11 @@ from hlotool.text import Source
 AllocationType: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
 # The first that fits is the type of an allocation.
 ALLOCATION_TYPES: Final[Mapping[AllocationType, str]] = {
-    "thread-local": "memory of one thread of the host; it counts in no total but its own",
+    "thread-local": "memory of one thread of the host; other totals exclude it",
     "constant": "holds a constant of the program",
     "parameter": "holds a parameter of the entry, donated or not",
     "output": "may hold a part of the result",
-    "temp": "holds temporary values: all that is none of the others",
+    "temp": "holds temporary values: everything else",
 }
 ValueKey: TypeAlias = tuple[str, ShapeIndex]  # defining instruction and index: unique in a module
 

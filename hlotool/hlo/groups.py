@@ -183,7 +183,7 @@ def count_devices(dims: Iterable[int]) -> int:
             raise ValueError("expected sizes of at least 1")
         count *= size
         if count > MOST_DEVICES:
-            raise ValueError(f"more than {MOST_DEVICES:,} devices are taken for a mistake")
+            raise ValueError(f"more than {MOST_DEVICES:,} devices must be a mistake")
     return count
 
 

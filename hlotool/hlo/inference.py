@@ -394,7 +394,7 @@ def _concatenate(instruction: Instruction) -> Shape:
             elif before == size:
                 known = size
             else:
-                _fail(instruction, f"{arrays[0]} and {array} differ beside dimension {axis}")
+                _fail(instruction, f"{arrays[0]} and {array} differ outside dimension {axis}")
             joined[number] = known, is_dynamic or was_dynamic
     return _make_array(dtype, joined)
 

@@ -16,16 +16,16 @@ from hlotool.errors import ParseError
 from hlotool.text import Source
 
 NO_NAMES: Final = (
-    "computation names are missing: this text was printed with print_ids off, and its operands "
-    "cannot be told apart; dump it again with ids"
+    "computation names are missing: this text was printed with print_ids off, so "
+    "operands are ambiguous; dump it again with ids"
 )
 NO_SHAPE: Final = (
     "the shape of {} is missing, and cannot be inferred: write it, or print the text again "
     "with print_result_shape on"
 )
 NO_OPCODE: Final = (
-    "there is no opcode {0} that hlotool knows, so its shape cannot be inferred: correct the name, "
-    "or write the shape of a newer opcode"
+    "hlotool does not know the opcode {0}, so its shape is unknown: correct the name, or "
+    "write the shape of a newer opcode"
 )
 NO_OPERANDS: Final = (
     "operand names are missing: this text was printed with print_operand_names off; "
@@ -105,7 +105,7 @@ def find_placeholder(text: str, at: int) -> str | None:
 
 def describe_template(word: str) -> str:
     """Say that a text is a template, and which word of it shows that."""
-    return f"this text is a template, in which {word!r} stands for something else; fill it in first"
+    return f"this text is a template with the placeholder {word!r}; fill it in first"
 
 
 _OTHER_COMMENT: Final = r"\s*+[;#]"
@@ -122,7 +122,7 @@ def describe_foreign_line(line: str) -> str:
     if re.match(_OTHER_COMMENT, line):
         return "inside a module only // and /* */ make a comment; ; and # do not"
     if re.match(_LOG, line):
-        return "this looks like a line of a log that stands inside the module"
+        return "this looks like a line of a log inside the module"
     if re.search(_COLOR, line):
         return "the line holds codes for colours: save the text without them"
     return ""

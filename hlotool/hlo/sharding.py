@@ -119,7 +119,7 @@ def find_spec(sharding: Sharding, rank: int, device_count: int) -> Spec | None:
     if sharding.kind == "maximal":
         device = sharding.device or 0
         if device >= device_count:
-            raise ValueError(f"device {device:,} is none of {device_count:,}")
+            raise ValueError(f"device {device:,} is outside the {device_count:,}")
         return replace(spec, device=device)
     if sharding.kind == "tiled":
         return _read_tiles(sharding, rank, device_count)

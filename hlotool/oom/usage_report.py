@@ -115,7 +115,9 @@ def parse_usage_report(source: Source) -> UsageReport:
     for line in source.text.split("\n"):
         if not reader.take(line):
             end = position + len(line)
-            raise ParseError("this line is of no memory-usage report", source, position, end)
+            raise ParseError(
+                "this line does not belong to a memory-usage report", source, position, end
+            )
         position += len(line) + 1
     return reader.finish()
 

@@ -135,7 +135,7 @@ class _Model:
         if self.step_count:
             return ""
         if module is None:
-            return "The text of the module is missing, and nothing says when values are live."
+            return "The text of the module is missing, so live ranges are unknown."
         return find_problem(module) or "Nothing runs."
 
     # Memory.

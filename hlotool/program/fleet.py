@@ -310,7 +310,7 @@ class RowCache:
         self._is_new = not os.path.exists(path)  # noqa: PTH110
         try:
             if not (self._is_new or stat.S_ISREG(os.stat(path).st_mode)):  # noqa: PTH116
-                raise UsageError(f"--cache {self.path}: this is no file.")
+                raise UsageError(f"--cache {self.path}: this is not a file.")
             # Opened now, so that a mistake is told before anything is read.
             self._file = open(path, "a+b", buffering=0)  # noqa: PTH123,SIM115  lives as long
             self._file.seek(0)
@@ -323,7 +323,9 @@ class RowCache:
             raise UsageError(f"--cache {self.path}: {error}.") from error
         if not self._data.startswith(_START[: len(self._data)]):
             self._file.close()
-            raise UsageError(f"--cache {self.path}: this file is no cache; it was left as it is.")
+            raise UsageError(
+                f"--cache {self.path}: this file is not a cache; it was left unchanged."
+            )
 
     def take(self, wanted: Collection[str]) -> dict[str, CachedRow]:
         """Return the rows of the wanted keys that there are, and forget the others."""
@@ -342,7 +344,7 @@ class RowCache:
                 found[row.key] = row
         if broken:
             what = count_noun(broken, "line is", "lines are")
-            self.notes.append(f"--cache {self.path}: {what} broken, and passed over.")
+            self.notes.append(f"--cache {self.path}: {what} broken, and skipped.")
         return found
 
     def add(self, key: str, row: ProgramRow, notes: tuple[str, ...]) -> None:

@@ -123,14 +123,14 @@ def note_files(program: Program) -> tuple[str, ...]:
     notes = []
     if module and not module.entry.is_entry:
         notes.append(
-            f"{module.source.name}: no computation is marked ENTRY, so {module.entry.name!r}, the "
-            "last, is taken for it; whether the text is whole cannot be checked."
+            f"{module.source.name}: no computation is marked ENTRY, so hlotool takes "
+            f"{module.entry.name!r}, the last. The text may be incomplete."
         )
     if assignment and assignment.unknown_line_count:
         lines = count_noun(assignment.unknown_line_count, "line is", "lines are")
         notes.append(
-            f"{assignment.source.name}: {lines} of a kind not known here, and passed over; the "
-            "rest of the buffer assignment adds up."
+            f"{assignment.source.name}: {lines} of an unknown kind, and skipped; the rest "
+            "of the buffer assignment adds up."
         )
     if assignment:
         from hlotool.analysis.memory.contradictions import find_contradictions  # noqa: PLC0415  most have none
@@ -156,7 +156,9 @@ def note_chip(program: Program) -> str:
         BACKEND_NAMES.get(one or "", "another backend")
         for one in (chip.backend, find_backend(program.expect_module()))
     )
-    return f"{chip.name} is a chip for {chip_for}: programs for {program_for} have no times on it."
+    return (
+        f"{chip.name} is a chip for {chip_for}, so programs for {program_for} have no times on it."
+    )
 
 
 def _note_open_end(module: Module | None, assignment: BufferAssignment) -> str:

@@ -89,9 +89,9 @@ def find_program(message: OutOfMemory, found: Inputs) -> MatchedProgram:
         _expect_only(message, path, programs, names)
     if message.buffers and not most and len(counted) > 1:
         raise InputError(
-            f"{path}: {len(counted)} programs are called as the message's is, and none "
-            f"holds any of its {len(message.buffers):,} listed buffers; "
-            f"if it is one of them, choose it with --module: {_list_places(path, named)}."
+            f"{path}: {len(counted)} programs have the message's name, but none has any "
+            f"of its {len(message.buffers):,} listed buffers. Choose one with --module: "
+            f"{_list_places(path, named)}."
         )
     candidates = _weigh(message, [pair for pair in counted if named or pair[1] or not most])
     best = min(candidates, key=lambda each: each.rank)
@@ -110,12 +110,12 @@ def _expect_only(message: OutOfMemory, path: str, programs: list[Input], names: 
     """Raise InputError unless there is one program only, and nothing says that it is another."""
     if names or not programs:
         called = f", which is called {' or '.join(sorted(names))}" if names else ""
-        raise InputError(f"{path}: no program here is that of the message{called}.")
+        raise InputError(f"{path}: no program here matches the message{called}.")
     if len(programs) > 1:
-        listed = ", and what it lists stands in none" if message.buffers else ""
+        listed = ", and no program has its list" if message.buffers else ""
         raise InputError(
-            f"{path}: the message names no program{listed}, and there are {len(programs):,}; "
-            f"choose one with --module: {_list_places(path, programs)}."
+            f"{path}: the message names no program{listed}, and the dump has "
+            f"{len(programs):,}; choose one with --module: {_list_places(path, programs)}."
         )
 
 
@@ -191,16 +191,16 @@ def _stands_in(text: str, one: ListedBuffer) -> bool:
 class Suspicion(Struct, frozen=True):
     """A message beside the program that it may be about; None where the message does not say."""
 
-    requested_bytes: Annotated[int | None, figure("what was asked", BYTES, extra_digits=1)]
+    requested_bytes: Annotated[int | None, figure("requested bytes", BYTES, extra_digits=1)]
     available_bytes: Annotated[int | None, figure("bytes available", BYTES, extra_digits=1)]
-    needed_bytes: Annotated[int, figure("what the program reserves in all", BYTES, extra_digits=1)]
-    temp_bytes: Annotated[int, figure("what of it is for temporaries", BYTES, extra_digits=1)]
+    needed_bytes: Annotated[int, figure("bytes that the program reserves", BYTES, extra_digits=1)]
+    temp_bytes: Annotated[int, figure("its part for temporaries", BYTES, extra_digits=1)]
     is_excluded: bool  # the program is far smaller than what was asked
     is_doubtful: bool  # the compiler was not of this size, and nothing else excludes it
     fits: bool | None  # None where that depends on what of it was there already
 
 
-SUSPICION: Final = Block("suspicion", Suspicion, "a message beside a program")
+SUSPICION: Final = Block("suspicion", Suspicion, "a message and its program")
 
 
 def asks_for_main_memory(message: OutOfMemory) -> bool:

@@ -207,8 +207,8 @@ class Program:
         """Return the module, or raise InputError where the dump has no text of it."""
         if self.module is None:
             raise InputError(
-                f"{self.paths.path}: the text of the module is missing beside this buffer "
-                "assignment; name it with --module-text. `hlotool buffers` needs none."
+                f"{self.paths.path}: this buffer assignment lacks the module's text; give "
+                "it with --module-text. `hlotool buffers` works without."
             )
         return self.module
 

@@ -117,7 +117,7 @@ def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
     message = choose_message(data, head)
     end = len(data) if head.end is None else head.end
     if end > len(data):
-        raise _refuse(name, head.begin, f"it says that it goes on to byte {end:,}", len(data))
+        raise _refuse(name, head.begin, f"it claims to end at byte {end:,}", len(data))
     whole = data[head.begin : end] if head.begin or end != len(data) else data
     try:
         return _take(message, whole, data)
@@ -169,7 +169,7 @@ def locate_damage(data: bytes, begin: int, end: int, message: str) -> BrokenFiel
                 return BrokenFieldError(begin, f"a text in this {message} is not UTF-8")
         except BrokenFieldError as error:
             return error
-    return BrokenFieldError(begin, f"messages stand in one another more than {_DEEPEST} deep")
+    return BrokenFieldError(begin, f"messages are nested more than {_DEEPEST} deep")
 
 
 def _decodes(message: str, data: bytes) -> bool:
@@ -252,7 +252,9 @@ class _Values:
         """
         buffer = self.buffers.get(number)
         if buffer is None:
-            raise InputError(f"{self.file}: an allocation holds value {number}, which is nowhere.")
+            raise InputError(
+                f"{self.file}: an allocation has value {number}, which does not exist."
+            )
         place = buffer.defined_at
         key = place.instruction_name or place.instruction_id
         found = self.by_name.get(key) if isinstance(key, str) else self.by_id.get(key)

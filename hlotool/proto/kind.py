@@ -102,7 +102,7 @@ def read_varint(data: bytes, position: int, end: int) -> tuple[int, int]:
 def _read_tagged(data: bytes, position: int, tag: bytes) -> tuple[int, int]:
     """Read the number behind a tag; raise BrokenFieldError where another field stands."""
     if data[position : position + 1] != tag:
-        raise BrokenFieldError(position, "another field stands here")
+        raise BrokenFieldError(position, "another field is here")
     return read_varint(data, position + 1, len(data))
 
 

@@ -26,7 +26,7 @@ _COUNT: Final = Field("count", Unit.COUNT, "rows in the group")
 _OF_GROUPS: Final = (
     Field("share", Unit.PERCENT, "the group's part of the whole, as a fraction"),
     Field("is_lower_bound", Unit.FLAG, "whether a part of a sum is unknown"),
-    Field("is_upper_bound", Unit.FLAG, "whether a part of a sum may not happen"),
+    Field("is_upper_bound", Unit.FLAG, "whether a part of a sum may not run"),
 )
 
 

@@ -21,13 +21,13 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _NAMES: Final[Json] = {"type": "array", "items": {"type": "string"}}
 _GROUPS: Final[Json] = {"type": "array", "items": {"$ref": "#/$defs/group"}}
 _GROUP_KEYS: Final[Mapping[str, Json]] = {
-    "count": {"type": "integer", "description": "rows, folded ones counted singly"},
+    "count": {"type": "integer", "description": "rows, with folded ones counted singly"},
     "share": {
         "type": ["number", "null"],
         "description": "the group's part of the whole, as a fraction",
     },
     "is_lower_bound": {"type": "boolean", "description": "whether a part is unknown"},
-    "is_upper_bound": {"type": "boolean", "description": "whether a part may not happen"},
+    "is_upper_bound": {"type": "boolean", "description": "whether a part may not run"},
     "groups": _GROUPS,
 }
 _GROUP: Final[Json] = {
@@ -44,13 +44,13 @@ _OPTIONS: Final[Mapping[str, Json]] = {
     },
     "groups": {"description": "with --by: the groups, in place of their rows", **_GROUPS},
     "rows_total": {"description": "with -n: rows or groups that --where kept", "type": "integer"},
-    "rows_omitted": {"description": "with -n: those that are not shown", "type": "integer"},
+    "rows_omitted": {"description": "with -n: hidden rows or groups", "type": "integer"},
     "lists": {
         "description": "with --max-chars: how many rows of each list there are, and are shown",
         "type": "object",
         "additionalProperties": {"type": "object", "required": ["shown", "total"]},
     },
-    "left_out": {"description": "with --max-chars: the keys that found no room", **_NAMES},
+    "left_out": {"description": "with --max-chars: the keys that did not fit", **_NAMES},
 }
 
 _UNITS: Final[Json] = {
@@ -60,7 +60,7 @@ _UNITS: Final[Json] = {
     "additionalProperties": {"type": "string"},
 }
 
-_NEXT: Final[Json] = {"description": "commands to go on with, each as it is typed", **_NAMES}
+_NEXT: Final[Json] = {"description": "next commands, as typed", **_NAMES}
 
 # The keys of answers that are no figures.
 KEY_MEANINGS: Final[Mapping[str, str]] = {

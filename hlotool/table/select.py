@@ -185,7 +185,7 @@ def _sort_once(
     return [row for _, row in known] + unknown
 
 
-COUNT: Final = Field("count", Unit.COUNT, "rows in the group, folded ones counted singly")
+COUNT: Final = Field("count", Unit.COUNT, "rows in the group, with folded ones counted singly")
 SHARE: Final = Field(
     "share", Unit.PERCENT, "the group's part of the whole, as a fraction", is_nullable=True
 )
@@ -234,7 +234,7 @@ def _choose_summed(selection: Selection, query: Query, names: set[str]) -> list[
     """Return the figures that groups show; raise QueryError for a column that has no sum."""
     for field in selection.columns if query.columns else ():
         if not field.is_summable and field.name not in names and field.name in query.columns:
-            message = f"{field.name!r} cannot be summed, so groups have no such column"
+            message = f"{field.name!r} cannot be summed, so groups lack this column"
             raise _point_at(field.name, message, Source(query.columns, "--columns"))
     sorted_by = {part.strip().lstrip("+-") for part in query.sort.split(",")}
     more = [field for field in selection.row_list.fields if field.name in sorted_by]

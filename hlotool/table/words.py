@@ -220,8 +220,8 @@ def suggest(name: str, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {join_words(near, 'or')}?"
     if len(names) == 1:
-        return f"there is only {names[0]}"
-    return f"there are {list_some(names, _MOST_LISTED)}" if names else "there are none"
+        return f"known: {names[0]}"
+    return f"there are {list_some(names, _MOST_LISTED)}" if names else "none exist"
 
 
 def suggest_field(name: str, fields: Iterable[Field]) -> str:

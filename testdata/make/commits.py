@@ -4,8 +4,8 @@
 
 Each commit is a folder, `c01` to `c12`, of one process. The models lie in `vision` (two),
 `language` (two) and `tabular`. Each commit changes what all five share, so that no content stays:
-optimizer, loss, norm. From c05 on a batch of `vision` is another, from c07 on programs are compiled
-before and between, and from c09 on a language model writes one-hot labels in f32: the regression.
+optimizer, loss, norm. From c05 on a batch of `vision` is another. From c07 on programs are compiled
+before and between. From c09 on the loss of a language model holds its logits twice.
 """
 
 import io
@@ -29,6 +29,7 @@ NORM, BATCH, CLIP, SHIFT, REGRESSION, DECAY = (
     9,
     10,
 )  # since which commit
+HERE = str(Path(__file__).parent)  # no path of this machine stays
 KEPT = ("before_optimizations.txt", "after_optimizations.txt", "buffer-assignment.txt")
 
 
@@ -47,9 +48,10 @@ def main(target: str) -> None:
                     compile_model(model, commit, dump)
                 for file in sorted(Path(dump).iterdir()):
                     if file.name.endswith(KEPT):
+                        data = file.read_bytes().replace(HERE.encode(), b"/home/user")
                         entry = tarfile.TarInfo(f"{dump}/{file.name}")
-                        entry.size = file.stat().st_size
-                        packed.addfile(entry, io.BytesIO(file.read_bytes()))
+                        entry.size = len(data)
+                        packed.addfile(entry, io.BytesIO(data))
 
 
 def compile_model(model: Callable[[int], Any], commit: int, dump: str) -> None:
@@ -92,8 +94,8 @@ def _batch(*arrays: tuple[str, tuple[int, ...]]) -> list[Any]:
 def _cross_entropy(logits: Any, labels: Any, *, is_wide: bool = False) -> Any:
     logs = jax.nn.log_softmax(logits.astype(jnp.float32))
     if is_wide:
-        wanted = jax.lax.optimization_barrier(jax.nn.one_hot(labels, logits.shape[-1]))
-        return -jnp.mean(jnp.sum(logs * wanted, -1))
+        again = jax.lax.optimization_barrier(jax.nn.log_softmax(2 * logits))
+        logs = logs + 0.1 * again * again
     return -jnp.mean(jnp.take_along_axis(logs, labels[..., None], -1))
 
 

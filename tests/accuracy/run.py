@@ -87,11 +87,11 @@ def main() -> int:
     print(f"{write_pairing(pairing)}\n{judge_pairing(pairing)}\n")  # noqa: T201
     if "--write" in sys.argv[1:]:
         PAIRING.write_text(write_pairing(pairing), "utf-8")
-        PAGE.write_text(write_page(PAGE.read_text("utf-8")), "utf-8")
     true_edits = list(measure_true_edits())
     print(f"{judge_true_edits(true_edits)}\n")  # noqa: T201
     if "--write" in sys.argv[1:]:
         TRUE_EDITS.write_text(write_true_edits(true_edits), "utf-8")
+        PAGE.write_text(write_page(PAGE.read_text("utf-8")), "utf-8")
     texts = read_texts()
     print(texts, *compare_with_paper(), sep="\n")  # noqa: T201
     equal, near = summary(found)

@@ -26,6 +26,7 @@ os.environ["PYTHONPATH"] = str(ROOT)
 from bench.buffers import measure_buffers  # noqa: E402
 from bench.diff import measure_diff  # noqa: E402
 from bench.diff_pairs import compare_pairs  # noqa: E402
+from bench.diff_parser import compare_with_parser  # noqa: E402
 from bench.directory import compare_processors  # noqa: E402
 from bench.measure import QUICK, Effort  # noqa: E402
 from bench.page import measure_page  # noqa: E402
@@ -81,6 +82,10 @@ def measure_all(path: Path, effort: Effort) -> Iterator[object]:
     if pairs.is_dir() and effort != QUICK:
         yield "CPU of `diff`, beside the two summaries that it contains"
         yield from compare_pairs(pairs, effort.diff_bytes, effort.diff_rounds)
+        if importlib.util.find_spec("jaxlib"):
+            yield "CPU of a whole diff, beside jaxlib's parse of both texts"
+            sizes = 2_600_000, effort.large_bytes
+            yield from compare_with_parser(pairs, sizes, effort.diff_rounds)
     yield ""
     yield from measure_diff(effort.diff_bytes, effort.diff_rounds)
     yield f"\n{effort.buffer_values:,} values of a buffer assignment, beside cutting it into words"

@@ -65,17 +65,17 @@ def find_problem(module: Module) -> str | None:
     """Say why the order of a module's instructions is no schedule, None if it is one."""
     if not module.header.is_scheduled:
         return (
-            f"module {module.name!r} is not scheduled, so nothing says when its values are live. "
-            "Use the text after optimizations, which XLA dumps as '*after_optimizations.txt' and "
-            "whose first line says 'is_scheduled=true' (compiled.as_text() in JAX)."
+            f"module {module.name!r} is not scheduled, so its live ranges are unknown. "
+            "Use the text after optimizations (compiled.as_text() in JAX): "
+            "'*after_optimizations.txt', with 'is_scheduled=true' in its first line."
         )
     instructions = module.entry.instructions
     is_canonical = all(_CANONICAL.fullmatch(one.name) for one in instructions)
     if is_canonical and any(control_flow_callees(one) for one in instructions):
         return (
-            "this text was printed in canonical form, in which loops and branches do not keep the "
-            "order of the schedule, so nothing says when values are live. Use the text that XLA "
-            "dumps, or compiled.as_text() in JAX."
+            "this text is in canonical form, without the schedule of loops and branches, "
+            "so live ranges are unknown. Use the text that XLA dumps, or "
+            "compiled.as_text() in JAX."
         )
     return None
 

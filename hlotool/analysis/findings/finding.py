@@ -93,8 +93,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "a loop's printed trip count differs from that of its condition, "
     "step and init. Totals use the printed one, as XLA does; the loop's row has both",
     "converted-product": "f32 matrix products whose operands were converted from 16 bits. The "
-    "time is the loss on a GPU at its peaks, at least that of 1 MiB and of 1 % of traffic. The "
-    "bytes are the extra traffic of wider arrays, or null",
+    "time is the loss on a GPU at its peaks. It is at least that of 1 MiB and of 1 % of all "
+    "traffic. The bytes are the extra traffic of wider arrays, or null",
     "donation-copied": "an output in a donated parameter's memory is made from a copy of it, in "
     "the same layout. The parameter has at least 1 MiB; skipped if the program reserves more "
     "without donation",
@@ -105,10 +105,10 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "--hbm`. They are below the parameters' sizes if temporaries share the results' memory, and "
     "equal them if unknown. `info` if the program donates nothing. "
     f"{SAVES_CAVEAT.removesuffix('.')}",
-    "exposed-collective": "collectives of one kind, dtype, interconnect, axis and source line "
-    "expose at least 1 MiB and 1 % of all bytes sent per step. Not on CPU, where no collective "
-    "overlaps. With `--chip` known time decides: 10 μs and 1 % of the time of all transfers. The "
-    "bytes are those exposed. Synchronous ones have a finding of their own",
+    "exposed-collective": "collectives of one kind, dtype, interconnect, axis and line expose at "
+    "least 1 MiB and 1 % of all bytes sent. Not on CPU, where no collective overlaps. With "
+    "`--chip` known time decides: 10 μs and 1 % of the time of all transfers. The bytes are "
+    "those exposed. Synchronous ones have their own advice",
     "f32-collective": "at least 1 MiB and 1 % of all bytes sent per step are f32, alone or among "
     "other dtypes. Most matrix products have operands of 16 bits or fewer; the bytes are those "
     "of f32. Not on CPU; `info` for reductions",
@@ -118,8 +118,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "1 % of all bytes sent per step, are unnecessary. If all devices use the same slice, they "
     "are those outside it. If each device uses its own, they are all but an all-to-all's",
     "gathered-twice": "an array is gathered again over the same devices. The bytes, at least 1 "
-    "MiB and 1 % of all bytes sent per step, are those of all gathers but the largest. `info` if "
-    "the first result is freed before the second gather, as checkpointing does to save memory",
+    "MiB and 1 % of all bytes sent, are those of all gathers but the largest. `info` if the "
+    "first result is freed before the second gather, as checkpointing does to save memory",
     "involuntary-reshard": "the partitioner gathered a whole array to reshard it (XLA's "
     "involuntary full rematerialization), and hlotool knows a cheaper way. The bytes, at least 1 "
     "MiB and 1 % of all bytes sent per step, are saved by it. Needs the texts of passes; without "
@@ -128,8 +128,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "a step's memory traffic. Those that `donation-copied` names do not count. The cause is "
     "added if the text shows it",
     "loop-invariant-collective": "a collective in a loop gets the same operands in each "
-    "iteration. The bytes, at least 1 MiB and 1 % of all bytes sent per step, are those of all "
-    "iterations but one",
+    "iteration. The bytes, at least 1 MiB and 1 % of all bytes sent, are those of all iterations "
+    "but one",
     "missed-fusion": "elementwise operations outside any fusion move at least 1 MiB and 1 % of a "
     "step's memory traffic",
     "nondeterministic": "floats are scattered to indices that may collide, or random numbers "
@@ -139,8 +139,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "padding": "over 1 MiB and 10 % of a memory space's peak is tile padding; `info` for spaces "
     "other than 0",
     "reduce-in-loop": "a loop reduces over devices in each iteration only to add the result to a "
-    "running sum. The bytes, at least 1 MiB and 1 % of all bytes sent per step, are those of all "
-    "iterations but one. One reduction after the loop would do. `info` for a reduce-scatter, "
+    "running sum. The bytes, at least 1 MiB and 1 % of all bytes sent, are those of all "
+    "iterations but one. One reduction after the loop is enough. `info` for a reduce-scatter, "
     "without which the sum is larger",
     "replicated-compute": "several devices compute the same matrix products from the same "
     "operands; `flops` counts all copies but one. They are at least 1 % of a step's and take as "

@@ -454,8 +454,8 @@ def check_count(count: int, computation: Computation) -> None:
     """Raise InputError for more runs than MOST_EXECUTIONS: no machine, and no table, holds them."""
     if count > MOST_EXECUTIONS:
         raise InputError(
-            f"the computation {computation.name!r} would run more than 2^63 times per step; "
-            "its calls and trip counts are taken for a mistake"
+            f"the computation {computation.name!r} would run more than 2^63 times per "
+            "step, so its calls or trip counts are wrong"
         )
 
 

@@ -68,28 +68,30 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     what: Annotated[
         str,
         column(
-            "what runs: loops with their rounds, what work consists of, what a collective moves",
+            "its work: loops with iterations, kinds of work, what a collective moves",
             shown=_show_step,
             min_width=36,
         ),
     ]
     count: Annotated[
         int,
-        column("steps alike in a row that it stands for", TIMES, heading="count", is_exact=True),
+        column(
+            "equal steps in a row that this row represents", TIMES, heading="count", is_exact=True
+        ),
     ]
     kind: Annotated[
         StepKind,
         figure(
-            "loop, conditional, branch or call, which hold steps; repeat: steps that stand in a "
-            "row several times; collective; wait: the end of a collective, or of a copy that work "
-            "waits for; compute; memory: work without arithmetic"
+            "loop, conditional, branch, call: contain steps; repeat: steps that repeat "
+            "in a row; collective; wait: the end of a collective or of a copy that work "
+            "needs; compute; memory: work without arithmetic"
         ),
     ]
     time_share: Annotated[
         float | None,
         column(
-            "estimated share of the time of all work, at the chip's peaks, else at the ratios of "
-            "the reference chip; null for what does no work, and where there is none",
+            "estimated share of the time of all work, at the peaks of the chip or of the "
+            "reference chip; null without work",
             PERCENT,
             heading="of work",
             null_text="",
@@ -100,7 +102,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time of its work, and of waiting for memory, at the peaks",
+            "with --chip: estimated time of its work, with waits for memory, at the peaks",
             SECONDS,
             null_text="",
             is_summed=True,
@@ -120,8 +122,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     start_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: when the first of them begins on the modelled clock, in the first round "
-            "of what holds it",
+            "with --chip: start of the first one on the modelled clock, in the first "
+            "iteration of its loop",
             SECONDS,
             heading="begins",
             null_text="",
@@ -130,7 +132,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     end_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: when the last of them ends there", SECONDS, heading="ends", null_text=""
+            "with --chip: end of the last one on that clock", SECONDS, heading="ends", null_text=""
         ),
     ]
     exposed_seconds: Annotated[
@@ -158,8 +160,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     traffic_bytes_per_step: Annotated[
         int | None,
         column(
-            "bytes that its work moves across memory space 0; what collectives, and copies beside "
-            "the work, move is in the figures of summary and show alone",
+            "bytes that its work moves across memory space 0; only summary and show "
+            "include collectives and overlapped copies",
             BYTES,
             heading="traffic/step",
             null_text="",
@@ -171,7 +173,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     sent_bytes_per_step: Annotated[
         int | None,
         column(
-            "bytes a device sends; of what holds steps, the known ones of all in it",
+            "bytes that a device sends; of rows with steps, the known bytes of all their steps",
             BYTES,
             heading="sent/step",
             null_text="",
@@ -183,8 +185,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     exposed_share: Annotated[
         float | None,
         column(
-            "estimated part of those bytes that no work scheduled meanwhile hides, 0 to 1; null "
-            "where nobody knows",
+            "estimated share of those bytes without overlapping work, 0 to 1; null if unknown",
             PERCENT,
             heading="exposed",
             null_text="",
@@ -193,8 +194,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     overlapped_flops: Annotated[
         int | None,
         column(
-            "of a collective: flops computed until it is done, in one execution; null if it is "
-            "synchronous",
+            "of a collective: flops computed until its done, in one execution; null if synchronous",
             FLOPS,
             heading="overlapped flops",
             null_text="",
@@ -205,26 +205,27 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     executions: Annotated[
         int | None,
         figure(
-            "how often each of them runs per step; null under a loop of unknown trip count",
+            "executions of each per step; null under a loop of unknown trip count",
             COUNT,
             is_summed=False,
         ),
     ]
     scope: Annotated[
         str | None,
-        column("what the module paths of its instructions share", is_path=True, null_text=""),
+        column("common part of the module paths of its instructions", is_path=True, null_text=""),
     ]
     number: Annotated[int, figure("place in the list, from 0", NUMBER)]
     parent: Annotated[
-        int | None, figure("number of the step that holds it; null for the entry's", NUMBER)
+        int | None,
+        figure("number of the step that contains it; null for steps of the entry", NUMBER),
     ]
-    depth: Annotated[int, figure("steps that hold it", NUMBER)]
+    depth: Annotated[int, figure("number of steps around it", NUMBER)]
     names: Annotated[tuple[str, ...], figure("the instructions, in schedule order")]
     is_shown_elsewhere: Annotated[
-        bool, figure("whether what it runs is listed where it runs first, or is too deep")
+        bool, figure("whether its steps are listed at their first run, or are too deep")
     ]
-    is_flops_lower_bound: Annotated[bool, figure("whether the flops of something are unknown")]
-    is_traffic_lower_bound: Annotated[bool, figure("whether the traffic of something is unknown")]
+    is_flops_lower_bound: Annotated[bool, figure("whether some flops are unknown")]
+    is_traffic_lower_bound: Annotated[bool, figure("whether some traffic is unknown")]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
     is_sent_upper_bound: Annotated[
         bool, figure("whether the sent size depends on a branch or on data")
@@ -413,13 +414,13 @@ def _divide(opcodes: Counter[str], rounds: int) -> Counter[str]:
 STEPS: Final = RowList(
     "steps",
     OutlineRow,
-    "what runs, in the order in which it runs; what holds steps stands before them",
+    "steps in the order they run; rows with steps precede them",
     size="time_share",
     key="number",
     upper_if=("is_upper_bound",),
     limit=0,
 )
-OUTLINE: Final = DocumentSpec("outline", "a program as it runs", row_lists=(STEPS,))
+OUTLINE: Final = DocumentSpec("outline", "a program in the order it runs", row_lists=(STEPS,))
 
 
 def with_measured(spec: DocumentSpec, rows: Sequence[OutlineRow]) -> DocumentSpec:

@@ -275,7 +275,7 @@ _MOST_OPCODES: Final = 4  # named in a step
 
 def write_step(node: OutlineNode) -> str:
     """Say what a node is."""
-    elsewhere = ", listed where it runs first" if node.is_shown_elsewhere else ""
+    elsewhere = ", listed at its first run" if node.is_shown_elsewhere else ""
     if node.kind == "loop":
         rounds = "?" if node.trip_count is None else f"{node.trip_count:,}"
         return f"loop, {rounds} rounds{elsewhere}"

@@ -119,8 +119,8 @@ def _expect_part(name: str, index: ShapeIndex, whole: Meant) -> None:
     for one in whole.instructions:
         if find_part(one.shape, index) is None:
             parts = len(one.shape.elements) if isinstance(one.shape, TupleShape) else 0
-            is_what = f"a tuple of {parts}" if parts else "which is no tuple"
-            raise UsageError(f"{name!r}: there is no such part in {one.full_name}, {is_what}.")
+            is_what = f"it is a tuple of {parts}" if parts else "it is not a tuple"
+            raise UsageError(f"{name!r}: {one.full_name} has no such part; {is_what}.")
 
 
 def _list_lines(file: str, module: Module) -> list[tuple[int, Instruction]]:
@@ -179,14 +179,14 @@ def _hint(wanted: str, names: Names) -> str:
     lines = {line for line, _ in _list_lines(place["file"], names.module)} if place else ()
     if place and lines:
         near = sorted(lines, key=lambda line: abs(line - int(place["line"])))[:_MOST_LINES]
-        return f"of {place['file']} there are other lines, such as {_list(map(str, sorted(near)))}."
+        return f"{place['file']} has other lines, such as {_list(map(str, sorted(near)))}."
     folded = (f"{base}.*" if len(ones) > 1 else ones[0].name for base, ones in names.folded.items())
     near_names = find_near(wanted.rstrip("*"), dict.fromkeys((*folded, *names.parameters)))
-    hint = "nor does any name hold it."
+    hint = "and no name contains it."
     if near_names:
         hint = f"did you mean {join_words(near_names, 'or')}?"
     if "*" in wanted and find_folded(wanted) is None:
-        hint += " The only pattern is NAME.*, of which only numbers and endings differ."
+        hint += " The only pattern is NAME.*, for names that differ in numbers and endings."
     return hint
 
 

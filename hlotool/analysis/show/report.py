@@ -112,8 +112,8 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     peak_bytes: Annotated[
         int | None,
         column(
-            "bytes that it holds at the peak of its space; 0 where it is not live there, or "
-            "another value has its bytes",
+            "its bytes at the peak of its space; 0 if it is not live there, or another "
+            "value has its bytes",
             BYTES,
             heading="at peak",
             is_summed=False,
@@ -121,11 +121,11 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     ]
     source: Annotated[
         str | None,
-        column("file and line without directories; with `for`, of what uses it", hide_order=3),
+        column("file and line without directories; with `for`, those of a user", hide_order=3),
     ]
     origin: Annotated[
         str | None,
-        column("the parameter or scope it belongs to, as in `buffers`", is_path=True, hide_order=3),
+        column("its parameter or scope, as in `buffers`", is_path=True, hide_order=3),
     ]
 
 
@@ -136,7 +136,7 @@ class SharingValue(Struct, frozen=True):
     value: Annotated[
         str, column("defining instruction and index", heading="in the same bytes", min_width=28)
     ]
-    shared_bytes: Annotated[int, column("bytes that both lie in", BYTES, is_summed=False)]
+    shared_bytes: Annotated[int, column("bytes that both share", BYTES, is_summed=False)]
     size_bytes: Annotated[int, column("size on its backend", BYTES, is_summed=False)]
     live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
     live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
@@ -208,9 +208,7 @@ class NeighbourRow(Struct, frozen=True):
     """One instruction on a way to or from the subject."""
 
     of: Annotated[str, figure("the subject")]
-    relation: Annotated[
-        Relation, column("operand where it gives to the subject, user where it takes")
-    ]
+    relation: Annotated[Relation, column("operand: the subject uses it; user: it uses the subject")]
     hops: Annotated[int, column("steps away from the subject", NUMBER, hide_order=3)]
     name: InstructionName
     opcode: Annotated[str, column("the opcode")]
@@ -219,9 +217,7 @@ class NeighbourRow(Struct, frozen=True):
     computation: Annotated[str, figure("the computation that holds it")]
     scope: Annotated[str | None, column("module path in the op_name", is_path=True)]
     source: Annotated[str | None, figure("file and line without directories")]
-    reached_from: Annotated[
-        str, figure("the neighbour, or the subject, one step nearer from which it was reached")
-    ]
+    reached_from: Annotated[str, figure("the neighbour, or the subject, one step nearer")]
 
 
 def _list_neighbours(
@@ -321,13 +317,13 @@ class BodyRow(Struct, frozen=True):
     flops: Annotated[
         int | None,
         column(
-            "flops of one execution; null where nothing is known of them",
+            "flops of one execution; null if unknown",
             FLOPS,
             hide_order=1,
             lower_if="is_flops_lower_bound",
         ),
     ]
-    is_flops_lower_bound: Annotated[bool, figure("whether a part of its flops is unknown")]
+    is_flops_lower_bound: Annotated[bool, figure("whether some of its flops are unknown")]
     scope: Annotated[str | None, column("module path in the op_name", is_path=True)]
 
 
@@ -357,17 +353,17 @@ def _list_body(subject: Instruction | Computation, costs: CostModel) -> Iterator
 SUBJECTS: Final = RowList(
     "subjects",
     SubjectRow,
-    "what the names mean, in the order asked for",
+    "the subjects of the names, in their order",
     size="traffic_bytes_per_step",
     lower_if=("is_lower_bound",),
     upper_if=("is_upper_bound",),
     has_total=False,  # a loop and what is in it do not add up
 )
-SUBJECT: Final = Block("subject", SubjectRow, "one of them, for the lines above the tables")
+SUBJECT: Final = Block("subject", SubjectRow, "one subject, for the lines above the tables")
 MEMORY: Final = RowList(
     "memory",
     ShownValue,
-    "the values that the subjects define, and where they lie",
+    "the values that the subjects define, with their memory",
     size="size_bytes",
     key="value",
     has_total=False,
@@ -376,7 +372,7 @@ MEMORY: Final = RowList(
 SHARING: Final = RowList(
     "sharing",
     SharingValue,
-    "values that lie in the same bytes at some time, by when they are live",
+    "values that use the same bytes at some time, by live range",
     sort="live_from",
     size="size_bytes",
     key="value",
@@ -387,7 +383,7 @@ SHARING: Final = RowList(
 NEIGHBOURS: Final = RowList(
     "neighbours",
     NeighbourRow,
-    "what gives to the subjects and takes from them, nearest first; with --hops, further away",
+    "operands and users of the subjects, nearest first; with --hops, further away",
     size="size_bytes",
     key="name",
     has_total=False,
@@ -396,7 +392,7 @@ NEIGHBOURS: Final = RowList(
 BODY: Final = RowList(
     "body",
     BodyRow,
-    "what is inside, in the order of the text; figures of one execution",
+    "instructions inside, in the order of the text; figures of one execution",
     size="flops",
     key="name",
     has_total=False,
@@ -406,14 +402,14 @@ _TIMES: Final = {"transfer_seconds", "overlapped_seconds", "exposed_seconds", "m
 COLLECTIVES: Final = replace(
     COLLECTIVE_ROWS.showing(COLLECTIVE_ROWS.shown() - _TIMES),
     name="collectives",
-    meaning="the collectives that subjects are, begin, end or hold",
+    meaning="the collectives that subjects are, start, end or contain",
     has_total=False,
     title="Collective",
 )
 FOUND: Final = replace(FINDINGS, meaning="findings about the subjects")
 SHOW: Final = DocumentSpec(
     "show",
-    "all there is about some instructions, computations, parameters or source lines",
+    "instructions, computations, parameters or source lines",
     row_lists=(SUBJECTS, MEMORY, SHARING, NEIGHBOURS, BODY, COLLECTIVES, FOUND),
 )
 

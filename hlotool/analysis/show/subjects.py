@@ -141,10 +141,10 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     """One thing that a name means. Figures of a computation are those of one step of it."""
 
     name: Annotated[
-        str, column("the computation or instruction, with the part of its tuple that was asked for")
+        str, column("the computation or instruction, with the requested part of its tuple")
     ]
     subject_kind: Annotated[SubjectKind, figure("whether it is an instruction or a computation")]
-    asked: Annotated[str, figure("the name that was asked for")]
+    asked: Annotated[str, figure("the name as typed")]
     opcode: Annotated[
         str | None, column("the opcode; null for a computation", null_text="–", words=OPCODES)
     ]
@@ -153,8 +153,8 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     executions: Annotated[
         int | None,
         column(
-            "how often it runs per step of the entry, inside a fusion as often as that; null "
-            "under a loop of unknown trip count",
+            "executions per step, inside a fusion those of the fusion; null under a loop "
+            "of unknown trip count",
             COUNT,
             heading="runs",
             is_summed=False,
@@ -166,18 +166,18 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     flops_per_step: Annotated[
         int,
         column(
-            "its floating-point operations per step of the entry, known ones of custom calls too",
+            "its floating-point operations per step, with known custom calls",
             FLOPS,
             lower_if=_LOWER_FLOPS,
         ),
     ]
     flops_share: Annotated[
-        float | None, figure("its share of the program's known flops; null if it has none", PERCENT)
+        float | None, figure("its share of the program's known flops; null without any", PERCENT)
     ]
     traffic_bytes_per_step: Annotated[
         int,
         column(
-            "bytes of it that cross memory space 0 per step of the entry; 0 inside a fusion",
+            "its bytes that cross memory space 0 per step; 0 inside a fusion",
             BYTES,
             heading="traffic/step",
             lower_if=_LOWER_MEMORY,
@@ -186,7 +186,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     traffic_share: Annotated[
         float | None,
         column(
-            "its share of all such bytes of a step; null if there are none",
+            "its share of all such bytes of a step; null without any",
             PERCENT,
             heading="of memory",
             hide_order=3,
@@ -203,14 +203,14 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     ]
     call_path: Annotated[
         tuple[str, ...],
-        figure("from the entry: computations and the instructions that call the next"),
+        figure("from the entry: computations, each with the instruction that calls the next"),
     ]
     caller_count: Annotated[
         int, figure("instructions that call its computation; the path names the first", NUMBER)
     ]
     instruction_count: Annotated[
         int | None,
-        figure("instructions inside; null where nothing is", COUNT, null_text="–", is_summed=False),
+        figure("instructions inside; null without any", COUNT, null_text="–", is_summed=False),
     ]
     definition: Annotated[
         tuple[str, ...], figure("the instruction, then its attributes; without metadata")
@@ -233,10 +233,10 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         bool, figure("whether that, or the traffic of a custom call, is unknown")
     ]
     is_conditional: Annotated[
-        bool, figure("whether a conditional decides if it runs, so that runs are upper bounds")
+        bool, figure("whether it is in a branch that may not run, so that runs are upper bounds")
     ]
     is_upper_bound: Annotated[
-        bool, figure("whether that, or costs inside it are of a branch that may not be taken")
+        bool, figure("whether it is, or its costs include, a branch that may not run")
     ]
 
     @property

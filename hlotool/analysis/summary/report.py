@@ -557,12 +557,12 @@ class ProgramRow(Struct, frozen=True):
     program: Annotated[
         str, figure("what the program is called: by its key, as no other of the answer")
     ] = ""
-    folder: Annotated[str, figure("of its key: the folder below PATH that it lies in")] = ""
+    folder: Annotated[str, figure("of its key: its folder below PATH")] = ""
     arguments: Annotated[
         tuple[str, ...] | None, figure("of its key: what it is given; a tree by root and digest")
     ] = None
     fingerprint: Annotated[
-        str | None, figure("what is equal where the content is: operations and how they are wired")
+        str | None, figure("fingerprint of the content: operations and their operands")
     ] = None
 
 

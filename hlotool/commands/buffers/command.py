@@ -387,7 +387,7 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
         rows=lists,
         scalars=report.figures,
         lines=describe_message(report.figures),
-        notes=note_message(report.figures),
+        notes=note_message(report.figures, file.read().text),
         shown=tuple(name for name, rows in lists.items() if rows),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -232,8 +233,18 @@ def describe_message(figures: MessageFigures) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def note_message(figures: MessageFigures) -> tuple[Line, ...]:
-    """Say what the reader should know about the figures, and what to do next."""
+_OF_XLA: Final = re.compile(
+    r"[XJ]\w+RuntimeError|RESOURCE_EXHAUSTED: Out of memory|\b(?:jax|xla)\b"
+)
+_DUMP: Final = 'export XLA_FLAGS="--xla_dump_to=/tmp/dump --xla_dump_hlo_as_text"'
+
+
+def note_message(figures: MessageFigures, text: str) -> tuple[Line, ...]:
+    """Say what the reader should know about the figures, and what to type next.
+
+    The same flags dump on CPU, GPU and TPU, there also from a compilation that fails. `text` is
+    what holds the message: of TensorFlow's or PyTorch's own there is no program to dump.
+    """
     said = {
         "{message_count} messages of different sizes; the last is shown.": figures.message_count
         > 1,
@@ -244,7 +255,12 @@ def note_message(figures: MessageFigures) -> tuple[Line, ...]:
         "Sizes are rounded as in the message.": figures.is_rounded,
         "Add --dump DIR, a dump of the program, for ways to fit.": True,
     }
-    return tuple(Line(text, MESSAGE_FIGURES, figures) for text, is_so in said.items() if is_so)
+    notes = [Line(one, MESSAGE_FIGURES, figures) for one, is_so in said.items() if is_so]
+    if figures.when != "run" or _OF_XLA.search(text):
+        limit = f" --hbm {figures.limit_bytes}B" if figures.limit_bytes else ""
+        notes[-1] = Line("For ways to fit, dump the program in another run, then ask:")
+        notes += [Line(_DUMP), Line(f"hlotool buffers /tmp/dump{limit}")]
+    return tuple(notes)
 
 
 def name_program(matched: MatchedProgram, message: OutOfMemory, path: str) -> str:

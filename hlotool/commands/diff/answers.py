@@ -26,7 +26,7 @@ from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
 from hlotool.compare.changes.figures import MetricRow, Threshold, changed_metrics, find_worse
 from hlotool.compare.changes.instructions import InstructionChange
 from hlotool.compare.changes.reasons import DIFF_WHY, compare_counterparts, find_pairs
-from hlotool.compare.match.structure import compare_structure
+from hlotool.compare.match.structure import Structure, compare_structure
 from hlotool.compare.pairing import Pairing, find_divisions
 from hlotool.compare.report import DiffOptions, DiffReport, compare_programs
 from hlotool.dump.budget import ByteBudget
@@ -161,6 +161,17 @@ def both_sides(pair: Pairing) -> tuple[inputs.Candidate, inputs.Candidate]:
     return pair.old, pair.new
 
 
+def read_structure(
+    pair: Pairing, arguments: tuple[inputs.Argument, inputs.Argument], asked: Asked, option: str
+) -> Structure:
+    """Pair the instructions of two programs, of which an option needs the texts."""
+    labels = (one.label for one in arguments)
+    old, new = (inputs.read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
+    if not (old.program and old.module and new.program and new.module):
+        raise UsageError(f"{option} needs the text of both modules.")
+    return compare_structure(old.program, new.program, is_strict=asked.compared.is_strict)
+
+
 def print_counterparts(
     pair: Pairing,
     arguments: tuple[inputs.Argument, inputs.Argument],
@@ -170,10 +181,7 @@ def print_counterparts(
 ) -> None:
     """Print what an instruction and its counterpart have in common."""
     labels = arguments[0].label, arguments[1].label
-    old, new = (inputs.read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
-    if not (old.program and old.module and new.program and new.module):
-        raise UsageError("--why needs the text of both modules.")
-    structure = compare_structure(old.program, new.program, is_strict=asked.compared.is_strict)
+    structure = read_structure(pair, arguments, asked, "--why")
     pairs = find_pairs(structure, name)
     rows = [
         row
@@ -239,7 +247,7 @@ def name_sides(arguments: Sequence[inputs.Argument]) -> None:
     labels = [one.label for one in arguments]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
-        raise UsageError(f"two sides are called {twice!r}; name each: base=PATH other=PATH.")
+        raise UsageError(f"two sides have the name {twice!r}; name each: base=PATH other=PATH.")
 
 
 def _find_one(argument: inputs.Argument, asked: Asked) -> inputs.Candidate:
@@ -363,7 +371,7 @@ def _show_most(
         return document
     rest = 0 if asked.is_full else len(told) - _MOST_ROWS
     if rest > 0:
-        told[_MOST_ROWS:] = [Line(f"… and {rest:,} others; --stat has all")]
+        told[_MOST_ROWS:] = [Line(f"… and {rest:,} others; --stat lists every one")]
     blank = [Line("")] if document.notes else []
     return replace(document, notes=(*document.notes, *blank, Line("others:"), *told))
 

@@ -65,7 +65,7 @@ def _rematerialization(cause: Cause, units: str) -> str:
     more = "more" if is_lost else "fewer"
     where = f" in {cause.subject}" if cause.subject else ""
     if cause.count is None:
-        makes = "makes nothing again" if is_lost else "makes values again"
+        makes = "recomputes nothing" if is_lost else "recomputes values"
         return f"rematerialization {what}{where}: the backward pass {makes}"
     return (
         f"rematerialization {what}{where}: {cause.count} {more} values live from the "
@@ -121,7 +121,7 @@ def _overlap(cause: Cause, units: str) -> str:
     exposed = f"({_bytes(cause, units)} exposed/step{most})"
     if not cause.more or (cause.more > 0) != (cause.id == "overlap-lost"):  # parts of others
         return f"collectives {word} overlap {exposed}"
-    count = f"{cause.old} → {cause.new} instructions have nothing that hides them"
+    count = f"collectives without any overlap: {cause.old} → {cause.new}"
     return f"collectives {word} overlap: {count} {exposed}"
 
 

@@ -40,7 +40,7 @@ from hlotool.compare.changes.reasons import DIFF_WHY
 from hlotool.compare.changes.text import write_texts
 from hlotool.compare.directory import DIFF_DIRECTORY
 from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
-from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.compare.report import BLOCKS, DiffOptions
 from hlotool.compare.several import DIFF_SEVERAL
 from hlotool.compare.survivors import DIFF_PASSES
 from hlotool.compare.trace import DIFF_TRACE
@@ -91,24 +91,28 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     "--map OLD=NEW", "Pair these two modules: names, paths or places.", "renamed", multiple=True
 )
 @option("--blocks BLOCK,…", f"Of {', '.join(BLOCKS)}.", default="")
-@option("--strict", "Compare autotuned choices and channel numbers too.")
+@option("--strict", "Also compare autotuned choices and channel numbers.")
 @option("--unfold", "List every changed instruction separately.")
-@option("--full", "Show all lists, not just what fits a screen.")
-@option("--stat", "One line a pair of programs, worst first.")
+@option("--full", "Show all lists in full.")
+@option("--stat", "Print one line per pair of programs, worst first.")
 @option("--exit-code", "Exit with 1 if anything differs.")
-@option("--threshold LIMIT,…", "--exit-code only if worse by more, as in 2%,64MiB.", default="")
-@option("--why NAME", "What an instruction and its counterpart have in common.", default="")
+@option(
+    "--threshold LIMIT,…",
+    "With --exit-code: fail only beyond LIMIT, as in 2%,64MiB.",
+    default="",
+)
+@option("--why NAME", "Show what an instruction shares with its counterpart.", default="")
 @option("--text", "Print a unified diff of normalized text.", "as_text")
 @option("--computation NAME", "With --text: only this computation.", default="")
 @option(
     "--passes DIR",
-    "What each pass changed; given twice, where dumps part.",
+    "Show what each pass changed; twice: where dumps diverge.",
     multiple=True,
     callback=hide_typed,
 )
 @option(
     "--trace EXPR",
-    "With --passes: what made and what removed matches.",
+    "With --passes: passes that made and removed matches.",
     default="",
 )
 @unpacking_option
@@ -138,15 +142,14 @@ def diff(
 ) -> None:
     """Show what changed from OLD to NEW, most important first.
 
-    Each is a dump file, a dump directory, or a JSON document of `hlotool summary`; `label=PATH`
-    names its column. Differences in names, numbering, metadata and order are ignored.
+    Each is a dump, a directory, JSON of `hlotool summary`, or label=PATH.
     """
     if trace and len(passes) != 1:
         raise UsageError("--trace needs --passes DIR, given once.")
     _check_usage(sides, passes, why, as_text=as_text, computation=computation, is_stat=stat)
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
-        raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth and the like.")
+        raise UsageError(f"{name} estimates no times: omit --chip, --bandwidth and the like.")
     compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
     limit = parse_threshold(threshold) if threshold else None
@@ -175,7 +178,7 @@ def diff(
         return
     if as_text:
         pair = choose_pair(pairs, "--text")
-        differs = is_worse = _print_text(pair, arguments, computation, compared, options)
+        differs = is_worse = _print_text(pair, arguments, computation, asked, options)
     elif len(pairs) == 1 and pairs[0].old and pairs[0].new and not stat:
         differs, is_worse = _print_one(pairs[0], arguments, asked, options)
     else:
@@ -202,7 +205,7 @@ def _check_usage(
         if any(one.startswith("-") for one in passes):
             raise UsageError("--passes needs the directory of a dump: hlotool diff --passes DIR")
         if sides or len(passes) > _BOTH:
-            raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
+            raise UsageError("--passes DIR, given once or twice, replaces OLD and NEW.")
     elif len(sides) < _BOTH:
         raise UsageError(f"expected two paths, OLD and NEW, or more; found {len(sides)}.")
     elif len(sides) > _BOTH and (as_text or why or is_stat):
@@ -216,7 +219,7 @@ def _parse_blocks(text: str) -> tuple[str, ...]:
     chosen = [part.strip() for part in text.split(",") if part.strip()]
     for name in chosen:
         if name not in BLOCKS:
-            raise UsageError(f"--blocks: there is no block {name!r}; {suggest(name, BLOCKS)}")
+            raise UsageError(f"--blocks: unknown block {name!r}; {suggest(name, BLOCKS)}")
     return tuple(one for one in BLOCKS if one in chosen) if chosen else BLOCKS
 
 
@@ -240,20 +243,14 @@ def _print_text(
     pair: Pairing,
     arguments: tuple[inputs.Argument, inputs.Argument],
     computation: str,
-    compared: DiffOptions,
+    asked: answers.Asked,
     options: RowOptions,
 ) -> bool:
     """Print the normalised texts of two programs as a unified diff."""
     if options.format != "table":
-        raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
-    labels = (one.label for one in arguments)
-    old, new = (
-        inputs.read_side(*each)[0] for each in zip(answers.both_sides(pair), labels, strict=True)
-    )
-    report = compare_programs(old, new, replace(compared, only=()))
-    if report.structure is None:
-        raise UsageError("--text needs the text of both modules.")
-    blocks = write_texts(report.structure, computation)
+        raise UsageError(f"--text prints only text; omit --format {options.format}.")
+    structure = answers.read_structure(pair, arguments, asked, "--text")
+    blocks = write_texts(structure, computation)
     before, after = (f"{one.label} {one.path}" for one in arguments)
     write_text((render_unified(blocks, (before, after), make_look(options)),), options.output)
     return any(block.differs for block in blocks)

@@ -88,7 +88,7 @@ def choose_compilation(
         raise NothingCheckedError(f"{directory}: --module {module!r} matches no module.")
     if not found:
         raise InputError(
-            f"{directory}: there are no dumps of passes; add --xla_dump_hlo_pass_re=.* to "
+            f"{directory}: dumps of passes are missing; add --xla_dump_hlo_pass_re=.* to "
             "XLA_FLAGS and compile again."
         )
     if len(found) > 1:

@@ -71,7 +71,7 @@ _WORK: Final = {
 def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
     """Say what differs, and why."""
     if report.identical and not report.differs and report.triage is not None:
-        yield Line("XLA makes the same of both, of input programs that differ")
+        yield Line("XLA compiles two different input programs to the same result")
         yield from (Line(f"why: {write_cause(one, units)}") for one in report.causes[:_MOST_WHY])
     elif report.identical and not report.differs:
         yield Line("identical: the same program except for names, numbering and metadata")
@@ -218,11 +218,11 @@ def say_time(report: DiffReport) -> Iterator[Line]:
     time = report.time
     if time is None or time.relative_delta is None:
         if report.triage is not None and report.triage.old_backend == "cpu":
-            yield Line("time is not estimated: no chip is assumed for CPU")
+            yield Line("time is unknown: no chip is assumed for CPU")
         return
     hint = "" if time.old_seconds is not None else "; --chip gives seconds"
     types = ", ".join(time.assumed_bf16)
-    rest = f", {types} taken as fast as bf16" if types else ""
+    rest = f", {types} assumed as fast as bf16" if types else ""
     yield Line(f"time is rough, at the peaks of {time.chip}{write_links(time.links)}{rest}{hint}")
 
 
@@ -237,7 +237,7 @@ def _time(time: TimeChange, change: float, units: str) -> str:
     share = format_value(change, Unit.PERCENT, units, is_signed=True)
     text = format_bounds(share, is_lower=bounds[1], is_upper=bounds[0])
     if share.lstrip("+−") == format_value(0.0, Unit.PERCENT, units):
-        text = "the same, as far as it is known" if any(bounds) else "the same"
+        text = "the same, as far as known" if any(bounds) else "the same"
     if time.old_seconds is None or time.new_seconds is None:
         return text
     sides = zip((time.old_seconds, time.new_seconds), bounds, strict=True)
@@ -351,7 +351,7 @@ def _say_input(triage: Triage) -> list[str]:
     """Say whether the input program did it, else who can have; builds in any case."""
     builds = _builds(triage)
     if triage.is_input_identical is None:
-        return ["concluded from the compiled programs alone", *builds]
+        return ["concluded only from the compiled programs", *builds]
     if triage.is_input_identical:
         return [f"input program identical: {_name_doers(triage)}", *_tell_builds(triage)]
     return ["input program differs", *builds]
@@ -373,7 +373,7 @@ def _name_doers(triage: Triage) -> str:
 def _tell_builds(triage: Triage) -> list[str]:
     """Say of which builds the compiler is: known of TPU alone, other dumps name no version."""
     if triage.old_build is None or triage.new_build is None:
-        return ["the dumps name no version of the compiler"]
+        return ["the dumps name no compiler version"]
     return _builds(triage) or [f"the build is cl_{triage.old_build} on both sides"]
 
 
@@ -413,14 +413,14 @@ def say_missing(report: DiffReport) -> Iterator[Line]:
     if report.not_compared:
         yield Line(f"not compared: {', '.join(report.not_compared)}")
     if report.identical is None and report.causes:
-        yield Line("reasons are of the program before optimizations, on all devices together")
+        yield Line("reasons refer to the program before optimizations, on all devices together")
 
 
 def explain_rest(hidden: Mapping[str, int]) -> Iterator[Line]:
     """Say which lists are not shown, with how many rows, and what shows them."""
     parts = [f"{name} ({count:,})" for name, count in hidden.items() if count]
     if parts:
-        yield Line(f"not shown: {', '.join(parts)}; --full shows all")
+        yield Line(f"hidden: {', '.join(parts)}; --full shows everything")
 
 
 def name_counterparts(
@@ -465,8 +465,8 @@ def note_several(
         yield Line(f"not compared: {', '.join(missing)}")
     if hidden_count:
         yield Line(
-            f"{hidden_count:,} figures that are the same on all sides not shown; "
-            "--rows figures has all"
+            f"{hidden_count:,} figures are equal on all sides and hidden; --rows figures "
+            "lists every one"
         )
 
 
@@ -602,13 +602,13 @@ def count_left_out(
     else:
         words = (f"{less:,} that differ later", f"{none:,} that left both sides the same")
     parts = [word for word, count in zip(words, (less, none), strict=True) if count]
-    yield Line(f"steps not shown: {', '.join(parts)}; --rows passes has all")
+    yield Line(f"hidden steps: {', '.join(parts)}; --rows passes lists every one")
 
 
 def say_trace(facts: TraceFacts) -> Iterator[Line]:
     """Say which pass made what an expression chooses, and which removed it."""
     if facts.first_pass is None:
-        yield Line("no dump has an instruction for which the expression holds")
+        yield Line("no dump has an instruction that matches the expression")
         return
     yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_pass_number)}")
     if facts.last_pass is None:

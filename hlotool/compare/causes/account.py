@@ -69,13 +69,13 @@ class AccountRow(Struct, frozen=True):
         ),
     ]
     reason: Annotated[str, column("the reason's kind, or unexplained")]
-    subject: Annotated[str | None, column("what it is about", null_text="")]
+    subject: Annotated[str | None, column("its subject", null_text="")]
     how: Annotated[
         How,
         column(
-            "new and gone: without counterpart; runs: as often, it would be the same; size: more "
-            "or less in each run; the peak moved: held at one of the peaks alone; reserved: set "
-            "aside beyond what is in use; rest: no instruction's"
+            "new, gone: without counterpart; runs: another number of executions; size: "
+            "another size in each; the peak moved: held at only one peak; reserved: "
+            "beyond use; rest: of no instruction"
         ),
     ]
     count: Annotated[int, column("instructions, or values", COUNT)]

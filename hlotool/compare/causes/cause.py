@@ -60,7 +60,7 @@ MEASURE_MEANINGS: Final[Mapping[str, str]] = {
     "results": "bytes of the results of one step",
     "parameters": "bytes of parameters on a device",
     "sent": "bytes that a device sends per step",
-    "exposed": "bytes that a device sends per step with nothing that hides them",
+    "exposed": "bytes that a device sends per step without any overlap",
     "traffic": "bytes moved in memory per step",
 }
 
@@ -87,7 +87,7 @@ class Cause(Struct, frozen=True):
     id: Annotated[
         CauseId,
         column(
-            "what kind of reason it is",
+            "kind of reason",
             heading="reason",
             min_width=WHOLE,
             word_meanings={name: kind.meaning for name, kind in KINDS.items()},
@@ -97,23 +97,24 @@ class Cause(Struct, frozen=True):
     count: Annotated[
         int | None,
         column(
-            "how many values, parameters, … it is about; null where none are counted",
+            "number of its values, parameters, …; null if not counted",
             COUNT,
             hide_order=3,
             null_text="",
         ),
     ]
     subject: Annotated[
-        str | None, column("what it is about: names, opcodes, a collective", null_text="")
+        str | None, column("its subject: names, opcodes, a collective", null_text="")
     ] = None
     scope: Annotated[
-        str | None, column("where in the user's program", null_text="", is_path=True, hide_order=1)
+        str | None,
+        column("location in the user's program", null_text="", is_path=True, hide_order=1),
     ] = None
     old: Annotated[str | None, column("value" + OLD, heading="old", null_text="")] = None
     new: Annotated[str | None, column("value" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
-        column("what its bytes are", null_text="", hide_order=2, word_meanings=MEASURE_MEANINGS),
+        column("meaning of its bytes", null_text="", hide_order=2, word_meanings=MEASURE_MEANINGS),
     ] = None
     delta_bytes: Annotated[
         int | None,
@@ -134,7 +135,7 @@ class Cause(Struct, frozen=True):
 
 
 _BUILD: Final = figure("number of the TPU compiler's build", NUMBER)
-_BACKEND: Final = figure("whose marks the text bears; null where none")
+_BACKEND: Final = figure("the backend that the text shows; null if none")
 
 
 class Triage(Struct, frozen=True):
@@ -142,13 +143,10 @@ class Triage(Struct, frozen=True):
 
     is_input_identical: Annotated[
         bool | None,
-        figure(
-            "whether the texts before optimizations are proven to be the same program; null where "
-            "one is missing"
-        ),
+        figure("whether the texts before optimizations are proven equal; null if one is missing"),
     ]
     flag_count: Annotated[
-        int | None, figure("flags that differ; null where a side printed none", COUNT)
+        int | None, figure("flags that differ; null if a side printed none", COUNT)
     ]
     old_build: Annotated[int | None, _BUILD]
     new_build: Annotated[int | None, _BUILD]

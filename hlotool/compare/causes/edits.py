@@ -496,10 +496,7 @@ class _Edits:
         """Name functions, primitives and the constants that they read: `jit(silu), mul, 0.01`."""
         names: Counter[str] = Counter()
         for one in some:
-            op_name = one.metadata().op_name
-            functions = _FUNCTION.findall(op_name)
-            inner = functions[1:] if op_name.startswith("jit(") else functions
-            name = inner[-1] if inner else _tail(one)
+            name = _find_function(one.metadata().op_name) or _tail(one)
             if one.opcode == "slice":
                 name = f"slice {one.attributes.get('slice', '')}"
             elif one.opcode == "convert":
@@ -580,6 +577,13 @@ def _tail(one: Instruction) -> str:
     return one.opcode if not tail or tail.endswith(")") else tail
 
 
+def _find_function(op_name: str) -> str | None:
+    """Return the innermost function in an op_name, `jit(silu)`, the program itself aside."""
+    functions = [name for name in _FUNCTION.findall(op_name) if name != "jit(main)"]
+    inner = functions[1:] if op_name.startswith("jit(") else functions
+    return inner[-1] if inner else None
+
+
 def _name_all(program: Program) -> Mapping[tuple[str, bool], set[str]]:
     """Return the functions and primitives in each scope, those of the backward pass apart."""
     found: defaultdict[tuple[str, bool], set[str]] = defaultdict(set)
@@ -588,13 +592,11 @@ def _name_all(program: Program) -> Mapping[tuple[str, bool], set[str]]:
         tail = op_name.rpartition("/")[2]
         is_named = tail.isidentifier() or tail.startswith("jit(")
         if is_named and tail not in _SILENT_PRIMITIVES and one.opcode not in _PLUMBING:
-            functions = [name[4:-1] for name in _FUNCTION.findall(op_name) if name != "jit(main)"]
-            if functions and op_name.startswith("jit("):
-                functions = functions[1:]
+            function = _find_function(op_name)
             scope = _scope(one)
             # Outside of scopes XLA's own choices, of libraries say, take names along.
-            if scope or functions or one.opcode in TRANSCENDENTAL:
-                name = functions[-1] if functions else tail.removeprefix("jit(").rstrip(")")
+            if scope or function or one.opcode in TRANSCENDENTAL:
+                name = (function or tail).removeprefix("jit(").rstrip(")")
                 found[scope, "transpose(" in op_name].add(name)
     return found
 

@@ -54,32 +54,29 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
     old, new = map(_fold_scopes, again)
     everything = [_fold_scopes(names) for names in evidence.op_names]
     lost, gained = (old - new) & everything[1], (new - old) & everything[0]
-    if lost:
-        yield Claim(_describe(lost, evidence.values, is_lost=True), touched)
-    if gained:
-        yield Claim(_describe(gained, evidence.values, is_lost=False), touched)
+    for scopes, is_lost in ((lost, True), (gained, False)):
+        if scopes:
+            yield Claim(_describe(scopes, evidence.values, is_lost=is_lost), touched)
     if lost or gained:
         return
     if bool(again[0]) != bool(again[1]):
         yield Claim(_describe(frozenset(), (), is_lost=bool(again[0])), touched)
     elif again[0] and given.is_input:
-        counts = [_count_made(program, again=True) for program in given.programs]
-        first = [_count_made(program, again=False) for program in given.programs]
-        fewer, more = (
-            Counter(
-                {
-                    name: count
-                    for name, count in some.items()
-                    if first[0][name] == first[1][name] > 0
-                }
-            )
-            for some in (counts[0] - counts[1], counts[1] - counts[0])
+        made, first = (
+            [_count_made(program, again=is_again) for program in given.programs]
+            for is_again in (True, False)
         )
-        if bool(fewer) != bool(more):  # of what is made as often as before
-            names = list_some([name for name, _ in (fewer or more).most_common()])
-            old_count, new_count = (str(each.total()) for each in counts)
-            what = (fewer or more).total(), names, None
-            yield Claim(Cause("rematerialization-policy", *what, old_count, new_count), touched)
+        as_often = {name for name, count in first[0].items() if count == first[1][name]}
+        fewer, more = (
+            Counter({name: count for name, count in some.items() if name in as_often})
+            for some in (made[0] - made[1], made[1] - made[0])
+        )
+        if bool(fewer) != bool(more):
+            what = fewer or more
+            names = list_some([name for name, _ in what.most_common()])
+            old_count, new_count = (str(each.total()) for each in made)
+            values = what.total(), names, None, old_count, new_count
+            yield Claim(Cause("rematerialization-policy", *values), touched)
 
 
 def _count_made(program: Program, *, again: bool) -> Counter[str]:

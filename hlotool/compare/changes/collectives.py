@@ -103,7 +103,7 @@ _EXPOSED: Final = "bytes sent that are exposed,"
 _SECONDS: Final = "with --chip: time that is exposed,"
 _SENT: Final = "bytes sent per device and run,"
 _OLD_LOWER, _NEW_LOWER = "is_old_lower_bound", "is_new_lower_bound"
-_RUNS: Final = "how often those run"
+_RUNS: Final = "their executions"
 _MESSAGE: Final = "message size per step,"
 _COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True, hide_order=3)
 
@@ -129,13 +129,13 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     """
 
     change: Annotated[Change, columns.CHANGE]
-    kind: Annotated[str, column("what they amount to", words=COLLECTIVES, min_width=WHOLE)]
+    kind: Annotated[str, column("their effect", words=COLLECTIVES, min_width=WHOLE)]
     interconnect: Annotated[
-        Interconnect | None, column("what they run over, where the text tells", null_text="")
+        Interconnect | None, column("their interconnect, if known", null_text="")
     ] = None
     axes: Annotated[
         tuple[str, ...] | None,
-        column("mesh axes, as the new calls them, else the old side", null_text=""),
+        column("mesh axes, as named by the new side, else by the old", null_text=""),
     ] = None
     group_size: Annotated[
         int | None,
@@ -144,14 +144,14 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     dtype: Annotated[
         str | None,
         column(
-            "element type, on the new side if both have one; null where a document does not say",
+            "element type, of the new side if both have one; null if a document lacks it",
             words=DTYPES,
             hide_order=7,
         ),
     ] = None
     count: Annotated[
         int,
-        figure("how many there are on the new side, else on the old side", COUNT, is_summed=False),
+        figure("their number on the new side, else on the old side", COUNT, is_summed=False),
     ]
     old_count: Annotated[int, _COUNTS[0]]
     new_count: Annotated[int, _COUNTS[1]]
@@ -182,7 +182,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     delta_exposed_bytes: Annotated[
         int | None,
         figure(
-            "of what is exposed, new minus old",
+            "exposed bytes, new minus old",
             BYTES,
             heading="exposed difference",
             is_signed=True,
@@ -200,16 +200,14 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     is_new_lower_bound: Annotated[bool, figure(_UNSURE + NEW)]
     is_lower_bound: Annotated[bool, figure("whether the difference is a lower bound")]
     is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")]
-    is_exposed_lower_bound: Annotated[
-        bool, figure("whether for some of them nobody knows what work hides")
-    ]
+    is_exposed_lower_bound: Annotated[bool, figure("whether the overlap of some is unknown")]
     scope: Annotated[
         str | None, column("module path that they share", null_text="", is_path=True, hide_order=6)
     ] = None
     source_file: Annotated[str | None, figure("file of the largest")] = None
     source_line: Annotated[int | None, columns.SOURCE_LINE] = None
     details: Annotated[
-        tuple[str, ...], figure("what else differs: dtype, axes, who asked for it, each with both")
+        tuple[str, ...], figure("other differences, with both values: dtype, axes, origin")
     ] = ()
     what: Annotated[str, columns.WHAT] = ""
 

@@ -196,7 +196,7 @@ class TimeChange(Struct, frozen=True):
     is_new_lower_bound: Annotated[bool, figure("whether a part of the new time is unknown")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
     links: Annotated[
-        tuple[str, ...], figure("the links that the user states, in place of the chip's")
+        tuple[str, ...], figure("the links that the user gave, in place of the chip's")
     ]
 
 

@@ -65,7 +65,7 @@ class FusionChange(Struct, frozen=True):
     root_opcode: Annotated[
         str, column("opcode of the body's root", heading="root", words=OPCODES, hide_order=4)
     ]
-    details: Annotated[tuple[str, ...], figure("what differs, the body's operations included")]
+    details: Annotated[tuple[str, ...], figure("differences, with the body's operations")]
     old_names: Annotated[tuple[str, ...], figure("the fusions" + columns.OLD)]
     new_names: Annotated[tuple[str, ...], figure("the fusions" + columns.NEW)]
     old_instruction_count: Annotated[int, _INSIDE[0]]

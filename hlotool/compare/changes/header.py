@@ -21,10 +21,10 @@ class HeaderChange(Struct, frozen=True):
 
     name: Annotated[str, column("part of the HloModule line")]
     old: Annotated[
-        str, column("value on the old side; of aliases, those that only the old has", heading="old")
+        str, column("value on the old side; of aliases, those of the old side alone", heading="old")
     ]
     new: Annotated[
-        str, column("value on the new side; of aliases, those that only the new has", heading="new")
+        str, column("value on the new side; of aliases, those of the new side alone", heading="new")
     ]
 
 
@@ -71,7 +71,7 @@ def _extra(items: frozenset[str], others: frozenset[str]) -> str:
 
 _IGNORED: Final = "xla_dump_"  # where and how the dump was written is no part of the program
 _VALUE: Final = "its value"
-_ABSENT: Final = "; null where it is not printed"
+_ABSENT: Final = "; null if not printed"
 
 FlagFile: TypeAlias = Literal["debug_options", "tpu_comp_env"]
 

@@ -42,7 +42,7 @@ CHANGE: Final = column(
         "changed": "both sides have it, and it differs",
     },
 )
-ALIKE: Final = column("how many changed alike", TIMES, heading="count")
+ALIKE: Final = column("number of equal changes", TIMES, heading="count")
 WHAT: Final = column("the details as one text", heading="what differs", hide_order=1)
 DELTA_BYTES: Final = column("new minus old", BYTES, heading="difference", is_signed=True)
 RELATIVE_DELTA: Final = column(
@@ -51,7 +51,7 @@ RELATIVE_DELTA: Final = column(
 
 OP_NAME: Final = figure("its op_name, the name that tracing gave it")
 SCOPE: Final = column(
-    "module path in the user's program; what folded ones share", null_text="", is_path=True
+    "module path in the user's program; of folded rows, the common part", null_text="", is_path=True
 )
 SOURCE_FILE: Final = figure("file of the user's program")
 SOURCE_LINE: Final = figure("line in that file", NUMBER)
@@ -107,7 +107,7 @@ class InstructionChange(Struct, frozen=True):
     ]
     reasons: Annotated[
         tuple[str, ...],
-        figure("what differs: shape, dtype, layout, operands, …", word_meanings=REASON_MEANINGS),
+        figure("differences: shape, dtype, layout, operands, …", word_meanings=REASON_MEANINGS),
     ]
     details: Annotated[
         tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")

@@ -167,7 +167,7 @@ def stem(name: str) -> str:
 
 
 _SHAPE: Final = "its shape"
-_SHAPES: Final = "its shape, of a part of a parameter also the whole; both where they differ"
+_SHAPES: Final = "its shape, of a part of a parameter with the whole; both if they differ"
 _HELD: Final = "bytes held at the peak"
 
 
@@ -194,8 +194,8 @@ class MemoryChange(Struct, frozen=True):
     reason: Annotated[
         MemoryReason,
         column(
-            "why: new and gone values have no counterpart; others are just not live at the other "
-            "peak, or hold more or less"
+            "reason: new and gone values have no counterpart; others are not live at the "
+            "other peak, or changed size"
         ),
     ]
     count: Annotated[int, columns.ALIKE]

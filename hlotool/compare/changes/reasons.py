@@ -127,17 +127,16 @@ _KINDS: Final = {
 REASON_MEANINGS: Final[Mapping[str, str]] = {
     "shape": "the dimensions of the result differ",
     "dtype": "the element type of the result differs",
-    "layout": "the order of dimensions in memory, or tiles, differ",
-    "memory space": "the result lies in another memory space",
+    "layout": "the order of dimensions in memory or the tiles differ",
+    "memory space": "the memory space of the result differs",
     "opcode": "one operation was replaced by another",
-    "operands": "the operands are not each other's counterparts; one that was put in between is "
-    "told by its own row",
+    "operands": "the operands are not counterparts; an inserted one has its own row",
     "constant": "the value of the constant differs",
     "parameter number": "the parameter has another number",
-    "async": "a synchronous operation became asynchronous, or the reverse",
-    "trip count": "the loop makes more rounds, or fewer",
-    "called computations": "it calls more computations, or fewer",
-    "sharding": "it is cut otherwise among the devices",
+    "async": "an operation became asynchronous or synchronous",
+    "trip count": "the trip count differs",
+    "called computations": "the number of called computations differs",
+    "sharding": "its sharding differs",
     **{title: f"its attribute {key} differs" for key, title in _KINDS.items()},
 }
 _LONGEST: Final = 60  # characters of a side's text
@@ -321,8 +320,8 @@ class Likeness(Struct, frozen=True):
     evidence: Annotated[
         Respect,
         column(
-            "expression: all that leads to it; operation: all that counts of it, operands aside; "
-            "operands, users: these are counterparts of each other"
+            "expression: everything that leads to it; operation: everything but its "
+            "operands; operands, users: these are counterparts"
         ),
     ]
     is_same: Annotated[bool, column("whether both agree in it", heading="same")]
@@ -333,13 +332,13 @@ class Likeness(Struct, frozen=True):
 LIKENESSES: Final = RowList(
     "evidence",
     Likeness,
-    "in what the two agree, what counts most first",
+    "criteria in which both agree, most important first",
     key="evidence",
     has_total=False,
     limit=0,
 )
 DIFF_WHY: Final = DocumentSpec(
-    "diff-why", "why two instructions are taken for one", row_lists=(LIKENESSES,)
+    "diff-why", "reasons why two instructions match", row_lists=(LIKENESSES,)
 )
 
 
@@ -357,7 +356,7 @@ def find_pairs(
     )
     if before is None and after is None:
         hint = suggest(name, [one.full_name for one in structure.new.instructions()])
-        raise UsageError(f"--why: neither side has an instruction {name!r}; {hint}")
+        raise UsageError(f"--why: no side has an instruction {name!r}; {hint}")
     pairs = structure.counterparts()
     back = {new: old for old, new in pairs.items()}
     found: list[tuple[Instruction | None, Instruction | None]] = []

@@ -124,7 +124,7 @@ def find_variables(programs: Sequence[Program], named: Mapping[str, Sizes]) -> t
     found = list(_list_dimensions(arguments))
     if not found:
         raise UsageError(
-            "the arguments of these programs have the same shapes: nothing varies.",
+            "the arguments of these programs have the same shapes, so nothing varies.",
             f"{_NEEDS}, such as two batch sizes.",
         )
     variables = _name_variables(found, named) if named else _group(found)

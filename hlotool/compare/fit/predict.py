@@ -181,7 +181,7 @@ class Predictor:
                 first = self.variables[0]
                 values = ",".join(map(str, first.values))
                 raise UsageError(
-                    f"--at {name}: {join_words(names, 'and')} varies here.",
+                    f"--at {name}: here {join_words(names, 'and')} varies.",
                     f"--vary {name}={values} calls {first.name} so.",
                 )
         point = tuple(
@@ -308,21 +308,20 @@ def _round(metric: str, value: float) -> Number:
 _DISTANCES: Final[tuple[tuple[float, Distance], ...]] = (
     (1, "between"), (2, "to 2×"), (4, "to 4×"), (float("inf"), "beyond"),
 )  # fmt: skip
-_MEMORY_BANDS: Final[Mapping[tuple[bool, Distance], tuple[float, float]]] = {
-    (True, "between"): (0.98, 1.02),
-    (True, "to 2×"): (0.97, 1.03),
-    (True, "to 4×"): (0.93, 1.07),
-    (False, "between"): (0.85, 1.1),
-    (False, "to 2×"): (0.8, 1.2),
-    (False, "to 4×"): (0.75, 1.3),
+_ALIKE_BANDS: Final[Mapping[Distance, tuple[float, float]]] = {
+    "between": (0.98, 1.02),
+    "to 2×": (0.97, 1.03),
+    "to 4×": (0.93, 1.07),
 }
-_WORK_BANDS: Final[Mapping[tuple[bool, Distance], tuple[float, float]]] = {
-    (True, "between"): (0.98, 1.02),
-    (True, "to 2×"): (0.97, 1.03),
-    (True, "to 4×"): (0.93, 1.07),
-    (False, "between"): (0.92, 1.06),
-    (False, "to 2×"): (0.85, 1.1),
-    (False, "to 4×"): (0.8, 1.15),
+_MEMORY_BANDS: Final[Mapping[Distance, tuple[float, float]]] = {
+    "between": (0.85, 1.1),
+    "to 2×": (0.8, 1.2),
+    "to 4×": (0.75, 1.3),
+}
+_WORK_BANDS: Final[Mapping[Distance, tuple[float, float]]] = {
+    "between": (0.92, 1.06),
+    "to 2×": (0.85, 1.1),
+    "to 4×": (0.8, 1.15),
 }
 
 
@@ -331,5 +330,5 @@ def find_band(
 ) -> tuple[Number, Number] | None:
     """Return between what the real figure is, nine times in ten; None beyond what was tried."""
     bands = _MEMORY_BANDS if metric in MEMORY else _WORK_BANDS
-    band = bands.get((fit.is_alike, fit.distance(point)))
+    band = (_ALIKE_BANDS if fit.is_alike else bands).get(fit.distance(point))
     return (_round(metric, value * band[0]), _round(metric, value * band[1])) if band else None

@@ -69,9 +69,11 @@ _METRIC: Final = column(
 class SizeRow(Struct, frozen=True):
     """A program at one size: as it was given, or as it would be."""
 
-    size: Annotated[str, column("the values of what varies", is_whole=True)]
+    size: Annotated[str, column("values of the variable", is_whole=True)]
     is_given: Annotated[bool, column("whether it was compiled; else its figures are predicted")]
-    allocated_bytes: Annotated[int | None, column("what the runtime reserves in space 0", BYTES)]
+    allocated_bytes: Annotated[
+        int | None, column("bytes that the runtime reserves in space 0", BYTES)
+    ]
     low_bytes: Annotated[
         int | None,
         column("low end of the band of a predicted size", BYTES, heading="low", null_text="–"),
@@ -80,12 +82,12 @@ class SizeRow(Struct, frozen=True):
         int | None,
         column("its high end; null where none is known", BYTES, heading="high", null_text="–"),
     ]
-    peak_bytes: Annotated[int | None, column("most that is in use at once in space 0", BYTES)]
+    peak_bytes: Annotated[int | None, column("most bytes in use at once in space 0", BYTES)]
     total_flops_per_step: Annotated[int | None, column("operations a step", FLOPS)]
     traffic_bytes_per_step: Annotated[
-        int | None, column("bytes that cross memory a step", BYTES, hide_order=1)
+        int | None, column("bytes that cross memory per step", BYTES, hide_order=1)
     ]
-    sent_bytes_per_step: Annotated[int | None, column("bytes a device sends a step", BYTES)]
+    sent_bytes_per_step: Annotated[int | None, column("bytes a device sends per step", BYTES)]
     estimated_seconds: Annotated[
         float | None,
         column("time of a step; null without --chip", SECONDS, hide_order=2, null_text="–"),
@@ -95,12 +97,12 @@ class SizeRow(Struct, frozen=True):
 class BandRow(Struct, frozen=True):
     """A predicted figure with its band."""
 
-    size: Annotated[str, column("the values of what varies", is_whole=True)]
+    size: Annotated[str, column("values of the variable", is_whole=True)]
     metric: Annotated[str, _METRIC]
-    value: Annotated[Number, column("what is predicted", MEASURE)]
-    low: Annotated[Number | None, column("from: nine families in ten were above", MEASURE)]
-    high: Annotated[Number | None, column("to: nine families in ten were below", MEASURE)]
-    distance: Annotated[Distance, column("how far the size is from those given")]
+    value: Annotated[Number, column("the predicted figure", MEASURE)]
+    low: Annotated[Number | None, column("from: nine in ten program families were above", MEASURE)]
+    high: Annotated[Number | None, column("to: nine in ten program families were below", MEASURE)]
+    distance: Annotated[Distance, column("distance of the size from the given ones")]
     unit: Unit
 
 
@@ -108,19 +110,19 @@ class LawRow(Struct, frozen=True):
     """The law of a figure along one variable, from some size on."""
 
     metric: Annotated[str, _METRIC]
-    variable: Annotated[str, figure("what varies; the others are as in the largest program")]
-    law: Annotated[str | None, column("its terms; null where it follows none", is_whole=True)]
-    from_value: Annotated[int, column("the size from which on it holds", NUMBER, heading="from")]
+    variable: Annotated[str, figure("the variable; others are as in the largest program")]
+    law: Annotated[str | None, column("its terms; null if it follows no law", is_whole=True)]
+    from_value: Annotated[int, column("the size from which on it is valid", NUMBER, heading="from")]
     until_value: Annotated[
         int,
         column("the largest size at which it was tried", NUMBER, heading="until", hide_order=2),
     ]
-    peak_at: Annotated[str | None, figure("of the peak: where memory is fullest then")]
+    peak_at: Annotated[str | None, figure("of the peak: its location in the program")]
     is_vmem_full: Annotated[bool, figure("of the peak: whether a TPU's vector memory is full then")]
     adds: Annotated[
         Number | None,
         column(
-            "what one more adds to the largest program",
+            "increase per unit, from the largest program",
             MEASURE,
             heading="one more adds",
             hide_order=1,
@@ -140,36 +142,36 @@ class TermRow(Struct, frozen=True):
     """A part of a figure: arguments or a scope, and its law."""
 
     metric: Annotated[str, _METRIC]
-    variable: Annotated[str, figure("what varies; the others are as in the largest program")]
-    part: Annotated[str, column("the arguments, the scope or the collective that it is")]
+    variable: Annotated[str, figure("the variable; others are as in the largest program")]
+    part: Annotated[str, column("arguments, scope or collective")]
     value: Annotated[Number, column("in the largest program", MEASURE)]
     adds: Annotated[
-        Number | None, column("what one more adds", MEASURE, heading="one more adds", hide_order=1)
+        Number | None, column("increase per unit", MEASURE, heading="one more adds", hide_order=1)
     ]
-    law: Annotated[str | None, column("its terms; null where it follows none", is_whole=True)]
+    law: Annotated[str | None, column("its terms; null if it follows no law", is_whole=True)]
     unit: Unit
 
 
 class FitRow(Struct, frozen=True):
     """The most of a variable that fits a limit by the law, and what takes most then."""
 
-    variable: Annotated[str, column("what varies; the others are as in the largest program")]
-    limit_bytes: Annotated[int, column("what there is", BYTES)]
-    fits: Annotated[int | None, column("the most that fits; null: nothing does", NUMBER)]
+    variable: Annotated[str, column("the variable; others are as in the largest program")]
+    limit_bytes: Annotated[int, column("available bytes", BYTES)]
+    fits: Annotated[int | None, column("the largest value that fits; null if none does", NUMBER)]
     surely_fits: Annotated[
         int | None,
         column(
-            "the most of which the high end of the band fits; null: nothing does",
+            "the largest value whose high end fits; null if none does",
             NUMBER,
             heading="surely",
         ),
     ]
     is_band_end: Annotated[bool, figure("whether the band ends there, not the memory")]
-    allocated_bytes: Annotated[int | None, column("what it takes then", BYTES)]
-    next_value: Annotated[int | None, column("the least that does not fit", NUMBER)]
-    next_bytes: Annotated[int | None, column("what that takes", BYTES)]
-    limited_by: Annotated[str | None, column("what holds most at the peak then")]
-    others: Annotated[str, figure("the values of what else varies, as in the largest program")]
+    allocated_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
+    next_value: Annotated[int | None, column("the smallest value that does not fit", NUMBER)]
+    next_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
+    limited_by: Annotated[str | None, column("the largest part of the peak then")]
+    others: Annotated[str, figure("values of the other variables, as in the largest program")]
 
 
 class VariableRow(Struct, frozen=True):
@@ -177,11 +179,11 @@ class VariableRow(Struct, frozen=True):
 
     variable: Annotated[str, column("its name")]
     values: Annotated[tuple[int, ...], column("its value in each program")]
-    step: Annotated[int, figure("the least step at which all sizes are whole", NUMBER)]
+    step: Annotated[int, figure("the smallest step that keeps all sizes whole", NUMBER)]
     dimensions: Annotated[tuple[str, ...], column("the dimensions that follow it")]
     alike: Annotated[
         tuple[str, ...],
-        figure("a dimension of each size that follows it; of several, two may have been changed"),
+        figure("a dimension of each size that follows it; several may mean two changes"),
     ]
 
 
@@ -205,7 +207,7 @@ class FitFacts(Struct, frozen=True):
         bool, figure("whether the given programs have one structure, and each predicts the others")
     ]
     worst_ratio: Annotated[
-        float | None, figure("predicted of a given program, divided by real, at worst", RATIO)
+        float | None, figure("worst ratio of prediction to reality for a given program", RATIO)
     ]
 
 
@@ -217,14 +219,16 @@ PREDICTIONS: Final = RowList(
     "predicted", BandRow, "every figure that is predicted", has_total=False, limit=0
 )
 LAWS: Final = RowList("laws", LawRow, "the law of each figure", has_total=False, limit=0)
-TERMS: Final = RowList("terms", TermRow, "what each figure is made of", has_total=False, limit=12)
+TERMS: Final = RowList("terms", TermRow, "parts of each figure", has_total=False, limit=12)
 LIMITS: Final = RowList("limits", FitRow, "what fits", has_total=False, option="--hbm")
 LIMIT: Final = Block("limit", FitRow, "what fits")
-LOST: Final = RowList("lost", LostRow, "what follows no law", sort="-size_bytes", has_total=False)
-FIT_FACTS: Final = Block("facts", FitFacts, "how far the given programs follow laws")
+LOST: Final = RowList(
+    "lost", LostRow, "instructions that follow no law", sort="-size_bytes", has_total=False
+)
+FIT_FACTS: Final = Block("facts", FitFacts, "how well the given programs follow laws")
 FIT: Final = DocumentSpec(
     "fit",
-    "what a program would take at other sizes",
+    "predictions for other sizes",
     scalars=FIT_FACTS,
     row_lists=(LIMITS, SIZES, LAWS, TERMS, PREDICTIONS, VARIABLES, LOST),
     version=1,

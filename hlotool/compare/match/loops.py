@@ -24,7 +24,7 @@ from heapq import heappop, heappush
 from itertools import product
 from math import sqrt
 from statistics import median_low
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -36,19 +36,7 @@ from hlotool.hlo.opcodes import FREE, MOVES, SLICES
 from hlotool.program.program import Program
 from hlotool.table.words import fold_numbers
 
-LoopKind: TypeAlias = Literal[
-    "new",
-    "gone",
-    "added",
-    "removed",
-    "unrolled",
-    "rolled",
-    "partly-unrolled",
-    "partly-rolled",
-    "split",
-    "joined",
-    "trips",
-]
+LoopKind: TypeAlias = str  # of the kinds `loop-…` of hlotool/data/reasons.toml, or `trips`
 _Words: TypeAlias = Counter[tuple[Hashable, ...]]
 _ALIKE: Final = 0.7  # cosine of two bodies that are counterparts
 _ROUGHLY: Final = 0.3

@@ -139,7 +139,7 @@ class _Checker(Struct, frozen=True):
             case nodes.Aggregate():
                 return self.aggregate(tree)
             case nodes.Listing():
-                raise self.fail("a list stands only after 'in'", tree)
+                raise self.fail("a list may only follow 'in'", tree)
             case _:
                 return self.truth(tree)
 
@@ -261,7 +261,7 @@ class _Checker(Struct, frozen=True):
         """Check an aggregate: its rows, and its arguments against their fields."""
         row_lists = self.vocabulary.row_lists
         if not row_lists:
-            hint = "it belongs in budgets; here every row is tested on its own"
+            hint = "use it in budgets; here each row is tested alone"
             raise self.fail(f"{tree.function}() does not work on rows", tree, hint)
         row_list = row_lists.get(tree.rows)
         if row_list is None:

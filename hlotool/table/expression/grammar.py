@@ -99,7 +99,7 @@ def parse_expression(text: str, name: str = "--where") -> Expression:
     except pp.ParseBaseException as error:
         raise _explain_failure(source, error.loc) from None
     except RecursionError:  # the caller stands deep in Python's stack already
-        raise QueryError("there is no room on Python's stack for this", source, 0, 0) from None
+        raise QueryError("Python's stack is too small for this", source, 0, 0) from None
     except _Refusal as refusal:
         message, *place = refusal.args
         raise QueryError(message, source, *place) from None
@@ -257,7 +257,7 @@ def _item(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
     if len(tokens) == 1:
         return literal
     if isinstance(literal.written, bool) or not isinstance(literal.written, int | float):
-        raise _Refusal("'-' stands before numbers only", loc, loc + 1)
+        raise _Refusal("'-' may only precede numbers", loc, loc + 1)
     return Literal(-literal.written, literal.suffix, start=loc, end=literal.end)
 
 
