@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench
 VERSIONS := .versions
+PUBLISH := .dist
 # Tests that stand together read the same dumps: they stay on one processor.
 SHARED_OUT := -n auto --dist worksteal
 SHARD ?= 1/1
@@ -35,6 +36,22 @@ $(VERSIONS)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VERSIONS)
 	$(VERSIONS)/bin/pip install --quiet --disable-pip-version-check '.[versions]'
 	touch $@
+
+$(PUBLISH)/installed: pyproject.toml
+	$(PYTHON) -m venv $(PUBLISH)
+	$(PUBLISH)/bin/pip install --quiet --disable-pip-version-check '.[dist]'
+	touch $@
+
+dist: $(PUBLISH)/installed ## Build what is published from a clean clone into dist/, and check it
+	$(PUBLISH)/bin/python tests/dist.py build
+
+strangers: $(PUBLISH)/installed ## Try the files in dist/ in fresh environments of each Python that is here
+	$(PUBLISH)/bin/python tests/dist.py try
+
+pins: $(VERSIONS)/installed ## Choose the newest versions of what CI installs, with their hashes
+	$(VERSIONS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-annotate --no-header --no-emit-index-url --no-emit-find-links \
+	  --extra test --extra zst --extra lint pyproject.toml -o .ci/requirements.txt
 
 budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/self.toml
 	$(BIN)/hlotool check testdata/dumps --config testdata/check/self.toml --where 'status != "pass"'
@@ -83,6 +100,11 @@ bench: $(BENCH)/installed ## Measure speed against jaxlib and print the ratios
 bench-large: $(BENCH)/installed ## Measure texts of 30 MB to a gigabyte: a quarter of an hour, 10 GB
 	$(BENCH)/bin/python tests/bench/large.py
 
+performance: $(BENCH)/installed ## Write docs/performance.md from make bench, with LARGE=1 from make bench-large too
+	$(BENCH)/bin/python tests/bench/run.py | tee $(BENCH)/bench.txt
+	$(if $(LARGE),$(BENCH)/bin/python tests/bench/large.py | tee $(BENCH)/large.txt)
+	$(PYTHON) docs/make_performance.py $(BENCH)/bench.txt $(if $(LARGE),$(BENCH)/large.txt)
+
 questions: $(VENV)/installed-test ## Put seventy questions to dumps that have the problem, and to twins without it
 	$(BIN)/python tests/questions.py
 
@@ -92,4 +114,4 @@ advice: $(VENV)/installed-test ## Hold advice against programs compiled without 
 accuracy: $(VENV)/installed-test ## Live ranges, estimates, known origins, edits, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test hard test-browser pictures mutants faults versions lint golden docs prose budgets bench bench-large accuracy advice questions
+.PHONY: help pins performance dist strangers demo test hard test-browser pictures mutants faults versions lint golden docs prose budgets bench bench-large accuracy advice questions

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hlotool.api import Dump, diff, load, load_all, summarize
     from hlotool.errors import HlotoolError
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = ["Dump", "HlotoolError", "__version__", "diff", "load", "load_all", "summarize"]
 
 

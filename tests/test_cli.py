@@ -74,7 +74,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["plantes"], "hlotool: There is no command 'plantes'; did you mean planets?\n"),
+        (["plantes"], "hlotool: There is no command 'plantes'; did you mean planets"),
         (["planets"], "hlotool: Missing argument 'PATH'.\n"),
         (["planets", "x", "--colums", "a"], "hlotool: No such option"),
         (["planets", "x", "-n", "-1"], "hlotool: Invalid value for '-n' / '--limit'"),
@@ -86,7 +86,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
         ),
         (
             ["planets", "x", "--rows", "plantes"],
-            "hlotool: --rows: there is no row list 'plantes'; did you mean planets?\n",
+            "hlotool: --rows: there is no row list 'plantes'; did you mean planets",
         ),
         (["planets", "x", "--where", "siz > 1"], "hlotool: --where: there is no field 'siz'"),
         (["planets", "x", "--sort", "siz"], "hlotool: --sort: there is no field 'siz'"),
@@ -130,7 +130,9 @@ def test_an_error_is_json_where_json_was_asked_for(  # noqa: PLR0917  what pytes
         "error": made["error"],
         "hint": hint,
         "exit_code": code,
+        "next": made["next"],
     }
+    assert made["next"][0] in {f"hlotool {args.split(maxsplit=1)[0]} --help", "hlotool --help"}
     assert exit_code == code
     assert err.startswith(f"hlotool: {error}")
     assert hlotool(*args.split())[:2] == (code, "")

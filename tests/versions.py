@@ -23,7 +23,7 @@ FOLDER: Final = ROOT / ".versions"
 UV: Final = (sys.executable, "-m", "uv")
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 RESOLUTIONS: Final = {"lowest": "lowest-direct", "newest": "highest"}
-EXTRAS: Final = "pb,zst,remote,parquet,report,dask,test"
+EXTRAS: Final = "zst,remote,parquet,report,dask,test"
 TOLD: Final = re.compile(r"^(?:FAILED|ERROR) .*", re.MULTILINE)
 
 

@@ -11,9 +11,10 @@ from typing import Annotated, Final
 import click
 from msgspec import Struct
 
-from hlotool.commands import COMMANDS
+from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.shared.command import document_command, documents_of
-from hlotool.commands.shared.options import RowOptions, completing
+from hlotool.commands.shared.many import PROGRAMS
+from hlotool.commands.shared.options import RowOptions, completing, takes_several
 from hlotool.commands.shared.output import print_document, write_text
 from hlotool.errors import UsageError
 from hlotool.table import Document, DocumentSpec, Field, RowList, column, figure
@@ -62,6 +63,9 @@ def fields(command: str, options: RowOptions) -> None:
         known = [one for one in COMMANDS if documents_of(one)]
         raise UsageError(f"no command {command!r} has fields; {suggest(command, known)}")
     documents = documents_of(command)
+    callback = load_command(command).callback
+    if callback and takes_several(callback):
+        documents = (*documents, PROGRAMS)
     if options.format == "table" and not options.chooses_rows:
         write_text(_write_lists(documents), options.output)
         return
