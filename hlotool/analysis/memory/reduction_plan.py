@@ -126,7 +126,7 @@ class ReliefRow(Struct, frozen=True):
             is_verdict=True,
         ),
     ]
-    how: Annotated[str, column("what to do")]
+    how: Annotated[str, column("what to do", is_below=True)]
 
 
 RELIEF: Final = RowList(
