@@ -120,8 +120,8 @@ FAULTS: Final = (
     ),
     Fault(
         "diff causes",
-        "sum(pair.delta_bytes for pair in kept",
-        "-sum(pair.delta_bytes for pair in kept",
+        "return sum(pair.delta_bytes for pair in pairs)",
+        "return -sum(pair.delta_bytes for pair in pairs)",
     ),
     Fault("diff causes", "(old.size_bytes or 0) * before", "(old.size_bytes or 0) * now"),
     Fault("check", "baseline + max(share, self.max_increase_abs or 0)", "baseline + share"),

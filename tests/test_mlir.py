@@ -85,7 +85,7 @@ def test_a_diff_says_what_the_mlir_needs(
     sides = [str(write_dump(tmp_path / name, name)) for name in ("jit_fsdp", "jit_tensor")]
     assert cli.run(["diff", *sides]) == 0
     printed = capsys.readouterr().out
-    assert "concluded from the compiled programs alone" in printed
+    assert "concluded only from the compiled programs" in printed
     assert "pip install 'hlotool[mlir]'" in printed
 
 

@@ -28,6 +28,7 @@ SHARDINGS = (
     "cause",
     "from_spec",
     "to_spec",
+    "next",  # commands, which name the file
 )
 
 

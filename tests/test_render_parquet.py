@@ -96,7 +96,7 @@ def test_numbers_are_exact_at_any_size(number: int) -> None:
 
 
 def test_what_has_no_place_is_said() -> None:
-    with pytest.raises(HlotoolError, match="flops holds what Parquet cannot"):
+    with pytest.raises(HlotoolError, match="Parquet cannot store flops"):
         render([Sample(flops=10**38)])
 
 
@@ -112,7 +112,7 @@ def test_a_terminal_does_not() -> None:
     os.close(theirs)
     os.close(ours)
     assert made.returncode == 2
-    assert made.stderr.startswith(b"hlotool: --format parquet is no text;")
+    assert made.stderr.startswith(b"hlotool: --format parquet is binary:")
 
 
 def test_what_is_missing_is_named(

@@ -141,7 +141,7 @@ MLIR = [
 YAML = [
     "<n>:\n  <a>: f32[<shape>]\n  <b>: <i>\n  op = <op>(<c>)",
     "- name: <op>\n  run: |\n    <a> = <op>(<b>)\n  with:\n    shape: bf16[<shape>]",
-    "xla_flags:\n  - --xla_dump_to=/tmp/<n>\n  - --xla_gpu_<op>=true",
+    "xla_flags:\n  - --xla_dump_to=dumps/<n>\n  - --xla_gpu_<op>=true",
     'mesh: {data: <i>, model: <i>}\nlayout: "{1,0}"\n<a>: "<op>(<b>)"',
     "resources:\n  limits:\n    nvidia.com/gpu: <i>\n<a> = f32[<shape>]",
     "optimizer: <op>\nlearning_rate: <f>\n<b> : s32[] = <i>",
@@ -176,7 +176,7 @@ DIFF = [
 ]
 SHELL = [
     "$ <a>=$(<op> <b>)\n$ echo ${<a>} = f32[<i>]",
-    'export XLA_FLAGS="--xla_dump_to=/tmp/<n> --xla_gpu_autotune_level=<i>"\npython <f1>.py --<a>=<b>',
+    'export XLA_FLAGS="--xla_dump_to=dumps/<n> --xla_gpu_autotune_level=<i>"\npython <f1>.py --<a>=<b>',
     "for <a> in $(seq <i>); do\n  <b> = <op> ( $<a> )\ndone",
     '<a>() {\n  local <b>="$1"\n  <op> "$<b>" | grep -n \'f32\\[<i>\\]\' || return 1\n}',
     'if [[ $<a> = "<op>(<b>)" ]]; then exit <i>; fi',

@@ -218,10 +218,11 @@ def settle(evidence: Evidence, claims: Sequence[Claim]) -> tuple[AccountRow, ...
     judge = _Judge(claims)
     is_timed = all(one.step_time and one.step_time.is_timed for one in (evidence.old, evidence.new))
     found: defaultdict[tuple[Figure, int | None, How], list[float]] = defaultdict(list)
-    totals: Counter[Figure] = Counter()
+    all_deltas: defaultdict[Figure, list[float]] = defaultdict(list)
     for share in list_shares(evidence):
         found[share.figure, judge.find(share), share.how].append(share.delta)
-        totals[share.figure] += share.delta  # type: ignore[assignment]
+        all_deltas[share.figure].append(share.delta)
+    totals = {figure: _add_exactly(deltas) for figure, deltas in all_deltas.items()}
     rows = []
     for (figure, place, how), deltas in found.items():
         cause = None if place is None else claims[place].cause
@@ -241,6 +242,12 @@ def settle(evidence: Evidence, claims: Sequence[Claim]) -> tuple[AccountRow, ...
     order = get_args(Figure)
     rows.sort(key=lambda row: (order.index(row.figure), -abs(row.share or 0), row.reason, row.how))
     return tuple(rows)
+
+
+def _add_exactly(deltas: Sequence[float]) -> float:
+    """Add up what may cancel: seconds that come to nothing but for rounding are none."""
+    total = sum(deltas)
+    return total if abs(total) > _ROUNDING * sum(map(abs, deltas)) else 0
 
 
 def measure_unexplained(rows: Sequence[AccountRow]) -> Mapping[Figure, float]:
