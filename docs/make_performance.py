@@ -23,6 +23,7 @@ _HEADINGS = {
     "CPU time": "jaxlib's parser",
     "CPU of an answer from a proto": "the same from text",
     "CPU of `diff`": "the two summaries",
+    "CPU of a whole diff": "jaxlib, both texts",
     "hlotool --version": "an empty Python",
     r"summary of \d+": "in one process",
 }
