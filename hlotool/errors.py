@@ -81,7 +81,7 @@ class PlacedError(HlotoolError):
         self.hint = hint
 
     def __str__(self) -> str:
-        """Render `name:line:column: message`, then the excerpt."""
+        """Render the sentence, then the excerpt."""
         return f"{escape(self.sentence())}\n{self.excerpt()}"
 
     def sentence(self) -> str:
@@ -118,10 +118,6 @@ class QueryError(PlacedError):
     """An expression the user typed does not parse, or names what is not there."""
 
     exit_code = 2
-
-    def __str__(self) -> str:
-        """Render `--where: message (column N)`, then the excerpt."""
-        return f"{escape(self.sentence())}\n{self.excerpt()}"
 
     def sentence(self) -> str:
         """Return `--where: message (column N)`."""

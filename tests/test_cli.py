@@ -74,7 +74,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["plantes"], "hlotool: There is no command 'plantes'; did you mean planets"),
+        (["plantes"], "hlotool: There is no command 'plantes'; did you mean planets or passes?\n"),
         (["planets"], "hlotool: Missing argument 'PATH'.\n"),
         (["planets", "x", "--colums", "a"], "hlotool: No such option"),
         (["planets", "x", "-n", "-1"], "hlotool: Invalid value for '-n' / '--limit'"),
@@ -86,7 +86,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
         ),
         (
             ["planets", "x", "--rows", "plantes"],
-            "hlotool: --rows: there is no row list 'plantes'; did you mean planets",
+            "hlotool: --rows: there is no row list 'plantes'; did you mean planets?\n",
         ),
         (["planets", "x", "--where", "siz > 1"], "hlotool: --where: there is no field 'siz'"),
         (["planets", "x", "--sort", "siz"], "hlotool: --sort: there is no field 'siz'"),

@@ -20,6 +20,10 @@ def test_is_too_large(hlotool):
 
 def test_does_not_grow(hlotool):
     hlotool.expect_no_growth(STEP, "buffers.peak_bytes", "fusions.fusion_count", by=0.01)
+
+class TestOther:
+    def test_does_not_grow(self, hlotool):
+        hlotool.expect_no_growth(STEP, "buffers.temp_bytes")
 """
 
 
@@ -41,11 +45,12 @@ def test_budgets_and_figures_of_a_test(tmp_path: Path) -> None:
     shown = run_pytest(tmp_path)
     assert "buffers.temp_bytes <= 1MiB" in shown
     assert "test_step.hlotool.json has no buffers.peak_bytes of test_does_not_grow; pytest" in shown
-    assert "2 failed, 1 passed" in shown
-    assert "1 passed" in run_pytest(tmp_path, "--hlotool-update", "-k", "grow")
+    assert "3 failed, 1 passed" in shown
+    assert "2 passed" in run_pytest(tmp_path, "--hlotool-update", "-k", "grow")
     kept = tmp_path / "test_step.hlotool.json"
     assert '"buffers.peak_bytes": 6175272' in kept.read_text()
-    assert "1 passed" in run_pytest(tmp_path, "-k", "grow")
+    assert '"TestOther::test_does_not_grow": {' in kept.read_text()
+    assert "2 passed" in run_pytest(tmp_path, "-k", "grow")
     kept.write_text(kept.read_text().replace("6175272", "6000000"))
     assert "buffers.peak_bytes: 6,000,000 before, 6,175,272 now" in run_pytest(tmp_path)
 

@@ -71,7 +71,7 @@ LEGEND: Final[Mapping[str, str]] = {
     UNKNOWN: "unknown; null in JSON",
     "≥": "at least: a part of the sum is unknown; is_lower_bound in JSON",
     "≤": "at most: a part of the sum may not run; is_upper_bound in JSON",
-    "about": "neither: a part is unknown, and another may not run",
+    "about": "neither at least nor at most: a part is unknown, and another may not run",
     "~": "an estimate",
     VARIOUS.value: "in a row for several: they differ in it, and it is not a number",
     "×": "number of equal things in the row",

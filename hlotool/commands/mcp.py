@@ -88,8 +88,10 @@ def answer_tool(name: str, arguments: Mapping[str, object], roots: Sequence[Path
     if name == "explain":
         return said.read()
     notes = told.getvalue()[: _MOST_AROUND // 2].splitlines()
-    around = encode_json({"about": _DATA, "notes": notes}, is_compact=True)
-    return f"{around[:-1]},{said.read()[1:]}"
+    around = {"about": _DATA, "notes": notes}
+    while len(encode_json(around, is_compact=True)) > _MOST_AROUND:  # letters that JSON escapes
+        notes.pop()
+    return f"{encode_json(around, is_compact=True)[:-1]},{said.read()[1:]}"
 
 
 def _write_words(

@@ -323,3 +323,10 @@ class Selection(Struct, frozen=True):
     grouping: Grouping | None = None
     is_limited: bool = False  # -n was given
     has_chosen_columns: bool = False  # --columns was given
+
+
+def find_main(selections: Sequence[Selection]) -> Selection | None:
+    """Return the list whose first row tells most: findings, else the first that has a row."""
+    filled = [one for one in selections if one.rows or (one.grouping and one.grouping.groups)]
+    filled.sort(key=lambda one: one.row_list.name not in {"findings", "causes"})
+    return filled[0] if filled else None

@@ -13,6 +13,7 @@ from typing import Final
 
 from hlotool.table.document import INPUT_BLOCK, Block, Document, Group, Grouping, Selection
 from hlotool.table.field import Field, Unit
+from hlotool.table.select import COUNT, SHARE
 from hlotool.text import encode_json, escape
 
 Json = dict[str, object]
@@ -22,9 +23,8 @@ _FORMULA: Final = re.compile("'*+[=+\\-@\uff1d\uff0b\uff0d\uff20]")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?")
 _QUOTED: Final = re.compile(r'[",]|^\s*+::')  # the last begins a command of a CI system
 
-_COUNT: Final = Field("count", Unit.COUNT, "rows in the group")
 _OF_GROUPS: Final = (
-    Field("share", Unit.PERCENT, "the group's part of the whole, as a fraction"),
+    SHARE,
     Field("is_lower_bound", Unit.FLAG, "whether a part of a sum is unknown"),
     Field("is_upper_bound", Unit.FLAG, "whether a part of a sum may not run"),
 )
@@ -64,13 +64,6 @@ def render_json(
         before = ",\n  "
     yield f'{before}"units": {encode_json(units)}'
     yield f',\n  "next": {_write(list(commands), "  ")}\n}}\n'
-
-
-def find_main(selections: Sequence[Selection]) -> Selection | None:
-    """Return the list whose first row tells most: findings, else the first that has a row."""
-    filled = [one for one in selections if one.rows or (one.grouping and one.grouping.groups)]
-    filled.sort(key=lambda one: one.row_list.name not in {"findings", "causes"})
-    return filled[0] if filled else None
 
 
 def count_rows(selection: Selection) -> int:
@@ -151,7 +144,7 @@ def flat_fields(selection: Selection) -> tuple[Field, ...]:
     grouping = selection.grouping
     if grouping is None:
         return selection.columns
-    return (*grouping.by, _COUNT, *grouping.summed, *_OF_GROUPS)
+    return (*grouping.by, COUNT, *grouping.summed, *_OF_GROUPS)
 
 
 def flat_rows(selection: Selection) -> Iterator[Json]:

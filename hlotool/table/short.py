@@ -14,12 +14,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from hlotool.table.document import Document, Line, Rest, Selection
-from hlotool.table.formats import Json, count_rows, find_main, list_units, make_json
+from hlotool.table.document import Document, Line, Rest, Selection, find_main
+from hlotool.table.formats import Json, count_rows, list_units, make_json
 from hlotool.table.terminal import cut
 from hlotool.text import disarm_lines, encode_json
 
-LEAST_CHARS: Final = 1_000
 _FIXED: Final = ("schema", "hlotool_version", "grouped_by", "columns", "rows_total", "rows_omitted")
 _OF_COMMANDS: Final = 0.25  # of the room that is free then
 _OF_FIGURES: Final = 0.6

@@ -12,7 +12,7 @@ from hlotool.commands.shared.messages import quote_command
 from hlotool.commands.shared.options import repeat_command
 from hlotool.dump.read import STDIN
 from hlotool.table import Document, Selection
-from hlotool.table.formats import find_main
+from hlotool.table.document import find_main
 
 # What chooses a dump, or two, whatever is asked of them.
 _DUMP: Final = ("path", "stage", "module", "buffers", "live_range", "module_text", "config")
@@ -23,12 +23,22 @@ _OF_ONE: Final = frozenset(
 )
 _OF_PROGRAMS: Final = frozenset({"summary-directory", "programs", "diff-directory"})
 _NAMES: Final = ("instruction", "name", "names")  # of a row: what `show` tells of
+_UNSHOWN: Final = frozenset({"spaces", "results"})  # lists whose rows have names of their own
 _SIDES: Final = ("old_path", "new_path")
-_AFTER_SUMMARY: Final = ("buffers", "fusions", "collectives", "outline")
+# What goes on after a summary, and the block that is there where it has an answer.
+_AFTER_SUMMARY: Final = {
+    "buffers": "memory",
+    "fusions": "module",
+    "collectives": "module",
+    "outline": "module",
+}
 
 
 def list_next(document: Document, selections: Sequence[Selection]) -> list[str]:
-    """Return what to type next, the nearest first; nothing where no command line was typed."""
+    """Return what to type next, the nearest first; nothing where no command line was typed.
+
+    `selections` are the lists that were asked for, of which the first row is followed.
+    """
     context = click.get_current_context(silent=True)
     return [] if context is None else list(dict.fromkeys(_list_next(context, document, selections)))
 
@@ -47,28 +57,35 @@ def repeat_longer(most: int) -> str:
 def _list_next(
     context: click.Context, document: Document, selections: Sequence[Selection]
 ) -> Iterator[str]:
-    main = find_main(selections)
-    row = main.rows[0] if main and main.rows and not main.grouping else None
+    main = find_main([one for one in selections if one.row_list.name not in _UNSHOWN])
+    row = main.rows[0] if main and not main.grouping else None
     typed = context.params.get("path") or context.params.get("sides") or ()
     paths = (typed,) if isinstance(typed, str) else tuple(typed)
     if STDIN not in paths:
-        yield from _follow(document, row, paths)
+        yield from _follow(context, document, row, paths)
     if document.spec.name == "fields" and row is not None:
         yield quote_command("explain", getattr(row, "name", ""))
-    yield quote_command("fields", context.info_name or "")
+    yield quote_command("fields", context.command.name or "")
 
 
-def _follow(document: Document, row: object, paths: tuple[str, ...]) -> Iterator[str]:
-    """Yield what tells more of the first row, and of its program."""
-    name = document.spec.name
+def _follow(
+    context: click.Context, document: Document, row: object, paths: tuple[str, ...]
+) -> Iterator[str]:
+    """Yield what tells more of the first row, and of its program; nothing without its text."""
+    name, files = document.spec.name, document.input
+    if name in _OF_ONE and files is not None and files.module_path is None:
+        return
     if name in _OF_ONE:
         thing = next(filter(None, (getattr(row, each, None) for each in _NAMES)), "")
         thing = thing[0] if isinstance(thing, tuple) else thing
-        if thing and not thing.startswith("-"):
+        is_shown = thing in context.params.get("names", ())
+        if thing and not thing.startswith("-") and not is_shown:
             yield repeat_command(_DUMP, thing, command="show")
-        for each in _AFTER_SUMMARY if name == "summary" else ("summary",):
-            yield repeat_command(_DUMP, command=each)
-    elif name == "check":
+    if name == "summary":
+        for each, block in _AFTER_SUMMARY.items():
+            if document.blocks.get(block) is not None:
+                yield repeat_command(_DUMP, command=each)
+    elif name in _OF_ONE or name == "check":
         yield repeat_command(_DUMP, command="summary")
     elif name == "diff":
         changes = document.rows.get("instructions", ())

@@ -34,7 +34,6 @@ from hlotool.hlo import Module
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, DocumentSpec, Line, RowList
 from hlotool.table.select import Query
-from hlotool.table.short import LEAST_CHARS
 from hlotool.table.units import UNITS, parse_bandwidth, parse_size, parse_time
 
 if TYPE_CHECKING:
@@ -291,6 +290,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
 
 NO_PAGER: Final = "hlotool.no_pager"  # where click keeps that no pager is wanted
 _MAX_CHARS: Final = "hlotool.max_chars"
+LEAST_CHARS: Final = 1_000  # of an answer
 
 
 def make_common_options() -> list[click.Option]:

@@ -80,7 +80,9 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         from hlotool.table.formats import render_json
 
         selected = [_select(document, rows, target, options) for rows in document.present()]
-        commands = list_next(document, selected)
+        is_one = options.chooses_rows or document.focus
+        asked = [one for one in selected if one.row_list is target or not is_one]
+        commands = list_next(document, asked)
         if options.max_chars is None:
             return render_json(document, selected, __version__, commands)
         from hlotool.table.short import render_short_json
