@@ -20,7 +20,7 @@ BELOW = {
     "oom": BOTTOM,
     "hlo": BOTTOM | {"table"},
     "profile": BOTTOM | {"hlo", "proto"},
-    "export": BOTTOM | {"table"},
+    "export": BOTTOM | {"proto", "table"},
     "analysis": BOTTOM | {"hlo", "oom", "table"},
     "dump": BOTTOM | {"hlo", "oom", "profile", "proto", "table"},
 }
@@ -38,7 +38,7 @@ HOMES = {
     "click": {"commands", "cli"},
     "distributed": {"dump"},
     "fsspec": {"dump"},
-    "google": {"export", "profile", "proto"},
+    "google": {"profile", "proto"},
     "humanize": {"table"},
     "jaxlib": {"dump"},
     "jinja2": {"page"},

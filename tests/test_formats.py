@@ -15,7 +15,8 @@ from dump_files import TESTDATA
 from parsed import load
 
 from hlotool.cli import run
-from hlotool.export.profilers import Slice, Track, make_messages, render_perfetto
+from hlotool.export.profilers import Slice, Track, render_perfetto
+from hlotool.proto.messages import Profile
 
 STEP = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
 GO = shutil.which("go")
@@ -53,9 +54,8 @@ def test_folded_steps_add_up_to_the_work(tmp_path: Path) -> None:
     assert all(stack.rpartition(";")[2] for stack, _ in stacks)
 
 
-def read_profile(data: bytes) -> Any:
-    made: Any = make_messages("pprof")["Profile"]
-    return made.FromString(gzip.decompress(data))
+def read_profile(data: bytes) -> Profile:
+    return Profile.FromString(gzip.decompress(data))
 
 
 def test_pprof_holds_every_weight(tmp_path: Path) -> None:

@@ -98,23 +98,29 @@ def test_what_order_proves(
 
 
 @pytest.mark.parametrize(
-    ("name", "target", "chip"),
+    ("name", "target", "chip", "called"),
     [
         (
             "cuda_graph",
             Target("NVIDIA H100 80GB HBM3", "9.0", 84_942_979_072, 3_352_320_000_000.0),
             "h100",
+            "NVIDIA H100 SXM, 80 GB",
         ),
-        ("amd", Target("", "gfx942", 274_877_906_944, 6e12), "mi325x"),
-        ("tpu", Target("TPU v5 lite"), "v5e"),
+        (
+            "amd",
+            Target("", "gfx942", 274_877_906_944, 6e12),
+            "mi325x",
+            "gfx942 with 256.0 GiB, else as AMD Instinct MI325X",  # the plane does not name it
+        ),
+        ("tpu", Target("TPU v5 lite"), "v5e", "TPU v5e"),
     ],
 )
-def test_planes_state_the_chip(name: str, target: Target, chip: str) -> None:
+def test_planes_state_the_chip(name: str, target: Target, chip: str, called: str) -> None:
     program = hlotool.load(BUILT / f"{name}.xplane.pb.gz").program
     assert program.measured is not None
     assert program.measured.target == target
     assert program.target_chip is not None
-    assert program.target_chip.name == chip
+    assert (program.target_chip.name, program.target_chip.description) == (chip, called)
 
 
 def test_what_tpu_states_stands_beside_what_is_counted() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hlotool.analysis.memory_text import strip_layout
 from hlotool.analysis.origin import read_origin, write_short_source
@@ -145,28 +145,16 @@ def _make_row(one: LogMessage, modules: dict[str, Module]) -> LogRow:
         origin = read_origin(meant[0])
         file, line = origin.source_file, origin.source_line
     over = None if one.bytes is None or one.limit_bytes is None else one.bytes - one.limit_bytes
-    return LogRow(
-        one.kind,
-        one.count,
-        module.name if module else one.program,
-        one.instruction,
-        one.bytes,
-        one.limit_bytes,
-        over if over is not None and over > 0 else None,
-        one.before_bytes,
-        one.seconds,
-        write_short_source(file, line),
-        tuple(each.full_name for each in meant[:_MOST_NAMED]),
-        one.from_sharding,
-        one.to_sharding,
-        strip_layout(one.shape) if one.shape else None,
-        one.op_name,
-        one.reason,
-        one.device,
-        file,
-        line,
-        one.line,
-    )
+    found_here = {
+        "program": module.name if module else one.program,
+        "over_bytes": over if over is not None and over > 0 else None,
+        "source": write_short_source(file, line),
+        "instructions": tuple(each.full_name for each in meant[:_MOST_NAMED]),
+        "shape": strip_layout(one.shape) if one.shape else None,
+        "source_file": file,
+        "source_line": line,
+    }
+    return LogRow(**(asdict(one) | found_here))
 
 
 def _find_meant(one: LogMessage, module: Module) -> list[Instruction]:

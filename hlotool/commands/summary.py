@@ -496,7 +496,7 @@ def say_measured(found: Summary) -> tuple[Line, ...]:
 def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
     """Say what of the devices' time is of no instruction by its own mark; and what TPU states."""
     parts = {
-        "named_seconds": "by the names of kernels",
+        "named_seconds": "by names or order of kernels",
         "copy_seconds": "copies",
         "collective_seconds": "collectives' kernels",
         "unknown_seconds": "unknown",

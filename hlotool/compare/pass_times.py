@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from hlotool.compare.passes import PASSES, START, PassRow, Step, compare_in_turn, read_in_turn
 from hlotool.errors import InputError
 from hlotool.profile.space import Space, Tables
+from hlotool.profile.spans import Timeline
 from hlotool.table import BYTES, COUNT, SECONDS, Block, DocumentSpec, figure
 
 
@@ -96,11 +97,7 @@ def read_events(path: str, data: bytes, module: str) -> tuple[list[PassRun], int
     for plane in space.planes():
         tables = Tables(space, plane)
         for line in space.lines(plane):
-            events = [
-                (begin := line.start_ps + each.offset_ps, begin + each.duration_ps, name)
-                for each in space.events(line)
-                if (name := tables.name(each.metadata_id))
-            ]
+            events = [(begin, end, name) for name, _, begin, end in tables.walk(line) if name]
             wholes += [(begin, end) for begin, end, name in events if _WHOLE.fullmatch(name)]
             runs += _list_runs(events, f" ({module})")
     for begin, end in sorted(wholes, reverse=True):
@@ -132,7 +129,10 @@ def list_pass_times(
     Raises what reading a module raises.
     """
     runs = sorted(found, key=lambda each: (each.end, -each.begin))
-    own = _find_own_times(runs)
+    line = Timeline()
+    for number, run in enumerate(runs):
+        line.add(run.begin, run.end, number)
+    own = line.share(len(runs))
     timed = [
         PassRow(None, one.name, one.pipeline, "", (), own_seconds=time * _SECOND)
         for one, time in zip(runs, own, strict=True)
@@ -164,17 +164,3 @@ def list_pass_times(
         None if whole_ps is None else (whole_ps - sum(own)) * _SECOND,
         folded if steps else None,
     )
-
-
-def _find_own_times(runs: Sequence[PassRun]) -> list[int]:
-    """Return how long each pass took without those within it, which are of another pipeline."""
-    own = [one.end - one.begin for one in runs]
-    held: list[int] = []
-    for at in sorted(range(len(runs)), key=lambda at: (runs[at].begin, -runs[at].end)):
-        one = runs[at]
-        while held and (runs[held[-1]].end < one.end or runs[held[-1]].pipeline == one.pipeline):
-            held.pop()
-        if held:
-            own[held[-1]] -= one.end - one.begin
-        held.append(at)
-    return own

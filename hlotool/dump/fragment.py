@@ -175,9 +175,7 @@ def _unwrap(text: str) -> str:
     if "\n>" in text or text.startswith(">"):
         text = _QUOTE.sub("", text)
     if text.count("\\n") > text.count("\n"):  # one string of Python's
-        return _ESCAPE.sub(
-            lambda found: _ESCAPED.get(found[1], found[1]), text.strip().strip("b'\"")
-        )
+        return _ESCAPE.sub(_unescape, text.strip().strip("b'\""))
     if '\\n",' in text:  # a cell of a notebook, a string for each line
         cells = _CELL.sub(lambda found: found[1], text)
         text = _ESCAPE.sub(_unescape, cells)

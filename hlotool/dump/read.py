@@ -31,13 +31,7 @@ from hlotool.dump.compression import (
 from hlotool.dump.stores import LocalStore, Remote, RemoteStore, Store, is_address, is_pipe
 from hlotool.dump.text_kind import HOW_TO_DUMP, MLIR_BYTECODE
 from hlotool.errors import InputError
-from hlotool.proto.kind import (
-    ProtoHead,
-    find_proto_head,
-    holds_assignment,
-    is_usage_report,
-    print_usage_report,
-)
+from hlotool.proto.kind import ProtoHead, find_proto_head, holds_assignment, is_usage_report
 from hlotool.text import Source
 
 if TYPE_CHECKING:
@@ -78,6 +72,8 @@ def make_source(data: bytes, name: str) -> Source:
     head = find_proto_head(data)
     if head is None:
         if is_usage_report(data):
+            from hlotool.proto.decode import print_usage_report  # noqa: PLC0415  start-up time
+
             return Source(print_usage_report(data, name), name)
         return Source(decode_text(data, name), name)
     decoded = _decode(data, head, name)

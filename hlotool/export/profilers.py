@@ -5,24 +5,23 @@ the user's program is a stack, its scopes the frames, and its columns that add u
 Scopes and instructions are functions to pprof; the place of an instruction's function is its line
 in the user's program. For `perfetto` `commands/outline` makes tracks of the modelled clock.
 
-Of their protos only the fields that are written here are declared, in hlotool/data/messages.toml;
-protobuf makes classes of them. So there is no generated code to keep in step, and a
-number in a table has to be that of the proto. Names are foreign text, and escaped here.
+Names are foreign text, and escaped here.
 """
 
 from __future__ import annotations
 
 import gzip
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from hlotool.errors import UsageError
 from hlotool.table import Field, Selection, Unit
 from hlotool.text import escape
+
+if TYPE_CHECKING:
+    from hlotool.proto.messages import Profile, Trace, TrackEvent
 
 _NO_SCOPE: Final = "(no scope)"
 # What other tools call the units that rows can be weighed in.
@@ -126,8 +125,9 @@ _LARGEST_INT64: Final = (1 << 63) - 1
 
 def render_pprof(stacks: Iterable[Stack], weights: Sequence[Field], made_by: str) -> bytes:
     """Return a profile with a sample for each stack, and a sample type for each weight."""
-    messages = make_messages("pprof")
-    profile = messages["Profile"]()
+    from hlotool.proto.messages import Profile  # noqa: PLC0415  start-up time
+
+    profile = Profile()
     index = _Index(profile)
     for weight in weights:
         unit = _UNIT_NAMES.get(weight.unit, "count")
@@ -150,7 +150,7 @@ class _Index:
     Of a frame pprof wants two, a location and the function it is in; here they have one number.
     """
 
-    def __init__(self, profile: Any) -> None:
+    def __init__(self, profile: Profile) -> None:
         self.texts: dict[str, int] = {"": 0}  # pprof wants the empty text first
         self._profile = profile
         self._locations: dict[Frame, int] = {}
@@ -195,7 +195,9 @@ class Track(Struct, frozen=True):
 
 def render_perfetto(title: str, tracks: Sequence[Track]) -> bytes:
     """Return a trace with the tracks, in order, below one of this title."""
-    trace = make_messages("perfetto")["Trace"]()
+    from hlotool.proto.messages import Trace  # noqa: PLC0415  start-up time
+
+    trace = Trace()
     top = 1  # the number of the track that all others hang below
     trace.packet.add(trusted_packet_sequence_id=_SEQUENCE).track_descriptor.uuid = top
     trace.packet[0].track_descriptor.name = escape(title)
@@ -219,11 +221,10 @@ def render_perfetto(title: str, tracks: Sequence[Track]) -> bytes:
             event.name = escape(one.name)
             for name, said in one.notes if kind != _END else ():
                 event.debug_annotations.add(name=name, string_value=escape(said))
-    data: bytes = trace.SerializeToString()
-    return data
+    return trace.SerializeToString()
 
 
-def _add(trace: Any, now: int, track: int, kind: int) -> Any:
+def _add(trace: Trace, now: int, track: int, kind: int) -> TrackEvent:
     packet = trace.packet.add(timestamp=now, trusted_packet_sequence_id=_SEQUENCE)
     packet.track_event.type = kind
     packet.track_event.track_uuid = track
@@ -256,33 +257,3 @@ def _order(slices: Sequence[Slice]) -> list[list[tuple[int, int, Slice]]]:
     for events, begun in lanes:
         events += [(end, _END, one) for end, one in reversed(begun)]
     return [events for events, _ in lanes]
-
-
-def make_messages(package: str) -> dict[str, Any]:
-    """Return the class of each message of a package in hlotool/data/messages.toml.
-
-    From a pool of their own: protobuf's own pool takes a file of one name once, and never lets go.
-    """
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  start-up time
-
-    text = Path(__file__).parents[1].joinpath("data/messages.toml").read_text("utf-8")
-    tables = tomllib.loads(text)[package]
-    file = descriptor_pb2.FileDescriptorProto(
-        name=f"{package}.proto", package=package, syntax="proto2"
-    )
-    for name, fields in tables.items():
-        message = file.message_type.add(name=name)
-        for field_name, (number, kind) in fields.items():
-            field = message.field.add(name=field_name, number=number)
-            bare = kind.removeprefix("*")
-            field.label = field.LABEL_OPTIONAL if kind == bare else field.LABEL_REPEATED
-            if bare in tables:
-                field.type, field.type_name = field.TYPE_MESSAGE, f".{package}.{bare}"
-            else:
-                field.type = field.Type.Value(f"TYPE_{bare.upper()}")
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(file.SerializeToString())
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
-        for name in tables
-    }

@@ -335,7 +335,8 @@ def _add_field(entry: ListedBuffer, key: str, value: str) -> ListedBuffer:
     if key == "Allocation type":
         return replace(entry, allocation_type=value)
     if key == "Operator":
-        return _add_operator(entry, value)
+        op_name, file, line = read_operator(value)
+        return replace(entry, op_name=op_name, source_file=file, source_line=line)
     if key in {"Shape", "Entry Parameter Subshape"}:
         return replace(entry, shape=value, is_parameter=key != "Shape")
     written = _SIZE.match(value)
@@ -351,12 +352,6 @@ def _add_field(entry: ListedBuffer, key: str, value: str) -> ListedBuffer:
     if entry.unpadded_bytes is None and entry.size_bytes is not None:
         return replace(entry, unpadded_bytes=max(entry.size_bytes - count, 0))
     return entry
-
-
-def _add_operator(entry: ListedBuffer, value: str) -> ListedBuffer:
-    """Add the metadata of an instruction."""
-    op_name, file, line = read_operator(value)
-    return replace(entry, op_name=op_name, source_file=file, source_line=line)
 
 
 def read_operator(text: str) -> tuple[str | None, str | None, int | None]:

@@ -102,7 +102,7 @@ def read_profiles(
 def _list_events(space: Space, plane: Plane, tables: Tables, tally: _Tally) -> Iterator[Occurrence]:
     """Yield what ran on a device, runs first, or on the threads of a host, line by line."""
     match = _DEVICE.match(plane.name)
-    reader = _Reader(space, tables, match[1] if match else "")
+    reader = _Reader(tables, match[1] if match else "")
     lines = space.lines
     if match is None:
         for line in lines(plane):
@@ -133,14 +133,13 @@ def _list_events(space: Space, plane: Plane, tables: Tables, tally: _Tally) -> I
 class _Reader(Struct, frozen=True):
     """Reads the lines of a plane; `device` is '' where each event says on which it ran."""
 
-    space: Space
     tables: Tables
     device: str
 
     def runs(self, line: Line) -> Iterator[Occurrence]:
         """Yield the events of a line of whole programs."""
-        for number, marks, begin, end in self._walk(line):
-            label = read_label(self.tables.name(number))
+        for name, marks, begin, end in self.tables.walk(line):
+            label = read_label(name)
             if label.program is None and marks.program is not None:
                 label = Label(label.name, marks.program)
             yield Occurrence(self.device, label, begin, end, marks)
@@ -154,29 +153,18 @@ class _Reader(Struct, frozen=True):
         run in which they begin.
         """
         begins = [run.begin_ps for run in runs or ()]
-        for number, marks, begin, end in self._walk(line):
-            label, op, name = Label(marks.module or "", marks.program), marks.op, ""
+        for name, marks, begin, end in self.tables.walk(line):
+            label, op = Label(marks.module or "", marks.program), marks.op
+            kernel = name if runs is None and (op is None or self.device) else ""
             if runs is not None:
-                op = op or self.tables.name(number)
+                op = op or name
                 place = bisect_right(begins, begin) - 1
                 if marks.program is None and place >= 0 and runs[place].end_ps >= begin:
                     label = runs[place].label
-            elif op is None or self.device:
-                name = self.tables.name(number)
             device = self.device or f"{marks.device or 0}"
-            kind = tell_kind(name) if op is None else "joined"
+            kind = tell_kind(kernel) if op is None else "joined"
             timeline = line.number, line.name
-            yield Occurrence(device, label, begin, end, marks, timeline, op, kind, name)
-
-    def _walk(self, line: Line) -> Iterator[tuple[int, Marks, int, int]]:
-        """Yield the kind of each event, what is said of it, and when it began and ended."""
-        for event in self.space.events(line):
-            marks = self.tables.marks(event.metadata_id, event.stats)
-            begin = line.start_ps + event.offset_ps
-            # By the device's clock where that is known, as XProf does.
-            known = marks.duration_ps
-            lasted = event.duration_ps if known is None else known
-            yield event.metadata_id, marks, begin, begin + max(lasted, 0)
+            yield Occurrence(device, label, begin, end, marks, timeline, op, kind, kernel)
 
 
 _PICO: Final = 1e-12

@@ -180,9 +180,10 @@ _NO_MARKS: Final = Marks()
 
 
 class Tables:
-    """The names and the statistics of a plane's events."""
+    """The events of a plane, with their names and what statistics say of them."""
 
     def __init__(self, space: Space, plane: Plane) -> None:
+        self._space = space
         self._stat_names = {one.id: one.name for one in space.metadata(plane, XStatMetadata)}
         self.target = self._read_target(space.stats(plane))
         self._fields = {
@@ -200,13 +201,18 @@ class Tables:
             if marks is not _NO_MARKS:
                 self._marks[one.id] = marks
 
-    def marks(self, metadata_id: int, stats: Iterable[XStat]) -> Marks:
-        """Return what the statistics of an event say, and those of all events like it."""
-        return self._read(stats, self._marks.get(metadata_id, _NO_MARKS))
+    def walk(self, line: Line) -> Iterator[tuple[str, Marks, int, int]]:
+        """Yield the name of each event, what is said of it, and when it began and ended.
 
-    def name(self, metadata_id: int) -> str:
-        """Return what an event is called: on a line of operations, the instruction."""
-        return self._names.get(metadata_id, "")
+        On a line of operations the name is the instruction.
+        """
+        for event in self._space.events(line):
+            marks = self._read(event.stats, self._marks.get(event.metadata_id, _NO_MARKS))
+            begin = line.start_ps + event.offset_ps
+            # By the device's clock where that is known, as XProf does.
+            known = marks.duration_ps
+            lasted = event.duration_ps if known is None else known
+            yield self._names.get(event.metadata_id, ""), marks, begin, begin + max(lasted, 0)
 
     def _read(self, stats: Iterable[XStat], known: Marks) -> Marks:
         """Return what statistics say, else what is known already."""

@@ -3,6 +3,7 @@
 A buffer assignment follows BufferAllocation::ToString (xla/service/buffer_assignment.cc). The proto
 names each value's instruction by its id; name and shape are those of the module. What the text has
 beyond that (the sum of all allocations, uses, live ranges, which values are phis) no proto says.
+A memory-usage report holds the tables of its text.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from hlotool.proto.messages import (
     HloSnapshot,
     HloUnoptimizedSnapshot,
     ShapeProto,
+    UsageReport,
     list_submessages,
     message_class,
 )
@@ -288,3 +290,22 @@ def _find_part(shape: ShapeProto, index: Sequence[int]) -> ShapeProto | None:
             return None
         shape = shape.tuple_shapes[number]
     return shape
+
+
+def print_usage_report(data: bytes, name: str) -> str:
+    """Return the text form of a report, with exact sizes; raise InputError if it is broken."""
+    try:
+        report = UsageReport.FromString(data)
+    except DecodeError as error:
+        damage = locate_damage(data, 0, len(data), "UsageReport")
+        raise InputError(
+            f"{name}: the memory-usage report is damaged at byte {damage.offset:,}: {damage.why}."
+        ) from error
+    lines = []
+    for space in report.spaces:
+        lines.append(f"Memory Space: (color={space.color})\nTotal bytes: {space.total}\n")
+        for one in space.allocations:
+            lines.append(f"allocation {one.number}: size {one.size}:\n")
+            lines += [table.decode("utf-8", "replace") for table in one.table]
+        lines.append("\n")
+    return "".join(lines)

@@ -1,9 +1,7 @@
 """What is told of a proto from its bytes alone: its message, its fields, whether it is a profile.
 
 The package protobuf, which takes long to import, is not needed here: only tags and lengths are
-read, and the few fields of a memory-usage report (MemoryUsageReportProto of
-xla/service/memory_usage_report.proto: spaces, in them allocations, each with the table of the text
-form).
+read.
 """
 
 from __future__ import annotations
@@ -14,8 +12,6 @@ from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
-
-from hlotool.errors import InputError
 
 VARINT: Final = 0
 LENGTH_DELIMITED: Final = 2
@@ -226,9 +222,6 @@ def is_profile(data: bytes) -> bool:
     return _PLANE_NAME.fullmatch(data[position : position + min(length, 256)]) is not None
 
 
-_SPACE, _ENTRY, _TABLE = 1, 3, 6  # the fields that hold messages, and the text of a table
-_TOTAL, _COLOR = 1, 2
-_ALLOCATION, _SIZE = 1, 2
 _TOTAL_TAG: Final = b"\x08"
 _COLOR_TAG: Final = b"\x10"
 _ENTRY_TAG: Final = b"\x1a"
@@ -245,42 +238,3 @@ def is_usage_report(data: bytes) -> bool:
     except BrokenFieldError:
         return False
     return length > 0 and data[begin : begin + 1] in {_TOTAL_TAG, _COLOR_TAG}
-
-
-def print_usage_report(data: bytes, name: str) -> str:
-    """Return the text form of a report, with exact sizes; raise InputError if it is broken."""
-    try:
-        return "".join(_list_usage(data))
-    except BrokenFieldError as error:
-        raise InputError(
-            f"{name}: the memory-usage report is damaged at byte {error.offset:,}: {error.why}."
-        ) from error
-
-
-def _list_usage(data: bytes) -> Iterator[str]:
-    for space in list_fields(data, 0, len(data)):
-        if space.number != _SPACE:
-            continue
-        fields = list(list_fields(data, space.begin, space.end))
-        total, color = _read_number(data, fields, _TOTAL), _read_number(data, fields, _COLOR)
-        yield f"Memory Space: (color={color})\nTotal bytes: {total}\n"
-        for entry in fields:
-            if entry.number == _ENTRY:
-                inner = list(list_fields(data, entry.begin, entry.end))
-                number, size = (
-                    _read_number(data, inner, _ALLOCATION),
-                    _read_number(data, inner, _SIZE),
-                )
-                yield f"allocation {number}: size {size}:\n"
-                for table in inner:
-                    if table.number == _TABLE:
-                        yield data[table.begin : table.end].decode("utf-8", "replace")
-        yield "\n"
-
-
-def _read_number(data: bytes, fields: list[Field], number: int) -> int:
-    """Return the number that a field holds, 0 where it is left out."""
-    for field in fields:
-        if field.number == number and field.wire_type == VARINT:
-            return read_varint(data, field.begin, field.end)[0]
-    return 0

@@ -1,7 +1,7 @@
 """What the messages of hlo.proto hold; testdata/protos/make_messages.py wrote this."""
 
 from abc import ABCMeta
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Self, TypeVar
 
 _Value = TypeVar("_Value")
@@ -14,9 +14,9 @@ class Message:
     def CopyFrom(self, other: Self) -> None: ...
 
 class Repeated(Sequence[_Value], metaclass=ABCMeta):
-    def add(self) -> _Value: ...
+    def add(self, **fields: object) -> _Value: ...
     def append(self, value: _Value) -> None: ...
-    def extend(self, values: Sequence[_Value]) -> None: ...
+    def extend(self, values: Iterable[_Value]) -> None: ...
 
 INSTRUCTION_PARTS: Mapping[str, str]
 
@@ -568,6 +568,19 @@ class HeapSimulatorTrace(Message):
     whole_module_simulation: bool
     buffer_allocation_index: int
 
+class UsageReport(Message):
+    spaces: Repeated[UsedSpace]
+
+class UsedSpace(Message):
+    total: int
+    color: int
+    allocations: Repeated[UsedAllocation]
+
+class UsedAllocation(Message):
+    number: int
+    size: int
+    table: Repeated[bytes]
+
 class XSpace(Message):
     planes: Repeated[XPlane]
     errors: Repeated[str]
@@ -614,3 +627,67 @@ class XEventMetadata(Message):
 class XStatMetadata(Message):
     id: int
     name: str
+
+class Profile(Message):
+    sample_type: Repeated[ValueType]
+    sample: Repeated[Sample]
+    location: Repeated[Location]
+    function: Repeated[Function]
+    string_table: Repeated[str]
+    comment: Repeated[int]
+    default_sample_type: int
+
+class ValueType(Message):
+    type: int
+    unit: int
+
+class Sample(Message):
+    location_id: Repeated[int]
+    value: Repeated[int]
+
+class Location(Message):
+    id: int
+    line: Repeated[Line]
+
+class Line(Message):
+    function_id: int
+    line: int
+
+class Function(Message):
+    id: int
+    name: int
+    filename: int
+
+class Trace(Message):
+    packet: Repeated[TracePacket]
+
+class TracePacket(Message):
+    timestamp: int
+    trusted_packet_sequence_id: int
+    track_event: TrackEvent
+    track_descriptor: TrackDescriptor
+    def HasField(self, name: Literal["timestamp", "trusted_packet_sequence_id", "track_event", "track_descriptor"]) -> bool: ...
+
+class TrackDescriptor(Message):
+    uuid: int
+    name: str
+    parent_uuid: int
+    counter: CounterDescriptor
+    def HasField(self, name: Literal["uuid", "name", "parent_uuid", "counter"]) -> bool: ...
+
+class CounterDescriptor(Message):
+    unit: int
+    def HasField(self, name: Literal["unit"]) -> bool: ...
+
+class TrackEvent(Message):
+    debug_annotations: Repeated[DebugAnnotation]
+    type: int
+    track_uuid: int
+    name: str
+    counter_value: int
+    def HasField(self, name: Literal["type", "track_uuid", "name", "counter_value"]) -> bool: ...
+
+class DebugAnnotation(Message):
+    string_value: str
+    name: str
+    def HasField(self, name: Literal["string_value", "name"]) -> bool: ...

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent.parent.parent / "hlotool" / "proto"
 _HEAD = '''"""What the messages of hlo.proto hold; testdata/protos/make_messages.py wrote this."""
 
 from abc import ABCMeta
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Self, TypeVar
 
 _Value = TypeVar("_Value")
@@ -31,9 +31,9 @@ class Message:
     def CopyFrom(self, other: Self) -> None: ...
 
 class Repeated(Sequence[_Value], metaclass=ABCMeta):
-    def add(self) -> _Value: ...
+    def add(self, **fields: object) -> _Value: ...
     def append(self, value: _Value) -> None: ...
-    def extend(self, values: Sequence[_Value]) -> None: ...
+    def extend(self, values: Iterable[_Value]) -> None: ...
 
 INSTRUCTION_PARTS: Mapping[str, str]
 

@@ -19,7 +19,9 @@ from msgspec.structs import replace
 from hlotool.analysis.cost.cost import PRODUCT_TYPES, Cost, TypedFlops
 from hlotool.errors import InputError, UsageError
 from hlotool.hlo.values import Target
+from hlotool.table.field import Unit
 from hlotool.table.renamed import update_names
+from hlotool.table.units import format_value
 
 LinkInterconnect: TypeAlias = Literal["ici", "nvlink"]
 ChipBackend: TypeAlias = Literal["gpu", "tpu"]
@@ -119,8 +121,9 @@ def match_chip(target: Target, device_count: int | None = None) -> Chip | None:
         for name in ("hbm_bytes", "hbm_bytes_per_second")
         if (value := getattr(target, name))
     }
-    if not named and target.name:
-        own["description"] = f"{target.name}, else as {chip.description}"
+    if not named and (target.name or target.hbm_bytes):
+        called = target.name or f"{target.kind} with {format_value(target.hbm_bytes, Unit.BYTES)}"
+        own["description"] = f"{called}, else as {chip.description}"
     return replace(chip, **own)
 
 
