@@ -25,7 +25,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def hlotool(request: pytest.FixtureRequest) -> Checks:
     """Hold what a test compiled against budgets, and against what it took before."""
     path = request.path.with_suffix(".hlotool.json")
-    return Checks(path, request.node.nodeid.partition("::")[2], request.config.getoption("--hlotool-update"))
+    name = request.node.nodeid.partition("::")[2]  # of a method with its class
+    return Checks(path, name, request.config.getoption("--hlotool-update"))
 
 
 class Checks:

@@ -73,19 +73,16 @@ def _follow(
 ) -> Iterator[str]:
     """Yield what tells more of the first row, and of its program; nothing without its text."""
     name, files = document.spec.name, document.input
-    if name in _OF_ONE and files is not None and files.module_path is None:
-        return
-    if name in _OF_ONE:
+    if name in _OF_ONE and (files is None or files.module_path):
         thing = next(filter(None, (getattr(row, each, None) for each in _NAMES)), "")
         thing = thing[0] if isinstance(thing, tuple) else thing
-        is_shown = thing in context.params.get("names", ())
-        if thing and not thing.startswith("-") and not is_shown:
+        if thing and not thing.startswith("-") and thing not in context.params.get("names", ()):
             yield repeat_command(_DUMP, thing, command="show")
-    if name == "summary":
-        for each, block in _AFTER_SUMMARY.items():
-            if document.blocks.get(block) is not None:
-                yield repeat_command(_DUMP, command=each)
-    elif name in _OF_ONE or name == "check":
+        after = ["summary"]
+        if name == "summary":
+            after = [each for each, one in _AFTER_SUMMARY.items() if document.blocks.get(one)]
+        yield from (repeat_command(_DUMP, command=each) for each in after)
+    elif name == "check":
         yield repeat_command(_DUMP, command="summary")
     elif name == "diff":
         changes = document.rows.get("instructions", ())
