@@ -253,9 +253,11 @@ def masked_in_place(devices: Devices) -> Case:
     def run(x: Any, mask: Any) -> Any:
         return jnp.where(mask, jnp.tanh(x), 0.0)
 
-    return run, (lay(devices, 4096, 2048), lay(devices, 4096, 2048, dtype=jnp.bool)), {
-        "donate_argnums": (0,)
-    }
+    return (
+        run,
+        (lay(devices, 4096, 2048), lay(devices, 4096, 2048, dtype=jnp.bool)),
+        {"donate_argnums": (0,)},
+    )
 
 
 BOTH = ("cpu", "gpu_h100")
