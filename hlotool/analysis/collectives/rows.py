@@ -130,9 +130,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             min_width=26,
         ),
     ]
-    count: Annotated[
-        int, column("equal rows, shown as one in tables", TIMES, heading="count", is_exact=True)
-    ]
+    count: Annotated[int, column("equal rows, shown as one in tables", TIMES, is_exact=True)]
     kind: Annotated[
         str,
         column(
@@ -162,9 +160,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         tuple[tuple[str, int], ...],
         figure("its bytes of each element type, with unknown counts as one"),
     ]
-    sent_bytes: Annotated[
-        int | None, column(_SENT, BYTES, heading="sent", is_summed=False, hide_order=9)
-    ]
+    sent_bytes: Annotated[int | None, column(_SENT, BYTES, is_summed=False, hide_order=9)]
     message_bytes: Annotated[
         int | None,
         column(
@@ -184,7 +180,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "devices in a group, or in the largest one; null for pairs",
             NUMBER,
-            heading="group size",
             null_text="",
             shown=_show_group_size,
             hide_order=6,
@@ -362,7 +357,7 @@ class OperandRow(Struct, frozen=True):
     message_bytes: Annotated[
         int | None, column("its size, unpadded", BYTES, heading="message size")
     ]
-    sent_bytes: Annotated[int | None, figure(_SENT, BYTES, heading="sent")]
+    sent_bytes: Annotated[int | None, figure(_SENT, BYTES)]
     executions: Annotated[int | None, figure("executions of the collective", COUNT, heading="runs")]
     message_bytes_per_step: MessagePerStep
     known_message_bytes_per_step: KnownMessagePerStep
@@ -378,9 +373,7 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     """One transfer between device and host."""
 
     name: Annotated[str, column("the send or recv", heading="host transfer", min_width=26)]
-    count: Annotated[
-        int, column("equal rows, shown as one in tables", TIMES, heading="count", is_exact=True)
-    ]
+    count: Annotated[int, column("equal rows, shown as one in tables", TIMES, is_exact=True)]
     kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
     dtype: Annotated[
         str, column("the element type; several are joined by commas", words=DTYPES, hide_order=1)

@@ -224,7 +224,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     """
 
     name: Annotated[str, column("the first fusion of these", heading="fusion", min_width=26)]
-    count: Annotated[int, column("fusions with an equal body", TIMES, heading="count")]
+    count: Annotated[int, column("fusions with an equal body", TIMES)]
     kind: Annotated[
         str | None,
         column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS, hide_order=4),
@@ -381,9 +381,7 @@ class MissedRow(Struct, frozen=True):
     """Equal operations outside fusions; figures of one execution of one, or of all per step."""
 
     name: Annotated[str, column("the first of these", heading="instruction", min_width=26)]
-    count: Annotated[
-        int, column("equal operations from the same source line", TIMES, heading="count")
-    ]
+    count: Annotated[int, column("equal operations from the same source line", TIMES)]
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
@@ -421,7 +419,7 @@ class RecomputeRow(Struct, frozen=True):
     """
 
     name: Annotated[str, column("the first of these operations", heading="operation", min_width=26)]
-    count: Annotated[int, column("instructions that compute this value", TIMES, heading="count")]
+    count: Annotated[int, column("instructions that compute this value", TIMES)]
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
@@ -459,9 +457,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     """
 
     target: Annotated[str, column("the target", min_width=26)]
-    count: Annotated[
-        int, column("custom calls with this target and these shapes", TIMES, heading="count")
-    ]
+    count: Annotated[int, column("custom calls with this target and these shapes", TIMES)]
     executions: TotalExecutions
     known_executions: KnownExecutions
     operand_shapes: Annotated[
@@ -585,7 +581,7 @@ class BodyRow(Struct, frozen=True):
         int,
         column("bytes of it that are read or written, in any memory", BYTES, heading="accessed"),
     ]
-    on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
+    on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES)]
     flops: Annotated[int, column(FLOATING_POINT, FLOPS)]
     transcendentals: Annotated[int, figure(ELEMENTARY, FLOPS)]
     scope: SharedScope

@@ -74,10 +74,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int,
-        column(
-            "equal steps in a row that this row represents", TIMES, heading="count", is_exact=True
-        ),
+        int, column("equal steps in a row that this row represents", TIMES, is_exact=True)
     ]
     kind: Annotated[
         StepKind,
@@ -116,7 +113,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="measured/step",
             null_text="",
-            is_summed=False,
         ),
     ]
     start_seconds: Annotated[
@@ -196,7 +192,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "of a collective: flops computed until its done, in one execution; null if synchronous",
             FLOPS,
-            heading="overlapped flops",
             null_text="",
             is_summed=False,
             hide_order=5,

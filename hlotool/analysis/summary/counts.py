@@ -258,7 +258,6 @@ class OpcodeRow(Struct, frozen=True):
             SECONDS,
             heading="measured/step",
             null_text="",
-            is_summed=False,
         ),
     ] = None
 
@@ -374,13 +373,7 @@ class LoopRow(Struct, frozen=True):
         ),
     ]
     loop_state_bytes: Annotated[
-        int | None,
-        column(
-            "size of the state carried between iterations",
-            BYTES,
-            heading="loop state",
-            hide_order=3,
-        ),
+        int | None, column("size of the state carried between iterations", BYTES, hide_order=3)
     ]
     traffic_bytes_per_step: Annotated[
         int | None,

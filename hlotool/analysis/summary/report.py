@@ -529,11 +529,7 @@ class ProgramRow(Struct, frozen=True):
     ] = None
     top_finding: Annotated[
         FindingCode | None,
-        column(
-            "the first finding, in the order of `--rows findings`",
-            heading="top finding",
-            null_text="",
-        ),
+        column("the first finding, in the order of `--rows findings`", null_text=""),
     ] = None
     is_estimate: Annotated[
         bool, figure("whether memory is estimated, because no buffer assignment exists")
