@@ -130,11 +130,8 @@ def _make_recompute_row(
         computation=next(iter(repeats)).computation.name,
         flops=cost.flops,
         transcendentals=cost.transcendentals,
-        executions=runs.exact,
-        known_executions=runs.known,
-        repeated_per_step=runs.times(repeated),
-        known_repeated_per_step=repeated * runs.known,
-        is_conditional=runs.is_conditional,
+        **runs.figures(),
+        **runs.spread("repeated", repeated),
         members=tuple(one.full_name for one in repeats),
         **asdict(share_origin([read_origin(one) for one in repeats.values()])),
     )

@@ -142,11 +142,9 @@ def _make_row(
         product_types=list_types(products),
         product_flops=list_flops(products),
         arithmetic_intensity=cost.flops / cost.traffic_bytes if cost.traffic_bytes else None,
-        flops_per_step=runs.times(cost.flops),
-        known_flops_per_step=cost.flops * runs.known,
+        **runs.spread("flops", cost.flops),
         on_chip_bytes=saved,
-        on_chip_bytes_per_step=runs.times(saved),
-        known_on_chip_bytes_per_step=saved * runs.known,
+        **runs.spread("on_chip_bytes", saved),
         flags=flag_body(body) if body else (),
         is_lower_bound=cost.is_lower_bound,
         is_flops_lower_bound=cost.is_flops_lower_bound,
@@ -162,7 +160,6 @@ def describe_alike(
     """
     members = [one for one, _ in found]
     first, cost, runs = members[0], costs.of(members[0]), count_runs(members, executions)
-    traffic = {"traffic_bytes": cost.traffic_bytes, "bytes_accessed": cost.bytes_accessed}
     return {
         "name": first.full_name,
         "count": len(members),
@@ -171,13 +168,12 @@ def describe_alike(
         "result_bytes": costs.size_bytes(first.shape),
         "flops": cost.flops,
         "transcendentals": cost.transcendentals,
-        "executions": runs.exact,
-        "known_executions": runs.known,
-        "is_conditional": runs.is_conditional,
+        **runs.figures(),
         "members": tuple(one.full_name for one in members),
-        **traffic,
-        **{f"{name}_per_step": runs.times(size) for name, size in traffic.items()},
-        **{f"known_{name}_per_step": size * runs.known for name, size in traffic.items()},
+        "traffic_bytes": cost.traffic_bytes,
+        **runs.spread("traffic_bytes", cost.traffic_bytes),
+        "bytes_accessed": cost.bytes_accessed,
+        **runs.spread("bytes_accessed", cost.bytes_accessed),
         **asdict(share_origin([origin for _, origin in found])),
     }
 
@@ -443,8 +439,7 @@ def _make_call_row(found: list[_Found], executions: Executions) -> CustomCallRow
     return CustomCallRow(
         target=call.custom_call_target,
         count=len(found),
-        executions=runs.exact,
-        known_executions=runs.known,
+        **runs.figures(),
         operand_shapes=tuple(str(operand.shape) for operand in call.operands),
         shape=str(call.shape),
         known=first.known.flops_from,
@@ -459,7 +454,6 @@ def _make_call_row(found: list[_Found], executions: Executions) -> CustomCallRow
         op_name=origin.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,
-        is_conditional=runs.is_conditional,
         is_upper_bound=any(one.known.is_upper_bound for one in found),
         members=tuple(one.call.full_name for one in found),
         product_types=list_types(products),
