@@ -36,7 +36,6 @@ from hlotool.analysis.collectives.transfers import (
 )
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvous
-from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
 from hlotool.hlo import Instruction, Mesh, Module
@@ -74,7 +73,6 @@ NO_OPTIONS: Final = CollectiveOptions()
 def analyze_collectives(
     module: Module,
     transfers: Sequence[Transfer],
-    executions: Executions,
     costs: CostModel,
     options: CollectiveOptions,
     *,
@@ -101,7 +99,7 @@ def analyze_collectives(
         pricing.devices_per_node,
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]
-    exposures = measure_exposures(placed, pricing, executions, costs)
+    exposures = measure_exposures(placed, pricing, costs)
     rows = [
         _make_row(*one, exposure, pricing, options)
         for one, exposure in zip(placed, exposures, strict=True)
@@ -122,7 +120,7 @@ def analyze_collectives(
             pricing if measured else None,
             is_part=module.source.is_fragment,
         ),
-        list_host_transfers(executions),
+        list_host_transfers(costs.executions),
     )
 
 

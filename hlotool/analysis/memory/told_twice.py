@@ -97,24 +97,24 @@ def _check_totals(report: UsageReport) -> Iterator[str]:
     for color, count in counts.items():
         if count > 1:
             yield f"{_name_space(color)} has {count} totals"
-    by_color = {**group_by(report.allocations, lambda one: one.color), None: report.allocations}
+    by_color = group_by(report.allocations, lambda one: one.color)
     for space in {one.color: one for one in report.spaces}.values():
         total = _exactly(space.total_bytes)
         if space.rounded and not total.meets(_read(space.rounded)):
             yield f"a total of {space.total_bytes:,} bytes contradicts {space.rounded.bytes:,}"
-        parts = by_color.get(space.color, [])
+        parts = report.allocations if space.color is None else by_color.get(space.color, ())
         found = _add_up(map(_measure, parts))
         if not found.meets(total) and (found.least > space.total_bytes or _is_whole(parts)):
             yield (
                 f"the allocations of {_name_space(space.color)} add up to {found.least:,} "
                 f"bytes, but its total is {space.total_bytes:,}"
             )
-    for color in sorted(one for one in by_color if one is not None):
+    for color in sorted(by_color):
         if counts.keys().isdisjoint({None, color}):
             yield f"{_name_space(color)} has allocations but no total"
 
 
-def _is_whole(allocations: list[ReportedAllocation]) -> bool:
+def _is_whole(allocations: Sequence[ReportedAllocation]) -> bool:
     """Whether nothing is left out of a list that counts for a total."""
     if all(one.size for one in allocations):
         return True

@@ -402,15 +402,14 @@ class LoopRow(Struct, frozen=True):
     is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
 
 
-def list_loops(
-    executions: Executions, costs: CostModel, graph: CallGraph, collectives: Sequence[CollectiveRow]
-) -> tuple[LoopRow, ...]:
+def list_loops(costs: CostModel, collectives: Sequence[CollectiveRow]) -> tuple[LoopRow, ...]:
     """List the loops in the order of the program, each behind the loop around it.
 
     Moved bytes are those of `memory_traffic`, sent ones those of the collectives in the
     computations that the loop reaches, each with all its executions; loops inside count too.
     Unknown trip counts count once and make a lower bound.
     """
+    executions = costs.executions
     inside = group_by(executions.loops, lambda loop: loop.parent)
     rows: list[LoopRow] = []
     # A stack, as loops may be nested deeper than Python recurses.
@@ -420,7 +419,7 @@ def list_loops(
         pending.extend(inside.get(loop.instruction, [])[::-1])
         cost = costs.of_all_rounds(loop.instruction)
         computation = loop.instruction.computation
-        reached = {one.name for one in reach((loop.body, loop.condition), graph.called_by)}
+        reached = {one.name for one in reach((loop.body, loop.condition), costs.graph.called_by)}
         sent = [row for row in collectives if row.computation in reached]
         rows.append(
             LoopRow(
