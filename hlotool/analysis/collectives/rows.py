@@ -88,7 +88,6 @@ SentPerStep: TypeAlias = Annotated[
     column(
         "sent_bytes times executions; multiplied exactly, then rounded up",
         BYTES,
-        heading="sent/step",
         total_from="known_sent_bytes_per_step",
     ),
 ]
@@ -238,7 +237,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "estimate: sent_bytes_per_step times exposed_share; rounded up",
             BYTES,
-            heading="exposed/step",
             total_from="known_exposed_bytes_per_step",
             hide_order=3,
         ),

@@ -67,16 +67,13 @@ class Sums(Struct, frozen=True, kw_only=True):
             hide_order=1,
         ),
     ]
-    sent_bytes_per_step: Annotated[
-        int, column("bytes a device sends per step", BYTES, heading="sent/step")
-    ]
+    sent_bytes_per_step: Annotated[int, column("bytes a device sends per step", BYTES)]
     exposed_bytes_per_step: Annotated[
         int | None,
         column(
             "estimated part of the bytes sent per step that is exposed; null if the "
             "order is unknown",
             BYTES,
-            heading="exposed/step",
             lower_if="is_exposed_lower_bound",
         ),
     ] = None

@@ -424,7 +424,6 @@ class CostReport(Struct, frozen=True, kw_only=True):
         figure(
             "traffic_bytes_per_step with all tile padding, some of which may not cross",
             BYTES,
-            heading="padded traffic/step",
             lower_if=_LOWER_MEMORY,
         ),
     ]

@@ -50,19 +50,11 @@ def once(meaning: str, unit: Unit) -> Meta:
 
 
 def per_step(
-    meaning: str,
-    unit: Unit,
-    known: str,
-    heading: str = "",
-    *,
-    lower_if: str = "",
-    hide_order: int = 0,
+    meaning: str, unit: Unit, known: str, *, lower_if: str = "", hide_order: int = 0
 ) -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
     said = f"{meaning} per step; null under a loop of unknown trip count"
-    return column(
-        said, unit, heading=heading, total_from=known, lower_if=lower_if, hide_order=hide_order
-    )
+    return column(said, unit, total_from=known, lower_if=lower_if, hide_order=hide_order)
 
 
 def known_per_step(meaning: str, unit: Unit) -> Meta:
@@ -94,7 +86,7 @@ KnownExecutions: TypeAlias = Annotated[
     int, figure("the same with unknown trip counts as one", COUNT, is_summed=False)
 ]
 MemoryPerStep: TypeAlias = Annotated[
-    int | None, per_step(MEMORY, BYTES, "known_traffic_bytes_per_step", "traffic/step")
+    int | None, per_step(MEMORY, BYTES, "known_traffic_bytes_per_step")
 ]
 KnownMemoryPerStep: TypeAlias = Annotated[int, known_per_step(MEMORY, BYTES)]
 BytesPerStep: TypeAlias = Annotated[
@@ -300,7 +292,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS, FLOPS)]
     on_chip_bytes_per_step: Annotated[
         int | None,
-        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step", "on chip/step", hide_order=2),
+        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step", hide_order=2),
     ]
     known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED, BYTES)]
     bound: Annotated[
@@ -475,13 +467,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     ]
     traffic_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
     traffic_bytes_per_step: Annotated[
-        int | None,
-        column(
-            f"{MEMORY} {_UNKNOWN}",
-            BYTES,
-            heading="traffic/step",
-            total_from="known_traffic_bytes_per_step",
-        ),
+        int | None, column(f"{MEMORY} {_UNKNOWN}", BYTES, total_from="known_traffic_bytes_per_step")
     ]
     known_traffic_bytes_per_step: KnownMemoryPerStep
     estimated_seconds: Annotated[

@@ -159,7 +159,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "bytes that its work moves across memory space 0; only summary and show "
             "include collectives and overlapped copies",
             BYTES,
-            heading="traffic/step",
             null_text="",
             lower_if=_LOWER_MEMORY,
             joint=lambda row: row.own.traffic_bytes,
@@ -171,7 +170,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "bytes that a device sends; of rows with steps, the known bytes of all their steps",
             BYTES,
-            heading="sent/step",
             null_text="",
             shown=_show_sent,
             joint=lambda row: row.own.sent_bytes,

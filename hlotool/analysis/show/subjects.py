@@ -179,7 +179,6 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its bytes that cross memory space 0 per step; 0 inside a fusion",
             BYTES,
-            heading="traffic/step",
             lower_if=_LOWER_MEMORY,
         ),
     ]

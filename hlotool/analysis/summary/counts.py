@@ -378,7 +378,6 @@ class LoopRow(Struct, frozen=True):
         column(
             "bytes that all its iterations move in memory space 0 per step, with inner loops",
             BYTES,
-            heading="traffic/step",
             is_summed=False,
             lower_if="is_traffic_lower_bound",
         ),
@@ -388,7 +387,6 @@ class LoopRow(Struct, frozen=True):
         column(
             "bytes that a device sends in them per step",
             BYTES,
-            heading="sent/step",
             is_summed=False,
             lower_if="is_sent_lower_bound",
         ),

@@ -499,7 +499,6 @@ class ProgramRow(Struct, frozen=True):
         column(
             "bytes one device sends per step of the entry",
             BYTES,
-            heading="sent/step",
             lower_if="is_sent_lower_bound",
             upper_if="is_sent_upper_bound",
             hide_order=1,
