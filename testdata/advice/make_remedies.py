@@ -4,8 +4,8 @@
 
 FOLDER gets what XLA writes, so that an interruption loses nothing: what is there is kept.
 
-Of each program as it is, the final text, the one before optimization, the buffer assignment and
-the flags are kept; of it with a remedy, the final text and the assignment. `HALF/BACKEND.tar.zst`
+Of each, the final text and the buffer assignment are kept; of flaws and near-misses the text before
+optimization and the flags too. `HALF/BACKEND.tar.zst`
 holds them as PROGRAM/VARIANT/FILE, and `HALF/BACKEND.json.zst` what XLA says of each. Then
 make_facts.py writes `facts.toml`. testdata/README.md has the packages, and zstandard packs.
 """
@@ -27,7 +27,7 @@ import zstandard
 HERE = Path(__file__).resolve().parent
 KEPT = ("after_optimizations.txt", "after_optimizations-buffer-assignment.txt")
 KEPT_OF_BASES = (*KEPT, "before_optimizations.txt", "debug_options")
-BASES = ("base", "flaw", "quiet")
+BASES = ("flaw", "quiet")
 FLAWS = {"tune": "flaws", "judge": "flaws_judge", "fresh": "flaws_fresh"}
 _PATH = re.compile(rb'"/[^"\n]*/([^"/\n]+\.py)"')  # a source file: where it lay is nobody's matter
 _NUMBER = re.compile(r"^module_\d+\.")
