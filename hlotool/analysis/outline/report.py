@@ -70,7 +70,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "its work: loops with iterations, kinds of work, what a collective moves",
             shown=_show_step,
-            min_width=36,
         ),
     ]
     count: Annotated[
@@ -154,7 +153,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
             lower_if=_LOWER_FLOPS,
             joint=lambda row: row.own.flops,
-            hide_order=3,
         ),
     ]
     traffic_bytes_per_step: Annotated[
@@ -167,7 +165,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
             lower_if=_LOWER_MEMORY,
             joint=lambda row: row.own.traffic_bytes,
-            hide_order=2,
         ),
     ]
     sent_bytes_per_step: Annotated[
@@ -179,7 +176,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
             shown=_show_sent,
             joint=lambda row: row.own.sent_bytes,
-            hide_order=1,
         ),
     ]
     exposed_share: Annotated[
@@ -199,7 +195,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="overlapped flops",
             null_text="",
             is_summed=False,
-            hide_order=5,
         ),
     ]
     executions: Annotated[
@@ -419,6 +414,9 @@ STEPS: Final = RowList(
     key="number",
     upper_if=("is_upper_bound",),
     limit=0,
+    screen="what,count,time_share,start_seconds,end_seconds,estimated_seconds,"
+    "exposed_seconds,measured_seconds,traffic_bytes_per_step,exposed_share,scope",
+    wide_screen="flops_per_step,sent_bytes_per_step",
 )
 OUTLINE: Final = DocumentSpec("outline", "a program in the order it runs", row_lists=(STEPS,))
 
