@@ -194,8 +194,11 @@ def _describe(
         is_ordered = options.rows == "findings" and not (options.sort or options.by)
         notes = say_order(found.findings) if is_ordered else ()
         return replace(document, lines=say_what(found), notes=notes)
-    whole, *shorter = (_place_prose(document, found, *way) for way in _WAYS)
-    return replace(whole, shorter=tuple(shorter), most_rows=_MOST_ROWS)
+
+    def shorten(whole: Document) -> Iterator[Document]:
+        return (_place_prose(whole, found, *way) for way in _WAYS)
+
+    return replace(next(iter(shorten(document))), shorten=shorten, most_rows=_MOST_ROWS)
 
 
 def render_summary(program: Program) -> str:

@@ -119,7 +119,7 @@ def diff_document(
         return document
     brief = replace(document, notes=(*counts[:1], *missing, *time), is_brief=True)
     most = _MOST_ROWS + sum(text.count_rows(render_line(one)) for one in lines)
-    return replace(brief, shorter=tuple(_list_shorter(brief)), most_rows=most)
+    return replace(brief, shorten=_list_shorter, most_rows=most)
 
 
 def _list_shorter(document: Document) -> Iterator[Document]:

@@ -123,7 +123,7 @@ def _render_for_eyes(
         return render_tables(answer, lists, look)
 
     text, most_rows = render(document, selections), document.most_rows
-    for answer in document.shorter:
+    for answer in document.shorten(document) if document.shorten else ():
         is_whole = look.width is None and not document.is_brief
         if is_whole or count_rows(text, look.width) <= most_rows:
             break
