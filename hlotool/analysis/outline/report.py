@@ -73,10 +73,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int,
-        column(
-            "equal steps in a row that this row represents", TIMES, heading="count", is_exact=True
-        ),
+        int, column("equal steps in a row that this row represents", TIMES, is_exact=True)
     ]
     kind: Annotated[
         StepKind,
@@ -115,7 +112,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="measured/step",
             null_text="",
-            is_summed=False,
         ),
     ]
     start_seconds: Annotated[
@@ -161,7 +157,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "bytes that its work moves across memory space 0; only summary and show "
             "include collectives and overlapped copies",
             BYTES,
-            heading="traffic/step",
             null_text="",
             lower_if=_LOWER_MEMORY,
             joint=lambda row: row.own.traffic_bytes,
@@ -172,7 +167,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "bytes that a device sends; of rows with steps, the known bytes of all their steps",
             BYTES,
-            heading="sent/step",
             null_text="",
             shown=_show_sent,
             joint=lambda row: row.own.sent_bytes,
@@ -192,7 +186,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "of a collective: flops computed until its done, in one execution; null if synchronous",
             FLOPS,
-            heading="overlapped flops",
             null_text="",
             is_summed=False,
         ),
