@@ -76,10 +76,7 @@ def explain_missing(pair: Pairing, baseline: Earlier) -> str:
 
 def note_alike(modules: Sequence[Candidate], names: Sequence[str]) -> tuple[str, ...]:
     """Say which modules have one key, so that a later run may not know which is which."""
-    groups = group_by(
-        zip(modules, names, strict=True),
-        lambda one: (one[0].name, one[0].folder, one[0].identify().arguments),
-    )
+    groups = group_by(zip(modules, names, strict=True), lambda one: one[0].call_key)
     return tuple(
         f"{list_some([name for _, name in group])}: these differ only in content. Dump "
         "each into its own folder, or rename the functions."

@@ -31,6 +31,7 @@ from hlotool.check.history import (
     list_followed,
     list_trends,
     list_verdicts,
+    note_followed,
     parse_time,
     read_lines,
     write_lines,
@@ -404,6 +405,7 @@ def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
     if not lines:
         of = f" of a module that --module {module!r} matches" if module else ""
         raise NothingCheckedError(f"{name}: the history has no line{of}.")
+    say_all(note_followed(lines))
     trends, followed = list_trends(lines), list_followed(lines)
     facts = count_trends(lines, trends)
     above = {"verdicts": list_verdicts(lines), "exceeded": list_exceeded(lines)}

@@ -608,7 +608,7 @@ def _say_chain(rows: Sequence[ReasonRow]) -> str:
         return f"{_ALONE[first.reason]} {first.subject}".rstrip()
     is_sized = all(row.reason in {"shape", "type"} for row in rows)
     follow = is_sized or all(one.new == other.old for one, other in pairwise(rows))
-    if follow and first.new and len({row.subject for row in rows}) == 1:
+    if follow and (first.new or len(rows) == 1) and len({row.subject for row in rows}) == 1:
         values = " → ".join(each or "(none)" for each in (first.old, *(row.new for row in rows)))
         dtype = (first.old or "").partition("[")[0]
         named = "constant " * (first.reason == "constant") + first.subject

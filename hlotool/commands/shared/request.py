@@ -138,11 +138,15 @@ class Request(Struct, eq=False):
 
 
 def _find_folder(paths: tuple[str, ...]) -> str:
-    """Return the folder below which all paths lie; of addresses there is none."""
+    """Return the folder below which all paths lie; of addresses there is none.
+
+    If all are absolute it is: a worker on another machine has another working directory.
+    """
     if any(map(is_address, paths)):
         return "."
     folders = (each if os.path.isdir(each) else os.path.dirname(each) for each in paths)  # noqa: PTH112,PTH120
-    return os.path.relpath(os.path.commonpath([*map(os.path.abspath, folders)]))
+    common = os.path.commonpath([*map(os.path.abspath, folders)])
+    return common if all(map(os.path.isabs, paths)) else os.path.relpath(common)
 
 
 def refuse_several(request: Request, typed: str) -> UsageError:
