@@ -12,30 +12,10 @@ import click
 from msgspec.structs import replace
 
 from hlotool import __version__
-from hlotool.check.baseline import (
-    Earlier,
-    measure_baseline,
-    note_alike,
-    place_modules,
-    read_modules,
-    write_baseline,
-)
+from hlotool.check import baseline as baselines
+from hlotool.check import history as histories
 from hlotool.check.ci import relative_file, render_github, render_junit, render_sarif
 from hlotool.check.config import CONFIG_NAME, Config, expect_pattern
-from hlotool.check.history import (
-    TREND,
-    TREND_FACTS,
-    HistoryLine,
-    count_trends,
-    list_exceeded,
-    list_followed,
-    list_trends,
-    list_verdicts,
-    note_followed,
-    parse_time,
-    read_lines,
-    write_lines,
-)
 from hlotool.check.results import (
     CHECK,
     FACTS,
@@ -96,12 +76,16 @@ _NO_BUDGETS = (
 @document_command(
     "check",
     CHECK,
-    TREND,
+    histories.TREND,
     METRIC_LIST,
     example=_EXAMPLE,
     formats=_FORMATS,
     choose_specs=lambda values: (
-        (TREND,) if values["trend"] else (METRIC_LIST,) if values["list_metrics"] else (CHECK,)
+        (histories.TREND,)
+        if values["trend"]
+        else (METRIC_LIST,)
+        if values["list_metrics"]
+        else (CHECK,)
     ),
 )
 @dump_options
@@ -141,7 +125,7 @@ def check(
     """
     given = {"--time": time is not None, "--commit": commit is not None, "--trend": trend}
     _expect_usage(history, [name for name, is_given in given.items() if is_given])
-    time = None if time is None else parse_time(time)
+    time = None if time is None else histories.parse_time(time)
     if trend:
         if request.path or request.budgets or update_baseline:
             raise UsageError("--trend reads the history alone: no PATH, budget or baseline.")
@@ -209,7 +193,7 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
     rules += compile_budgets(request.budgets, machine)
     say_all(note for rule in rules for note in list_older_names(rule))
     if history and Path(history).is_file():  # a file that is none, before any dump is read
-        read_lines(read_bytes(history), display_name(history))
+        histories.read_lines(read_bytes(history), display_name(history))
     earlier, missing = _read_baseline(baseline, rules, request)
     run = run_rules(request, rules, earlier, is_recorded=bool(history), has_causes=has_causes)
     for failure in missing:
@@ -312,7 +296,7 @@ _CHOOSING: Final = ("path", "baseline", *PURPOSES["Input"], *PURPOSES["Model"])
 
 def _read_baseline(
     path: str, rules: Sequence[Rule], request: Request
-) -> tuple[Earlier, tuple[Failure, ...]]:
+) -> tuple[baselines.Earlier, tuple[Failure, ...]]:
     """Return the modules of a baseline, and a failure where it is not there.
 
     The user is told how to write one, if a budget needs it.
@@ -320,21 +304,21 @@ def _read_baseline(
     needs_baseline = any(rule.needs_baseline for rule in rules)
     is_there = is_address(path) or Path(path).exists()  # a server is asked when it is read
     if not needs_baseline and (not path or is_there):
-        return Earlier(), ()
+        return baselines.Earlier(), ()
     if not path:
         command = repeat_command(_CHOOSING, "--update-baseline")
         say(f"there is no baseline; this writes one: {command}")
-        return Earlier(), ()
+        return baselines.Earlier(), ()
     name = display_name(path)
     if not is_there:
         command = repeat_command(_CHOOSING, "--update-baseline")
         message = f"{name}: there is no such baseline; this writes it: {command}"
-        return Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
+        return baselines.Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
     modules, notes = find_candidates(
         Argument("baseline", path), request.stage, None, request.unpacking
     )
     say_all(notes)
-    return Earlier(modules), ()
+    return baselines.Earlier(modules), ()
 
 
 def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
@@ -342,11 +326,11 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
 
     For a start, what a project begins with is written as well, and nothing that is there.
     """
-    older, kept = ({}, ()) if is_start else read_modules(path)
+    older, kept = ({}, ()) if is_start else baselines.read_modules(path)
     inputs = request.find().inputs
     candidates = [Candidate(one.name, request.path, one) for one in inputs]
-    names, stay = place_modules(candidates, kept if request.module else ())
-    say_all(note_alike(candidates, names))
+    names, stay = baselines.place_modules(candidates, kept if request.module else ())
+    say_all(baselines.note_alike(candidates, names))
     modules = {}
     triples = zip(names, candidates, inputs, strict=True)
     for name, candidate, one in track(triples, "measuring", len(inputs)):
@@ -354,8 +338,8 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
             one, request.path, with_buffers=True, assumptions=request.assumptions
         )
         request.tell(note_files(program))
-        modules[name] = measure_baseline(program, candidate)
-    text = write_baseline(modules, {name: older[key] for key, name in stay.items()})
+        modules[name] = baselines.measure_baseline(program, candidate)
+    text = baselines.write_baseline(modules, {name: older[key] for key, name in stay.items()})
     files = {path: text}
     if is_start:
         workflow = Path(__file__).parents[1].joinpath("data/workflow.yml").read_text("utf-8")
@@ -384,12 +368,12 @@ def _print_metrics(request: Request, options: RowOptions) -> None:
 
 
 def _record(
-    path: str, lines: tuple[HistoryLine, ...], time: str | None, commit: str | None
+    path: str, lines: tuple[histories.HistoryLine, ...], time: str | None, commit: str | None
 ) -> None:
     """Add the lines of a run to a history, all or none."""
     name = display_name(path)
-    text = write_lines(replace(line, time=time, commit=commit) for line in lines)
-    add_to_file(path, text, "--history", partial(read_lines, name=name))
+    text = histories.write_lines(replace(line, time=time, commit=commit) for line in lines)
+    add_to_file(path, text, "--history", partial(histories.read_lines, name=name))
     say(f"added {count_noun(str(len(lines)), 'line')} to {name}")
 
 
@@ -398,26 +382,26 @@ def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
     if options.format not in FORMATS:
         raise UsageError(f"--trend does not support --format {options.format}.")
     name = display_name(path)
-    found = read_lines(read_bytes(path), name)
+    found = histories.read_lines(read_bytes(path), name)
     pattern = expect_pattern(module, "regular expression", "--module") if module else None
     keeps = pattern.is_found if pattern else lambda _: True
     lines = {number: line for number, line in found.items() if keeps(line.module)}
     if not lines:
         of = f" of a module that --module {module!r} matches" if module else ""
         raise NothingCheckedError(f"{name}: the history has no line{of}.")
-    say_all(note_followed(lines))
-    trends, followed = list_trends(lines), list_followed(lines)
-    facts = count_trends(lines, trends)
-    above = {"verdicts": list_verdicts(lines), "exceeded": list_exceeded(lines)}
+    say_all(histories.note_followed(lines))
+    trends, followed = histories.list_trends(lines), histories.list_followed(lines)
+    facts = histories.count_trends(lines, trends)
+    above = {"verdicts": histories.list_verdicts(lines), "exceeded": histories.list_exceeded(lines)}
     is_told = any(row.status != "there" or row.arguments for row in followed)
     above |= {"programs": followed} if is_told or options.rows == "programs" else {}
     text = "{changed_count} of {metric_count:figure} changed in {line_count:line}"
     document = Document(
-        TREND,
+        histories.TREND,
         InputPaths(path),
         scalars=facts,
         rows={"trends": trends, "programs": followed, **above},
-        lines=(Line(text, TREND_FACTS, facts),),
+        lines=(Line(text, histories.TREND_FACTS, facts),),
         shown=(*(name for name, rows in above.items() if rows), "trends"),
     )
     print_document(document, options)

@@ -61,15 +61,8 @@ from hlotool.dump.text_kind import TextKind
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.oom.message import parse_out_of_memory
+from hlotool.page import html
 from hlotool.page.data import NO_PROGRAM, make_page, make_pair_page
-from hlotool.page.html import (
-    PageTable,
-    PageText,
-    expect_templates,
-    make_table,
-    render_index,
-    render_page,
-)
 from hlotool.program.fleet import Member, forget_text, measure_program
 from hlotool.program.load import load_program
 from hlotool.program.program import Assumptions, Program
@@ -89,9 +82,9 @@ _EXAMPLES: Final = (
 _MOST_FINDINGS: Final = 5  # on the first screen
 
 
-def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[PageTable, ...]:
+def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[html.PageTable, ...]:
     """Write lists as tables, the largest rows first, and leave out those without a row."""
-    return tuple(make_table(*each, labels) for each in lists if each[-1])
+    return tuple(html.make_table(*each, labels) for each in lists if each[-1])
 
 
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
@@ -109,7 +102,7 @@ def report(request: Request, *, new: str | None, hbm: str | None, output: str) -
     if find_max_chars() is not None:
         raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
-    expect_templates()  # a missing extra is told before anything is read
+    html.expect_templates()  # a missing extra is told before anything is read
     if new is None and (output.endswith("/") or Path(output).is_dir()):
         _write_folder(request, limit, output)
         return
@@ -137,15 +130,15 @@ def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]
         ("parts", "Parts", parts, said.parts),
     )
     lines = describe_message(said.figures)
-    text = PageText("Out of memory", lines, (request.path,), __version__, others=tables)
-    return render_page(text, NO_PROGRAM), {request.path}
+    text = html.PageText("Out of memory", lines, (request.path,), __version__, others=tables)
+    return html.render_page(text, NO_PROGRAM), {request.path}
 
 
 def _write_program(program: Program, limit_bytes: int | None) -> tuple[str, set[str]]:
     limit_bytes = _find_limit(program, limit_bytes)
     made_from = tuple(dict.fromkeys(_list_paths(program.paths)))
     findings = program.findings if program.module else ()
-    text = PageText(
+    text = html.PageText(
         program.module.name if program.module else program.name,
         tuple(_say_all(program, limit_bytes)),
         made_from,
@@ -155,7 +148,7 @@ def _write_program(program: Program, limit_bytes: int | None) -> tuple[str, set[
         leading=_list_tables((), ("relief", RELIEF.title, RELIEF, _plan(program, limit_bytes))),
         others=_list_page_tables(program),
     )
-    return render_page(text, make_page(program, limit_bytes)), {*made_from}
+    return html.render_page(text, make_page(program, limit_bytes)), {*made_from}
 
 
 def _find_limit(program: Program, limit_bytes: int | None) -> int | None:
@@ -199,7 +192,7 @@ def _plan(program: Program, limit_bytes: int | None) -> Sequence[ReliefRow]:
     return plan_relief(program.memory, program.module, measure_fit(program.memory, limit_bytes))
 
 
-def _list_page_tables(program: Program) -> tuple[PageTable, ...]:
+def _list_page_tables(program: Program) -> tuple[html.PageTable, ...]:
     findings = program.findings if program.module else ()
     held, title = program.rows("buffers"), "Values at the peak"
     if program.memory and not held:  # nothing says when values live
@@ -231,7 +224,9 @@ def _write_folder(request: Request, limit_bytes: int | None, folder: str) -> Non
         (one.place, "", (told.message,)) if isinstance(told, Failure) else (one.place, *told)
         for one, told in zip(members, results, strict=True)
     ]
-    write_text((render_index(request.path, _INDEX, rows, __version__),), f"{folder}/index.html")
+    write_text(
+        (html.render_index(request.path, _INDEX, rows, __version__),), f"{folder}/index.html"
+    )
 
 
 _INDEX: Final = ("program", "allocated", "peak", "step", "left", "memory over the program")
@@ -290,7 +285,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
     read = (one.input for one in facts)
     paths = tuple(path for one in read for path in _list_paths(one))
     leading, others = _list_changes(report, sides, labels)
-    text = PageText(
+    text = html.PageText(
         " → ".join(dict.fromkeys(one.name for one in pair)),
         (
             *said[:1],
@@ -304,7 +299,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
         leading=leading,
         others=others,
     )
-    return render_page(text, make_pair_page(sides, labels, limit_bytes)), {*paths}
+    return html.render_page(text, make_pair_page(sides, labels, limit_bytes)), {*paths}
 
 
 def _choose_pair(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
@@ -330,7 +325,7 @@ def _fit(sides: _Sides, labels: _Labels, limit_bytes: int | None) -> Iterator[Li
 
 def _list_changes(
     report: DiffReport, sides: _Sides, labels: _Labels
-) -> tuple[tuple[PageTable, ...], tuple[PageTable, ...]]:
+) -> tuple[tuple[html.PageTable, ...], tuple[html.PageTable, ...]]:
     """List what is new at the peak and the figures first, then all that changed."""
     lists = {one.name: one for one in name_columns(*labels, report.collectives).row_lists}
     memory = lists["memory"]

@@ -62,9 +62,7 @@ class ModuleDiff(Struct, frozen=True):
     Of a module without a counterpart all is a difference.
     """
 
-    module: Annotated[
-        str, column("the module's name", shown=lambda row: row.program or row.module)
-    ]
+    module: Annotated[str, column("the module's name", shown=lambda row: row.program or row.module)]
     status: Annotated[
         Status,
         column("its status; added and removed modules have no counterpart, ambiguous ones several"),

@@ -33,17 +33,7 @@ from hlotool.analysis.memory_text import (
     choose_message_columns,
     report_out_of_memory,
 )
-from hlotool.commands.buffers.text import (
-    describe_message,
-    describe_program,
-    name_program,
-    note_message,
-    note_program,
-    say_donation,
-    say_fit,
-    say_relief,
-    say_replicated,
-)
+from hlotool.commands.buffers import text
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.memory_text import (
@@ -257,16 +247,16 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         blocks=blocks,
         scalars=report.figures,
         lines=(
-            *describe_program(program, whole, main, instant, without),
-            *(say_replicated(program.replicated) if without is None else ()),
+            *text.describe_program(program, whole, main, instant, without),
+            *(text.say_replicated(program.replicated) if without is None else ()),
             *(explain_fit(report, fit) if fit else ()),
             *curve,
         ),
-        above={"relief": say_relief(fit, relief)} if fit and relief else {},
+        above={"relief": text.say_relief(fit, relief)} if fit and relief else {},
         notes=(
-            *(say_relief(fit, relief) if fit and fit.fits is False and not relief else ()),
-            *say_donation(donations),
-            *note_program(whole, main),
+            *(text.say_relief(fit, relief) if fit and fit.fits is False and not relief else ()),
+            *text.say_donation(donations),
+            *text.note_program(whole, main),
         ),
         shown=(focus,) if focus else tuple(name for name, is_shown in shown.items() if is_shown),
         focus=focus,
@@ -386,8 +376,8 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
         InputPaths(request.path),
         rows=lists,
         scalars=report.figures,
-        lines=describe_message(report.figures),
-        notes=note_message(report.figures, file.read().text),
+        lines=text.describe_message(report.figures),
+        notes=text.note_message(report.figures, file.read().text),
         shown=tuple(name for name, rows in lists.items() if rows),
     )
 
@@ -397,8 +387,10 @@ def _choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump
     asked = replace(request, path=dump, found=None, told=set())
     found = asked.find()
     matched = find_program(message, found)
-    say(name_program(matched, message, found.path))
+    say(text.name_program(matched, message, found.path))
     asked.found = replace(found, inputs=(matched.chosen,))
     figures = report_out_of_memory(message).figures
     limit = figures.limit_bytes if asks_for_main_memory(message) else None
-    return AskedDump(asked, limit, (*describe_message(figures), *say_fit(message, matched, limit)))
+    return AskedDump(
+        asked, limit, (*text.describe_message(figures), *text.say_fit(message, matched, limit))
+    )
