@@ -14,21 +14,14 @@ from msgspec.structs import replace
 from hlotool import __version__
 from hlotool.check import baseline as baselines
 from hlotool.check import history as histories
+from hlotool.check import results
 from hlotool.check.ci import relative_file, render_github, render_junit, render_sarif
 from hlotool.check.config import CONFIG_NAME, Config, expect_pattern
-from hlotool.check.results import (
-    CHECK,
-    FACTS,
-    METRIC_LIST,
-    CheckFacts,
-    RuleResult,
-    choose_check_columns,
-    list_metric_rows,
-)
 from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Run
 from hlotool.check.start import write_config
 from hlotool.commands.diff.cause_text import write_cause
+from hlotool.commands.shared import output
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
 from hlotool.commands.shared.messages import say, say_all
@@ -41,14 +34,6 @@ from hlotool.commands.shared.options import (
     hide_typed,
     option,
     repeat_command,
-)
-from hlotool.commands.shared.output import (
-    add_to_file,
-    make_look,
-    print_document,
-    render_document,
-    write_file,
-    write_text,
 )
 from hlotool.commands.shared.request import Request, load_one, track
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
@@ -75,17 +60,17 @@ _NO_BUDGETS = (
 
 @document_command(
     "check",
-    CHECK,
+    results.CHECK,
     histories.TREND,
-    METRIC_LIST,
+    results.METRIC_LIST,
     example=_EXAMPLE,
     formats=_FORMATS,
     choose_specs=lambda values: (
         (histories.TREND,)
         if values["trend"]
-        else (METRIC_LIST,)
+        else (results.METRIC_LIST,)
         if values["list_metrics"]
-        else (CHECK,)
+        else (results.CHECK,)
     ),
 )
 @dump_options
@@ -209,7 +194,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 def print_run(run: Run, settings: Config, options: RowOptions) -> None:
     """Print what a check came to."""
     document = Document(
-        spec=choose_check_columns(is_comment=options.format == "comment"),
+        spec=results.choose_check_columns(is_comment=options.format == "comment"),
         input=run.paths,
         scalars=run.facts,
         rows={"rules": run.results},
@@ -219,20 +204,20 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
         why = (Line(f"{name}: {write_cause(cause, options.units)}") for name, cause in run.causes)
         document = replace(document, lines=(*document.lines, *why))
     if options.format not in _CI_FORMATS:
-        print_document(document, options)
+        output.print_document(document, options)
         return
-    results = [_place(one, settings) for one in run.results]
+    placed = [_place(one, settings) for one in run.results]
     if options.format == "junit":
-        write_text((render_junit(results),), options.output)
+        output.write_text((render_junit(placed),), options.output)
     elif options.format == "sarif":
-        write_text((render_sarif(results, __version__),), options.output)
+        output.write_text((render_sarif(placed, __version__),), options.output)
     else:
         markdown = RowOptions(format="markdown", units=options.units)
-        _append_summary(render_document(document, markdown, make_look(markdown)))
-        write_text((render_github(results),), options.output, has_commands=True)
+        _append_summary(output.render_document(document, markdown, output.make_look(markdown)))
+        output.write_text((render_github(placed),), options.output, has_commands=True)
 
 
-def _headline(facts: CheckFacts) -> Line:
+def _headline(facts: results.CheckFacts) -> Line:
     parts = {
         "{fail_count} exceeded": facts.fail_count,
         "{pass_count} pass": True,
@@ -242,10 +227,10 @@ def _headline(facts: CheckFacts) -> Line:
     }
     said = ", ".join(text for text, is_so in parts.items() if is_so)
     tone = "pass" if facts.ok else "fail"
-    return Line(f"budgets: {said}", FACTS, facts, tone=tone)
+    return Line(f"budgets: {said}", results.FACTS, facts, tone=tone)
 
 
-def _place(result: RuleResult, settings: Config) -> RuleResult:
+def _place(result: results.RuleResult, settings: Config) -> results.RuleResult:
     """Return a result with where to look: in the program, else in the configuration."""
     root = os.environ.get("GITHUB_WORKSPACE", "") or _find_working_directory()
     file = result.source_file or settings.path  # without either, budgets are on the command line
@@ -351,7 +336,7 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
             continue
         if is_start:
             Path(name).parent.mkdir(parents=True, exist_ok=True)
-        write_file(name, (text,), "--init" if is_start else "--baseline")
+        output.write_file(name, (text,), "--init" if is_start else "--baseline")
         of = f"the figures of {count_noun(str(len(modules)), 'module')} to " * (name == path)
         say(f"wrote {of}{display_name(name)}")
 
@@ -359,9 +344,9 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
 def _print_metrics(request: Request, options: RowOptions) -> None:
     """List what a budget may limit, with the figures of a program, if there is one."""
     program = load_one(request, with_buffers=True) if request.path else None
-    rows = {"metrics": list_metric_rows(program)}
+    rows = {"metrics": results.list_metric_rows(program)}
     paths = program.paths if program else None
-    print_document(Document(METRIC_LIST, paths, rows=rows), options)
+    output.print_document(Document(results.METRIC_LIST, paths, rows=rows), options)
 
 
 # Histories.
@@ -373,7 +358,7 @@ def _record(
     """Add the lines of a run to a history, all or none."""
     name = display_name(path)
     text = histories.write_lines(replace(line, time=time, commit=commit) for line in lines)
-    add_to_file(path, text, "--history", partial(histories.read_lines, name=name))
+    output.add_to_file(path, text, "--history", partial(histories.read_lines, name=name))
     say(f"added {count_noun(str(len(lines)), 'line')} to {name}")
 
 
@@ -404,4 +389,4 @@ def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
         lines=(Line(text, histories.TREND_FACTS, facts),),
         shown=(*(name for name, rows in above.items() if rows), "trends"),
     )
-    print_document(document, options)
+    output.print_document(document, options)

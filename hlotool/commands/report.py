@@ -44,16 +44,9 @@ from hlotool.commands.shared.options import (
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
+from hlotool.compare import inputs
 from hlotool.compare.answer import name_columns
 from hlotool.compare.changes.memory import list_spaces
-from hlotool.compare.inputs import (
-    Candidate,
-    DiffSide,
-    find_candidates,
-    level_sides,
-    parse_argument,
-    read_pair,
-)
 from hlotool.compare.pairing import Pairing, pair_candidates
 from hlotool.compare.report import DiffReport, compare_programs
 from hlotool.dump.siblings import NamedFiles
@@ -70,7 +63,7 @@ from hlotool.table import InputPaths, Line, RowList, Unit, quote_braces
 from hlotool.table.curve import draw_sparkline
 from hlotool.table.units import format_value, parse_size
 
-_Sides = tuple[DiffSide, DiffSide]
+_Sides = tuple[inputs.DiffSide, inputs.DiffSide]
 _Labels = tuple[str, str]
 _Listed = tuple[str, str, RowList, Sequence[object]]  # its anchor, its title, what it lists
 _EXAMPLES: Final = (
@@ -107,10 +100,10 @@ def report(request: Request, *, new: str | None, hbm: str | None, output: str) -
         _write_folder(request, limit, output)
         return
     if new is None:
-        page, inputs = _write_one(request, limit)
+        page, read = _write_one(request, limit)
     else:
-        page, inputs = _write_pair(request, new, limit)
-    if output in {request.path, new, *inputs}:
+        page, read = _write_pair(request, new, limit)
+    if output in {request.path, new, *read}:
         raise UsageError(f"--output {output} is the input itself; it was not overwritten.")
     write_text((page,), output)
 
@@ -267,15 +260,16 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
         raise UsageError("--buffers, --live-range and --module-text need a single program.")
     if request.budgets:
         raise UsageError("--budget needs a single program; hlotool check compares two.")
-    arguments = parse_argument(request.path, "old"), parse_argument(new, "new")
+    arguments = inputs.parse_argument(request.path, "old"), inputs.parse_argument(new, "new")
     labels = arguments[0].label, arguments[1].label
     if labels[0] == labels[1]:
         raise UsageError(f"both sides have the name {labels[0]!r}.")
     found = [
-        find_candidates(one, request.stage, request.module, request.unpacking) for one in arguments
+        inputs.find_candidates(one, request.stage, request.module, request.unpacking)
+        for one in arguments
     ]
     pair = _choose_pair(pair_candidates(found[0][0], found[1][0]))
-    sides, facts = read_pair(pair, labels, request.assumptions)
+    sides, facts = inputs.read_pair(pair, labels, request.assumptions)
     request.tell((*found[0][1], *found[1][1], *sides[0].notes(), *sides[1].notes()))
     report = compare_programs(*sides)
     machine = request.assumptions.machine
@@ -302,7 +296,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
     return html.render_page(text, make_pair_page(sides, labels, limit_bytes)), {*paths}
 
 
-def _choose_pair(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
+def _choose_pair(pairs: Sequence[Pairing]) -> tuple[inputs.Candidate, inputs.Candidate]:
     """Choose the programs with most to read, and say so where there are others."""
     whole = [(one.old, one.new) for one in pairs if one.old and one.new]
     if not whole:
@@ -331,7 +325,7 @@ def _list_changes(
     memory = lists["memory"]
     added = [row for row in report.memory if row.change == "added"]
     others = [row for row in report.memory if row.change != "added"]
-    old, new = (one.program.memory if one.program else None for one in level_sides(sides))
+    old, new = (one.program.memory if one.program else None for one in inputs.level_sides(sides))
     spaces = list_spaces(old.figures, new.figures) if old and new else ()
     shown = spaces if len(spaces) > 1 else ()
 

@@ -15,17 +15,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from hlotool.dump import groups as grouping
 from hlotool.dump import read
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpedProgram, DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.groups import (
-    FileGroup,
-    GroupMember,
-    adopt_buffers,
-    group_files,
-    make_member,
-    pair_programs,
-)
 from hlotool.dump.identity import find_folder, name_inputs
 from hlotool.dump.modules import FoundModules, read_module_head, split_modules, split_stream
 from hlotool.dump.names import Stage, short_path, split_file_name, strip_compression
@@ -128,11 +121,11 @@ def collect_programs(directory: str, root: str = "", budget: ByteBudget = DEFAUL
     for folder, entry in files:
         path = os.path.join(folder, entry.name)
         file = DumpFile(path, size_bytes=entry.size_bytes, budget=budget)
-        members.append(make_member(folder, entry.name, file))
-    groups, parts, around = _take_parts(group_files(members))
-    groups, more = adopt_buffers(groups)
+        members.append(grouping.make_member(folder, entry.name, file))
+    groups, parts, around = _take_parts(grouping.group_files(members))
+    groups, more = grouping.adopt_buffers(groups)
     profiled, broken = _find_profiled(members, budget)
-    programs = pair_programs(groups) + parts + profiled
+    programs = grouping.pair_programs(groups) + parts + profiled
     if programs:
         return programs, notes + around + more + broken
     if broken:
@@ -151,9 +144,9 @@ def list_in_stream(source: Source) -> Found:
     for section in split_stream(source):
         text = section.source
         file = DumpFile(text.name, size_bytes=len(text.text), source=text)
-        members.append(make_member(f"{section.copy}", section.name, file))
-    groups, notes = adopt_buffers(group_files(members))
-    programs = pair_programs(groups)
+        members.append(grouping.make_member(f"{section.copy}", section.name, file))
+    groups, notes = grouping.adopt_buffers(grouping.group_files(members))
+    programs = grouping.pair_programs(groups)
     if not programs:
         raise InputError(
             f"{source.name}: none of the {len(members)} sections between *** Begin and *** End "
@@ -181,8 +174,8 @@ def make_parts(path: str, found: FoundModules) -> tuple[DumpedProgram, ...]:
 
 
 def _take_parts(
-    groups: list[FileGroup],
-) -> tuple[list[FileGroup], tuple[DumpedProgram, ...], tuple[str, ...]]:
+    groups: list[grouping.FileGroup],
+) -> tuple[list[grouping.FileGroup], tuple[DumpedProgram, ...], tuple[str, ...]]:
     """Take the texts of several modules out of groups; return what is left, programs and notes.
 
     Only texts that XLA did not name are looked at: it writes one module into a file. Of one that
@@ -223,7 +216,7 @@ def list_in_profile(path: str, data: bytes, budget: ByteBudget) -> Found:
     return _read_profiles(name, [(path, data)], protos, budget)
 
 
-def _find_profiled(members: Iterable[GroupMember], budget: ByteBudget) -> Found:
+def _find_profiled(members: Iterable[grouping.GroupMember], budget: ByteBudget) -> Found:
     """Return the programs of all profiles among files, and what is wrong with some."""
     # The profiles of one run of a profiler lie in one directory, `plugins/profile/RUN`, a file for
     # each host; protos beside them are of programs that the profiles may lack.

@@ -15,18 +15,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import SPACE_NAMES
+from hlotool.analysis.memory import timeline
 from hlotool.analysis.memory.answer import BUFFERS, ROWS, choose_buffer_columns
 from hlotool.analysis.memory.reduction_plan import ReliefRow, plan_relief, take_away
 from hlotool.analysis.memory.report import MemoryReport, measure_fit
 from hlotool.analysis.memory.rows import BufferRow, all_rows, allocation_rows, rows_at
-from hlotool.analysis.memory.timeline import (
-    choose_peaks,
-    find_position,
-    instant_at,
-    list_moments,
-    stack_moments,
-    timeline,
-)
 from hlotool.analysis.memory_text import (
     OUT_OF_MEMORY,
     USAGE_REPORT,
@@ -190,10 +183,10 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
     main, module, without = color or 0, program.module, None
     if asked.without is not None:
         report, without = take_away(whole, module, asked.without, main)
-    position = find_position(report, asked.at, main)
+    position = timeline.find_position(report, asked.at, main)
     instant = None
     if position is not None and not asked.is_all:
-        instant = instant_at(report, position, color)
+        instant = timeline.instant_at(report, position, color)
     values = (
         rows_at(report, module, instant.position, color)
         if instant
@@ -289,9 +282,9 @@ def _list_asked(program: Program, report: MemoryReport, asked: Asked, color: int
                 "--timeline and --peaks need live ranges: give --live-range or --module-text."
             )
         if asked.has_timeline:
-            rows["timeline"] = timeline(curve, live_ranges.sequence)
+            rows["timeline"] = timeline.timeline(curve, live_ranges.sequence)
         if asked.peak_count:
-            rows["peaks"] = choose_peaks(curve, live_ranges.sequence, asked.peak_count)
+            rows["peaks"] = timeline.choose_peaks(curve, live_ranges.sequence, asked.peak_count)
     if asked.has_donation:
         rows["donation"] = program.donation_savings
     return rows
@@ -326,8 +319,8 @@ def _draw_timeline(
         return (Line(""), *(Line(line) for line in drawn))
     read = read_folded(first)
     columns = count_columns(levels, width, options.units)
-    found = list_moments(report, program.module, color, columns)
-    stacks = stack_moments(found, lambda row: str(read(row) or "(none)"), MOST_GROUPS)
+    found = timeline.list_moments(report, program.module, color, columns)
+    stacks = timeline.stack_moments(found, lambda row: str(read(row) or "(none)"), MOST_GROUPS)
     stacked = draw_stack(levels, stacks, peak, width, options.units, has_color=look.has_color)
     return (Line(""), *stacked)
 
