@@ -68,7 +68,7 @@ def fields(command: str, path: str, options: RowOptions) -> None:
     one. Of `check` it lists metrics, too, with their figures in PATH.
     """
     if path and command != _CHECK:
-        raise UsageError(f"PATH goes with `hlotool fields {_CHECK}` alone.")
+        raise UsageError(f"Only `hlotool fields {_CHECK}` takes PATH.")
     if command not in COMMANDS or not documents_of(command):
         known = [one for one in COMMANDS if documents_of(one)]
         raise UsageError(f"no command {command!r} has fields; {suggest(command, known)}")
