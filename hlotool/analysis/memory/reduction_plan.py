@@ -100,7 +100,7 @@ class ReliefRow(Struct, frozen=True):
         column("least fall in programs that were compiled with it", BYTES, heading="at least"),
     ]
     saves_most_bytes: Annotated[
-        int | None, column("greatest fall in them", BYTES, heading="at most", hide_order=1)
+        int | None, column("greatest fall in them", BYTES, heading="at most")
     ]
     option_saves_bytes: Annotated[
         int | None, figure("fall with all changes of the option", BYTES, is_summed=False)
@@ -177,13 +177,11 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[R
         for number, chosen in enumerate(sets, 1)
         for row in _write_option(number, chosen, reserved, excess)
     ]
-    number = len(sets)
-    for one in remedies:
-        if one.band is None:
-            number += 1
-            how = REMEDIES[one.kind][1]
-            unknown = (None,) * 6
-            rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
+    unsure = (one for one in remedies if one.band is None)
+    for number, one in enumerate(unsure, len(sets) + 1):
+        how = REMEDIES[one.kind][1]
+        unknown = (None,) * 6
+        rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     return rows
 
 
