@@ -2,7 +2,7 @@
 
 Three kinds of programs. Those of testdata/advice/tune and judge were compiled as they are and with
 each remedy: what is simulated is held against what XLA allocates less, and what is said to fit
-against limits. Bands are made of both; `fresh` was run once, when all was finished. Trials
+against limits. Bands are made of both; testdata/judged was run once, when all was finished. Trials
 (testdata/make/programs) are compiled with a flaw and as the finding says to write them; half of
 them were kept apart until the rules were finished. Train steps are compiled as they are, with their
 layers rematerialized, and with their state donated. What differs from what was told has a reason
@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from accuracy.facts import FRESH, find_half
 from dump_files import ROOT, SHARED
 from msgspec import Struct
 
@@ -45,7 +46,7 @@ NOT_KEPT: Final = "¹"
 # What rules were made with, and what only judges them.
 RULES, JUDGES, BOTH = "rules", "judges", ""
 HALVES: Final[Mapping[str, str]] = {"advice": RULES, "advice_judges": JUDGES}
-TRIED: Final[Mapping[str, str]] = {"tune": RULES, "judge": RULES, "fresh": JUDGES}
+TRIED: Final[Mapping[str, str]] = {"tune": RULES, "judge": RULES, FRESH: JUDGES}
 # What is measured of a program with a flaw of each kind.
 MEASURES: Final[Mapping[str, str]] = {
     "replicated-compute": "flops",
@@ -212,12 +213,12 @@ FIRST, FITS = "first option", "fits"
 @cache
 def read_facts(half: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Read what became of each remedy."""
-    return tomllib.loads((ADVICE / half / "facts.toml").read_text("utf-8"))
+    return tomllib.loads((find_half(half) / "facts.toml").read_text("utf-8"))
 
 
 @cache
 def _list_inputs(half: str, chip: str) -> Mapping[str, Input]:
-    path = str(ADVICE / half / f"{chip}.tar.zst")
+    path = str(find_half(half) / f"{chip}.tar.zst")
     return {one.name: one for one in resolve_inputs(path, "after", None).inputs}
 
 
@@ -330,7 +331,7 @@ def measure_steps(*, with_shared: bool = True) -> Iterator[Trial]:
 
 def measure_advice(*, with_shared: bool = True) -> list[Trial]:
     """Measure all advice."""
-    halves = [half for half in TRIED if (ADVICE / half / "facts.toml").exists()]
+    halves = [half for half in TRIED if (find_half(half) / "facts.toml").exists()]
     tried = [one for half in halves for one in (*measure_remedies(half), *measure_limits(half))]
     return [*measure_trials(), *tried, *measure_steps(with_shared=with_shared)]
 
