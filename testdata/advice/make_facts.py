@@ -181,7 +181,7 @@ def find_kinds(tree: ast.Module) -> dict[str, str]:
     return {
         name: kind
         for kind, names in re.findall(r"'([\w-]+)': \{([^}]*)\}", ast.unparse(trials))
-        for name in re.findall(r"(\w+): \(", names)
+        for name in re.findall(r"(\w+):", names)
     }
 
 

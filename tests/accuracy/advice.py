@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -274,6 +275,29 @@ def is_inside(half: str, fact: Mapping[str, Any]) -> bool | None:
         return None
     real: int = fact["base_allocated"] - fact["allocated"]
     return reserved.least_saving(chosen) <= real <= reserved.most_saving(chosen)
+
+
+def judge_bands(found: Sequence[Trial]) -> str:
+    """Say how many savings lie in their bands, and how many first options and fits are right."""
+    lines = []
+    for used in HALVES.values():
+        told: Counter[str] = Counter()
+        right: Counter[str] = Counter()
+        for half in (one for one, of in TRIED.items() if of == used):
+            for fact in read_facts(half)["remedy"]:
+                inside = None if "error" in fact else is_inside(half, fact)
+                backend = fact["backend"].partition("_")[0]
+                for key in (fact["remedy"], backend, "together") if inside is not None else ():
+                    told[key] += 1
+                    right[key] += bool(inside)
+        lines += [f"{key} ({used}): {right[key]} of {told[key]} in their bands" for key in told]
+        places = [one.real for one in found if (one.advice, one.used) == (FIRST, used)]
+        best = sum(one in {1, 2} for one in places)
+        lines.append(f"{FIRST} ({used}): {best} of {len(places)} of the two best")
+        fit = [one for one in found if (one.advice, one.used) == (FITS, used)]
+        said = sum(one.told for one in fit)
+        lines.append(f"{FITS} ({used}): {sum(one.real for one in fit)} of {said}")
+    return "\n".join(lines)
 
 
 def measure_limits(half: str) -> Iterator[Trial]:
