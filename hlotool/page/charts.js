@@ -14,32 +14,41 @@ class Icicle {
       const [node] = box;
       if (node.reference) this.page.select(node.reference, model);
       else if (this.by === "scope" && node.path) this.page.select({ kind: "scope", name: node.path }, model);
-      else if (this.by === "source" && node.path.includes("/")) this.page.select({ kind: "source", name: node.name }, model);
+      else if (this.by === "source" || this.by === "stack") { // the last part is a line, with its function
+        const [source] = node.path.split("/").at(-1).split(" ");
+        if (source.includes(":")) this.page.select({ kind: "source", name: source }, model);
+      }
       if (node.children.length) this.open(node.path === this.root ? "" : node.path);
     });
   }
   open(path) { this.root = path; this.draw(); this.page.viewed(); }
   say(node) { return `${node.path || "all"}: ${MEASURES[this.measure][1](node.value)}, ${percent(node.value / this.tree.value)}`; }
-  parts(scope, source, name) {
-    if (this.by === "source") { const text = this.model.word(source) || UNKNOWN; return [text.split(":")[0], text, name]; }
-    return [...(this.model.word(scope) || UNKNOWN).split("/"), name];
+  // `of` has the words of a value or an instruction: the space, or the model.
+  parts(of, one, name) {
+    const source = this.model.word(of.source[one]) || UNKNOWN;
+    if (this.by === "source") return [source.split(":")[0], source, name];
+    if (this.by === "stack") {
+      const frames = this.model.stack(of.frame[one]).map((each) => this.model.word(each.what).replaceAll("/", "∕")).reverse();
+      return [...(frames.length ? frames : [source]), name];
+    }
+    return [...(this.model.word(of.scope[one]) || UNKNOWN).split("/"), name];
   }
   *rows() {
     const { model } = this, { space, step } = this.page.instant(model);
     if (this.measure === "bytes") {
       for (const [value, held] of space ? space.holders(step) : []) {
         const name = model.valueName(space, value), home = space.allocation[value], parameter = model.word(space.raw.allocations.parameter[home]);
-        const parts = this.by === "parameter" ? [parameter || `no parameter: ${model.word(space.raw.allocations.type[home])}`, name] : this.parts(space.scope[value], space.source[value], name);
+        const parts = this.by === "parameter" ? [parameter || `no parameter: ${model.word(space.raw.allocations.type[home])}`, name] : this.parts(space, value, name);
         yield [parts, held, { kind: "value", name, space: space.raw.number }];
       }
       return;
     }
     if (this.measure === "sent_bytes" || this.measure === "exposed_bytes") {
-      for (const each of model.transfers) yield [this.parts(model.scope[each.start], model.source[each.start], model.names[each.start]), each[this.measure] ?? 0, { kind: "instruction", name: model.names[each.start] }];
+      for (const each of model.transfers) yield [this.parts(model, each.start, model.names[each.start]), each[this.measure] ?? 0, { kind: "instruction", name: model.names[each.start] }];
       return;
     }
     for (let one = 0; one < model.size; one += 1) {
-      if (model[this.measure][one] && (this.measure === "seconds" || !FLOW.has(model.word(model.opcode[one])))) yield [this.parts(model.scope[one], model.source[one], model.names[one]), model[this.measure][one], { kind: "instruction", name: model.names[one] }];
+      if (model[this.measure][one] && (this.measure === "seconds" || !FLOW.has(model.word(model.opcode[one])))) yield [this.parts(model, one, model.names[one]), model[this.measure][one], { kind: "instruction", name: model.names[one] }];
     }
   }
   draw() {
@@ -67,7 +76,7 @@ class Icicle {
       if (letters > 2) {
         pen.fillStyle = level ? "#101114" : css("--ink");
         const text = `${each.name} ${MEASURES[this.measure][1](each.value)}`;
-        pen.fillText(short(text.length <= letters ? text : each.name, letters), left + 4, level * row + row / 2);
+        pen.fillText(short(text.length <= letters ? text : this.by === "stack" ? each.name.split("/").at(-1) : each.name, letters), left + 4, level * row + row / 2);
       }
     }
     pen.globalAlpha = 1;
@@ -132,7 +141,7 @@ class Roof {
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = css("--quiet");
     pen.strokeStyle = css("--line");
-    for (let power = Math.ceil(x0); power <= x1; power += 1) { const x = this.x(10 ** power); pen.strokeRect(x, 8, 0.01, height - 32); pen.fillText(count(10 ** power), x + 2, height - 10); }
+    for (let power = Math.ceil(x0); power <= x1; power += 1) { const x = this.x(10 ** power); pen.strokeRect(x, 8, 0.01, height - 32); pen.fillText(power < -3 ? `1e${power}` : count(10 ** power), x + 2, height - 10); }
     for (let power = Math.ceil((y0 * Math.log2(10)) / 5) * 5; power <= y1 * Math.log2(10); power += 5) { const y = this.y(2 ** power); pen.strokeRect(left, y, width - left, 0.01); pen.fillText(bytes(2 ** power), 2, y + 4); }
     pen.globalAlpha = 0.65;
     for (const [x, y, one] of points) {

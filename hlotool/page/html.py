@@ -53,7 +53,7 @@ class PageText(Struct, frozen=True):
 
     `labels` are what two programs are called; there are none where the page is about one. A finding
     has a text, a tone and an instruction; `more` says what others there are. `leading` stand before
-    the charts, `others` behind.
+    the charts, `others` behind. `embedded` are files of which the page has lines.
     """
 
     title: str
@@ -65,6 +65,7 @@ class PageText(Struct, frozen=True):
     more: str = ""
     leading: tuple[PageTable, ...] = ()
     others: tuple[PageTable, ...] = ()
+    embedded: tuple[str, ...] = ()
 
 
 def make_table(
@@ -104,6 +105,7 @@ def render_page(text: PageText, data: dict[str, object]) -> str:
         labels=[escape(label) for label in text.labels],
         made_from=[escape(path) for path in text.made_from],
         version=text.version,
+        embedded=[escape(path) for path in text.embedded],
         leading=text.leading,
         tables=text.others,
         data=pack(data),

@@ -68,7 +68,7 @@ const page = {
     document.body.classList.toggle("panelled", Boolean(chosen));
     if (chosen) {
       const model = this.model(this.side), found = this.marked(model);
-      const body = { instruction: () => describeInstruction(model, chosen.name), value: () => describeValue(model, chosen.name, chosen.space), range: () => describeRange(model, ...found.range, this.lanesOf(model)?.space), scope: () => describeGroup(model, found.steps, found.values), source: () => describeGroup(model, found.steps, found.values) }[chosen.kind]();
+      const body = { instruction: () => describeInstruction(model, chosen.name), value: () => describeValue(model, chosen.name, chosen.space), range: () => describeRange(model, ...found.range, this.lanesOf(model)?.space), scope: () => describeGroup(model, found.steps, found.values), source: () => [...quoteText(model, chosen.name), ...describeGroup(model, found.steps, found.values)] }[chosen.kind]();
       const title = chosen.kind === "range" ? `steps ${found.range.map((each) => each.toLocaleString("en")).join(" to ")}` : chosen.name;
       get("panel-body").replaceChildren(make("p", chosen.kind + (model.label ? ` of ${model.label}` : ""), { class: "kind" }), make("h2", title), ...body);
       panel.scrollTop = 0;
@@ -110,7 +110,7 @@ const page = {
       each.by = ["type", "scope", "dtype"].includes(by) ? by : "type";
       each.build();
     });
-    if (this.icicle) Object.assign(this.icicle, { measure: MEASURES[said.get("measure")] ? said.get("measure") : "bytes", by: ["source", "parameter"].includes(said.get("by")) ? said.get("by") : "scope", root: said.get("in") ?? "" });
+    if (this.icicle) Object.assign(this.icicle, { measure: MEASURES[said.get("measure")] ? said.get("measure") : "bytes", by: ["stack", "source", "parameter"].includes(said.get("by")) ? said.get("by") : "scope", root: said.get("in") ?? "" });
     for (const [id, value] of [["x-axis", isTimed ? "time" : "step"], ["grouping", first?.by], ["space", String(first?.space?.raw.number ?? "")], ["measure", this.icicle?.measure], ["tree", this.icicle?.by]]) if (get(id) && value !== undefined) get(id).value = value;
     const [kind, ...rest] = (said.get("sel") ?? "").split(":"), name = rest.join(":");
     const range = /^(\d+)-(\d+)$/.exec(name);
