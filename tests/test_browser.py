@@ -17,6 +17,7 @@ from parsed import load
 from report_pages import NEW, OLD, SMALL, write_hostile, write_large, write_page, write_pair
 
 from hlotool.analysis.memory.memory_map import list_holdings
+from hlotool.analysis.memory.rows import all_rows
 from hlotool.table import Unit
 from hlotool.table.units import format_value
 
@@ -236,6 +237,22 @@ def test_keys_move_and_open(browser: Any, tmp_path: Path) -> None:
     assert found
     browser.switch_to.active_element.send_keys("\ue007")
     assert "attention" in browser.find_element("css selector", "#panel h2").text
+
+
+@pytest.mark.hard
+def test_a_condition_finds_what_the_command_finds(browser: Any, tmp_path: Path) -> None:
+    visit(browser, write_page(tmp_path, SMALL))
+    rows = all_rows(load(SMALL).program.expect_memory(), load(SMALL).program.module, None)
+    wanted = [row.value for row in rows if row.size_bytes > 100 << 20]
+    browser.find_element("css selector", "body").send_keys("/")
+    palette = browser.switch_to.active_element
+    palette.send_keys("size_bytes > 100MiB")
+    said = browser.find_element("css selector", "#palette p")
+    assert said.text == f"holds for {len(wanted)}"
+    links = browser.find_elements("css selector", "#palette a.name")
+    assert sorted(link.get_attribute("data-name") for link in links) == sorted(wanted)
+    palette.send_keys(" and size_bytes > 2ms")
+    assert "s needs a field of seconds" in said.text
 
 
 @pytest.mark.hard

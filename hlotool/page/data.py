@@ -266,8 +266,8 @@ class _Model:
         if one is None:
             return {"name": name}
         program = self.program
-        body = one.callee() if one.opcode == "fusion" else None
-        origin = read_origin(one, body.instructions if body else ())
+        called = one.called_computations()
+        origin = read_origin(one, (each for body in called for each in body.instructions))
         runs = program.executions.counts.get(one.computation)
         cost = program.costs.of_all_rounds(one) if runs else NOTHING
         known = runs.known if runs else 0

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MISSING: Final = "hlotool report needs jinja2; install hlotool[report]."
 SCRIPTS: Final = (
-    "axis.js", "model.js", "icicle.js", "lanes.js", "panel.js", "charts.js", "page.js",
+    "axis.js", "model.js", "where.js", "icicle.js", "lanes.js", "panel.js", "charts.js", "page.js",
 )  # fmt: skip
 _MOST_ROWS: Final = 3_000  # more than anybody reads; a note says what was left out
 
