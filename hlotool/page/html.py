@@ -95,10 +95,10 @@ def render_page(text: PageText, data: dict[str, object]) -> str:
 
     Raises UsageError where the packages of the extra are missing.
     """
-    template = expect_templates().get_template("page.html")
     # Lines and cells come escaped from `table`; `more` and `version` are hlotool's own words.
-    page: str = template.render(
-        title=escape(text.title),
+    return _render(
+        "page.html",
+        text.title,
         lines=[(render_line(line, "auto"), line.tone) for line in text.lines],
         findings=[(escape(said), *more) for said, *more in text.findings],
         more=text.more,
@@ -109,20 +109,21 @@ def render_page(text: PageText, data: dict[str, object]) -> str:
         leading=text.leading,
         tables=text.others,
         data=pack(data),
-        style=_read("page.css"),
         script="".join(map(_read, SCRIPTS)),
     )
-    return page
 
 
 def render_index(
     title: str, heads: Sequence[str], rows: Sequence[tuple[str, str, Sequence[str]]], version: str
 ) -> str:
     """Return a page that lists others: of each its name, its file, '' for none, and cells."""
-    page: str = expect_templates().get_template("index.html").render(
-        title=escape(title), heads=heads, version=version, style=_read("page.css"),
-        rows=[(escape(name), file, list(map(escape, cells))) for name, file, cells in rows],
-    )  # fmt: skip
+    told = [(escape(name), file, list(map(escape, cells))) for name, file, cells in rows]
+    return _render("index.html", title, heads=heads, version=version, rows=told)
+
+
+def _render(name: str, title: str, **values: object) -> str:
+    template = expect_templates().get_template(name)
+    page: str = template.render(title=escape(title), style=_read("page.css"), **values)
     return page
 
 
