@@ -162,15 +162,14 @@ def _write_one(request: Request, asked: _Asked, dump: str | None) -> tuple[str, 
         ("rows", "What the message lists", rows, said.rows),
         ("parts", "Parts", parts, said.parts),
     )
-    if dump is not None:
-        found = choose_dump(message, request, dump)
-        program = load_one(found.request, with_buffers=True)
-        limit = found.limit_bytes if asked.limit_bytes is None else asked.limit_bytes
-        beside = PageText("", found.lines, (request.path,), __version__, others=tables)
-        return _write_program(program, replace(asked, limit_bytes=limit), beside)
-    lines = describe_message(said.figures)
+    found = choose_dump(message, request, dump) if dump is not None else None
+    lines = found.lines if found else describe_message(said.figures)
     text = PageText("Out of memory", lines, (request.path,), __version__, others=tables)
-    return render_page(text, NO_PROGRAM), {request.path}
+    if found is None:
+        return render_page(text, NO_PROGRAM), {request.path}
+    limit = found.limit_bytes if asked.limit_bytes is None else asked.limit_bytes
+    program = load_one(found.request, with_buffers=True)
+    return _write_program(program, _Asked(limit, asked.source), text)
 
 
 _ALONE: Final = PageText("", (), (), __version__)

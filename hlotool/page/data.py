@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from msgspec.structs import asdict
+
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING
 from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
@@ -51,7 +53,7 @@ def make_page(
     With `plan` there are ways to, and with `excerpts` source text.
     """
     side = _Model(program).describe(limit_bytes)
-    side |= {"ways": _describe_ways(plan), "texts": _columns(map(_describe_excerpt, excerpts))}
+    side |= {"ways": _describe_ways(plan), "texts": _columns(map(asdict, excerpts))}
     return {"sides": [side], "labels": [""]}
 
 
@@ -132,7 +134,7 @@ class _Model:
         report, chip = self.memory, program.pricing.chip if module else None
         rows = program.explained_collectives.rows if module else ()
         colors = report.map.colors() if report and report.map.live_ranges else ()
-        found: Json = {
+        return {
             "steps": self.step_count,
             "problem": self._find_problem(),
             "spaces": [self._describe_space(space, limit_bytes) for space in colors],
@@ -150,40 +152,31 @@ class _Model:
             "computations": self._describe_computations() if module else {},
             "chip": chip and {"name": chip.name, "is_rated": program.pricing.is_rated},
             "ridge": chip and chip.flops_per_second / chip.hbm_bytes_per_second,
+            # Last, as all else finds its frames and words.
+            "frames": _columns(map(self._describe_frame, list(self.frames))),
+            "words": list(self.words),
         }
-        frames = _columns(map(self._describe_frame, list(self.frames)))
-        return {**found, "frames": frames, "words": list(self.words)}
 
     def _describe_frame(self, row: int) -> Json:
         """Return a line with its function, and the frame that calls it."""
         found = self.debug_info.find_location(row)
-        source = write_short_source(found.file, found.line) if found else None
-        return {
-            "what": self.word(f"{source} {found.function}".strip() if found else "?"),
-            "source": self.word(source),
-            "caller": self.frames.get(self.debug_info.frames[row].parent, -1),
-        }
+        text = f"{write_short_source(found.file, found.line)} {found.function}" if found else "?"
+        caller = self.frames.get(self.debug_info.frames[row].parent, -1)
+        return {"what": self.word(text.strip()), "caller": caller}
 
     def _describe_placements(self) -> Json:
         """Return where parameters and results lie on the devices, by the instruction."""
-        module, found = self.program.expect_module(), self.program.placed_arrays
-        given = {one.parameter_number: one for one in module.entry.parameters}
-        root = module.entry.root
-        returned = dict(enumerate(root.operands if root.opcode == "tuple" else (root,)))
+        found, entry = self.program.placed_arrays, self.program.expect_module().entry
+        returned = entry.root.operands if entry.root.opcode == "tuple" else (entry.root,)
+        homes, rows = (*entry.parameters, *returned), (*found.parameters, *found.results)
         return _columns(
             {
-                "instruction": self.names[homes[row.number].full_name],
-                "what": what,
+                "instruction": self.names[home.full_name],
                 "global_shape": self.word(row.global_shape),
                 "spec": self.word(row.spec_text),
                 "copies": row.copies,
             }
-            for what, homes, rows in (
-                ("argument", given, found.parameters),
-                ("result", returned, found.results),
-            )
-            for row in rows
-            if row.number in homes
+            for home, row in zip(homes, rows, strict=False)
         )
 
     def _find_problem(self) -> str:
@@ -404,19 +397,12 @@ class _Model:
 
 def _describe_ways(plan: Plan) -> list[Json]:
     """Return what is reserved over time as it is, and with each way to fit that has a number."""
-    changes: dict[int, list[str]] = {0: ["as it is"]}
-    for row in plan.rows:
-        changes.setdefault(row.option, []).append(row.how)
-    return [
-        {"name": ", ".join(dict.fromkeys(changes[number])), **_take(curve, "positions", "levels")}
-        for number, curve in enumerate(plan.curves)
-    ]
-
-
-def _describe_excerpt(one: Excerpt) -> Json:
-    """Return lines of a file; `name` is what places in the program say of it."""
-    name = write_short_source(one.named, None)
-    return {"name": name, **_take(one, "path", "first_line"), "text": "\n".join(one.lines)}
+    found = []
+    for number, curve in enumerate(plan.curves):
+        changes = dict.fromkeys(row.how for row in plan.rows if row.option == number)
+        name = ", ".join(changes) or "as it is"
+        found.append({"name": name, **_take(curve, "positions", "levels")})
+    return found
 
 
 def _columns(rows: Iterable[Json]) -> Json:

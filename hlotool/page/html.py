@@ -4,8 +4,9 @@
 become one file that asks no network for anything.
 
 Foreign text in a page is text. It is escaped twice, against two things: `text.escape` shows control
-characters and marks of direction, and jinja2's autoescape keeps markup from being markup. A
-template that writes `|safe` gets past the second, which only this file's own parts may do.
+characters and marks of direction, and jinja2's autoescape keeps markup from being markup. Lines and
+cells come from `table` with the first; all else needs it in the template, as `|plain`. One that
+writes `|safe` gets past the second, which only this file's own parts may do.
 """
 
 from __future__ import annotations
@@ -95,35 +96,21 @@ def render_page(text: PageText, data: dict[str, object]) -> str:
 
     Raises UsageError where the packages of the extra are missing.
     """
-    # Lines and cells come escaped from `table`; `more` and `version` are hlotool's own words.
-    return _render(
-        "page.html",
-        text.title,
-        lines=[(render_line(line, "auto"), line.tone) for line in text.lines],
-        findings=[(escape(said), *more) for said, *more in text.findings],
-        more=text.more,
-        labels=[escape(label) for label in text.labels],
-        made_from=[escape(path) for path in text.made_from],
-        version=text.version,
-        embedded=[escape(path) for path in text.embedded],
-        leading=text.leading,
-        tables=text.others,
-        data=pack(data),
-        script="".join(map(_read, SCRIPTS)),
-    )
+    lines = [(render_line(line, "auto"), line.tone) for line in text.lines]
+    script = "".join(map(_read, SCRIPTS))
+    return _render("page.html", text=text, lines=lines, data=pack(data), script=script)
 
 
 def render_index(
     title: str, heads: Sequence[str], rows: Sequence[tuple[str, str, Sequence[str]]], version: str
 ) -> str:
     """Return a page that lists others: of each its name, its file, '' for none, and cells."""
-    told = [(escape(name), file, list(map(escape, cells))) for name, file, cells in rows]
-    return _render("index.html", title, heads=heads, version=version, rows=told)
+    text = PageText(title, (), (), version)
+    return _render("index.html", text=text, heads=heads, rows=rows)
 
 
-def _render(name: str, title: str, **values: object) -> str:
-    template = expect_templates().get_template(name)
-    page: str = template.render(title=escape(title), style=_read("page.css"), **values)
+def _render(name: str, **values: object) -> str:
+    page: str = expect_templates().get_template(name).render(style=_read("page.css"), **values)
     return page
 
 
@@ -136,13 +123,12 @@ def expect_templates() -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  an extra
     except ImportError as error:
         raise UsageError(_MISSING) from error
-    return Environment(
-        loader=PackageLoader("hlotool.page", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    found = Environment(
+        loader=PackageLoader("hlotool.page", "."), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    found.filters["plain"] = escape
+    return found
 
 
 def _read(name: str) -> str:

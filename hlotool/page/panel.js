@@ -85,7 +85,7 @@ function describePlace(model, scope, source, frame, pass = "") {
   const parts = [], stack = model.stack(frame);
   if (scope >= 0) parts.push(paragraph("scope", linkTo(model, "scope", model.word(scope)), pass ? `, ${pass}` : ""));
   if (source >= 0) parts.push(paragraph("source", linkTo(model, "source", model.word(source))), ...quoteText(model, model.word(source)));
-  if (stack.length > 1) parts.push(listLinks("Call stack", stack.map((each) => linkTo(model, "source", model.word(each.source), model.word(each.what)))));
+  if (stack.length > 1) parts.push(listLinks("Call stack", stack.map((each) => linkTo(model, "source", model.word(each.what).split(" ")[0], model.word(each.what)))));
   return parts;
 }
 // The text around a line, of each file that it may be in; there is none without `--source`.
@@ -102,7 +102,7 @@ function quoteText(model, source) {
 }
 // Where an argument or a result lies on the devices.
 function describePlacement(model, one) {
-  return model.placements.filter((each) => each.instruction === one).map((each) => paragraph(each.what, each.global_shape < 0 ? "unknown global shape" : `global shape ${model.word(each.global_shape)}`, `, sharding ${model.word(each.spec) || "?"}`, each.copies > 1 ? `, ${each.copies.toLocaleString("en")} copies` : ""));
+  return model.placements.filter((each) => each.instruction === one).map((each) => paragraph(model.word(model.opcode[one]) === "parameter" ? "argument" : "result", each.global_shape < 0 ? "unknown global shape" : `global shape ${model.word(each.global_shape)}`, `, sharding ${model.word(each.spec) || "?"}`, each.copies > 1 ? `, ${each.copies.toLocaleString("en")} copies` : ""));
 }
 function describeValue(model, name, number) {
   const found = findValue(model, name, number);

@@ -8,7 +8,6 @@ the dump is taken. Of two that have as many, neither is.
 from __future__ import annotations
 
 import os
-import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -18,6 +17,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.analysis.origin import write_short_source
 from hlotool.hlo import Module
 
 _AROUND: Final = 5  # lines before and behind
@@ -25,12 +25,12 @@ _MOST_BYTES: Final = 200_000
 
 
 class Excerpt(Struct, frozen=True):
-    """Some lines of a file in a row; `path` is below the directory."""
+    """Some lines of a file in a row; `path` is below the directory, `name` is the dump's, short."""
 
+    name: str | None
     path: str
-    named: str  # as the dump has it
     first_line: int
-    lines: tuple[str, ...]
+    text: str
 
 
 def read_sources(module: Module | None, folder: str) -> tuple[Excerpt, ...]:
@@ -50,11 +50,11 @@ def read_sources(module: Module | None, folder: str) -> tuple[Excerpt, ...]:
         known = sorted(wanted.intersection(range(1, len(lines) + 1)))
         for _, run in groupby(enumerate(known), key=lambda pair: pair[1] - pair[0]):
             numbers = [number for _, number in run]  # in a row
-            text = tuple(lines[number - 1] for number in numbers)
-            left -= sum(len(line.encode()) + 1 for line in text)
+            text = "\n".join(lines[number - 1] for number in numbers)
+            left -= len(text.encode())
             if left < 0:
                 return tuple(found)
-            found.append(Excerpt(path or "", each, numbers[0], text))
+            found.append(Excerpt(write_short_source(each, None), path or "", numbers[0], text))
     return tuple(found)
 
 
@@ -64,7 +64,7 @@ def _list_files(folder: Path, names: set[str]) -> Iterator[str]:
     for place, _, files in os.walk(folder):
         for path in (Path(place) / name for name in names.intersection(files)):
             real = path.resolve()
-            if real.is_relative_to(top) and real.exists() and stat.S_ISREG(real.stat().st_mode):
+            if real.is_relative_to(top) and real.is_file():
                 yield path.relative_to(folder).as_posix()
 
 
