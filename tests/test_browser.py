@@ -5,6 +5,8 @@ Skipped where either is not installed.
 
 from __future__ import annotations
 
+import itertools
+import os
 import random
 import re
 import shutil
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dump_files import TESTDATA
 from parsed import load
 from report_pages import NEW, OLD, SMALL, write_hostile, write_large, write_page, write_pair
 
@@ -21,6 +24,7 @@ from hlotool.analysis.memory.rows import all_rows
 from hlotool.table import Unit
 from hlotool.table.units import format_value
 
+AXE = Path(os.environ.get("AXE_CORE", Path(__file__).parent.parent / "node_modules/axe-core"))
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 PATIENCE_SECONDS = 60
 pytestmark = [
@@ -142,7 +146,7 @@ def point(browser: Any, title: str, chance: random.Random) -> tuple[int, list[st
 
 @pytest.mark.hard
 def test_each_lane_names_what_the_commands_name(browser: Any, tmp_path: Path) -> None:
-    """Of 60 random points of each lane, the tip and the panel say what the analyses say."""
+    """Of 200 random points of each lane, the tip and the panel say what the analyses say."""
     visit(browser, write_page(tmp_path, SMALL, "--chip", "h100"))
     program = load(SMALL).program
     memory = program.memory
@@ -156,7 +160,7 @@ def test_each_lane_names_what_the_commands_name(browser: Any, tmp_path: Path) ->
     for home in memory.map.placed(0):
         bases.append((base, home))
         base += home.size_bytes
-    for _ in range(60):
+    for _ in range(200):
         step, said, opened, _ = point(browser, "Memory", chance)
         step = len(sequence) if step < 0 else step
         assert said[1] == f"{format_value(curve.at(step), Unit.BYTES)} in use"
@@ -290,6 +294,72 @@ def test_sorting_and_searching(browser: Any, tmp_path: Path) -> None:
     found = browser.execute_script(shown)
     assert found
     assert all("attention" in text and "gemm" in text for text in found)
+
+    natural = "return new Intl.Collator('en', { numeric: true }).compare(...arguments)"
+    browser.execute_script("arguments[0].click()", button.find_element("xpath", "../../th/button"))
+    names = browser.execute_script(f"return {ROWS}.map(row => row.cells[0].textContent)")
+    assert any(re.search(r"\.\d\d", name) for name in names)
+    for pair in itertools.pairwise(names):
+        assert browser.execute_script(natural, *pair) <= 0
+
+
+WIDTHS = (1440, 1024, 390)
+
+
+def resize(browser: Any, width: int, scheme: str = "light") -> None:
+    """Change the size of the page and its colours; scheme "" and width 0 are those of before."""
+    command = (
+        "Emulation.setDeviceMetricsOverride" if width else "Emulation.clearDeviceMetricsOverride"
+    )
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd(command, size if width else {})
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def write_several(folder: Path) -> list[Path]:
+    """Write a page of one program, one that does not fit, one of two, and one of a message."""
+    advice, message = TESTDATA / "advice/gpu_h100.scanned", TESTDATA / "out_of_memory/gpu_bfc.txt"
+    return [
+        write_page(folder, SMALL, "--chip", "h100"),
+        write_page(folder, advice, "--hbm", "160MiB"),
+        write_pair(folder, OLD, NEW),
+        write_page(folder, message),
+    ]
+
+
+@pytest.mark.hard
+def test_nothing_is_cut_at_the_edge(browser: Any, tmp_path: Path) -> None:
+    """No page is wider than its window: wide tables scroll in boxes of their own."""
+    try:
+        for page in write_several(tmp_path):
+            for width in WIDTHS:
+                resize(browser, width)
+                visit(browser, page)
+                wide = browser.execute_script("return document.documentElement.scrollWidth")
+                assert wide <= width, (page.name, width)
+    finally:
+        resize(browser, 0)
+
+
+@pytest.mark.hard
+@pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm install --no-save axe-core")
+def test_axe_finds_nothing(browser: Any, tmp_path: Path) -> None:
+    """With a panel open, in light and dark, wide and narrow."""
+    script = (AXE / "axe.min.js").read_text("utf-8")
+    browser.set_script_timeout(PATIENCE_SECONDS)
+    told = "axe.run().then((found) => arguments[0](found.violations.map((one) => one.id)))"
+    try:
+        for page in write_several(tmp_path):
+            for width, scheme in itertools.product((WIDTHS[0], WIDTHS[-1]), ("light", "dark")):
+                resize(browser, width, scheme)
+                visit(browser, page)
+                browser.execute_script("document.querySelector('main a.name')?.click()")
+                browser.execute_script(script)
+                found = browser.execute_async_script(told)
+                assert found == [], (page.name, width, scheme)
+    finally:
+        resize(browser, 0)
 
 
 @pytest.mark.hard

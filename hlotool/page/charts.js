@@ -64,11 +64,14 @@ class Icicle {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.font = "12px system-ui, sans-serif";
     pen.textBaseline = "middle";
-    const names = pickColors([...new Set(this.boxes.filter(([, level]) => level).map(([each]) => foldNumbers(each.path.split("/")[0])))]);
+    let fork = this.tree;
+    while (fork.children.length === 1) [fork] = fork.children; // where all share a path, what is below it has the colours
+    const depth = fork.path ? fork.path.split("/").length : 0, keyOf = (each) => foldNumbers(each.path.split("/").slice(0, depth + 1).join("/"));
+    const names = pickColors([...new Set(this.boxes.filter(([, level]) => level).map(([each]) => keyOf(each)))]);
     for (const [each, level, from, until] of this.boxes) {
       const left = from * width, wide = (until - from) * width, isFound = words && each.path.toLowerCase().includes(words);
       pen.globalAlpha = words && !isFound ? 0.25 : 1;
-      pen.fillStyle = !level ? css("--raised") : isFound ? "#f0e442" : names.get(foldNumbers(each.path.split("/")[0]));
+      pen.fillStyle = !level ? css("--raised") : isFound ? "#f0e442" : names.get(keyOf(each));
       pen.fillRect(left, level * row, wide, row - 1);
       pen.strokeStyle = css("--paper");
       pen.strokeRect(left + 0.5, level * row + 0.5, Math.max(0, wide - 1), row - 2);
@@ -134,7 +137,7 @@ class Roof {
     const pen = canvas.getContext("2d"), chip = model.raw.chip;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const xs = points.map(([each]) => each).concat(chip?.is_rated ? [model.raw.ridge] : []), ys = points.map(([, each]) => each);
-    const range = (list) => { const low = Math.log10(list.reduce((a, b) => Math.min(a, b))), high = Math.log10(list.reduce((a, b) => Math.max(a, b))); return [low - 0.1, high + 0.15]; };
+    const range = (list) => { const low = Math.log10(list.reduce((a, b) => Math.min(a, b))), high = Math.log10(list.reduce((a, b) => Math.max(a, b))); const spare = Math.max(0, 2 - (high - low)) / 2; return [low - 0.1 - spare, high + 0.15 + spare]; };
     const [x0, x1] = range(xs), [y0, y1] = range(ys);
     this.x = (value) => left + ((Math.log10(value) - x0) / (x1 - x0)) * (width - left - 4);
     this.y = (value) => height - 24 - ((Math.log10(value) - y0) / (y1 - y0)) * (height - 32);
@@ -143,7 +146,11 @@ class Roof {
     pen.strokeStyle = css("--line");
     for (let power = Math.ceil(x0); power <= x1; power += 1) { const x = this.x(10 ** power); pen.strokeRect(x, 8, 0.01, height - 32); pen.fillText(power < -3 ? `1e${power}` : count(10 ** power), x + 2, height - 10); }
     for (let power = Math.ceil((y0 * Math.log2(10)) / 5) * 5; power <= y1 * Math.log2(10); power += 5) { const y = this.y(2 ** power); pen.strokeRect(left, y, width - left, 0.01); pen.fillText(bytes(2 ** power), 2, y + 4); }
-    pen.globalAlpha = 0.65;
+    pen.fillText("traffic", 2, 10);
+    pen.textAlign = "right";
+    pen.fillText("flops for each byte", width - 4, height - 28);
+    pen.textAlign = "left";
+    pen.globalAlpha = 0.8;
     for (const [x, y, one] of points) {
       pen.fillStyle = CLASSES[model.limit[one] === 2 ? "memory" : "compute"][0];
       pen.beginPath();
@@ -174,7 +181,7 @@ function drawOutline(model, place) {
     if (told.traffic_bytes[number]) figures.push(`${bound(low & 2, high)}${bytes(told.traffic_bytes[number])}`);
     if (told.sent_bytes[number] !== null) figures.push(`sends ${about}${bytes(told.sent_bytes[number])}`);
     if (told.exposed_share[number] !== null) figures.push(`${percent(told.exposed_share[number])} exposed`);
-    const text = model.word(what) + (told.count[number] > 1 ? ` ×${told.count[number]}` : "");
+    const text = model.word(what) + (told.count[number] > 1 && !model.word(what).includes("×") ? ` ×${told.count[number]}` : "");
     const said = make("span", `  ${figures.join(", ")}`, { class: "figures" }), links = make("span", null, { class: "figures" });
     const label = told.first[number] >= 0 && !holding.has(number) ? linkTo(model, "instruction", model.names[told.first[number]], text) : make("span", text);
     if (told.scope[number] >= 0) links.append("  ", linkTo(model, "scope", model.word(told.scope[number]), short(model.word(told.scope[number]))));

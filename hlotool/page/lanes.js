@@ -2,7 +2,7 @@
 // heights, and says what lies at a step and a height.
 const TYPES = { parameter: "#0072b2", temp: "#e69f00", output: "#009e73", constant: "#cc79a7", "thread-local": "#8a6fc9" };
 const GROUP_COLORS = ["#56b4e9", "#b2df8a", "#8a6fc9", "#f0e442", "#5ab4ac", "#cc79a7", "#a6761d", "#7fc97f", "#bc80bd", "#80b1d3", "#fdb462", "#b3de69"];
-const REST_COLOR = "#999999", EXPOSED = "#d55e00", HIDDEN = "#f2c4a0", LIMIT = "#c1121f";
+const REST_COLOR = "#999999", EXPOSED = "#d55e00", HIDDEN = "#f2c4a0", LIMIT = "#e5484d";
 const CLASSES = {
   compute: ["#3b6fd4", "limited by arithmetic"], memory: ["#7fb2e5", "limited by memory"], move: ["#b9bec7", "moves bytes only"],
   transfer: [EXPOSED, "transfer"], flow: ["#8d8d8d", "loop, branch or call"],
@@ -320,13 +320,15 @@ class Lanes {
     }
   }
   rule(pen, y, color, dash) {
-    pen.strokeStyle = color;
-    pen.lineWidth = 1.5;
-    pen.setLineDash(dash);
-    pen.beginPath();
-    pen.moveTo(this.left, y);
-    pen.lineTo(this.width, y);
-    pen.stroke();
+    for (const [stroke, width, gaps] of [[this.paper, 3.5, []], [color, 1.5, dash]]) { // on paper, to be seen on any colour
+      pen.strokeStyle = stroke;
+      pen.lineWidth = width;
+      pen.setLineDash(gaps);
+      pen.beginPath();
+      pen.moveTo(this.left, y);
+      pen.lineTo(this.width, y);
+      pen.stroke();
+    }
     pen.setLineDash([]);
     pen.lineWidth = 1;
   }

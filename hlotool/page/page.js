@@ -262,7 +262,11 @@ async function start() {
   setTimeout(() => {
     for (const link of document.querySelectorAll("#verdict a.name")) if (!page.models[0]?.places.has(plain(link.dataset.name))) link.replaceWith(...link.childNodes);
     for (const cell of document.querySelectorAll("td.key")) linkNames(cell, cell.parentElement.dataset.side ?? "");
-    for (const sentence of document.querySelectorAll("#verdict p")) linkNames(sentence);
+    for (const sentence of document.querySelectorAll("#verdict p")) {
+      const own = sentence.querySelector("a.name");
+      linkNames(sentence);
+      if (own && [...sentence.querySelectorAll("a.name")].some((each) => each !== own && each.dataset.name === own.dataset.name)) own.remove(); // its sentence names it
+    }
     if (!isPair && page.models[0]) {
       drawOutline(page.models[0], get("steps"));
       drawAxes(page.models[0], get("axes"));
