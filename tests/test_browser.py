@@ -347,7 +347,7 @@ def test_nothing_is_cut_at_the_edge(browser: Any, tmp_path: Path) -> None:
 def test_axe_finds_nothing(browser: Any, tmp_path: Path) -> None:
     """With a panel open, in light and dark, wide and narrow."""
     script = (AXE / "axe.min.js").read_text("utf-8")
-    browser.set_script_timeout(PATIENCE_SECONDS)
+    browser.set_script_timeout(5 * PATIENCE_SECONDS)
     told = "axe.run().then((found) => arguments[0](found.violations.map((one) => one.id)))"
     try:
         for page in write_several(tmp_path):

@@ -43,10 +43,7 @@ _SPLITS: Final = frozenset(("loop", "conditional", "branch", "call", "repeat"))
 
 
 def make_page(
-    program: Program,
-    limit_bytes: int | None = None,
-    plan: Plan = NO_PLAN,
-    excerpts: Sequence[Excerpt] = (),
+    program: Program, limit_bytes: int | None = None, plan: Plan = NO_PLAN, *excerpts: Excerpt
 ) -> Json:
     """Return what a page draws of a program; `limit_bytes` is the memory that it must fit.
 

@@ -77,7 +77,7 @@ class Lanes {
     const rows = this.listProgram();
     if (rows.length) add({ kind: "program", title: "Program: loops, scopes, passes", height: rows.length * ROW, rows });
     if (this.work.most) add({ kind: "work", title: `Work: ${model.raw.times ? "estimated time" : "memory traffic"} of each step`, height: 52, legend: this.listClasses() });
-    if (this.measured.most) add({ kind: "work", work: this.measured, title: "Measured: mean time of each step per run of the program", height: 52, legend: [] });
+    if (this.measured.most) add({ kind: "work", work: this.measured, title: "Measured: mean time of each step per run", height: 52, legend: [] });
     for (const [axes, found] of this.listTransfers()) add({ kind: "axis", title: `Sent over ${axes}`, height: found.length * 14 + 2, rows: found, legend: [[EXPOSED, "exposed"], [HIDDEN, "hidden by work"], ...(found.flat().some((each) => each.exposed_share === null) ? [["", "hatched: nobody knows"]] : [])] });
     for (const space of model.spaces) {
       if (!space.most && space !== model.spaces[0]) continue;
@@ -86,7 +86,7 @@ class Lanes {
     }
     if (model.ways.length > 1) {
       const named = model.ways.map((way, place) => [WAY_COLORS[place % WAY_COLORS.length], place ? `${place}: ${way.name}` : way.name]);
-      add({ kind: "ways", title: "What is always reserved and temporaries in use, with each way to fit, simulated", height: 150, legend: [...named, ["", `limit ${bytes(model.spaces[0]?.raw.limit_bytes)} ╌`]] });
+      add({ kind: "ways", title: "Each way to fit: reserved, with temporaries in use", height: 150, legend: [...named, ["", `limit ${bytes(model.spaces[0]?.raw.limit_bytes)} ╌`]] });
     }
     if (this.space && !model.raw.is_estimate && this.space.size) {
       add({ kind: "addresses", space: this.space, title: `Addresses of ${this.space.raw.name}: where each value lies`, height: 230 });

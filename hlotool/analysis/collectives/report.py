@@ -247,7 +247,7 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
     for number, part in enumerate(transfer.parts):
         message = measure_share(part.size_bytes, WHOLE, collective.runs)
         sent = measure_share(part.size_bytes, transfer.share, collective.runs)
-        operand = _find_outer(part.operand, collective.begin)
+        operand = find_outer(part.operand, collective.begin)
         op_name = _find_op_name(operand)
         yield OperandRow(
             name=row.name,
@@ -265,7 +265,7 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
         )
 
 
-def _find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
+def find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
     """Return what an async-start or a fusion is given for a parameter of what it wraps."""
     if (
         operand is None

@@ -493,9 +493,6 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     members: Members
 
 
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
-
-
 def _count_of(calls: str) -> Meta:
     return figure(calls, COUNT, is_summed=False)
 
@@ -521,7 +518,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
         figure(
             "their known bytes that cross memory space 0 per step, without fusions",
             BYTES,
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
         ),
     ]
     estimated_seconds: Annotated[

@@ -187,13 +187,11 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
         for number, chosen in enumerate(sets, 1)
         for row in _write_option(number, chosen, reserved, excess)
     ]
-    number = len(sets)
-    for one in remedies:
-        if one.band is None:
-            number += 1
-            how = REMEDIES[one.kind][1]
-            unknown = (None,) * 6
-            rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
+    unsure = (one for one in remedies if one.band is None)
+    for number, one in enumerate(unsure, len(sets) + 1):
+        how = REMEDIES[one.kind][1]
+        unknown = (None,) * 6
+        rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     curves = (reserved.curve(chosen, fit.allocated_bytes) for chosen in ((), *sets))
     return Plan(tuple(rows), tuple(curves))
 

@@ -46,9 +46,6 @@ from hlotool.table import (
 )
 from hlotool.table.words import share_path
 
-_LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
-
 
 def _show_step(row: OutlineRow) -> object:
     return Shown(row.what, "  " * row.depth)
@@ -148,7 +145,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "floating-point operations, known ones of custom calls too",
             FLOPS,
             null_text="",
-            lower_if=_LOWER_FLOPS,
+            lower_if="is_flops_lower_bound",
             joint=lambda row: row.own.flops,
             hide_order=3,
         ),
@@ -160,7 +157,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "include collectives and overlapped copies",
             BYTES,
             null_text="",
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
             joint=lambda row: row.own.traffic_bytes,
             hide_order=2,
         ),

@@ -133,8 +133,6 @@ _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
 _PRODUCERS: Final = frozenset(
     ("own", "producer")
 )  # who tells where a part comes from, not for what
-_LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
 class SubjectRow(Struct, frozen=True, kw_only=True):
@@ -168,7 +166,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its floating-point operations per step, with known custom calls",
             FLOPS,
-            lower_if=_LOWER_FLOPS,
+            lower_if="is_flops_lower_bound",
         ),
     ]
     flops_share: Annotated[
@@ -179,7 +177,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its bytes that cross memory space 0 per step; 0 inside a fusion",
             BYTES,
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
         ),
     ]
     traffic_share: Annotated[
