@@ -34,14 +34,10 @@ from hlotool.hlo.values import Measurement, ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
 SizeBytes: TypeAlias = Annotated[
-    int | None, column("size of the result", BYTES, heading="result", is_summed=False, hide_order=1)
+    int | None, column("size of the result", BYTES, heading="result", is_summed=False)
 ]
-ShapeText: TypeAlias = Annotated[
-    str, column("the result's shape, without layout", hide_order=2, is_shape=True)
-]
-InstructionName: TypeAlias = Annotated[
-    str, column("the instruction", heading="instruction", is_whole=True)
-]
+ShapeText: TypeAlias = Annotated[str, column("the result's shape, without layout", is_shape=True)]
+InstructionName: TypeAlias = Annotated[str, column("the instruction", heading="instruction")]
 
 
 class ShowEvidence(Struct, frozen=True, dict=True):
@@ -180,13 +176,16 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
             lower_if="is_traffic_lower_bound",
         ),
     ]
+    padded_traffic_bytes_per_step: Annotated[
+        int,
+        figure("traffic_bytes_per_step with all tile padding, some of which may not cross", BYTES),
+    ]
     traffic_share: Annotated[
         float | None,
         column(
             "its share of all such bytes of a step; null without any",
             PERCENT,
             heading="of memory",
-            hide_order=3,
         ),
     ]
     measured_count: MeasuredCount
@@ -283,6 +282,7 @@ def describe_subject(
         flops_per_step=run.total_flops,
         flops_share=_share(run.total_flops, evidence.cost.total_flops_per_step),
         traffic_bytes_per_step=traffic_per_step,
+        padded_traffic_bytes_per_step=0 if is_inside else run.padded_bytes,
         traffic_share=_share(traffic_per_step, evidence.cost.traffic_bytes_per_step),
         measured_count=time.count,
         measured_seconds=time.seconds,
