@@ -176,7 +176,7 @@ REASONS = {
     "a = f32[4,4] reduce-window(p, p), window={size=3}": "window= has 1 dimensions, the operand 2",
     "a = f32[4,4] reduce-window(p, p)": "window= has 0 dimensions, the operand 2",
     "a = f32[4,4] reduce-window(p, p), window={size=-3x-3}": "the window has a size below 1",
-    "a = f32[4,4] sing(p)": "no opcode 'sing' is known",
+    "a = f32[4,4] sing(p)": "opcode 'sing' is unknown",
     "a = f32[4,4] call(p)": "call has no computation to_apply=",
     "a = f32[4,4] conditional(p)": "conditional has no branches",
     "q = f32[?,4] parameter(1)\n a = f32[?,4] add(q, q)": "the size of f32[?,4] is unknown",
@@ -210,10 +210,10 @@ CONVOLUTION = (
 )
 # One thing changed in that convolution, which XLA's shape inference then refuses, and the reason.
 CONTRADICTIONS = {
-    ("_01io", "_01oi"): "the kernel takes 64 features, a group of the input has 16",
-    ("=b01f", "=f01b"): "the kernel takes 16 features, a group of the input has 8",
-    (">b01f", ">f01b"): "f32[8,32,32,64] is not what the operands, window= and dim_labels= make",
-    ("3x3 pad=1_1x1_1", "5x5 pad=2_2x2_2"): "a window of 5 over 3 elements of the kernel",
+    ("_01io", "_01oi"): "the kernel takes 64 features, but a group of the input has 16",
+    ("=b01f", "=f01b"): "the kernel takes 16 features, but a group of the input has 8",
+    (">b01f", ">f01b"): "the operands, window= and dim_labels= do not give f32[8,32,32,64]",
+    ("3x3 pad=1_1x1_1", "5x5 pad=2_2x2_2"): "window= has size 5, but the kernel 3",
     ("=3x3", "=-3x3"): "the window has no end, or a size, stride or dilation below 1",
     ("=3x3", "=99999999999x3"): "a window of 99999999999 over 3",
     ("=1_1x", "=99999999999_1x"): "f32[8,32,32,64] is not what",

@@ -529,6 +529,9 @@ def test_fragmentation() -> None:
     )
     (found,) = find(text, GAPS)
     assert (found.id, found.bytes) == ("fragmentation", 9000000 - 32)
-    assert found.message == ("100 % of space 0 is reserved for temporaries but never all in use.")
+    assert (
+        found.message
+        == "100 % of space 0 is reserved for temporaries but never all in use at once."
+    )
     assert find(text, GAPS.replace("9000000", "900000")) == ()
     assert find(text.replace("f32[8]{0}", "f32[8]{0:T(128)}"), GAPS) == ()  # TPU: a table has 32 B

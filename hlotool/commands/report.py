@@ -98,16 +98,16 @@ def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[PageTable, .
 @dump_options
 @click.argument("new", metavar="[NEW]", required=False, callback=hide_typed)
 @option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
-@option("-o, --output FILE", "Write to FILE; to a directory, a page of each.", required=True)
+@option("-o, --output FILE", "Write to FILE; into a directory, a page each.", required=True)
 @add_options(MACHINE)
 def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
     """Write a program as one page of HTML that works offline.
 
     It shows the verdict, steps, collectives, memory over time, and all tables. With NEW, it shows
-    changes from PATH to NEW. To a directory, it writes a page of each program.
+    changes from PATH to NEW. If FILE is a directory, it writes a page for each program.
     """
     if find_max_chars() is not None:
-        raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
+        raise UsageError("--max-chars shortens tables, markdown and JSON, not pages.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     expect_templates()  # a missing extra is told before anything is read
     if new is None and (output.endswith("/") or Path(output).is_dir()):

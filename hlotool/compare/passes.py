@@ -39,8 +39,8 @@ def _count(meaning: str, heading: str, hide_order: int) -> Meta:
 
 
 _AFTER: Final = _count("instructions after the pass, or in NEW", "instructions", 7)
-_REMOVED: Final = _count("instructions before it that are not there after it", "removed", 4)
-_ADDED: Final = _count("instructions after it that were not there before it", "added", 4)
+_REMOVED: Final = _count("instructions that are gone after it", "removed", 4)
+_ADDED: Final = _count("instructions that are new after it", "added", 4)
 _CHANGED: Final = _count("instructions that it changed in place", "changed", 4)
 
 
@@ -111,7 +111,7 @@ class PassRow(Struct, frozen=True):
     own_seconds: Annotated[
         float | None,
         figure(
-            "by `hlotool passes`: how long it took, passes in it aside",
+            "by `hlotool passes`: its time, without passes inside it",
             SECONDS,
             heading="time",
             null_text="",

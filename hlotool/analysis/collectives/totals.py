@@ -24,7 +24,7 @@ from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Block, RowList, column,
 _IsLower: TypeAlias = Annotated[bool, figure("whether a trip count or a size is unknown")]
 _IsExecutionsLower: TypeAlias = Annotated[bool, figure("whether a trip count is unknown")]
 _IsMessageLower: TypeAlias = Annotated[
-    bool, figure("whether that, or the size of a message, is unknown")
+    bool, figure("whether a trip count or the size of a message is unknown")
 ]
 _IsUpper: TypeAlias = Annotated[
     bool, figure("whether the sent size depends on a branch or on data")
@@ -33,7 +33,7 @@ _IsExposedLower: TypeAlias = Annotated[
     bool, figure("whether the exposed share or the sent bytes of some are unknown")
 ]
 _IsTransferLower: TypeAlias = Annotated[bool, figure("whether the link time of some is unknown")]
-_IsSecondsLower: TypeAlias = Annotated[bool, figure("whether a time of some is unknown")]
+_IsSecondsLower: TypeAlias = Annotated[bool, figure("whether the time of some is unknown")]
 
 
 def _seconds(meaning: str, heading: str, lower_if: str = "is_seconds_lower_bound") -> Meta:
@@ -122,7 +122,7 @@ class Sums(Figures, frozen=True, kw_only=True):
 class KindRow(Sums, frozen=True):
     """All collectives of one kind."""
 
-    kind: Annotated[str, column("their effect, as the kind of rows", words=COLLECTIVES)]
+    kind: Annotated[str, column("kind of collective, as in rows", words=COLLECTIVES)]
 
 
 class InterconnectRow(Sums, frozen=True):
@@ -152,7 +152,7 @@ class CollectiveTotals(Figures, frozen=True, kw_only=True):
     measured_exposed_seconds: Annotated[
         float | None,
         figure(
-            "the time of each in which only collectives ran on the device, summed",
+            "the part of it in which only collectives ran on the device",
             SECONDS,
             lower_if="is_measured_lower_bound",
         ),
@@ -163,7 +163,7 @@ class CollectiveTotals(Figures, frozen=True, kw_only=True):
     ] = None
     reference_chip: Annotated[
         str | None,
-        figure("the chip whose ratios estimate exposure if none is named", null_text=""),
+        figure("without --chip: whose ratios estimate exposure", null_text=""),
     ] = None
     devices_per_node: Annotated[
         int | None, figure("devices of a node; null if all links are equal", NUMBER)

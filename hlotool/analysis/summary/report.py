@@ -81,8 +81,8 @@ class Roofline(Struct, frozen=True, kw_only=True):
     compute_seconds: Annotated[
         float,
         figure(
-            "total_flops_per_step at the chip's matrix peaks: products at the peak of "
-            "their type, all else at bfloat16's",
+            "time of total_flops_per_step at the chip's matrix peaks: products at the peak "
+            "of their type, all else at bfloat16's",
             SECONDS,
             is_summed=True,
             lower_if="is_compute_lower_bound",
@@ -91,8 +91,8 @@ class Roofline(Struct, frozen=True, kw_only=True):
     memory_seconds: Annotated[
         float,
         figure(
-            "traffic_bytes_per_step at memory bandwidth, with collectives and copies; "
-            "step_time.memory_seconds is the time that work waits for it",
+            "time of traffic_bytes_per_step, with collectives and copies, at memory "
+            "bandwidth; step_time.memory_seconds is the part that work waits for",
             SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",
@@ -205,7 +205,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     ]
     largest_share: Annotated[float | None, figure("share of the largest part", PERCENT)]
     is_lower_bound: Annotated[bool, figure("whether a part of it is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether it has a part that may not happen")]
+    is_upper_bound: Annotated[bool, figure("whether a part of it may not run")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
@@ -554,12 +554,10 @@ class ProgramRow(Struct, frozen=True):
         bool, figure("whether the flops count work that may not run")
     ] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None
-    program: Annotated[
-        str, figure("what the program is called: by its key, as no other of the answer")
-    ] = ""
-    folder: Annotated[str, figure("of its key: its folder below PATH")] = ""
+    program: Annotated[str, figure("name of the program, unique in the answer")] = ""
+    folder: Annotated[str, figure("folder of the program below PATH")] = ""
     arguments: Annotated[
-        tuple[str, ...] | None, figure("of its key: what it is given; a tree by root and digest")
+        tuple[str, ...] | None, figure("its arguments; each tree as its root and a digest")
     ] = None
     fingerprint: Annotated[
         str | None, figure("fingerprint of the content: operations and their operands")
@@ -616,11 +614,13 @@ class ReasonRow(Struct, frozen=True):
     function: Annotated[str, column("the function, by the name of its modules")]
     place: Annotated[str, column("the compilation, as in `modules`", is_whole=True)]
     compilation: Annotated[
-        int, column("which compilation of the function it is", NUMBER, hide_order=2)
+        int, column("number among the function's compilations", NUMBER, hide_order=2)
     ]
     compared_with: Annotated[
         str,
-        column("an equal compilation before, else the last", heading="against", is_whole=True),
+        column(
+            "an equal earlier compilation, else the previous one", heading="against", is_whole=True
+        ),
     ]
     reason: Annotated[
         ReasonKind, column("cause of the compilation", min_width=WHOLE, word_meanings=_REASONS)

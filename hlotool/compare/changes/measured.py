@@ -28,7 +28,7 @@ class MeasuredChange(Struct, frozen=True):
         float,
         column("new minus old", SECONDS, heading="difference", is_signed=True, is_summed=True),
     ]
-    source: Annotated[str | None, column("the source line it comes from, in short", hide_order=2)]
+    source: Annotated[str | None, column("the source line, without directories", hide_order=2)]
 
 
 def compare_measured(structure: Structure) -> tuple[MeasuredChange, ...]:
