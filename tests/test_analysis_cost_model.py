@@ -162,9 +162,9 @@ IMAGE = (
 # What does not fit, and the reason given.
 REASONS = {
     "a = f32[4,4] dot(p, p), lhs_contracting_dims={7}": "f32[4,4] has no such dimension (line 4)",
-    "a = f32[4,4] dot(p, p), lhs_contracting_dims={1}": "the sides contract, or batch, different",
+    "a = f32[4,4] dot(p, p), lhs_contracting_dims={1}": "lhs and rhs contract, or batch, different",
     "a = f32[4,4] dot(p, p), lhs_contracting_dims={1,1}, rhs_contracting_dims={0,0}": "twice",
-    "a = f32[4] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}": "f32[4] has not",
+    "a = f32[4] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}": "rank than f32[4]",
     "q = f32[5,4] parameter(1)\n a = f32[4,4] dot(p, q), lhs_contracting_dims={1}, "
     "rhs_contracting_dims={0}": "differ in size",
     "t = (f32[4,4]) tuple(p)\n a = f32[4,4] dot(t, p), lhs_contracting_dims={1}": "no such",

@@ -113,7 +113,7 @@ def test_links_that_lead_out_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(["mcp", str(tmp_path / "none")]) == 2
-    assert "none is no directory." in capsys.readouterr().err
+    assert "none is not a directory." in capsys.readouterr().err
 
 
 def test_the_protocol() -> None:

@@ -82,7 +82,7 @@ def _check_dot(dot: Instruction) -> None:
         raise UnknownCostError("contracting or batch dimensions differ in size")
     free = len(lhs.dims) + len(rhs.dims) - len(left) - len(right)
     if len(result.dims) != free + len(dimensions.lhs_batch):
-        raise UnknownCostError(f"{result} has a different rank than the product")
+        raise UnknownCostError(f"the product has another rank than {result}")
 
 
 def count_dot_flops(result: Shape, lhs: ArrayShape, contracting: Iterable[int]) -> int:
