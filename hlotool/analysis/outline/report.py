@@ -214,7 +214,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         str | None,
         column("common part of the module paths of its instructions", is_path=True, null_text=""),
     ]
-    number: Annotated[int, figure("place in the list, from 0", NUMBER)]
+    number: Annotated[int, figure("number in the list, from 0", NUMBER)]
     parent: Annotated[
         int | None,
         figure("number of the step that contains it; null for steps of the entry", NUMBER),

@@ -88,7 +88,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
 @module_option
 @option(
-    "--map OLD=NEW", "Pair these two modules: names, paths or places.", "renamed", multiple=True
+    "--map OLD=NEW", "Pair these two modules: names, paths or locations.", "renamed", multiple=True
 )
 @option("--blocks BLOCK,…", f"Of {', '.join(BLOCKS)}.", default="")
 @option("--strict", "Also compare autotuned choices and channel numbers.")

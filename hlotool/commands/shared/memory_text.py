@@ -63,7 +63,7 @@ def say_fit(fit: Fit) -> Line:
     whole = ", all of {chip} (programs get less)" if fit.chip else ""
     text = f"{said} {{limit_bytes}}{by}{whole}: free {{free_bytes}}"
     tone = "error" if fit.fits is False else ""
-    return Line(f"{text}, code aside", FIT, fit, tone=tone)
+    return Line(f"{text}, without code", FIT, fit, tone=tone)
 
 
 def explain_fit(report: MemoryReport, fit: Fit) -> tuple[Line, ...]:
