@@ -87,13 +87,13 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "the same memory once for all programs, and can be donated and sharded. A warning if they "
     "are at least half of the peak",
     "computed-twice": "a matrix product is recomputed from the same values, or in each iteration "
-    "from loop-invariant values; `flops` counts all but one. Reported if these are 1 % of a "
-    "step's flops and take as long as 1 MiB of traffic. Recomputation by `jax.checkpoint` or XLA "
-    "to save memory does not count",
+    "from loop-invariant values; `flops` counts all but one. Reported if these are at least 1 % "
+    "of a step's flops and take as long as 1 MiB of traffic. Recomputation by `jax.checkpoint` or "
+    "XLA to save memory does not count",
     "contradicted-trip-count": "a loop's printed trip count differs from that of its condition, "
     "step and init. Totals use the printed one, as XLA does; the loop's row has both",
-    "converted-product": "f32 matrix products whose operands were converted from 16 bits. The "
-    "time is the loss on a GPU at its peaks. Reported if it is the time of 1 MiB and of 1 % of "
+    "converted-product": "f32 matrix products whose operands were converted from 16 bits. The time "
+    "is the loss on a GPU at its peaks. Reported if it is at least that of 1 MiB and of 1 % of "
     "all traffic. The bytes are the extra traffic of wider arrays, or null",
     "donation-copied": "an output in a donated parameter's memory is made from a copy of it, in "
     "the same layout. The parameter has at least 1 MiB; skipped if the program reserves more "
@@ -107,8 +107,9 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     f"{SAVES_CAVEAT.removesuffix('.')}",
     "exposed-collective": "collectives of one kind, dtype, interconnect, axis and line expose at "
     "least 1 MiB and 1 % of all bytes sent. Not on CPU, where no collective overlaps. With "
-    "`--chip`, if the time is known, at least 10 μs and 1 % of the time of all transfers. The "
-    "bytes are those exposed. Synchronous collectives have their own finding and advice",
+    "`--chip`, if times are known, they expose at least 10 μs and 1 % of the time of all "
+    "transfers. The bytes are those exposed. Synchronous collectives have their own finding and "
+    "advice",
     "f32-collective": "f32 is sent by a program whose matrix products mostly have operands of at "
     "most 16 bits. The bytes, at least 1 MiB and 1 % of all bytes sent per step, are those of "
     "f32, alone or among other dtypes. Not on CPU; `info` for reductions",
@@ -144,8 +145,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "without it the sum takes more memory",
     "replicated-compute": "several devices compute the same matrix products from the same "
     "operands; `flops` counts all copies but one, at most for spatial convolutions. Reported if "
-    "these are 1 % of a step's flops and take as long as 1 MiB of traffic. Needs the shardings "
-    "of parameters in the text; on TPU, in the text before optimization",
+    "these are at least 1 % of a step's flops and take as long as 1 MiB of traffic. Needs the "
+    "shardings of parameters in the text; on TPU, in the text before optimization",
     "replicated-large-parameter": "every device holds a copy of parameters of at least 1 MiB "
     "each. The bytes, at least a tenth of the device's peak, are saved by sharding over all "
     "devices",

@@ -102,14 +102,14 @@ class ReliefRow(Struct, frozen=True):
     ]
     saves_most_bytes: Annotated[
         int | None,
-        column("most savings in such programs", BYTES, heading="at most", hide_order=1),
+        column("most savings in programs compiled with it", BYTES, heading="at most", hide_order=1),
     ]
     option_saves_bytes: Annotated[
         int | None, figure("savings of all changes of the option together", BYTES, is_summed=False)
     ]
     option_least_bytes: Annotated[
         int | None,
-        figure("least savings in programs compiled so", BYTES, is_summed=False),
+        figure("least savings in programs compiled with the option", BYTES, is_summed=False),
     ]
     free_bytes: Annotated[
         int | None,

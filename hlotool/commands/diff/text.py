@@ -486,7 +486,7 @@ def count_statuses(
 def say_devices(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
     """Say of how many devices figures are sums, where any are."""
     if any((row.old_devices, row.new_devices) != (1, 1) for row in rows):
-        yield Line("of programs on different numbers of devices, figures are of all together")
+        yield Line("figures of programs on different numbers of devices are of all devices")
 
 
 def say_names(
