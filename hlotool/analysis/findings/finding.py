@@ -112,7 +112,7 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "advice",
     "f32-collective": "f32 is sent by a program whose matrix products mostly have operands of at "
     "most 16 bits. The bytes, at least 1 MiB and 1 % of all bytes sent per step, are those of "
-    "f32, alone or among other dtypes. Not on CPU; `info` for reductions",
+    "f32 alone. Not on CPU; `info` for reductions",
     "fragmentation": "over 1 MiB and 5 % of a space is temporary memory that is never all in "
     "use at once; `info`",
     "gather-then-slice": "only a slice of gathered arrays is used. The bytes, at least 1 MiB and "
