@@ -201,7 +201,7 @@ def test_increases() -> None:
         (
             SavedFigures("x", SavedSummary()),
             "fusions.sum(bytes_accessed)",
-            "holds metrics, no rows",
+            "holds metrics but no rows",
         ),
     ],
 )
