@@ -381,7 +381,7 @@ def take_lowered(sides: Sequence[DiffSide]) -> tuple[list[DiffSide], str]:
 
 
 _LOWERED: Final = (
-    "the text before optimization; module.mlir is read for it, as nothing has optimized it yet"
+    "the text before optimization; module.mlir is read, which nothing has optimized yet"
 )
 
 

@@ -172,7 +172,7 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
         from hlotool.dump.mlir import convert_mlir  # noqa: PLC0415  most texts are dumps
 
         source = convert_mlir(source.text.encode(), source.name)
-        told = "this is MLIR; the answer is about the HLO that XLA makes of it, unoptimized"
+        told = "this is MLIR; the answer is about its HLO before any optimization"
         notes = (f"{source.name}: {told}.",)
         detection = detect_kind(source.text)
     elif is_refused(detection.kind):
