@@ -330,7 +330,7 @@ class Program:
         """Which loops there are, and what each moves and sends."""
         from hlotool.analysis.summary.counts import list_loops
 
-        return list_loops(self.executions, self.costs, self.graph, self.collectives.rows)
+        return list_loops(self.costs, self.collectives.rows)
 
     @property
     def measured_runs(self) -> MeasuredFacts | None:
@@ -346,7 +346,7 @@ class Program:
             return ()
         from hlotool.analysis.measured import rank_instructions
 
-        return rank_instructions(self.executions, self.measured, self.costs)
+        return rank_instructions(self.measured, self.costs)
 
     # Fusions and custom calls.
 
@@ -363,9 +363,7 @@ class Program:
             list_fusions,
         )
 
-        found = list_fusions(
-            self.graph, self.fingerprints, self.executions, self.costs, tells_places=tells_places
-        )
+        found = list_fusions(self.fingerprints, self.costs, tells_places=tells_places)
         if self.measured is not None:
             found = replace(found, rows=add_measured_times(found.rows, self.measured))
         return estimate_fusions(found, self._chip) if self._chip else found
@@ -383,9 +381,7 @@ class Program:
             estimate_call_times,
         )
 
-        found = count_custom_calls(
-            self.graph, self.executions, self.costs, tells_places=tells_places
-        )
+        found = count_custom_calls(self.costs, tells_places=tells_places)
         if self.measured is not None:
             found = add_measured_times(found, self.measured)
         return estimate_call_times(found, self._chip) if self._chip else found
@@ -408,14 +404,14 @@ class Program:
         """Return the operations outside fusions that move so much per step."""
         from hlotool.analysis.fusions.missed import find_missed
 
-        return find_missed(self.executions, self.costs, least_bytes)
+        return find_missed(self.costs, least_bytes)
 
     @cached_property
     def recomputed(self) -> tuple[RecomputeRow, ...]:
         """Which expensive operations are made several times."""
         from hlotool.analysis.fusions.missed import list_recomputed
 
-        return list_recomputed(self.graph, self.fingerprints, self.executions, self.costs)
+        return list_recomputed(self.fingerprints, self.costs)
 
     # Memory.
 
@@ -518,7 +514,6 @@ class Program:
         found = analyze_collectives(
             self.expect_module(),
             self.transfers,
-            self.executions,
             self.costs,
             options,
             sibling_mesh=self._find_mesh,
@@ -728,7 +723,7 @@ class Program:
 
         times = {one.name: one.measured_seconds for one in self.measured_instructions}
         found = self.collectives.rows, self.pricing, times
-        return OutlineEvidence(self.expect_module(), self.executions, self.costs, *found)
+        return OutlineEvidence(self.expect_module(), self.costs, *found)
 
     @cached_property
     def step_time(self) -> StepTime | None:

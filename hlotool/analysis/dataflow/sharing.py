@@ -20,6 +20,7 @@ from typing import Final, Generic, TypeVar
 
 from hlotool.analysis.dataflow.values import Position, Value, find_given
 from hlotool.analysis.graph.backend import Backend
+from hlotool.analysis.graph.calls import reach
 from hlotool.hlo import Alias, ArrayShape, Computation, Instruction, ShapeIndex, TupleShape
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE, VIEWS
 
@@ -251,14 +252,9 @@ def trace_sources(root: Instruction, index: ShapeIndex) -> set[Instruction]:
     shape and layout stay as they are, copies and what computes element by element, in fusions too.
     """
     callers: dict[Computation, Instruction] = {}
-    seen: set[Position] = set()
-    pending: list[Position] = [(root, index)]
-    while pending:
-        position = pending.pop()
-        if position not in seen:
-            seen.add(position)
-            pending += _step_back(*position, callers)
-    return {instruction for instruction, _ in seen}
+    start: Position = root, index
+    met = reach([start], lambda position: _step_back(*position, callers))
+    return {instruction for instruction, _ in met}
 
 
 def _step_back(

@@ -50,19 +50,11 @@ def once(meaning: str, unit: Unit) -> Meta:
 
 
 def per_step(
-    meaning: str,
-    unit: Unit,
-    known: str,
-    heading: str = "",
-    *,
-    lower_if: str = "",
-    hide_order: int = 0,
+    meaning: str, unit: Unit, known: str, *, lower_if: str = "", hide_order: int = 0
 ) -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
     said = f"{meaning} per step; null under a loop of unknown trip count"
-    return column(
-        said, unit, heading=heading, total_from=known, lower_if=lower_if, hide_order=hide_order
-    )
+    return column(said, unit, total_from=known, lower_if=lower_if, hide_order=hide_order)
 
 
 def known_per_step(meaning: str, unit: Unit) -> Meta:
@@ -94,7 +86,7 @@ KnownExecutions: TypeAlias = Annotated[
     int, figure("the same with unknown trip counts as one", COUNT, is_summed=False)
 ]
 MemoryPerStep: TypeAlias = Annotated[
-    int | None, per_step(MEMORY, BYTES, "known_traffic_bytes_per_step", "traffic/step")
+    int | None, per_step(MEMORY, BYTES, "known_traffic_bytes_per_step")
 ]
 KnownMemoryPerStep: TypeAlias = Annotated[int, known_per_step(MEMORY, BYTES)]
 BytesPerStep: TypeAlias = Annotated[
@@ -224,7 +216,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     """
 
     name: Annotated[str, column("the first fusion of these", heading="fusion", min_width=26)]
-    count: Annotated[int, column("fusions with an equal body", TIMES, heading="count")]
+    count: Annotated[int, column("fusions with an equal body", TIMES)]
     kind: Annotated[
         str | None,
         column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS, hide_order=4),
@@ -300,7 +292,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS, FLOPS)]
     on_chip_bytes_per_step: Annotated[
         int | None,
-        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step", "on chip/step", hide_order=2),
+        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step", hide_order=2),
     ]
     known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED, BYTES)]
     bound: Annotated[
@@ -381,9 +373,7 @@ class MissedRow(Struct, frozen=True):
     """Equal operations outside fusions; figures of one execution of one, or of all per step."""
 
     name: Annotated[str, column("the first of these", heading="instruction", min_width=26)]
-    count: Annotated[
-        int, column("equal operations from the same source line", TIMES, heading="count")
-    ]
+    count: Annotated[int, column("equal operations from the same source line", TIMES)]
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
@@ -421,7 +411,7 @@ class RecomputeRow(Struct, frozen=True):
     """
 
     name: Annotated[str, column("the first of these operations", heading="operation", min_width=26)]
-    count: Annotated[int, column("instructions that compute this value", TIMES, heading="count")]
+    count: Annotated[int, column("instructions that compute this value", TIMES)]
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
@@ -459,9 +449,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     """
 
     target: Annotated[str, column("the target", min_width=26)]
-    count: Annotated[
-        int, column("custom calls with this target and these shapes", TIMES, heading="count")
-    ]
+    count: Annotated[int, column("custom calls with this target and these shapes", TIMES)]
     executions: TotalExecutions
     known_executions: KnownExecutions
     operand_shapes: Annotated[
@@ -479,13 +467,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     ]
     traffic_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
     traffic_bytes_per_step: Annotated[
-        int | None,
-        column(
-            f"{MEMORY} {_UNKNOWN}",
-            BYTES,
-            heading="traffic/step",
-            total_from="known_traffic_bytes_per_step",
-        ),
+        int | None, column(f"{MEMORY} {_UNKNOWN}", BYTES, total_from="known_traffic_bytes_per_step")
     ]
     known_traffic_bytes_per_step: KnownMemoryPerStep
     estimated_seconds: Annotated[
@@ -585,7 +567,7 @@ class BodyRow(Struct, frozen=True):
         int,
         column("bytes of it that are read or written, in any memory", BYTES, heading="accessed"),
     ]
-    on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
+    on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES)]
     flops: Annotated[int, column(FLOATING_POINT, FLOPS)]
     transcendentals: Annotated[int, figure(ELEMENTARY, FLOPS)]
     scope: SharedScope

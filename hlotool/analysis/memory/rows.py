@@ -128,7 +128,7 @@ class BufferRow(Struct, frozen=True):
         ),
     ]
     size_bytes: Annotated[int, figure("size in memory, with padding", BYTES, is_summed=False)]
-    count: Annotated[int, column("values folded into the row", TIMES, heading="count")]
+    count: Annotated[int, column("values folded into the row", TIMES)]
     allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=1)]
     value: Annotated[str, column("defining instruction and index", min_width=32)]
     shape: Annotated[str, column("its shape, without layout", hide_order=2, is_shape=True)]

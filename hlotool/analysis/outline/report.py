@@ -74,10 +74,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int,
-        column(
-            "equal steps in a row that this row represents", TIMES, heading="count", is_exact=True
-        ),
+        int, column("equal steps in a row that this row represents", TIMES, is_exact=True)
     ]
     kind: Annotated[
         StepKind,
@@ -116,7 +113,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="measured/step",
             null_text="",
-            is_summed=False,
         ),
     ]
     start_seconds: Annotated[
@@ -163,7 +159,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "bytes that its work moves across memory space 0; only summary and show "
             "include collectives and overlapped copies",
             BYTES,
-            heading="traffic/step",
             null_text="",
             lower_if=_LOWER_MEMORY,
             joint=lambda row: row.own.traffic_bytes,
@@ -175,7 +170,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "bytes that a device sends; of rows with steps, the known bytes of all their steps",
             BYTES,
-            heading="sent/step",
             null_text="",
             shown=_show_sent,
             joint=lambda row: row.own.sent_bytes,
@@ -196,7 +190,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "of a collective: flops computed until its done, in one execution; null if synchronous",
             FLOPS,
-            heading="overlapped flops",
             null_text="",
             is_summed=False,
             hide_order=5,

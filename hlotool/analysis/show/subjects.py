@@ -179,7 +179,6 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its bytes that cross memory space 0 per step; 0 inside a fusion",
             BYTES,
-            heading="traffic/step",
             lower_if=_LOWER_MEMORY,
         ),
     ]
@@ -282,8 +281,7 @@ def describe_subject(
         opcode=one.opcode if one else None,
         shape=str(shape),
         size_bytes=costs.find_size_bytes(shape),
-        executions=runs.exact,
-        known_executions=runs.known,
+        **runs.figures(),
         flops_per_step=run.total_flops,
         flops_share=_share(run.total_flops, evidence.cost.total_flops_per_step),
         traffic_bytes_per_step=traffic_per_step,
@@ -300,7 +298,6 @@ def describe_subject(
         is_lower_bound=run.is_lower_bound,
         is_flops_lower_bound=run.is_total_lower_bound,
         is_traffic_lower_bound=run.is_traffic_lower_bound,
-        is_conditional=runs.is_conditional,
         is_upper_bound=run.is_upper_bound or runs.is_conditional,
         **asdict(origin),
     )

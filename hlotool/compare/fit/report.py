@@ -75,12 +75,10 @@ class SizeRow(Struct, frozen=True):
         int | None, column("bytes that the runtime reserves in space 0", BYTES)
     ]
     low_bytes: Annotated[
-        int | None,
-        column("low end of the band of a predicted size", BYTES, heading="low", null_text="–"),
+        int | None, column("low end of the band of a predicted size", BYTES, null_text="–")
     ]
     high_bytes: Annotated[
-        int | None,
-        column("its high end; null where none is known", BYTES, heading="high", null_text="–"),
+        int | None, column("its high end; null where none is known", BYTES, null_text="–")
     ]
     peak_bytes: Annotated[int | None, column("most bytes in use at once in space 0", BYTES)]
     total_flops_per_step: Annotated[int | None, column("operations a step", FLOPS)]
