@@ -44,7 +44,6 @@ class Sums(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="HLO ops",
             is_exact=True,
-            hide_order=3,
         ),
     ]
     executions: Annotated[
@@ -54,7 +53,6 @@ class Sums(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="runs",
             lower_if="is_executions_lower_bound",
-            hide_order=2,
         ),
     ]
     message_bytes_per_step: Annotated[
@@ -64,7 +62,6 @@ class Sums(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="messages/step",
             lower_if="is_message_lower_bound",
-            hide_order=1,
         ),
     ]
     sent_bytes_per_step: Annotated[int, column("bytes a device sends per step", BYTES)]
@@ -177,6 +174,9 @@ BY_KIND: Final = RowList(
     upper_if=("is_upper_bound",),
     is_sum=True,
     title="By kind",
+    screen="kind,count,sent_bytes_per_step,exposed_bytes_per_step,exposed_seconds",
+    wide_screen="hlo_op_count,executions,message_bytes_per_step,"
+    "transfer_seconds,overlapped_seconds",
 )
 
 BY_NETWORK: Final = replace(
@@ -184,6 +184,7 @@ BY_NETWORK: Final = replace(
     name="by_network",
     record=InterconnectRow,
     meaning="totals of each interconnect, most bytes sent first",
+    screen=BY_KIND.screen.replace("kind", "interconnect"),
     title="By interconnect",
 )
 

@@ -100,8 +100,7 @@ class ReliefRow(Struct, frozen=True):
         column("least savings in programs compiled with it", BYTES, heading="at least"),
     ]
     saves_most_bytes: Annotated[
-        int | None,
-        column("most savings in programs compiled with it", BYTES, heading="at most", hide_order=1),
+        int | None, column("most savings in programs compiled with it", BYTES, heading="at most")
     ]
     option_saves_bytes: Annotated[
         int | None, figure("savings of all changes of the option together", BYTES, is_summed=False)
@@ -179,13 +178,11 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[R
         for number, chosen in enumerate(sets, 1)
         for row in _write_option(number, chosen, reserved, excess)
     ]
-    number = len(sets)
-    for one in remedies:
-        if one.band is None:
-            number += 1
-            how = REMEDIES[one.kind][1]
-            unknown = (None,) * 6
-            rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
+    unsure = (one for one in remedies if one.band is None)
+    for number, one in enumerate(unsure, len(sets) + 1):
+        how = REMEDIES[one.kind][1]
+        unknown = (None,) * 6
+        rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     return rows
 
 

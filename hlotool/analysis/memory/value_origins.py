@@ -44,10 +44,7 @@ _MOVING: Final = MOVES | {
     "async-done", "async-update", "bitcast", "convert", "copy-done", "copy-start",
     "dynamic-slice", "opt-barrier", "pad", "slice",
 }  # fmt: skip
-_UPDATING: Final = "dynamic-update-slice"
 _JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
-_ENTERED: Final = frozenset(("async-start", "call", "fusion"))
-_CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
 
 
 Teller: TypeAlias = Literal["own", "producer", "user"]
@@ -305,8 +302,7 @@ class _Search:
         return place is not None and (place.file, place.line) in self.loop_lines
 
     def _is_of_loop(self, instruction: Instruction) -> bool:
-        is_in_line = self._is_in_loop_line(instruction)
-        return is_in_line and is_of_loop(instruction.metadata().op_name)
+        return self._is_in_loop_line(instruction) and is_of_loop(instruction.metadata().op_name)
 
     def _step_back(self, step: _Step) -> list[_Step]:
         """Return where the search for what makes a value goes next."""
@@ -318,7 +314,7 @@ class _Search:
             return [step.to(body.root, index) for body in one.callees("body")]
         if opcode == "conditional":
             return [step.into(branch, index) for branch in list_branches(one)[:MOST_PRODUCERS]]
-        if opcode in _ENTERED:
+        if opcode in {"async-start", "call", "fusion"}:
             callee = one.callee()
             inner = index[1:] if opcode == "async-start" else index
             return [step.into(callee, inner)] if callee else []
@@ -328,7 +324,7 @@ class _Search:
         """Go from an operation to the operands that make its result, if any do."""
         one = step.instruction
         operands = one.operands[:_MOST_OPERANDS]
-        if one.opcode == _UPDATING:
+        if one.opcode == "dynamic-update-slice":
             return [step.to(each) for each in operands[1:2]]
         is_joined = one.opcode == "custom-call" and one.custom_call_target == _JOINING
         if is_joined or one.opcode in _MOVING:
@@ -337,7 +333,7 @@ class _Search:
         if self._is_of_loop(one):
             return [step.to(each)._replace(is_moved=False) for each in operands]
         is_in_fusion = step.caller is not None and step.caller.instruction.opcode == "fusion"
-        if is_in_fusion and one.opcode not in _CALLING:
+        if is_in_fusion and one.opcode not in {"custom-call", "reduce", "sort"}:
             changed = step._replace(is_moved=False, is_handed_on=False)
             return [changed.to(each) for each in operands]
         return []

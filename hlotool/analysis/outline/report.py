@@ -46,9 +46,6 @@ from hlotool.table import (
 )
 from hlotool.table.words import share_path
 
-_LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
-
 
 def _show_step(row: OutlineRow) -> object:
     return Shown(row.what, "  " * row.depth)
@@ -70,7 +67,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "its work: loops with iterations, kinds of work, what a collective moves",
             shown=_show_step,
-            min_width=36,
         ),
     ]
     count: Annotated[
@@ -148,9 +144,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "floating-point operations, known ones of custom calls too",
             FLOPS,
             null_text="",
-            lower_if=_LOWER_FLOPS,
+            lower_if="is_flops_lower_bound",
             joint=lambda row: row.own.flops,
-            hide_order=3,
         ),
     ]
     traffic_bytes_per_step: Annotated[
@@ -160,9 +155,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "include collectives and overlapped copies",
             BYTES,
             null_text="",
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
             joint=lambda row: row.own.traffic_bytes,
-            hide_order=2,
         ),
     ]
     sent_bytes_per_step: Annotated[
@@ -173,7 +167,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
             shown=_show_sent,
             joint=lambda row: row.own.sent_bytes,
-            hide_order=1,
         ),
     ]
     exposed_share: Annotated[
@@ -192,7 +185,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             null_text="",
             is_summed=False,
-            hide_order=5,
         ),
     ]
     executions: Annotated[
@@ -412,6 +404,9 @@ STEPS: Final = RowList(
     key="number",
     upper_if=("is_upper_bound",),
     limit=0,
+    screen="what,count,time_share,start_seconds,end_seconds,estimated_seconds,"
+    "exposed_seconds,measured_seconds,traffic_bytes_per_step,exposed_share,scope",
+    wide_screen="flops_per_step,sent_bytes_per_step",
 )
 OUTLINE: Final = DocumentSpec("outline", "a program in the order it runs", row_lists=(STEPS,))
 

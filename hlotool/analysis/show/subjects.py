@@ -34,14 +34,10 @@ from hlotool.hlo.values import Measurement, ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
 SizeBytes: TypeAlias = Annotated[
-    int | None, column("size of the result", BYTES, heading="result", is_summed=False, hide_order=1)
+    int | None, column("size of the result", BYTES, heading="result", is_summed=False)
 ]
-ShapeText: TypeAlias = Annotated[
-    str, column("the result's shape, without layout", hide_order=2, is_shape=True)
-]
-InstructionName: TypeAlias = Annotated[
-    str, column("the instruction", heading="instruction", is_whole=True)
-]
+ShapeText: TypeAlias = Annotated[str, column("the result's shape, without layout", is_shape=True)]
+InstructionName: TypeAlias = Annotated[str, column("the instruction", heading="instruction")]
 
 
 class ShowEvidence(Struct, frozen=True, dict=True):
@@ -133,8 +129,6 @@ _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
 _PRODUCERS: Final = frozenset(
     ("own", "producer")
 )  # who tells where a part comes from, not for what
-_LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
 class SubjectRow(Struct, frozen=True, kw_only=True):
@@ -168,7 +162,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its floating-point operations per step, with known custom calls",
             FLOPS,
-            lower_if=_LOWER_FLOPS,
+            lower_if="is_flops_lower_bound",
         ),
     ]
     flops_share: Annotated[
@@ -179,7 +173,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its bytes that cross memory space 0 per step; 0 inside a fusion",
             BYTES,
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
         ),
     ]
     traffic_share: Annotated[
@@ -188,7 +182,6 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
             "its share of all such bytes of a step; null without any",
             PERCENT,
             heading="of memory",
-            hide_order=3,
         ),
     ]
     measured_count: MeasuredCount
