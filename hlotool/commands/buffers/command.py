@@ -212,7 +212,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         chip = program.machine.chip if program.machine else None
         fit = measure_fit(report, asked.limit_bytes, chip)
     if fit is not None:
-        relief = tuple(plan_relief(report, module, fit))
+        relief = plan_relief(report, module, fit).rows
         blocks["fit"], rows["relief"] = fit, relief
     donations = rows.get("donation", ())
     curve = _draw_timeline(rows, report, program, main, options)
@@ -355,7 +355,7 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
     message = parse_out_of_memory(file.read())
     request.tell(tuple(warn_of_each(file, contradict_message(message))))
     if dump is not None:
-        return _choose_dump(message, request, dump)
+        return choose_dump(message, request, dump)
     if given:
         raise UsageError(
             f"{given[0]} needs a program, but this is an out-of-memory message; give its "
@@ -374,7 +374,7 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
     )
 
 
-def _choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
+def choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
     """Return the program of a message."""
     asked = replace(request, path=dump, found=None, told=set())
     found = asked.find()
