@@ -52,7 +52,7 @@ class Identity(Struct, frozen=True, omit_defaults=True):
         return list_some([*pairs])
 
 
-_ENTRY: Final = re.compile(r"^ENTRY\b", re.MULTILINE)
+_ENTRY: Final = re.compile(r"^([ \t]*+)ENTRY\b", re.MULTILINE)
 _PARAMETER: Final = re.compile(
     r"^([ \t]*+)(?:ROOT )?+[^\s=]++ = ([^\n]*?) parameter\((\d+)\)([^\n]*+)", re.MULTILINE
 )
@@ -72,7 +72,7 @@ def read_arguments(chosen: Input) -> tuple[str, ...] | None:
     entry = _ENTRY.search(text)
     if entry is None:
         return None
-    end = text.find("\n}", entry.end())
+    end = text.find(f"\n{entry[1]}}}", entry.end())
     found = _PARAMETER.findall(text, entry.end(), end if end >= 0 else len(text))
     indent = _INDENT.search(text, entry.end())  # some prints have callees within the entry
     own = (one[1:] for one in found if indent and len(one[0]) <= len(indent[1]))
