@@ -13,7 +13,6 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct, structs
 
 from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
@@ -34,7 +33,7 @@ from hlotool.table import (
 MeasuredCount: TypeAlias = Annotated[
     int | None,
     figure(
-        "from a profile: executions there, in all runs on all devices; null if zero",
+        "executions in a profile, in all runs on all devices; null if zero",
         COUNT,
         heading="measured",
         null_text="",
@@ -148,7 +147,7 @@ _LATER: Final = ASYNC_DONES | LATER_STEPS
 class MeasuredInstruction(Struct, frozen=True):
     """One instruction, and how long it took."""
 
-    name: Annotated[str, column("the instruction", heading="instruction", is_whole=True)]
+    name: Annotated[str, column("the instruction", heading="instruction")]
     opcode: Annotated[str, column("its opcode", words=OPCODES)]
     measured_count: MeasuredCount
     measured_seconds: MeasuredSeconds
@@ -161,19 +160,19 @@ class MeasuredInstruction(Struct, frozen=True):
             heading="of step",
         ),
     ]
-    source: Annotated[str | None, column("its source line, without directories", hide_order=2)]
+    source: Annotated[str | None, column("its source line, without directories")]
     scope: Annotated[
         str | None,
-        column("module path in the op_name, without transformations", is_path=True, hide_order=1),
+        column("module path in the op_name, without transformations", is_path=True),
     ]
     category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
     stated_flops: Annotated[int | None, figure("flops of one run, by the profile", FLOPS)]
-    counted_flops: Annotated[int | None, figure("the same as counted here", FLOPS)]
+    counted_flops: Annotated[int | None, figure("flops of one run, as counted here", FLOPS)]
     stated_bytes: Annotated[
         int | None, figure("bytes one run accesses, by the profile", BYTES, heading="stated bytes")
     ]
     counted_bytes: Annotated[
-        int | None, figure("counted here, XLA's way", BYTES, heading="counted bytes")
+        int | None, figure("bytes of one run, counted XLA's way", BYTES, heading="counted bytes")
     ]
     computation: Annotated[str, figure("the computation that holds it")]
     source_file: Annotated[str | None, figure("source file it comes from")]
@@ -188,6 +187,9 @@ _LISTED: Final = RowList(
     size="measured_seconds",
     option="a profile",
     title="Instructions by measured time",
+    screen="name,opcode,measured_count,measured_seconds,share,category,"
+    "stated_flops,counted_flops,stated_bytes,counted_bytes",
+    wide_screen="source,scope",
 )
 MEASURED_INSTRUCTIONS: Final = _LISTED.showing(
     _LISTED.shown() | {"measured_count", "measured_seconds"}
@@ -199,9 +201,7 @@ STATED_INSTRUCTIONS: Final = MEASURED_INSTRUCTIONS.showing(
 )
 
 
-def rank_instructions(
-    executions: Executions, measured: Measurement, costs: CostModel
-) -> tuple[MeasuredInstruction, ...]:
+def rank_instructions(measured: Measurement, costs: CostModel) -> tuple[MeasuredInstruction, ...]:
     """List the instructions that a profile has times of, the longest first.
 
     Times are those of `Measurement`: per step on one device. A loop, a conditional or a call
@@ -209,7 +209,7 @@ def rank_instructions(
     collective, whose time is that of its first: no time counts twice.
     """
     step_seconds = measured.mean(measured.step_seconds)
-    timed = {each: _list_timed(each, measured) for each in executions.executed}
+    timed = {each: _list_timed(each, measured) for each in costs.executions.executed}
     # A caller and what it runs both have times: only the inner ones are listed.
     busy = {each for each in timed if any(one.name in measured.times for one in each.instructions)}
     rows = [

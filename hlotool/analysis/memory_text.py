@@ -45,35 +45,27 @@ _LONGEST_SHAPE: Final = 10_000  # of a text from anywhere; a tuple may have thou
 class ListedRow(Struct, frozen=True):
     """One buffer that the message lists; None where it does not say."""
 
-    size_bytes: Annotated[
-        int | None, column("its size, as precise as in the message", BYTES, heading="size")
-    ]
-    count: Annotated[int, column("buffers folded into the row", TIMES, heading="count")]
+    size_bytes: Annotated[int | None, column("its size, as precise as in the message", BYTES)]
+    count: Annotated[int, column("buffers folded into the row", TIMES)]
     instruction: Annotated[str | None, column("the instruction that defines it")]
     shape: Annotated[str | None, column("its shape, without layout", is_shape=True)]
-    opcode: Annotated[str | None, column("opcode of the instruction that defines it", hide_order=3)]
+    opcode: Annotated[str | None, column("opcode of the instruction that defines it")]
     allocation_type: Annotated[
-        str | None, column("its allocation, as named in the message", heading="type", hide_order=2)
+        str | None, column("its allocation, as named in the message", heading="type")
     ]
     padding_factor: Annotated[
         float | None,
-        column(
-            "its size divided by the size without padding", RATIO, heading="padded", hide_order=1
-        ),
+        column("its size divided by the size without padding", RATIO, heading="padded"),
     ]
-    unpadded_bytes: Annotated[
-        int | None, figure("its size without tile padding", BYTES, heading="unpadded")
-    ]
-    padding_bytes: Annotated[int | None, figure("bytes that tiles add", BYTES, heading="padding")]
+    unpadded_bytes: Annotated[int | None, figure("its size without tile padding", BYTES)]
+    padding_bytes: Annotated[int | None, figure("bytes that tiles add", BYTES)]
     scope: Annotated[
         str | None,
-        column("module path in the op_name, without transformations", is_path=True, hide_order=5),
+        column("module path in the op_name, without transformations", is_path=True),
     ]
-    source: Annotated[str | None, column("file and line without directories", hide_order=4)]
+    source: Annotated[str | None, column("file and line without directories")]
     layout: Annotated[str | None, figure("layout and tiles of its shape; null of a tuple")]
-    op_name: Annotated[
-        str | None, column("op_name of that instruction", is_path=True, min_width=30)
-    ]
+    op_name: Annotated[str | None, column("op_name of that instruction", is_path=True)]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]
     label: Annotated[str | None, figure("its name in the message")]
@@ -85,7 +77,7 @@ class PartRow(Struct, frozen=True):
 
     group: Annotated[str, column("the heading of the sum")]
     part: Annotated[str, column("an addend; total is the sum")]
-    size_bytes: Annotated[int | None, column("its size", BYTES, heading="size", is_summed=False)]
+    size_bytes: Annotated[int | None, column("its size", BYTES, is_summed=False)]
 
 
 class MessageFigures(Struct, frozen=True):
@@ -97,7 +89,7 @@ class MessageFigures(Struct, frozen=True):
     program: Annotated[str | None, figure("the program that the message names")]
     requested_bytes: Annotated[
         int | None,
-        figure("bytes requested; when compiling, the program's need", BYTES, extra_digits=1),
+        figure("bytes requested; when compiling, bytes the program needs", BYTES, extra_digits=1),
     ]
     available_bytes: Annotated[int | None, figure("bytes available", BYTES, extra_digits=1)]
     missing_bytes: Annotated[int | None, figure("bytes missing", BYTES, extra_digits=1)]
@@ -110,7 +102,7 @@ class MessageFigures(Struct, frozen=True):
     ]
     is_complete: Annotated[bool, figure("whether the message is complete")]
     cut_size: Annotated[
-        str | None, figure("the beginning of the size at which the text ends; that size is unknown")
+        str | None, figure("if the text ends inside a size: its first digits; that size is unknown")
     ]
     listed_count: Annotated[int, figure("buffers that the message lists", COUNT)]
     listed_bytes: Annotated[int | None, figure("size of the listed buffers", BYTES)]
@@ -224,6 +216,8 @@ MESSAGE_ROWS: Final = RowList(
         name="instruction",
     ),
     title="Listed buffers",
+    screen="size_bytes,count,padding_factor,shape,instruction,op_name",
+    wide_screen="allocation_type,opcode",
 )
 PARTS: Final = RowList(
     "parts",
@@ -256,9 +250,7 @@ class SpaceTotal(Struct, frozen=True):
 
     space: Annotated[int | None, column("number of the memory space; null for all", NUMBER)]
     name: Annotated[str | None, column("XLA's name for it", null_text="")]
-    total_bytes: Annotated[
-        int, column("bytes of its allocations, thread-local ones too", BYTES, heading="total")
-    ]
+    total_bytes: Annotated[int, column("bytes of its allocations, thread-local ones too", BYTES)]
 
 
 class ReportedAllocationRow(Struct, frozen=True):
@@ -267,9 +259,7 @@ class ReportedAllocationRow(Struct, frozen=True):
     place: Annotated[int, column("its row in the report, from 1", NUMBER)]
     allocation: Annotated[int | None, column("its number", NUMBER)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
-    size_bytes: Annotated[
-        int | None, column("its size; rounded if the report is a text", BYTES, heading="size")
-    ]
+    size_bytes: Annotated[int | None, column("its size; rounded if the report is a text", BYTES)]
     used_bytes: Annotated[
         int | None, column("where the last listed slot ends", BYTES, heading="used to")
     ]
@@ -286,9 +276,7 @@ class ReportedAllocationRow(Struct, frozen=True):
 class SlotRow(Struct, frozen=True):
     """Values that begin at one offset of an allocation, at different times."""
 
-    size_bytes: Annotated[
-        int, column("size of the largest, rounded", BYTES, heading="size", is_summed=False)
-    ]
+    size_bytes: Annotated[int, column("size of the largest, rounded", BYTES, is_summed=False)]
     place: Annotated[int, column("the allocation's row in the report", NUMBER)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
     offset: Annotated[int, column("first byte inside the allocation", NUMBER)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -36,7 +36,6 @@ from hlotool.analysis.collectives.transfers import (
 )
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvous
-from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
 from hlotool.hlo import Instruction, Mesh, Module
@@ -74,7 +73,6 @@ NO_OPTIONS: Final = CollectiveOptions()
 def analyze_collectives(
     module: Module,
     transfers: Sequence[Transfer],
-    executions: Executions,
     costs: CostModel,
     options: CollectiveOptions,
     *,
@@ -101,7 +99,7 @@ def analyze_collectives(
         pricing.devices_per_node,
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]
-    exposures = measure_exposures(placed, pricing, executions, costs)
+    exposures = measure_exposures(placed, pricing, costs)
     rows = [
         _make_row(*one, exposure, pricing, options)
         for one, exposure in zip(placed, exposures, strict=True)
@@ -122,7 +120,7 @@ def analyze_collectives(
             pricing if measured else None,
             is_part=module.source.is_fragment,
         ),
-        list_host_transfers(executions),
+        list_host_transfers(costs.executions),
     )
 
 
@@ -140,7 +138,6 @@ def _make_row(
     options: CollectiveOptions,
 ) -> CollectiveRow:
     one, groups = transfer.collective, transfer.groups
-    message, sent = transfer.message, transfer.sent
     work = exposure.work
     exposed_sent, known_exposed_sent = exposure.sent
     # What is sent of each element type, counting what is unknown once.
@@ -159,22 +156,14 @@ def _make_row(
             (dtype, measure_share(size, transfer.share, one.runs).known_per_step)
             for dtype, size in sizes.items()
         ),
-        sent_bytes_per_step=sent.per_step,
-        known_sent_bytes_per_step=sent.known_per_step,
-        sent_bytes=sent.once,
-        message_bytes=message.once,
-        executions=one.runs.exact,
-        known_executions=one.runs.known,
-        message_bytes_per_step=message.per_step,
-        known_message_bytes_per_step=message.known_per_step,
+        **transfer.sent.figures("sent_bytes"),
+        **transfer.message.figures("message_bytes"),
+        **one.runs.figures(),
         group_size=groups.group_size,
         least_group_size=groups.least_size,
         group_count=groups.group_count,
         pair_count=groups.pair_count,
         is_uneven=groups.is_uneven,
-        axes=extent.axes,
-        strides=extent.strides,
-        span=extent.span,
         mode=groups.mode,
         problem=groups.problem,
         is_async=one.is_async,
@@ -197,11 +186,11 @@ def _make_row(
         rendezvous=find_rendezvous(one.operation),
         reduce_operation=find_reduce_operation(one.operation),
         is_upper_bound=transfer.is_upper_bound,
-        is_conditional=one.runs.is_conditional,
         hlo_op_count=len(one.members),
         members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if options.with_groups else None,
         source_target_pairs=groups.expand_pairs() if options.with_groups else None,
+        **asdict(extent),
         **asdict(origin),
     )
 
@@ -258,7 +247,7 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
     for number, part in enumerate(transfer.parts):
         message = measure_share(part.size_bytes, WHOLE, collective.runs)
         sent = measure_share(part.size_bytes, transfer.share, collective.runs)
-        operand = _find_outer(part.operand, collective.begin)
+        operand = find_outer(part.operand, collective.begin)
         op_name = _find_op_name(operand)
         yield OperandRow(
             name=row.name,
@@ -268,19 +257,15 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
             operand_name=operand.full_name if operand else None,
             shape=str(part.shape),
             dtype=part.shape.dtype,
-            message_bytes=message.once,
-            sent_bytes=sent.once,
             executions=row.executions,
-            message_bytes_per_step=message.per_step,
-            known_message_bytes_per_step=message.known_per_step,
-            sent_bytes_per_step=sent.per_step,
-            known_sent_bytes_per_step=sent.known_per_step,
+            **message.figures("message_bytes"),
+            **sent.figures("sent_bytes"),
             op_name=op_name or None,
             scope=find_scope(op_name),
         )
 
 
-def _find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
+def find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
     """Return what an async-start or a fusion is given for a parameter of what it wraps."""
     if (
         operand is None
@@ -371,6 +356,10 @@ COLLECTIVE_ROWS: Final = RowList(
         known=("exposed_seconds",),
         joined=("members",),
     ),
+    screen="name,count,kind,interconnect,sent_bytes_per_step,exposed_share,"
+    "exposed_seconds,measured_seconds,axes,cause",
+    wide_screen="transfer_seconds,exposed_bytes_per_step,measured_count,measured_exposed_seconds,"
+    "scope,source",
 )
 
 OPERANDS: Final = RowList(
@@ -393,8 +382,6 @@ COLLECTIVES: Final = DocumentSpec(
 _MEASURED: Final = ("measured_count", "measured_seconds", "measured_exposed_seconds")
 _TIMES: Final = ("transfer_seconds", "overlapped_seconds", "exposed_seconds")
 # Where times are shown, these say less than they do: they give way sooner than is declared.
-_BESIDE_TIMES: Final = {"sent_bytes_per_step": 1, "kind": 2, "exposed_share": 2}
-_SUMS_BESIDE_TIMES: Final = {"overlapped_seconds": 1, "exposed_bytes_per_step": 2}
 # Columns that a table has only where some row has a value for them.
 _WHERE_KNOWN: Final = (
     "axes",
@@ -413,9 +400,7 @@ def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     chosen = choose_row_columns(rows)
     sums: tuple[RowList, ...] = (BY_KIND, BY_NETWORK)
     if any(row.transfer_seconds is not None for row in rows):
-        sums = tuple(
-            give_way(each.showing(each.shown() | set(_TIMES)), _SUMS_BESIDE_TIMES) for each in sums
-        )
+        sums = tuple(each.showing(each.shown() | set(_TIMES)) for each in sums)
     return replace(COLLECTIVES, row_lists=(chosen, *sums, HOST_ROWS, OPERANDS))
 
 
@@ -443,14 +428,4 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
         )
         first = ["-exposed_seconds", "-transfer_seconds"][:: -1 if is_unknown else 1]
         chosen = replace(chosen, sort=",".join([*first, chosen.sort]))
-    if "exposed_seconds" in chosen.shown() - empty:
-        chosen = give_way(chosen, _BESIDE_TIMES)
     return chosen
-
-
-def give_way(rows: RowList, ranks: Mapping[str, int]) -> RowList:
-    """Return a list whose columns give way in a narrow terminal as `ranks` says."""
-    fields = (
-        replace(each, hide_order=ranks.get(each.name, each.hide_order)) for each in rows.fields
-    )
-    return replace(rows, chosen=tuple(fields))

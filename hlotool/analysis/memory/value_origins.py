@@ -19,9 +19,9 @@ For `%w{1}` of a loop that stacks in each round what a fusion computes:
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from heapq import merge
 from itertools import islice
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -30,7 +30,7 @@ from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.sharing import follow
-from hlotool.analysis.dataflow.values import Dataflow, Position, Value, trace_values
+from hlotool.analysis.dataflow.values import Dataflow, Position, trace_values
 from hlotool.analysis.graph.calls import list_branches, list_callers
 from hlotool.analysis.origin import find_scope, is_of_loop
 from hlotool.hlo import Computation, Instruction, Module, ShapeIndex, SourceLocation, TupleShape
@@ -44,10 +44,7 @@ _MOVING: Final = MOVES | {
     "async-done", "async-update", "bitcast", "convert", "copy-done", "copy-start",
     "dynamic-slice", "opt-barrier", "pad", "slice",
 }  # fmt: skip
-_UPDATING: Final = "dynamic-update-slice"
 _JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
-_ENTERED: Final = frozenset(("async-start", "call", "fusion"))
-_CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
 
 
 Teller: TypeAlias = Literal["own", "producer", "user"]
@@ -149,7 +146,7 @@ class ValueOrigins:
         found = self._flow.value_at(instruction, index)
         if found is None or (found.instruction, found.index) != (instruction, index):
             return None
-        return self._counter.of(found)
+        return self._counter.of([(instruction, index), *found.positions])
 
     @cached_property
     def _flow(self) -> Dataflow | None:
@@ -176,7 +173,7 @@ def index_definers(
 
 
 class _Sighting(Struct):
-    """The scope and the line that were met first, and the instructions that have them.
+    """The scope that was met first with its line, else the first line; who has them.
 
     `namer` is the first with an op_name; `is_vague`: no line but a loop's was met.
     """
@@ -194,9 +191,11 @@ class _Sighting(Struct):
         metadata = instruction.metadata()
         if self.namer is None and metadata.op_name:
             self.namer = instruction
-        if self.scope is None and (scope := find_scope(metadata.op_name)):
+        place = instruction.source_location(metadata) if with_line else None
+        is_first = self.scope is None and bool(scope := find_scope(metadata.op_name))
+        if is_first:
             self.scope, self.scope_teller = scope, instruction
-        if with_line and self.line is None and (place := instruction.source_location(metadata)):
+        if place and (is_first or self.line is None):  # the line of the scope goes with it
             self.line, self.line_teller = place, instruction
 
 
@@ -222,6 +221,7 @@ class _Search:
             for one in (loop, *(condition.root for condition in loop.callees("condition")))
             if (place := one.source_location())
         }
+        self.is_in_loop_line = cache(self._is_in_loop_line)  # asked of one several times
         self.of_producers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}
 
     def among_producers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
@@ -241,7 +241,7 @@ class _Search:
                 found.moved_parameter = producer.metadata().op_name or None
                 break
             is_vague = self._is_vague(producer)
-            if is_vague or self._is_in_loop_line(producer):
+            if is_vague or self.is_in_loop_line(producer):
                 vague.append(producer)
             if not is_vague:
                 found.look_at(producer, with_line=producer not in vague[-1:])
@@ -305,8 +305,7 @@ class _Search:
         return place is not None and (place.file, place.line) in self.loop_lines
 
     def _is_of_loop(self, instruction: Instruction) -> bool:
-        is_in_line = self._is_in_loop_line(instruction)
-        return is_in_line and is_of_loop(instruction.metadata().op_name)
+        return self.is_in_loop_line(instruction) and is_of_loop(instruction.metadata().op_name)
 
     def _step_back(self, step: _Step) -> list[_Step]:
         """Return where the search for what makes a value goes next."""
@@ -318,7 +317,7 @@ class _Search:
             return [step.to(body.root, index) for body in one.callees("body")]
         if opcode == "conditional":
             return [step.into(branch, index) for branch in list_branches(one)[:MOST_PRODUCERS]]
-        if opcode in _ENTERED:
+        if opcode in {"async-start", "call", "fusion"}:
             callee = one.callee()
             inner = index[1:] if opcode == "async-start" else index
             return [step.into(callee, inner)] if callee else []
@@ -328,7 +327,7 @@ class _Search:
         """Go from an operation to the operands that make its result, if any do."""
         one = step.instruction
         operands = one.operands[:_MOST_OPERANDS]
-        if one.opcode == _UPDATING:
+        if one.opcode == "dynamic-update-slice":
             return [step.to(each) for each in operands[1:2]]
         is_joined = one.opcode == "custom-call" and one.custom_call_target == _JOINING
         if is_joined or one.opcode in _MOVING:
@@ -337,7 +336,7 @@ class _Search:
         if self._is_of_loop(one):
             return [step.to(each)._replace(is_moved=False) for each in operands]
         is_in_fusion = step.caller is not None and step.caller.instruction.opcode == "fusion"
-        if is_in_fusion and one.opcode not in _CALLING:
+        if is_in_fusion and one.opcode not in {"custom-call", "reduce", "sort"}:
             changed = step._replace(is_moved=False, is_handed_on=False)
             return [changed.to(each) for each in operands]
         return []
@@ -398,7 +397,6 @@ class Users:
     def __init__(self, callers: Mapping[Computation, Sequence[Instruction]]) -> None:
         self.callers = {computation: found[0] for computation, found in callers.items()}
         self._uses: dict[Instruction, _Uses] = {}
-        self._places: dict[Instruction, defaultdict[Instruction, list[int]]] = {}
 
     def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
         """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
@@ -428,22 +426,13 @@ class Users:
             yield from _enter(user, number, index)
 
     def _uses_of(self, one: Instruction) -> _Uses:
-        """Return the uses of a result, found once.
-
-        At which places each operand of a user stands is found once for all operands: a tuple may
-        have thousands, and looking through them for each would take quadratic time.
-        """
-        if one in self._uses:
-            return self._uses[one]
-        self._uses[one] = found = _Uses()
-        for user in one.users:
-            if user not in self._places:
-                places = self._places[user] = defaultdict(list)
-                for number, operand in enumerate(user.operands):
-                    places[operand].append(number)
-            for number in self._places[user][one]:
-                found.add(user, number)
-        return found
+        """Return the uses of a result, found once."""
+        if one not in self._uses:
+            self._uses[one] = found = _Uses()
+            for user in one.users:
+                for number in user.places_of(one):
+                    found.add(user, number)
+        return self._uses[one]
 
 
 class _Uses:
@@ -503,15 +492,14 @@ class UseCounter:
 
     Follows HloValue::GetUses (xla/service/hlo_value.cc): tuple and domain only pass values
     on, unless they are what a computation returns; get-tuple-element and copy look at the
-    top of a tuple alone, a returned get-tuple-element at its element too.
+    top of a tuple alone, a returned one at what it returns too.
     """
 
     def __init__(self) -> None:
         self._known: dict[Instruction, _CountedUses] = {}
 
-    def of(self, value: Value) -> int:
+    def of(self, places: Iterable[Position]) -> int:
         """Return the uses of a value at all places where it is seen."""
-        places = [(value.instruction, value.index), *value.positions]
         return sum(self._uses_of(one).at(index) for one, index in places)
 
     def _uses_of(self, instruction: Instruction) -> _CountedUses:
@@ -527,7 +515,7 @@ class UseCounter:
             if user.opcode == "get-tuple-element":
                 if user.is_root:
                     found.returned[user.tuple_index] = 1
-            elif user.opcode != "copy":
+            elif user.opcode != "copy" or user.is_root:
                 found.nested += times
         return found
 

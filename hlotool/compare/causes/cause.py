@@ -32,8 +32,9 @@ from hlotool.dump.files import DumpFile
 from hlotool.hlo import Instruction, Module
 from hlotool.hlo.attribute_values import drop_metadata, drop_tables
 from hlotool.hlo.parser import parse_module
+from hlotool.hlo.scanner import unquote
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, WHOLE, Shown, column, figure
+from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, Shown, column, figure
 from hlotool.table.words import fold_numbers
 from hlotool.text import Source
 
@@ -89,7 +90,6 @@ class Cause(Struct, frozen=True):
         column(
             "kind of reason",
             heading="reason",
-            min_width=WHOLE,
             word_meanings={name: kind.meaning for name, kind in KINDS.items()},
             shown=_show_id,
         ),
@@ -99,7 +99,6 @@ class Cause(Struct, frozen=True):
         column(
             "number of its values, parameters, …; null if not counted",
             COUNT,
-            hide_order=3,
             null_text="",
         ),
     ]
@@ -108,13 +107,13 @@ class Cause(Struct, frozen=True):
     ] = None
     scope: Annotated[
         str | None,
-        column("location in the user's program", null_text="", is_path=True, hide_order=1),
+        column("location in the user's program", null_text="", is_path=True),
     ] = None
     old: Annotated[str | None, column("value" + OLD, heading="old", null_text="")] = None
     new: Annotated[str | None, column("value" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
-        column("meaning of its bytes", null_text="", hide_order=2, word_meanings=MEASURE_MEANINGS),
+        column("meaning of its bytes", null_text="", word_meanings=MEASURE_MEANINGS),
     ] = None
     delta_bytes: Annotated[
         int | None,
@@ -223,7 +222,7 @@ class Claim(Struct, frozen=True):
     touched: Collection[Instruction] = ()
 
 
-_OP_NAME: Final = re.compile(r'op_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
+_OP_NAME: Final = re.compile(r'op_name=("[^"\\]*+(?:\\.[^"\\]*+)*+")')
 
 
 class Evidence(Struct, eq=False, dict=True):
@@ -268,7 +267,13 @@ class Evidence(Struct, eq=False, dict=True):
         """All op_names of both sides: of what XLA was given where both are there."""
         inputs = self.inputs
         texts = inputs.texts if inputs.is_whole else [one.source.text for one in self.modules]
-        old, new = (frozenset(found[1] for found in _OP_NAME.finditer(text)) for text in texts)
+        old, new = (frozenset(map(unquote, set(_OP_NAME.findall(text)))) for text in texts)
+        return old, new
+
+    @cached_property
+    def scopes(self) -> tuple[frozenset[str], frozenset[str]]:
+        """All scopes of `op_names`, numbers of layers aside."""
+        old, new = (frozenset(map(fold_numbers, list_scopes(names))) for names in self.op_names)
         return old, new
 
     @cached_property
