@@ -68,13 +68,22 @@ class LogRow(Struct, frozen=True):
         ),
     ]
     from_sharding: Annotated[
-        str | None, column("sharding of the array", is_below=True, null_text="")
+        str | None, column("sharding of the array", heading="from", is_below=True, null_text="")
     ]
     to_sharding: Annotated[
-        str | None, column("sharding that is needed", is_below=True, null_text="")
+        str | None, column("sharding that is needed", heading="to", is_below=True, null_text="")
     ]
     shape: Annotated[str | None, figure("shape of the instruction, without layout", is_shape=True)]
-    op_name: Annotated[str | None, figure("op_name of the instruction", is_path=True)]
+    op_name: Annotated[
+        str | None,
+        column(
+            "op_name of the instruction",
+            heading="op_name",
+            is_path=True,
+            is_below=True,
+            null_text="",
+        ),
+    ]
     reason: Annotated[
         str | None,
         column(

@@ -301,6 +301,24 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Cause | None,
         column("its cause; null if unknown", null_text="", hide_order=3),
     ] = None
+    moves: Annotated[
+        str | None,
+        column(
+            "the value that it moves, from which sharding to which, and for which operation",
+            null_text="",
+            is_path=True,
+            is_below=True,
+        ),
+    ] = None
+    waits_for: Annotated[
+        str | None,
+        column(
+            "the instruction that makes its operand, if it starts right after it",
+            heading="waits for",
+            null_text="",
+            is_below=True,
+        ),
+    ] = None
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
     ]
@@ -351,7 +369,7 @@ class OperandRow(Struct, frozen=True):
     """One operand of a collective that has several."""
 
     name: Annotated[str, column("the collective", heading="collective", min_width=26)]
-    kind: Annotated[str, column("effect of the collective", words=COLLECTIVES)]
+    kind: Annotated[str, column("effect of the collective", words=COLLECTIVES, hide_order=3)]
     opcode: Annotated[str, figure("its opcode without -start", words=COLLECTIVES)]
     operand: Annotated[int, column("number of the operand in the collective", NUMBER, heading="#")]
     operand_name: Annotated[
@@ -368,9 +386,9 @@ class OperandRow(Struct, frozen=True):
     known_message_bytes_per_step: KnownMessagePerStep
     sent_bytes_per_step: SentPerStep
     known_sent_bytes_per_step: KnownSentPerStep
-    op_name: Annotated[str | None, column("op_name of the operand", null_text="")]
+    op_name: Annotated[str | None, figure("op_name of the operand", null_text="")]
     scope: Annotated[
-        str | None, figure("module path in the user's program", null_text="", is_path=True)
+        str | None, column("module path in the user's program", null_text="", is_path=True)
     ]
 
 

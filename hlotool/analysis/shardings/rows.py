@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.collectives.rows import Cause, KnownSentPerStep, SentPerStep
+from hlotool.analysis.origin import shorten_op_name
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.table import BYTES, RowList, column, figure
 
@@ -72,6 +73,19 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[bool, figure("whether the sent size depends on data")]
     is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
     spec_from: Annotated[str | None, figure("the file with the specs")]
+
+
+_WASTES: Final = ("gathered-then-cut", "involuntary")  # a device uses a part of what it gathers
+
+
+def describe_move(row: ReshardRow) -> str | None:
+    """Say what moves, from which sharding to which, and for what; None where nothing tells."""
+    said = shorten_op_name(row.value) if row.value else None
+    if said and row.from_text and row.to_text:
+        said += f", {row.from_text} → {row.to_text}"
+    if said and row.needed_by and row.cause != "user" and row.needed_by != row.value:
+        said += f", for {shorten_op_name(row.needed_by)}"
+    return f"{said}, more than needed" if said and row.cause in _WASTES else said
 
 
 Link: TypeAlias = Literal["annotation", "propagated", "value", "needed", "collective", "detour"]
