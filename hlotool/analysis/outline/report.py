@@ -48,6 +48,7 @@ from hlotool.table.words import share_path
 
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
 _LOWER_MEMORY: Final = "is_traffic_lower_bound"
+_LOWER_SENT: Final = "is_sent_lower_bound"
 
 
 def _show_step(row: OutlineRow) -> object:
@@ -82,9 +83,9 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     kind: Annotated[
         StepKind,
         figure(
-            "loop, conditional, branch, call: contain steps; repeat: steps that repeat "
-            "in a row; collective; wait: the end of a collective or of a copy that work "
-            "needs; compute; memory: work without arithmetic"
+            "loop, conditional, branch, call: contain steps; condition: of a loop, if it has "
+            "collectives; repeat: steps that repeat in a row; collective; wait: the end of a "
+            "collective or of a copy that work needs; compute; memory: work without arithmetic"
         ),
     ]
     time_share: Annotated[
@@ -178,6 +179,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="sent/step",
             null_text="",
             shown=_show_sent,
+            lower_if=_LOWER_SENT,
             joint=lambda row: row.own.sent_bytes,
             hide_order=1,
         ),
@@ -226,6 +228,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     ]
     is_flops_lower_bound: Annotated[bool, figure("whether some flops are unknown")]
     is_traffic_lower_bound: Annotated[bool, figure("whether some traffic is unknown")]
+    is_sent_lower_bound: Annotated[bool, figure("whether some bytes sent are unknown")]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
     is_sent_upper_bound: Annotated[
         bool, figure("whether the sent size depends on a branch or on data")
@@ -320,6 +323,7 @@ def _make_row(listed: _Listed, all_seconds: float, evidence: OutlineEvidence) ->
         is_shown_elsewhere=node.is_shown_elsewhere,
         is_flops_lower_bound=node.cost.is_total_lower_bound,
         is_traffic_lower_bound=node.cost.is_traffic_lower_bound,
+        is_sent_lower_bound=any(one.sent_bytes_per_step is None for one in sent),
         is_upper_bound=node.cost.is_upper_bound,
         is_sent_upper_bound=any(one.is_upper_bound or one.is_conditional for one in sent),
         own=own_figures(node, listed.below, all_seconds, pricing),
