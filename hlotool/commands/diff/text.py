@@ -583,6 +583,15 @@ def say_parting(last: PassRow | None, first: PassRow | None) -> Line:
     return Line(f"{before}; first different {after}: {', '.join(first.differs_in)}")
 
 
+def say_slower(found: tuple[str, float, float] | None, units: str) -> Iterator[Line]:
+    """Say which pass took longer, or less long, than it did before."""
+    if found:
+        name, *sides = found
+        old, new = (format_value(each, Unit.SECONDS, units) for each in sides)
+        delta = format_value(sides[1] - sides[0], Unit.SECONDS, units, is_signed=True)
+        yield Line(quote_braces(f"time: {name} {old} → {new} ({delta})"))
+
+
 def _name_step(row: PassRow, link: str) -> str:
     """Write which pass made a dump, and where it ran; `link` is the word before a pass."""
     link = link if row.pipeline else ""
