@@ -95,7 +95,10 @@ def diff_document(
     missing = tuple(text.say_missing(report))
     time = tuple(text.say_time(report))
     lines = tuple(text.say_difference(report, options.units))
-    told = {"causes": sum(one.template.startswith("why:") for one in lines), "spaces": 1}
+    told = {
+        "causes": sum(one.template.startswith(("why:", "metadata:")) for one in lines),
+        "spaces": 1,
+    }
     document = Document(
         spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
         input=None,
@@ -136,6 +139,8 @@ def _choose_lists(document: Document) -> Document:
         for limit in _LIMITS:
             # Its blank line, title, headings, rule, rows, and how many others there are.
             height = sum(4 + min(counts[name], limit) + (counts[name] > limit) for name in told)
+            rows = (row for name in told for row in document.rows[name][:limit])
+            height += sum(bool(getattr(row, "what", "")) for row in rows)  # below the row
             if height <= free:
                 lists = tuple(replace(one, limit=limit) for one in document.spec.row_lists)
                 spec = replace(document.spec, row_lists=lists)

@@ -70,11 +70,15 @@ _WORK: Final = {
 
 def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
     """Say what differs, and why."""
-    if report.identical and not report.differs and report.triage is not None:
-        yield Line("XLA compiles two different input programs to the same result")
-        yield from (Line(f"why: {write_cause(one, units)}") for one in report.causes[:_MOST_WHY])
-    elif report.identical and not report.differs:
-        yield Line("identical: the same program except for names, numbering and metadata")
+    if report.identical and not report.differs:
+        is_other = report.triage is not None
+        same = "identical: the same program except for names, numbering and metadata"
+        yield Line(
+            "XLA compiles two different input programs to the same result" if is_other else same
+        )
+        why = "why: " * is_other
+        for one in report.causes[:_MOST_WHY]:
+            yield Line(quote_braces(f"{why}{write_cause(one, units)}"))
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides have")
     else:
