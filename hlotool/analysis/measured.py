@@ -148,7 +148,7 @@ _LATER: Final = ASYNC_DONES | LATER_STEPS
 class MeasuredInstruction(Struct, frozen=True):
     """One instruction, and how long it took."""
 
-    name: Annotated[str, column("the instruction", heading="instruction", is_whole=True)]
+    name: Annotated[str, column("the instruction", heading="instruction")]
     opcode: Annotated[str, column("its opcode", words=OPCODES)]
     measured_count: MeasuredCount
     measured_seconds: MeasuredSeconds
@@ -161,10 +161,10 @@ class MeasuredInstruction(Struct, frozen=True):
             heading="of step",
         ),
     ]
-    source: Annotated[str | None, column("its source line, without directories", hide_order=2)]
+    source: Annotated[str | None, column("its source line, without directories")]
     scope: Annotated[
         str | None,
-        column("module path in the op_name, without transformations", is_path=True, hide_order=1),
+        column("module path in the op_name, without transformations", is_path=True),
     ]
     category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
     stated_flops: Annotated[int | None, figure("flops of one run, by the profile", FLOPS)]
@@ -188,6 +188,9 @@ _LISTED: Final = RowList(
     size="measured_seconds",
     option="a profile",
     title="Instructions by measured time",
+    screen="name,opcode,measured_count,measured_seconds,share,category,"
+    "stated_flops,counted_flops,stated_bytes,counted_bytes",
+    wide_screen="source,scope",
 )
 MEASURED_INSTRUCTIONS: Final = _LISTED.showing(
     _LISTED.shown() | {"measured_count", "measured_seconds"}

@@ -32,7 +32,6 @@ from hlotool.table import (
     COUNT,
     MEASURE,
     NUMBER,
-    WHOLE,
     Block,
     DocumentSpec,
     RowList,
@@ -156,13 +155,12 @@ def _since(what: str) -> tuple[Meta, Meta, Meta]:
     """Declare from which commit, time and line on something is so."""
     return (
         column(f"commit from which on it is {what}", heading="since", null_text=""),
-        column(f"time from which on it is {what}", heading="time", null_text="", hide_order=2),
+        column(f"time from which on it is {what}", heading="time", null_text=""),
         column(
             f"line of the history from which on it is {what}",
             NUMBER,
             heading="line",
             null_text="",
-            hide_order=1,
         ),
     )
 
@@ -192,8 +190,8 @@ class VerdictRow(Struct, frozen=True):
 class ExceededRow(Struct, frozen=True):
     """One budget that was exceeded in the newest line of a module that has a verdict."""
 
-    name: Annotated[str, column("the budget's name", heading="budget", min_width=WHOLE)]
-    module: Annotated[str, column(_MODULE, hide_if_constant=True)]
+    name: Annotated[str, column("the budget's name", heading="budget")]
+    module: Annotated[str, column(_MODULE)]
     since_commit: Annotated[str | None, _EXCEEDED[0]]
     since_time: Annotated[str | None, _EXCEEDED[1]]
     since_line: Annotated[int, _EXCEEDED[2]]
@@ -207,6 +205,8 @@ VERDICT_ROWS: Final = RowList(
     key="module",
     has_total=False,
     title="Verdicts",
+    screen="verdict,module,since_commit",
+    wide_screen="since_time,since_line",
 )
 EXCEEDED_ROWS: Final = RowList(
     "exceeded",
@@ -215,6 +215,8 @@ EXCEEDED_ROWS: Final = RowList(
     key="name",
     has_total=False,
     title="Exceeded",
+    screen="name,module,since_commit",
+    wide_screen="since_time,since_line",
 )
 
 
@@ -244,6 +246,8 @@ FOLLOWED_ROWS: Final = RowList(
     has_total=False,
     limit=0,
     title="Modules",
+    screen="module,status,arguments,since_commit",
+    wide_screen="since_line",
 )
 
 
@@ -256,7 +260,6 @@ def _measured(
     name: str,
     heading: str = "",
     null_text: str = "?",
-    hide_order: int = 0,
     *,
     is_signed: bool = False,
 ) -> Meta:
@@ -267,7 +270,6 @@ def _measured(
         heading=heading,
         null_text=null_text,
         is_signed=is_signed,
-        hide_order=hide_order,
         lower_if=f"is_{name}_lower_bound",
         upper_if=f"is_{name}_upper_bound",
     )
@@ -279,17 +281,15 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     A change is a line whose figure is another than the last one known before it.
     """
 
-    module: Annotated[str, column(_MODULE, hide_if_constant=True)]
-    metric: Annotated[str, column("the figure, as budgets name it", min_width=WHOLE)]
+    module: Annotated[str, column(_MODULE)]
+    metric: Annotated[str, column("the figure, as budgets name it")]
     values: Annotated[
         tuple[Value, ...],
         column("the figure in each line, oldest first", heading="trend", is_curve=True),
     ]
-    first: Annotated[Value, _measured("the figure in the first line", "first", hide_order=3)]
+    first: Annotated[Value, _measured("the figure in the first line", "first")]
     last: Annotated[Value, _measured("the figure in the last line", "last")]
-    delta: Annotated[
-        Value, _measured("last minus first", "delta", "change", hide_order=2, is_signed=True)
-    ]
+    delta: Annotated[Value, _measured("last minus first", "delta", "change", is_signed=True)]
     last_change: Annotated[
         Value,
         _measured(
@@ -305,7 +305,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         str | None, column("commit of the last change", heading="since", null_text="")
     ] = None
     since_time: Annotated[
-        str | None, column("time of the last change", heading="time", null_text="", hide_order=5)
+        str | None, column("time of the last change", heading="time", null_text="")
     ] = None
     since_line: Annotated[
         int | None,
@@ -314,7 +314,6 @@ class TrendRow(Struct, frozen=True, kw_only=True):
             NUMBER,
             heading="line",
             null_text="",
-            hide_order=4,
         ),
     ] = None
     unknown_count: Annotated[int, figure("lines without the figure", COUNT)]
@@ -344,6 +343,8 @@ TRENDS: Final = RowList(
     "metrics of every module, latest change first",
     key="metric",
     has_total=False,
+    screen="module,metric,values,first,last,delta,since_commit",
+    wide_screen="last_change,since_line,since_time",
 )
 TREND_FACTS: Final = Block("facts", TrendFacts, "the whole history")
 TREND: Final = DocumentSpec(

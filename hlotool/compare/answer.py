@@ -65,6 +65,7 @@ INSTRUCTIONS: Final = RowList(
     key="name",
     has_total=False,
     title="Instructions",
+    screen="change,count,opcode,name,delta_bytes,what,scope",
 )
 MEMORY: Final = RowList(
     "memory",
@@ -73,6 +74,8 @@ MEMORY: Final = RowList(
     size="delta_bytes",
     key="value",
     title="Memory at the peak",
+    screen="reason,count,value,shape,old_bytes,new_bytes,delta_bytes,scope",
+    wide_screen="allocation_type,source",
 )
 COLLECTIVES: Final = RowList(
     "collectives",
@@ -81,6 +84,8 @@ COLLECTIVES: Final = RowList(
     size="delta_bytes",
     key="kind",
     title="Collectives",
+    screen="change,kind,interconnect,axes,old_count,new_count,delta_bytes,delta_exposed_bytes,what",
+    wide_screen="scope,dtype,old_executions,new_executions,old_exposed_seconds,new_exposed_seconds",
 )
 FUSIONS: Final = RowList(
     "fusions",
@@ -89,6 +94,8 @@ FUSIONS: Final = RowList(
     size="delta_bytes",
     key="name",
     title="Fusions",
+    screen="change,count,name,old_bytes,new_bytes,delta_bytes,scope,what",
+    wide_screen="form,root_opcode",
 )
 METRICS: Final = RowList(
     "metrics", MetricRow, "figures on both sides", has_total=False, limit=0, title="Figures"
@@ -120,6 +127,8 @@ MEASURED: Final = RowList(
     "with two profiles: instructions by how much longer they take, or shorter",
     key="name",
     title="Measured time",
+    screen="name,opcode,old_seconds,new_seconds,delta_seconds",
+    wide_screen="source",
 )
 CAUSES: Final = RowList(
     "causes",
@@ -127,6 +136,8 @@ CAUSES: Final = RowList(
     "reasons for differences, found by comparison: changes of the program first, then by bytes",
     has_total=False,
     title="Why",
+    screen="id,subject,old,new,delta_bytes",
+    wide_screen="count,scope,measure",
 )
 ACCOUNT: Final = RowList(
     "account",

@@ -58,7 +58,6 @@ class Figures(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="HLO ops",
             is_exact=True,
-            hide_order=3,
         ),
     ]
     executions: Annotated[
@@ -68,7 +67,6 @@ class Figures(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="runs",
             lower_if="is_executions_lower_bound",
-            hide_order=2,
         ),
     ]
     message_bytes_per_step: Annotated[
@@ -78,7 +76,6 @@ class Figures(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="messages/step",
             lower_if="is_message_lower_bound",
-            hide_order=1,
         ),
     ]
     sent_bytes_per_step: Annotated[
@@ -200,6 +197,9 @@ BY_KIND: Final = RowList(
     upper_if=("is_upper_bound",),
     is_sum=True,
     title="By kind",
+    screen="kind,count,sent_bytes_per_step,exposed_bytes_per_step,exposed_seconds",
+    wide_screen="hlo_op_count,executions,message_bytes_per_step,"
+    "transfer_seconds,overlapped_seconds",
 )
 
 BY_NETWORK: Final = replace(
@@ -207,6 +207,7 @@ BY_NETWORK: Final = replace(
     name="by_network",
     record=InterconnectRow,
     meaning="totals of each interconnect, most bytes sent first",
+    screen=BY_KIND.screen.replace("kind", "interconnect"),
     title="By interconnect",
 )
 

@@ -229,11 +229,9 @@ class Finding(Struct, frozen=True):
             is_verdict=True,
         ),
     ]
-    id: Annotated[FindingCode, column("which finding", min_width=18)]
+    id: Annotated[FindingCode, column("which finding")]
     message: Annotated[str, column("the finding, as a sentence", is_below=True)]
-    instruction: Annotated[
-        str | None, column("its largest instruction", null_text="", min_width=18)
-    ] = None
+    instruction: Annotated[str | None, column("its largest instruction", null_text="")] = None
     source: Annotated[
         str | None, column("its line in the user's program, file:line", null_text="")
     ] = None
@@ -258,7 +256,6 @@ class Finding(Struct, frozen=True):
             BYTES,
             heading="as traffic",
             null_text="",
-            hide_order=1,
         ),
     ] = None
     count: Annotated[
@@ -294,6 +291,7 @@ FINDINGS: Final = RowList(
     has_total=False,
     title="Findings",
     limit=10,
+    screen="bytes,estimated_seconds,weighted_bytes,severity,id,instruction,source",
 )
 
 

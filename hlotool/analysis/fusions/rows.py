@@ -56,13 +56,10 @@ def per_step(
     heading: str = "",
     *,
     lower_if: str = "",
-    hide_order: int = 0,
 ) -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
     said = f"{meaning} per step; null under a loop of unknown trip count"
-    return column(
-        said, unit, heading=heading, total_from=known, lower_if=lower_if, hide_order=hide_order
-    )
+    return column(said, unit, heading=heading, total_from=known, lower_if=lower_if)
 
 
 def known_per_step(meaning: str, unit: Unit) -> Meta:
@@ -87,7 +84,6 @@ TotalExecutions: TypeAlias = Annotated[
         COUNT,
         heading="runs",
         total_from="known_executions",
-        hide_order=3,
     ),
 ]
 KnownExecutions: TypeAlias = Annotated[
@@ -223,11 +219,11 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     those of the first; `scope` is what all share, `members` names them all.
     """
 
-    name: Annotated[str, column("the first fusion of these", heading="fusion", min_width=26)]
+    name: Annotated[str, column("the first fusion of these", heading="fusion")]
     count: Annotated[int, column("fusions with an equal body", TIMES, heading="count")]
     kind: Annotated[
         str | None,
-        column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS, hide_order=4),
+        column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS),
     ]
     backend_kind: Annotated[
         str | None,
@@ -239,7 +235,6 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             "opcode of the body's root; null without a body",
             heading="root",
             words=OPCODES,
-            hide_order=5,
         ),
     ]
     computation: Annotated[str, figure("computation of the first")]
@@ -253,7 +248,6 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="instructions",
             is_summed=False,
-            hide_order=6,
         ),
     ]
     operand_bytes: OperandBytes
@@ -285,7 +279,6 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             "flops per byte of traffic_bytes; null without traffic",
             RATIO,
             heading="intensity",
-            hide_order=3,
         ),
     ]
     executions: TotalExecutions
@@ -300,7 +293,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS, FLOPS)]
     on_chip_bytes_per_step: Annotated[
         int | None,
-        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step", "on chip/step", hide_order=2),
+        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step", "on chip/step"),
     ]
     known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED, BYTES)]
     bound: Annotated[
@@ -321,7 +314,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     measured_seconds: MeasuredSeconds = None
     flags: Annotated[
         tuple[Flag, ...],
-        column(f"oddities: {', '.join(FLAGS)}", hide_order=1, word_meanings=FLAG_MEANINGS),
+        column(f"oddities: {', '.join(FLAGS)}", word_meanings=FLAG_MEANINGS),
     ]
     scope: SharedScope
     op_name: FirstOpName
@@ -380,7 +373,7 @@ class FusionTotals(Struct, frozen=True):
 class MissedRow(Struct, frozen=True):
     """Equal operations outside fusions; figures of one execution of one, or of all per step."""
 
-    name: Annotated[str, column("the first of these", heading="instruction", min_width=26)]
+    name: Annotated[str, column("the first of these", heading="instruction")]
     count: Annotated[
         int, column("equal operations from the same source line", TIMES, heading="count")
     ]
@@ -420,7 +413,7 @@ class RecomputeRow(Struct, frozen=True):
     but the first computation cost per step, both kinds together.
     """
 
-    name: Annotated[str, column("the first of these operations", heading="operation", min_width=26)]
+    name: Annotated[str, column("the first of these operations", heading="operation")]
     count: Annotated[int, column("instructions that compute this value", TIMES, heading="count")]
     opcode: Opcode
     shape: ResultShape
@@ -458,17 +451,15 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     as one.
     """
 
-    target: Annotated[str, column("the target", min_width=26)]
+    target: Annotated[str, column("the target")]
     count: Annotated[
         int, column("custom calls with this target and these shapes", TIMES, heading="count")
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
-    operand_shapes: Annotated[
-        tuple[str, ...], column("shapes of the operands", heading="operands", hide_order=1)
-    ]
+    operand_shapes: Annotated[tuple[str, ...], column("shapes of the operands", heading="operands")]
     shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
-    known: Annotated[CostSource | None, column(_TELLS.format("flops"), hide_order=2)]
+    known: Annotated[CostSource | None, column(_TELLS.format("flops"))]
     flops_per_step: Annotated[
         int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, total_from="known_flops_per_step")
     ]
@@ -569,7 +560,7 @@ class BodyRow(Struct, frozen=True):
     `bytes_accessed` adds up to the fusion's.
     """
 
-    name: Annotated[str, column("the instruction", heading="instruction", min_width=26)]
+    name: Annotated[str, column("the instruction", heading="instruction")]
     opcode: Opcode
     shape: ResultShape
     operands: Annotated[tuple[str, ...], column("its operands by name")]
@@ -617,6 +608,9 @@ FUSION_ROWS: Final = RowList(
     size="traffic_bytes_per_step",
     lower_if=("is_lower_bound",),
     upper_if=("is_conditional",),
+    screen="name,count,kind,traffic_bytes_per_step,flops_per_step,"
+    "estimated_seconds,bound,measured_seconds,scope",
+    wide_screen="flags,root_opcode,executions,measured_count,on_chip_bytes_per_step",
 )
 MISSED: Final = RowList(
     "missed",
@@ -627,6 +621,8 @@ MISSED: Final = RowList(
     upper_if=("is_conditional",),
     option="--missed",
     title="Not fused",
+    screen="name,count,opcode,shape,traffic_bytes_per_step,scope",
+    wide_screen="executions",
 )
 RECOMPUTE: Final = RowList(
     "recompute",
@@ -637,6 +633,8 @@ RECOMPUTE: Final = RowList(
     upper_if=("is_conditional",),
     option="--recompute",
     title="Computed again",
+    screen="name,count,opcode,shape,repeated_per_step,scope,members",
+    wide_screen="executions",
 )
 CUSTOM_CALLS: Final = RowList(
     "custom_calls",
@@ -646,6 +644,9 @@ CUSTOM_CALLS: Final = RowList(
     size="flops_per_step",
     upper_if=("is_conditional", "is_upper_bound"),
     title="Custom calls",
+    screen="target,count,shape,flops_per_step,traffic_bytes_per_step,"
+    "estimated_seconds,measured_seconds,scope",
+    wide_screen="executions,measured_count,operand_shapes,known",
 )
 BODY: Final = RowList(
     "body",

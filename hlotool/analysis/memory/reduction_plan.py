@@ -101,7 +101,7 @@ class ReliefRow(Struct, frozen=True):
         column("least fall in programs that were compiled with it", BYTES, heading="at least"),
     ]
     saves_most_bytes: Annotated[
-        int | None, column("greatest fall in them", BYTES, heading="at most", hide_order=1)
+        int | None, column("greatest fall in them", BYTES, heading="at most")
     ]
     option_saves_bytes: Annotated[
         int | None, figure("fall with all changes of the option", BYTES, is_summed=False)

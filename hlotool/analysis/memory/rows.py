@@ -129,16 +129,12 @@ class BufferRow(Struct, frozen=True):
     ]
     size_bytes: Annotated[int, figure("size on its backend", BYTES, is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES, heading="count")]
-    allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=1)]
-    value: Annotated[str, column("defining instruction and index", min_width=32)]
-    shape: Annotated[str, column("its shape, without layout", hide_order=2, is_shape=True)]
+    allocation_type: Annotated[AllocationType, column("type of its allocation")]
+    value: Annotated[str, column("defining instruction and index")]
+    shape: Annotated[str, column("its shape, without layout", is_shape=True)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
-    live_from: Annotated[
-        int | None, column("first position at which it is live", NUMBER, hide_order=4)
-    ]
-    live_until: Annotated[
-        int | None, column("last position at which it is live", NUMBER, hide_order=3)
-    ]
+    live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
+    live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
     scope: Annotated[
         str | None,
         figure(
@@ -189,7 +185,7 @@ class BufferRow(Struct, frozen=True):
     ]
     padding_bytes: Annotated[
         int | None,
-        figure("bytes that tiles and the allocator's minimum sizes add", BYTES, hide_order=2),
+        figure("bytes that tiles and the allocator's minimum sizes add", BYTES),
     ]
     aliases: Annotated[
         tuple[str, ...],
@@ -230,7 +226,6 @@ class BufferRow(Struct, frozen=True):
             "of a parameter: its global shape",
             null_text="",
             is_shape=True,
-            hide_order=4,
         ),
     ] = None
     spec: Annotated[
@@ -247,8 +242,6 @@ class BufferRow(Struct, frozen=True):
             "the same in JAX notation",
             null_text="",
             heading="spec",
-            is_whole=True,
-            hide_order=2,
         ),
     ] = None
     copies: Annotated[
@@ -258,7 +251,6 @@ class BufferRow(Struct, frozen=True):
             COUNT,
             null_text="",
             is_summed=False,
-            hide_order=3,
         ),
     ] = None
     held: Saving[Tenure] | None = None

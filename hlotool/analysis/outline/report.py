@@ -71,7 +71,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "its work: loops with iterations, kinds of work, what a collective moves",
             shown=_show_step,
-            min_width=36,
         ),
     ]
     count: Annotated[
@@ -155,7 +154,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
             lower_if=_LOWER_FLOPS,
             joint=lambda row: row.own.flops,
-            hide_order=3,
         ),
     ]
     traffic_bytes_per_step: Annotated[
@@ -168,7 +166,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
             lower_if=_LOWER_MEMORY,
             joint=lambda row: row.own.traffic_bytes,
-            hide_order=2,
         ),
     ]
     sent_bytes_per_step: Annotated[
@@ -181,7 +178,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             shown=_show_sent,
             lower_if=_LOWER_SENT,
             joint=lambda row: row.own.sent_bytes,
-            hide_order=1,
         ),
     ]
     exposed_share: Annotated[
@@ -201,7 +197,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="overlapped flops",
             null_text="",
             is_summed=False,
-            hide_order=5,
         ),
     ]
     executions: Annotated[
@@ -423,6 +418,9 @@ STEPS: Final = RowList(
     key="number",
     upper_if=("is_upper_bound",),
     limit=0,
+    screen="what,count,time_share,start_seconds,end_seconds,estimated_seconds,"
+    "exposed_seconds,measured_seconds,traffic_bytes_per_step,exposed_share,scope",
+    wide_screen="flops_per_step,sent_bytes_per_step",
 )
 OUTLINE: Final = DocumentSpec("outline", "a program in the order it runs", row_lists=(STEPS,))
 

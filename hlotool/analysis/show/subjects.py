@@ -34,14 +34,10 @@ from hlotool.hlo.values import Measurement, ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
 SizeBytes: TypeAlias = Annotated[
-    int | None, column("size of the result", BYTES, heading="result", is_summed=False, hide_order=1)
+    int | None, column("size of the result", BYTES, heading="result", is_summed=False)
 ]
-ShapeText: TypeAlias = Annotated[
-    str, column("the result's shape, without layout", hide_order=2, is_shape=True)
-]
-InstructionName: TypeAlias = Annotated[
-    str, column("the instruction", heading="instruction", is_whole=True)
-]
+ShapeText: TypeAlias = Annotated[str, column("the result's shape, without layout", is_shape=True)]
+InstructionName: TypeAlias = Annotated[str, column("the instruction", heading="instruction")]
 
 
 class ShowEvidence(Struct, frozen=True, dict=True):
@@ -189,7 +185,6 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
             "its share of all such bytes of a step; null without any",
             PERCENT,
             heading="of memory",
-            hide_order=3,
         ),
     ]
     measured_count: MeasuredCount

@@ -209,7 +209,6 @@ class OpcodeRow(Struct, frozen=True):
             "instructions inside fusions, reducers and other embedded computations",
             COUNT,
             heading="fused",
-            hide_order=1,
             lower_if="is_lower_bound",
         ),
     ]
@@ -349,7 +348,6 @@ class LoopRow(Struct, frozen=True):
             "source of the trip count: printed in the backend config, or derived from "
             "condition, step and init",
             heading="from",
-            hide_order=4,
         ),
     ]
     contradicting_trip_count: Annotated[
@@ -370,7 +368,6 @@ class LoopRow(Struct, frozen=True):
             "starts of the loop per step",
             COUNT,
             heading="runs",
-            hide_order=2,
         ),
     ]
     loop_state_bytes: Annotated[
@@ -379,7 +376,6 @@ class LoopRow(Struct, frozen=True):
             "size of the state carried between iterations",
             BYTES,
             heading="loop state",
-            hide_order=3,
         ),
     ]
     traffic_bytes_per_step: Annotated[

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.report import give_way
 from hlotool.analysis.collectives.rows import HOST_TOTALS, CollectiveRow, HostTotals
 from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS, CollectiveTotals
 from hlotool.analysis.cost.chips import ASSUMED_BF16, Chip, list_unstated, weigh_flops
@@ -52,7 +51,6 @@ from hlotool.table import (
     NUMBER,
     PERCENT,
     SECONDS,
-    WHOLE,
     Block,
     DocumentSpec,
     RowList,
@@ -307,6 +305,8 @@ OPCODES: Final = RowList(
     size="executed_bytes",
     title="Opcodes",
     limit=12,
+    screen="opcode,executed_count,executions,executed_bytes,measured_count,measured_seconds",
+    wide_screen="fused_count",
 )
 DTYPES: Final = RowList(
     "dtypes",
@@ -325,6 +325,8 @@ LOOPS: Final = RowList(
     has_total=False,
     title="Loops",
     limit=3,
+    screen="name,trip_count,contradicting_trip_count,traffic_bytes_per_step,sent_bytes_per_step",
+    wide_screen="trip_count_source,executions,loop_state_bytes",
 )
 MEMORY: Final = Block(
     "memory",
@@ -396,8 +398,7 @@ def choose_summary_columns(
     if is_sharded and (width is None or width >= _LEAST_ROOM):
         show = _show_spec if width is not None and width < _ROOM else _show_array
         fields = (
-            replace(each, shown=show, min_width=_SPEC_WIDTH) if each.name == "origin" else each
-            for each in holders.fields
+            replace(each, shown=show) if each.name == "origin" else each for each in holders.fields
         )
         holders = replace(holders, chosen=tuple(fields))
     if found.most_replicated:
@@ -451,15 +452,12 @@ class ProgramRow(Struct, frozen=True):
         str,
         column(
             "location in the directory, with XLA's number instead of the name; --module takes it",
-            is_whole=True,
         ),
     ]
-    backend: Annotated[
-        Backend | None, column("the backend, recognized from the text", hide_order=4)
-    ] = None
+    backend: Annotated[Backend | None, column("the backend, recognized from the text")] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
     instruction_count: Annotated[
-        int | None, column("instructions in the text", COUNT, heading="instructions", hide_order=7)
+        int | None, column("instructions in the text", COUNT, heading="instructions")
     ] = None
     allocated_bytes: Annotated[
         int | None,
@@ -477,7 +475,6 @@ class ProgramRow(Struct, frozen=True):
             "its temporary part; null in an estimate",
             BYTES,
             is_summed=False,
-            hide_order=5,
         ),
     ] = None
     peak_bytes: Annotated[
@@ -488,11 +485,10 @@ class ProgramRow(Struct, frozen=True):
             is_summed=False,
             shown=_show_peak,
             lower_if="is_memory_lower_bound",
-            hide_order=2,
         ),
     ] = None
     collective_count: Annotated[
-        int | None, column("logical collectives", COUNT, heading="collectives", hide_order=6)
+        int | None, column("logical collectives", COUNT, heading="collectives")
     ] = None
     sent_bytes_per_step: Annotated[
         int | None,
@@ -502,7 +498,6 @@ class ProgramRow(Struct, frozen=True):
             heading="sent/step",
             lower_if="is_sent_lower_bound",
             upper_if="is_sent_upper_bound",
-            hide_order=1,
         ),
     ] = None
     total_flops_per_step: Annotated[
@@ -513,7 +508,6 @@ class ProgramRow(Struct, frozen=True):
             heading="flops/step",
             lower_if="is_total_lower_bound",
             upper_if="is_total_upper_bound",
-            hide_order=3,
         ),
     ] = None
     measured_count: Annotated[
@@ -592,6 +586,9 @@ MODULES: Final = RowList(
     size="allocated_bytes",
     key="place",
     has_total=False,
+    screen="module,place,allocated_bytes,peak_bytes,"
+    "measured_seconds,total_flops_per_step,top_finding",
+    wide_screen="sent_bytes_per_step,temp_bytes,instruction_count,finding_count",
 )
 _REASONS: Final[Mapping[str, str]] = {
     "argument": "an argument is new, gone or renamed",
@@ -614,20 +611,14 @@ class ReasonRow(Struct, frozen=True):
     """One thing in which a compilation differs from the nearest earlier one of its function."""
 
     function: Annotated[str, column("the function, by the name of its modules")]
-    place: Annotated[str, column("the compilation, as in `modules`", is_whole=True)]
-    compilation: Annotated[
-        int, column("which compilation of the function it is", NUMBER, hide_order=2)
-    ]
+    place: Annotated[str, column("the compilation, as in `modules`")]
+    compilation: Annotated[int, column("which compilation of the function it is", NUMBER)]
     compared_with: Annotated[
         str,
-        column("an equal compilation before, else the last", heading="against", is_whole=True),
+        column("an equal compilation before, else the last", heading="against"),
     ]
-    reason: Annotated[
-        ReasonKind, column("cause of the compilation", min_width=WHOLE, word_meanings=_REASONS)
-    ]
-    count: Annotated[
-        int, column("number of arguments, constants, … that differ", COUNT, hide_order=3)
-    ] = 1
+    reason: Annotated[ReasonKind, column("cause of the compilation", word_meanings=_REASONS)]
+    count: Annotated[int, column("number of arguments, constants, … that differ", COUNT)] = 1
     subject: Annotated[str, column("their names or their differences")] = ""
     old: Annotated[str | None, column("old value", heading="was", null_text="")] = None
     new: Annotated[str | None, column("new value", heading="is", null_text="")] = None
@@ -639,17 +630,12 @@ COMPILATIONS: Final = RowList(
     "causes of recompilation",
     key="place",
     has_total=False,
+    screen="function,place,compared_with,reason,subject,old,new",
+    wide_screen="compilation,count",
 )
 SUMMARY_DIRECTORY: Final = DocumentSpec(
     "summary-directory", "the programs of a dump directory", row_lists=(MODULES, COMPILATIONS)
 )
-# When a column leaves a table of measured programs: their times are the answer.
-_GIVE_WAY_TO_TIMES: Final = {
-    "measured_count": 4,
-    "allocated_bytes": 1,
-    "finding_count": 1,
-    "top_finding": 1,
-}
 
 
 def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
@@ -657,5 +643,4 @@ def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
     if all(row.measured_count is None for row in rows):
         return SUMMARY_DIRECTORY
     shown = MODULES.showing(MODULES.shown() | {"measured_count", "measured_seconds"})
-    measured = give_way(shown, _GIVE_WAY_TO_TIMES)
-    return replace(SUMMARY_DIRECTORY, row_lists=(measured, COMPILATIONS))
+    return replace(SUMMARY_DIRECTORY, row_lists=(shown, COMPILATIONS))

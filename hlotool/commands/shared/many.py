@@ -55,8 +55,8 @@ _FORMS: Final = OF_ROWS | {"json", "parquet", "table", "markdown"}
 class ProgramOfRow(Struct, frozen=True):
     """Which program a row is of; of one that cannot be read this is all there is."""
 
-    program: Annotated[str, column("name of the program, unique in the answer", is_whole=True)]
-    place: Annotated[str, column("its location, in short", hide_order=9)]
+    program: Annotated[str, column("name of the program, unique in the answer")]
+    place: Annotated[str, column("its location, in short")]
     error: Annotated[
         str | None,
         figure("why the program could not be read; all other fields are null then", null_text=""),

@@ -207,8 +207,8 @@ class RowOptions(Struct, frozen=True):
         """Whether --by names one of these fields."""
         return any(word in fields for word in _WORD.findall(self.by))
 
-    def query(self, default_limit: int) -> Query:
-        """Return the row options for the list that they act on."""
+    def query(self, default_limit: int, width: int | None = None) -> Query:
+        """Return the row options for the list that they act on, on a terminal of that width."""
         return Query(
             where=self.where,
             sort=self.sort,
@@ -217,6 +217,7 @@ class RowOptions(Struct, frozen=True):
             limit=self.limit,
             default_limit=default_limit if self.is_for_eyes else 0,
             is_wide=self.is_wide or not self.is_for_eyes,
+            width=width if self.format == "table" else None,
             is_folded=self.is_for_eyes,
             keeps_below=self.format == "table",
             keeps_numbers=self.keeps_numbers,

@@ -99,7 +99,7 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         weights = expect_weights(selection, "--format folded")
         return render_folded(make_stacks(selection, weights))
     shown = _shown(document, target, options)
-    selections = [_select(document, rows, target, options) for rows in shown]
+    selections = [_select(document, rows, target, options, look.width) for rows in shown]
     if options.format == "comment":
         from hlotool.table.comment import render_comment
 
@@ -222,18 +222,23 @@ def _shown(document: Document, target: RowList | None, options: RowOptions) -> t
 
 
 def _select(
-    document: Document, row_list: RowList, target: RowList | None, options: RowOptions
+    document: Document,
+    row_list: RowList,
+    target: RowList | None,
+    options: RowOptions,
+    width: int | None = None,
 ) -> Selection:
     """Apply the row options to the list they act on; others keep their defaults.
 
     A number of rows holds for every list that is shown to eyes, where the document says so.
     """
-    query = options.query(row_list.limit)
+    query = options.query(row_list.limit, width)
     if row_list is not target:
         query = Query(
             limit=query.limit if document.limits_all and options.is_for_eyes else None,
             default_limit=query.default_limit,
             is_wide=query.is_wide,
+            width=query.width,
             is_folded=query.is_folded,
             keeps_numbers=query.keeps_numbers,
         )

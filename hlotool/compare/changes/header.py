@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hlotool.compare.changes.instructions import NEW, OLD
 from hlotool.hlo import Alias, Donor, Module
-from hlotool.table import WHOLE, column, figure
+from hlotool.table import column, figure
 from hlotool.table.words import list_some
 
 
@@ -82,7 +82,7 @@ class FlagChange(Struct, frozen=True):
     Of debug options that means its default, in `tpu_comp_env` that the release has none.
     """
 
-    flag: Annotated[str, column("the flag", min_width=WHOLE)]
+    flag: Annotated[str, column("the flag")]
     old: Annotated[
         str | None, column(_VALUE + OLD + _ABSENT, heading="old", null_text="(not printed)")
     ]

@@ -61,15 +61,13 @@ def _name_metric(row: BandRow | LawRow | TermRow) -> str:
     return next(one.title for one in SIZES.fields if row.metric.endswith(f".{one.name}"))
 
 
-_METRIC: Final = column(
-    "the figure, as budgets name it", heading="figure", shown=_name_metric, is_whole=True
-)
+_METRIC: Final = column("the figure, as budgets name it", heading="figure", shown=_name_metric)
 
 
 class SizeRow(Struct, frozen=True):
     """A program at one size: as it was given, or as it would be."""
 
-    size: Annotated[str, column("values of the variable", is_whole=True)]
+    size: Annotated[str, column("values of the variable")]
     is_given: Annotated[bool, column("whether it was compiled; else its figures are predicted")]
     allocated_bytes: Annotated[
         int | None, column("bytes that the runtime reserves in space 0", BYTES)
@@ -84,20 +82,18 @@ class SizeRow(Struct, frozen=True):
     ]
     peak_bytes: Annotated[int | None, column("most bytes in use at once in space 0", BYTES)]
     total_flops_per_step: Annotated[int | None, column("operations a step", FLOPS)]
-    traffic_bytes_per_step: Annotated[
-        int | None, column("bytes that cross memory per step", BYTES, hide_order=1)
-    ]
+    traffic_bytes_per_step: Annotated[int | None, column("bytes that cross memory per step", BYTES)]
     sent_bytes_per_step: Annotated[int | None, column("bytes a device sends per step", BYTES)]
     estimated_seconds: Annotated[
         float | None,
-        column("time of a step; null without --chip", SECONDS, hide_order=2, null_text="–"),
+        column("time of a step; null without --chip", SECONDS, null_text="–"),
     ]
 
 
 class BandRow(Struct, frozen=True):
     """A predicted figure with its band."""
 
-    size: Annotated[str, column("values of the variable", is_whole=True)]
+    size: Annotated[str, column("values of the variable")]
     metric: Annotated[str, _METRIC]
     value: Annotated[Number, column("the predicted figure", MEASURE)]
     low: Annotated[Number | None, column("from: nine in ten program families were above", MEASURE)]
@@ -111,11 +107,11 @@ class LawRow(Struct, frozen=True):
 
     metric: Annotated[str, _METRIC]
     variable: Annotated[str, figure("the variable; others are as in the largest program")]
-    law: Annotated[str | None, column("its terms; null if it follows no law", is_whole=True)]
+    law: Annotated[str | None, column("its terms; null if it follows no law")]
     from_value: Annotated[int, column("the size from which on it is valid", NUMBER, heading="from")]
     until_value: Annotated[
         int,
-        column("the largest size at which it was tried", NUMBER, heading="until", hide_order=2),
+        column("the largest size at which it was tried", NUMBER, heading="until"),
     ]
     peak_at: Annotated[str | None, figure("of the peak: its location in the program")]
     is_vmem_full: Annotated[bool, figure("of the peak: whether a TPU's vector memory is full then")]
@@ -125,12 +121,11 @@ class LawRow(Struct, frozen=True):
             "increase per unit, from the largest program",
             MEASURE,
             heading="one more adds",
-            hide_order=1,
         ),
     ]
     values: Annotated[
         tuple[int | float, ...],
-        column("at four sizes, from that one on", heading="curve", is_curve=True, hide_order=3),
+        column("at four sizes, from that one on", heading="curve", is_curve=True),
     ]
     coefficients: Annotated[
         tuple[float, ...], figure("of the powers of the variable, from the zeroth on")
@@ -145,10 +140,8 @@ class TermRow(Struct, frozen=True):
     variable: Annotated[str, figure("the variable; others are as in the largest program")]
     part: Annotated[str, column("arguments, scope or collective")]
     value: Annotated[Number, column("in the largest program", MEASURE)]
-    adds: Annotated[
-        Number | None, column("increase per unit", MEASURE, heading="one more adds", hide_order=1)
-    ]
-    law: Annotated[str | None, column("its terms; null if it follows no law", is_whole=True)]
+    adds: Annotated[Number | None, column("increase per unit", MEASURE, heading="one more adds")]
+    law: Annotated[str | None, column("its terms; null if it follows no law")]
     unit: Unit
 
 
@@ -213,7 +206,11 @@ class FitFacts(Struct, frozen=True):
 
 VARIABLES: Final = RowList("variables", VariableRow, "what varies", has_total=False)
 SIZES: Final = RowList(
-    "sizes", SizeRow, "the given programs, then others", has_total=False, limit=0
+    "sizes",
+    SizeRow,
+    "the given programs, then others",
+    has_total=False,
+    limit=0,
 )
 PREDICTIONS: Final = RowList(
     "predicted", BandRow, "every figure that is predicted", has_total=False, limit=0
