@@ -74,8 +74,8 @@ MEMORY: Final = RowList(
     size="delta_bytes",
     key="value",
     title="Memory at the peak",
-    screen="reason,count,value,shape,old_bytes,new_bytes,delta_bytes,scope",
-    wide_screen="allocation_type,source",
+    screen="old_bytes,new_bytes,delta_bytes,count,value,reason,shape",
+    wide_screen="scope,source",
 )
 COLLECTIVES: Final = RowList(
     "collectives",
@@ -94,7 +94,7 @@ FUSIONS: Final = RowList(
     size="delta_bytes",
     key="name",
     title="Fusions",
-    screen="change,count,name,old_bytes,new_bytes,delta_bytes,scope,what",
+    screen="old_bytes,new_bytes,delta_bytes,count,name,change,scope,what",
     wide_screen="form,root_opcode",
 )
 METRICS: Final = RowList(

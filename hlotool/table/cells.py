@@ -129,7 +129,7 @@ def _make_column(row_list: RowList, field: Field) -> Column:
     return Column(
         escape(field.title),
         field.is_numeric,
-        is_key=field.name == row_list.key_field.name,
+        is_key=field.name in {row_list.key_field.name, row_list.screen.partition(",")[0]},
         is_path=field.is_path,
         is_list=_is_list(field),
     )

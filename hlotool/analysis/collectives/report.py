@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -414,7 +414,7 @@ COLLECTIVE_ROWS: Final = RowList(
         joined=("members",),
     ),
     screen="name,count,kind,interconnect,sent_bytes_per_step,exposed_share,"
-    "exposed_seconds,measured_seconds,axes,cause,moves,waits_for",
+    "exposed_seconds,measured_seconds,axes,cause",
     wide_screen="transfer_seconds,exposed_bytes_per_step,measured_count,measured_exposed_seconds,"
     "scope,source",
 )

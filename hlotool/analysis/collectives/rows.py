@@ -292,6 +292,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         str | None,
         column(
             "the value that it moves, from which sharding to which, and for which operation",
+            heading="moves",
             null_text="",
             is_path=True,
             is_below=True,

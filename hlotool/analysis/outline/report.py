@@ -419,8 +419,8 @@ STEPS: Final = RowList(
     upper_if=("is_upper_bound",),
     limit=0,
     screen="what,count,time_share,start_seconds,end_seconds,estimated_seconds,"
-    "exposed_seconds,measured_seconds,traffic_bytes_per_step,exposed_share,scope",
-    wide_screen="flops_per_step,sent_bytes_per_step",
+    "exposed_seconds,measured_seconds,sent_bytes_per_step,exposed_share,scope",
+    wide_screen="flops_per_step,traffic_bytes_per_step",
 )
 OUTLINE: Final = DocumentSpec("outline", "a program in the order it runs", row_lists=(STEPS,))
 
@@ -437,7 +437,12 @@ def with_measured(spec: DocumentSpec, rows: Sequence[OutlineRow]) -> DocumentSpe
 UNPRICED: Final = replace(
     OUTLINE,
     row_lists=(
-        replace(STEPS.showing(STEPS.shown() - {"time_share"}), size="traffic_bytes_per_step"),
+        replace(
+            STEPS.showing(STEPS.shown() - {"time_share"}),
+            size="traffic_bytes_per_step",
+            screen=STEPS.screen.replace("time_share", "traffic_bytes_per_step"),
+            wide_screen="flops_per_step",
+        ),
     ),
 )
 _CLOCK: Final = ("start_seconds", "end_seconds", "exposed_seconds", "estimated_seconds")

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from hlotool.commands.diff import text
 from hlotool.commands.shared.messages import quote_command, say, say_all
 from hlotool.commands.shared.options import RowOptions, repeat_command
-from hlotool.commands.shared.output import print_document
+from hlotool.commands.shared.output import make_look, print_document, render_document
 from hlotool.commands.shared.request import progress
 from hlotool.compare import directory, inputs, several
 from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
@@ -36,7 +36,6 @@ from hlotool.errors import UsageError
 from hlotool.hlo.opcodes import COLLECTIVES, FREE
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, InputPaths, Line, quote_braces
-from hlotool.table.units import render_line
 from hlotool.table.words import list_some
 from hlotool.text import parse_pattern
 
@@ -59,7 +58,7 @@ class Asked(Struct, frozen=True):
 
 
 _MOST_ROWS: Final = 24  # of the terminal, behind the verdict
-_LIMITS: Final = (12, 8, 6, 5, 4, 3)  # of a list, as there is room
+_LIMITS: Final = (12, 8, 6, 5, 4, 3, 2)  # of a list, as there is room
 
 
 def diff_document(
@@ -120,10 +119,11 @@ def diff_document(
         return replace(document, rows=figures, shown=shown)
     if not is_overview or asked.is_full or options.limit is not None:
         return document
-    return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time), is_brief=True))
+    brief = replace(document, notes=(*counts[:1], *missing, *time), is_brief=True)
+    return _choose_lists(brief, options)
 
 
-def _choose_lists(document: Document) -> Document:
+def _choose_lists(document: Document, options: RowOptions) -> Document:
     """Return a document with as many lists, and rows of each, as there is room for.
 
     Most lists count more than most rows of one.
@@ -131,20 +131,18 @@ def _choose_lists(document: Document) -> Document:
     shown = [name for name in document.shown if name != "metrics"]
     titles = {one.name: one.title.lower() for one in document.spec.row_lists}
     counts = {name: len(document.rows[name]) for name in document.shown}
+    look = make_look(options)
     for number in range(len(shown), -1, -1):
         told = shown[:number]
         hidden = {titles[name]: count for name, count in counts.items() if name not in told}
         notes = (*document.notes, *text.explain_rest(hidden))
-        free = _MOST_ROWS - sum(text.count_rows(render_line(one)) for one in notes) - bool(notes)
         for limit in _LIMITS:
-            # Its blank line, title, headings, rule, rows, and how many others there are.
-            height = sum(4 + min(counts[name], limit) + (counts[name] > limit) for name in told)
-            rows = (row for name in told for row in document.rows[name][:limit])
-            height += sum(bool(getattr(row, "what", "")) for row in rows)  # below the row
-            if height <= free:
-                lists = tuple(replace(one, limit=limit) for one in document.spec.row_lists)
-                spec = replace(document.spec, row_lists=lists)
-                return replace(document, spec=spec, shown=tuple(told), notes=notes)
+            lists = tuple(replace(one, limit=limit) for one in document.spec.row_lists)
+            spec = replace(document.spec, row_lists=lists)
+            chosen = replace(document, spec=spec, shown=tuple(told), notes=notes)
+            behind = render_document(replace(chosen, lines=()), options, look)
+            if not told or sum(one.count("\n") for one in behind) <= _MOST_ROWS:
+                return chosen
     return document
 
 

@@ -77,8 +77,8 @@ def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
             "XLA compiles two different input programs to the same result" if is_other else same
         )
         why = "why: " * is_other
-        for one in report.causes[:_MOST_WHY]:
-            yield Line(quote_braces(f"{why}{write_cause(one, units)}"))
+        for cause in report.causes[:_MOST_WHY]:
+            yield Line(quote_braces(f"{why}{write_cause(cause, units)}"))
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides have")
     else:
@@ -133,7 +133,11 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
         rows_before = count_rows(why[-1])
         why[-1] = _fit([why[-1], count_noun(left, "more reason")], rows_before + free)
         free -= count_rows(why[-1]) - rows_before
-    return [*first, *why, *([_fit(who, 1 + free)] if is_last else ())]
+    last = [_fit(who, 1 + free)] if is_last else []
+    if last and report.structure is not None:
+        said = f"{report.structure.new.name}: {last[0]}"
+        last = [said] if count_rows(said) <= 1 + free else last
+    return [*first, *why, *last]
 
 
 def _say_kinds(report: DiffReport) -> list[str]:
