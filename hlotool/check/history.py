@@ -297,7 +297,6 @@ class TrendRow(Struct, frozen=True, kw_only=True):
             "change",
             "last change",
             "",
-            1,
             is_signed=True,
         ),
     ] = None

@@ -60,7 +60,7 @@ from hlotool.commands.shared.options import (
     dump_options,
     option,
 )
-from hlotool.commands.shared.output import make_look, print_document, render_document
+from hlotool.commands.shared.output import print_document, render_document
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.compare.compilations import find_compilations
 from hlotool.dump.files import DumpFile
@@ -84,6 +84,9 @@ hlotool summary dump/ --sort -peak_bytes -n 5
 hlotool summary dump/ --module jit_step --chip h100"""
 
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
+_MOST_ROWS: Final = 24  # of a terminal
+# Holders and findings that it shows, and whether loops; what is left out first comes last.
+_WAYS: Final = ((5, 3, True), (5, 3, False), (3, 3, False), (3, 2, False), (2, 1, False))
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
@@ -184,22 +187,22 @@ def _describe(
     names += ["fit"] if found.fit is not None else []
     names += ["roofline", "step_time"] if found.roofline is not None else []
     blocks = {name: getattr(found, name) for name in names}
-    lines, above, notes = _place_prose(found, rows, options)
-    return Document(
-        spec=choose_summary_columns(
-            found,
-            is_sharded=any(row.is_placed for row in holders),
-            width=make_look(options).width,
-        ),
-        input=program.paths,
+    document = Document(
+        choose_summary_columns(found, is_sharded=any(row.is_placed for row in holders)),
+        program.paths,
         blocks=blocks,
         rows=rows,
-        lines=lines,
-        above=above,
-        notes=notes,
-        shown=tuple(above),
         find_words=program.find_words,
     )
+    if not options.wants_overview:
+        is_ordered = options.rows == "findings" and not (options.sort or options.by)
+        notes = say_order(found.findings) if is_ordered else ()
+        return replace(document, lines=say_what(found), notes=notes)
+
+    def shorten(whole: Document) -> Iterator[Document]:
+        return (_place_prose(whole, found, *way) for way in _WAYS)
+
+    return replace(next(iter(shorten(document))), shorten=shorten, most_rows=_MOST_ROWS)
 
 
 def render_summary(program: Program) -> str:
@@ -210,33 +213,33 @@ def render_summary(program: Program) -> str:
 
 
 def _place_prose(
-    found: Summary, rows: dict[str, Sequence[object]], options: RowOptions
-) -> tuple[tuple[Line, ...], dict[str, tuple[Line, ...]], tuple[Line, ...]]:
-    """Put the sentences before, between and behind the tables of holders and loops.
-
-    Who asks for certain rows sees what the program is, and those rows.
-    """
-    what = say_what(found)
-    if not options.wants_overview:
-        is_ordered = options.rows == "findings" and not (options.sort or options.by)
-        return what, {}, say_order(found.findings) if is_ordered else ()
-    memory, findings = say_memory(found), say_findings(found)
+    document: Document, found: Summary, holder_count: int, finding_count: int, has_loops: bool
+) -> Document:
+    """Put the sentences before, between and behind the tables of holders and loops."""
+    rows, lines, above = document.rows, say_what(found), {}
+    memory, notes = say_memory(found), say_findings(found, finding_count)
     work = (*say_work(found), *say_collectives(found), *say_measured(found))
-    if len(rows.get("holders", ())) == _MOST_HOLDERS:
+    if len(rows["holders"]) == _MOST_HOLDERS:
         note = f"only the {_MOST_HOLDERS:,} largest values at the peak are searched; "
-        findings = (Line(f"{note}`hlotool buffers` lists every one"), *findings)
-    lines, above, notes = what, {}, findings
-    if rows.get("holders"):
+        notes = (Line(f"{note}`hlotool buffers` lists every one"), *notes)
+    if rows["holders"]:
         above["holders"] = memory
     else:
         lines = (*lines, Line(""), *memory)
-    if rows.get("loops"):
+    if rows["loops"] and has_loops:
         above["loops"] = work
     else:
+        loops = count_noun(len(rows["loops"]), "loop")
+        work += (Line(f"{loops}; --rows loops lists every one"),) if rows["loops"] else ()
         notes = (*work, *((Line(""), *notes) if notes else ()))
     if not above:
-        return (*lines, Line(""), *notes), above, ()
-    return lines, above, notes
+        lines, notes = (*lines, Line(""), *notes), ()
+    lists = (
+        replace(one, limit=holder_count) if one.name == "holders" else one
+        for one in document.spec.row_lists
+    )
+    spec = replace(document.spec, row_lists=tuple(lists))
+    return replace(document, spec=spec, lines=lines, above=above, notes=notes, shown=tuple(above))
 
 
 def _print_modules(
@@ -286,7 +289,6 @@ def _print_modules(
 
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
 _WORST: Final = Block("collective", CollectiveRow, COLLECTIVE_ROWS.meaning)
-_MOST_FINDINGS: Final = 3  # one line each; --rows findings explains all
 _INSTRUCTION: Final = Block("instruction", MeasuredInstruction, MEASURED_INSTRUCTIONS.meaning)
 _MOST_INSTRUCTIONS: Final = 3  # one line each; --rows instructions has all
 _FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
@@ -534,12 +536,12 @@ def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:
         yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
 
 
-def say_findings(found: Summary) -> tuple[Line, ...]:
-    """Name what is worth a look, the worst first; the list itself says more."""
+def say_findings(found: Summary, most: int = 3) -> tuple[Line, ...]:
+    """Name what is worth a look in a line each, the worst first; the list itself says more."""
     if not found.findings:
         return ()
     lines: list[Line] = []
-    for one in found.findings[:_MOST_FINDINGS]:
+    for one in found.findings[:most]:
         size = "{bytes} " if one.bytes is not None else ""
         time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
         place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
@@ -548,7 +550,7 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
         where = between.join(part for part in (subject, place) if part)
         where = f": {where}" if where else ""
         lines.append(Line(f"* {size}{time}{{id}}{where}", _FINDING, one, tone=one.severity))
-    more = len(found.findings) - _MOST_FINDINGS
+    more = len(found.findings) - most
     order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
     said = f"… and {more} more{order}; " if more > 0 else ""
     lines.append(Line(f"{said}--rows findings adds reasons and remedies"))

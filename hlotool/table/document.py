@@ -267,6 +267,8 @@ class Document(Struct, frozen=True):
     limits_all: bool = False  # whether -n holds for every list that is shown
     focus: str = ""  # the list that row options act on; '': the first that is present
     find_words: Callable[[], Collection[str]] = frozenset
+    shorten: Callable[[Document], Iterable[Document]] | None = None  # into ever shorter ones
+    most_rows: int = 0  # of which the first that has no more than so many is shown
 
     def present(self) -> tuple[RowList, ...]:
         """Return the row lists that this answer holds."""

@@ -46,6 +46,15 @@ def render_tables(document: Document, selections: Sequence[Selection], look: Loo
     return "\n\n".join(blocks) + "\n"
 
 
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def count_rows(text: str, width: int | None) -> int:
+    """Return how many rows of a terminal a text takes."""
+    lines = _COLOR.sub("", text).splitlines()
+    return sum(-(-len(line) // width) or 1 if width else 1 for line in lines)
+
+
 def _render_prose(lines: Sequence[Line], look: Look) -> str:
     """Return lines of prose; one that is longer than it may be is broken, or ends there."""
     texts = []

@@ -42,7 +42,6 @@ from hlotool.analysis.memory.figures import (
     MemoryFigures,
 )
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
-from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.table import (
     BYTES,
@@ -344,7 +343,9 @@ HOLDERS: Final = replace(
     has_total=False,
     limit=5,
     title="Largest values at the peak",
-).showing({"live_bytes", "count", "allocation_type", "value", "source", "origin"})
+    screen="live_bytes,count,shape,value,origin",
+    wide_screen="source,spec_text,global_shape,allocation_type",
+).showing({"live_bytes", "count", "allocation_type", "shape", "value", "source", "origin"})
 COMPILATION: Final = Block(
     "compilation", Compilation, "compiler, flags and mesh, as far as its files say"
 )
@@ -369,41 +370,14 @@ SUMMARY: Final = DocumentSpec(
 )
 
 
-_LEAST_ROOM: Final = 80  # columns in which there is room for a spec
-_ROOM: Final = 100  # and for the shape
-_SPEC_WIDTH: Final = 32
-
-
-def _show_array(row: BufferRow) -> object:
-    """Show how a parameter of several devices is sharded, behind its name."""
-    return f"{row.origin} {row.global_shape} {row.spec_text}" if row.is_placed else row.origin
-
-
-def _show_spec(row: BufferRow) -> object:
-    return f"{row.origin} {row.spec_text}" if row.is_placed else row.origin
-
-
-def choose_summary_columns(
-    found: Summary, *, is_sharded: bool = False, width: int | None = None
-) -> DocumentSpec:
+def choose_summary_columns(found: Summary, *, is_sharded: bool = False) -> DocumentSpec:
     """Return the answer with columns for contradicted trip counts and measured times if any.
 
-    Findings have the one that they are sorted by. In so many columns of a terminal, how a parameter
-    is sharded takes the place of the allocation type where there is no room for both, and what is
-    replicated that of a holder.
+    Findings have the one that they are sorted by, and holders how parameters are sharded.
     """
     holders = HOLDERS
-    if is_sharded and width is not None and width < _ROOM:
-        holders = HOLDERS.showing(HOLDERS.shown() - {"allocation_type"})
-    if is_sharded and (width is None or width >= _LEAST_ROOM):
-        show = _show_spec if width is not None and width < _ROOM else _show_array
-        fields = (
-            replace(each, shown=show) if each.name == "origin" else each for each in holders.fields
-        )
-        holders = replace(holders, chosen=tuple(fields))
-    if found.most_replicated:
-        # Its line, and with a limit another one, are in the place of holders.
-        holders = replace(holders, limit=HOLDERS.limit - 1 - (found.fit is not None))
+    if is_sharded:
+        holders = HOLDERS.showing(HOLDERS.shown() | {"global_shape", "spec_text"})
     opcodes, shown = OPCODES, LOOPS
     if all(loop.contradicting_trip_count is None for loop in found.loops):
         shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from hlotool.commands.diff import text
 from hlotool.commands.shared.messages import quote_command, say, say_all
 from hlotool.commands.shared.options import RowOptions, repeat_command
-from hlotool.commands.shared.output import make_look, print_document, render_document
+from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
 from hlotool.compare import directory, inputs, several
 from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
@@ -36,6 +36,7 @@ from hlotool.errors import UsageError
 from hlotool.hlo.opcodes import COLLECTIVES, FREE
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, InputPaths, Line, quote_braces
+from hlotool.table.units import render_line
 from hlotool.table.words import list_some
 from hlotool.text import parse_pattern
 
@@ -120,18 +121,18 @@ def diff_document(
     if not is_overview or asked.is_full or options.limit is not None:
         return document
     brief = replace(document, notes=(*counts[:1], *missing, *time), is_brief=True)
-    return _choose_lists(brief, options)
+    most = _MOST_ROWS + sum(text.count_rows(render_line(one)) for one in lines)
+    return replace(brief, shorten=_list_shorter, most_rows=most)
 
 
-def _choose_lists(document: Document, options: RowOptions) -> Document:
-    """Return a document with as many lists, and rows of each, as there is room for.
+def _list_shorter(document: Document) -> Iterator[Document]:
+    """List documents with ever fewer lists, and rows of each.
 
     Most lists count more than most rows of one.
     """
     shown = [name for name in document.shown if name != "metrics"]
     titles = {one.name: one.title.lower() for one in document.spec.row_lists}
     counts = {name: len(document.rows[name]) for name in document.shown}
-    look = make_look(options)
     for number in range(len(shown), -1, -1):
         told = shown[:number]
         hidden = {titles[name]: count for name, count in counts.items() if name not in told}
@@ -139,11 +140,7 @@ def _choose_lists(document: Document, options: RowOptions) -> Document:
         for limit in _LIMITS:
             lists = tuple(replace(one, limit=limit) for one in document.spec.row_lists)
             spec = replace(document.spec, row_lists=lists)
-            chosen = replace(document, spec=spec, shown=tuple(told), notes=notes)
-            behind = render_document(replace(chosen, lines=()), options, look)
-            if not told or sum(one.count("\n") for one in behind) <= _MOST_ROWS:
-                return chosen
-    return document
+            yield replace(document, spec=spec, shown=tuple(told), notes=notes)
 
 
 def _has_own_block(row: InstructionChange) -> bool:

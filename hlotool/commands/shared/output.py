@@ -98,25 +98,43 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         selection = _select_alone(document, options)
         weights = expect_weights(selection, "--format folded")
         return render_folded(make_stacks(selection, weights))
-    shown = _shown(document, target, options)
-    selections = [_select(document, rows, target, options, look.width) for rows in shown]
+    return iter((_render_for_eyes(document, target, options, look),))
+
+
+def _render_for_eyes(
+    document: Document, target: RowList | None, options: RowOptions, look: Look
+) -> str:
+    """Return prose and tables: of a document that says ever less, the first that finds room."""
+
+    def select(answer: Document) -> list[Selection]:
+        shown = _shown(answer, target, options)
+        return [_select(answer, rows, target, options, look.width) for rows in shown]
+
+    selections = select(document)
     if options.format == "comment":
         from hlotool.table.comment import render_comment
 
-        return iter((render_comment(document, selections, options.units),))
-    from hlotool.table.terminal import render_markdown, render_tables
+        return render_comment(document, selections, options.units)
+    from hlotool.table.terminal import count_rows, render_markdown, render_tables
 
     def render(answer: Document, lists: Sequence[Selection]) -> str:
         if options.format == "markdown":
             return render_markdown(answer, lists, options.units)
         return render_tables(answer, lists, look)
 
+    text, most_rows = render(document, selections), document.most_rows
+    for answer in document.shorten(document) if document.shorten else ():
+        is_whole = look.width is None and not document.is_brief
+        if is_whole or count_rows(text, look.width) <= most_rows:
+            break
+        document, selections = answer, select(answer)
+        text = render(document, selections)
     if options.max_chars is None:
-        return iter((render(document, selections),))
+        return text
     from hlotool.table.short import render_short_text
 
     more = repeat_longer(options.max_chars)
-    return iter((render_short_text(document, selections, render, more, options.max_chars),))
+    return render_short_text(document, selections, render, more, options.max_chars)
 
 
 def render_rows(selection: Selection, form: str) -> Iterator[str]:
