@@ -74,8 +74,8 @@ MEMORY: Final = RowList(
     size="delta_bytes",
     key="value",
     title="Memory at the peak",
-    screen="old_bytes,new_bytes,delta_bytes,count,value,reason,shape",
-    wide_screen="scope,source",
+    screen="old_bytes,new_bytes,delta_bytes,count,value,reason,shape,source",
+    wide_screen="scope",
 )
 COLLECTIVES: Final = RowList(
     "collectives",
