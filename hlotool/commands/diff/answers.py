@@ -230,13 +230,16 @@ def print_several(
     pairs = zip(worse, facts, strict=True)
     lines = [*text.say_backends(several.list_sides(facts))]
     lines += [text.worse_line(found, each.label) for found, each in pairs if found]
+    every_figure = repeat_command((*_KEPT, "module"), "--rows", "figures")
     document = Document(
         spec,
         InputPaths(arguments[0].path),
         scalars=several.SeveralFacts(differs, missing),
         rows=rows,
         lines=tuple(lines),
-        notes=tuple(text.note_several(hidden, missing, figures, several.list_links(sides))),
+        notes=tuple(
+            text.note_several(hidden, missing, figures, several.list_links(sides), every_figure)
+        ),
     )
     print_document(document, options)
     return differs, any(worse)

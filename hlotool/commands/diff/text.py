@@ -35,7 +35,7 @@ from hlotool.compare.trace import TraceFacts
 from hlotool.hlo import Instruction
 from hlotool.table import Line, Unit, quote_braces
 from hlotool.table.terminal import cut, cut_apart
-from hlotool.table.units import format_bounds, format_field, format_value, wrap
+from hlotool.table.units import format_bounds, format_field, format_sizes, format_value, wrap
 from hlotool.table.words import count_noun, join_words, list_some, plural, shorten_list
 
 # One pair.
@@ -201,7 +201,7 @@ def _say_unexplained(report: DiffReport, units: str) -> list[str]:
     """Say of what more than a quarter has no reason."""
     shares = measure_unexplained(report.account)
     parts = [
-        f"{format_value(share, Unit.PERCENT, units)} of the difference in {figure}"
+        f"{figure} {format_value(share, Unit.PERCENT, units)}"
         for figure, share in shares.items()
         if share > _UNEXPLAINED
     ]
@@ -305,6 +305,8 @@ def _figure(row: MetricRow, title: str, units: str) -> str:
     """Write a figure: both sides, and the difference; that alone where they read the same."""
     old, new = (format_field(METRICS.field(name), row, units) for name in ("old", "new"))
     share = format_field(METRICS.field("relative_delta"), row, units)
+    if old != new and row.unit is Unit.BYTES:
+        old, new = format_sizes((row.old or 0, row.new or 0), units)
     if old == new:
         return f"{title} {_delta(row, units)}" + f" ({share})" * bool(row.delta and share)
     old = format_bounds(old, is_lower=row.is_old_lower_bound, is_upper=row.is_old_upper_bound)
@@ -457,9 +459,13 @@ def say_backends(sides: Sequence[SideRow]) -> Iterator[Line]:
 
 
 def note_several(
-    hidden_count: int, missing: Sequence[str], figures: Sequence[SideFigure], links: Sequence[str]
+    hidden_count: int,
+    missing: Sequence[str],
+    figures: Sequence[SideFigure],
+    links: Sequence[str],
+    command: str,
 ) -> Iterator[Line]:
-    """Say what the figures of several sides rest on, and what is not shown."""
+    """Say what the figures of several sides rest on, and which command shows what is not shown."""
     at = write_links(links)
     times = [one.figure for one in figures if one.metric == ESTIMATED_TIME]
     if any(times):
@@ -472,10 +478,8 @@ def note_several(
     if missing:
         yield Line(f"not compared: {', '.join(missing)}")
     if hidden_count:
-        yield Line(
-            f"{hidden_count:,} figures are equal on all sides and hidden; --rows figures "
-            "lists every one"
-        )
+        yield Line(f"{hidden_count:,} figures are equal on all sides and hidden; all of them:")
+        yield Line(quote_braces(f"  {command}"), is_typed=True)
 
 
 def count_statuses(
