@@ -55,7 +55,7 @@ def test_case(case: TableCase) -> None:
     assert loops == dict(re.findall(r"// loop (\S+): (.+)", case.text))
     around: list[str | None] = []
     graph = read_call_graph(module)
-    rows = list_loops(executions, CostModel(module, graph, executions), graph, ())
+    rows = list_loops(CostModel(module, graph, executions), ())
     assert sorted(loops) == sorted(row.name for row in rows)
     for row in rows:
         around[row.depth :] = [row.name]

@@ -13,9 +13,7 @@ from hlotool.text import Source
 
 def find(text: str, least: int = 1) -> tuple[RecomputeRow, ...]:
     program = Program("", parse_module(Source(text)))
-    return list_recomputed(
-        program.graph, program.fingerprints, program.executions, program.costs, least
-    )
+    return list_recomputed(program.fingerprints, program.costs, least)
 
 
 TWO = """HloModule m

@@ -59,7 +59,7 @@ def test_loops_stand_behind_the_loop_around_them() -> None:
     module = parse_module(Source(case.text))
     graph = read_call_graph(module)
     executions = count_executions(module, graph)
-    loops = list_loops(executions, CostModel(module, graph, executions), graph, ())
+    loops = list_loops(CostModel(module, graph, executions), ())
     assert [(row.name, row.parent, row.depth) for row in loops] == [
         ("outer", None, 0),
         ("inner", "outer", 1),

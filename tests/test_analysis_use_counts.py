@@ -17,7 +17,10 @@ DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 def test_uses_are_those_xla_lists(dump: Dump) -> None:
     counter = UseCounter()
     flow = trace_values(flatten_schedule(dump.module))
-    counted = {(one.instruction, one.index): counter.of(one) for one in flow.values}
+    counted = {
+        (one.instruction, one.index): counter.of([(one.instruction, one.index), *one.positions])
+        for one in flow.values
+    }
     definers = index_definers(dump.module, dump.assignment)
     listed = dump.assignment.used
     assert listed is not None

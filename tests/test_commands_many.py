@@ -62,7 +62,8 @@ def test_the_rows_are_those_of_each(
 def test_every_form_has_the_rows_of_all(capsys: pytest.CaptureFixture[str]) -> None:
     """Of a directory, of several paths, of a pattern and of an archive; by the file's ending."""
     make_archive("packed", "tar", ".", "cpu")
-    for paths in (".", f"{FIRST} {SECOND}", "*/mlp_train"):
+    texts = "*/mlp_train/*_after_optimizations.txt"
+    for paths in (".", f"{FIRST} {SECOND}", "*/mlp_train", texts):
         rows = read_rows(ask(capsys, f"fusions {paths} --format jsonl"))
         places = {str(row["place"]) for row in rows}
         assert {place.split("/")[0] for place in places} == {"cpu", "gpu_h100"}

@@ -111,7 +111,6 @@ def measure_beside(program: Program) -> tuple[int, int]:
     """Return the flops and bytes of what is no work: transfers, and copies beside the work."""
     evidence = OutlineEvidence(
         program.expect_module(),
-        program.executions,
         program.costs,
         program.collectives.rows,
         program.pricing,

@@ -46,13 +46,9 @@ class LogRow(Struct, frozen=True):
         int | None,
         column("size requested, left after rematerialization, or in use", BYTES, null_text=""),
     ]
-    limit_bytes: Annotated[
-        int | None, column("size available", BYTES, heading="limit", null_text="")
-    ]
-    over_bytes: Annotated[int | None, column("size missing", BYTES, heading="over", null_text="")]
-    before_bytes: Annotated[
-        int | None, figure("size needed before rematerialization", BYTES, heading="before")
-    ]
+    limit_bytes: Annotated[int | None, column("size available", BYTES, null_text="")]
+    over_bytes: Annotated[int | None, column("size missing", BYTES, null_text="")]
+    before_bytes: Annotated[int | None, figure("size needed before rematerialization", BYTES)]
     seconds: Annotated[float | None, column("duration in the last message", SECONDS, null_text="")]
     source: Annotated[str | None, column("file and line, without directories", null_text="")]
     instructions: Annotated[
@@ -96,7 +92,7 @@ class LogRow(Struct, frozen=True):
 class ChunkRow(Struct, frozen=True):
     """Chunks of one size in an allocator."""
 
-    total_bytes: Annotated[int, column("bytes of all of them", BYTES, heading="total")]
+    total_bytes: Annotated[int, column("bytes of all of them", BYTES)]
     count: Annotated[int, column("chunks in use", COUNT)]
     size_bytes: Annotated[int, column("size of each", BYTES, is_summed=False)]
 

@@ -13,7 +13,6 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct, structs
 
 from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
@@ -202,9 +201,7 @@ STATED_INSTRUCTIONS: Final = MEASURED_INSTRUCTIONS.showing(
 )
 
 
-def rank_instructions(
-    executions: Executions, measured: Measurement, costs: CostModel
-) -> tuple[MeasuredInstruction, ...]:
+def rank_instructions(measured: Measurement, costs: CostModel) -> tuple[MeasuredInstruction, ...]:
     """List the instructions that a profile has times of, the longest first.
 
     Times are those of `Measurement`: per step on one device. A loop, a conditional or a call
@@ -212,7 +209,7 @@ def rank_instructions(
     collective, whose time is that of its first: no time counts twice.
     """
     step_seconds = measured.mean(measured.step_seconds)
-    timed = {each: _list_timed(each, measured) for each in executions.executed}
+    timed = {each: _list_timed(each, measured) for each in costs.executions.executed}
     # A caller and what it runs both have times: only the inner ones are listed.
     busy = {each for each in timed if any(one.name in measured.times for one in each.instructions)}
     rows = [

@@ -45,10 +45,8 @@ _LONGEST_SHAPE: Final = 10_000  # of a text from anywhere; a tuple may have thou
 class ListedRow(Struct, frozen=True):
     """One buffer that the message lists; None where it does not say."""
 
-    size_bytes: Annotated[
-        int | None, column("its size, as precise as in the message", BYTES, heading="size")
-    ]
-    count: Annotated[int, column("buffers folded into the row", TIMES, heading="count")]
+    size_bytes: Annotated[int | None, column("its size, as precise as in the message", BYTES)]
+    count: Annotated[int, column("buffers folded into the row", TIMES)]
     instruction: Annotated[str | None, column("the instruction that defines it")]
     shape: Annotated[str | None, column("its shape, without layout", is_shape=True)]
     opcode: Annotated[str | None, column("opcode of the instruction that defines it")]
@@ -59,10 +57,8 @@ class ListedRow(Struct, frozen=True):
         float | None,
         column("its size divided by the size without padding", RATIO, heading="padded"),
     ]
-    unpadded_bytes: Annotated[
-        int | None, figure("its size without tile padding", BYTES, heading="unpadded")
-    ]
-    padding_bytes: Annotated[int | None, figure("bytes that tiles add", BYTES, heading="padding")]
+    unpadded_bytes: Annotated[int | None, figure("its size without tile padding", BYTES)]
+    padding_bytes: Annotated[int | None, figure("bytes that tiles add", BYTES)]
     scope: Annotated[
         str | None,
         column("module path in the op_name, without transformations", is_path=True),
@@ -81,7 +77,7 @@ class PartRow(Struct, frozen=True):
 
     group: Annotated[str, column("the heading of the sum")]
     part: Annotated[str, column("an addend; total is the sum")]
-    size_bytes: Annotated[int | None, column("its size", BYTES, heading="size", is_summed=False)]
+    size_bytes: Annotated[int | None, column("its size", BYTES, is_summed=False)]
 
 
 class MessageFigures(Struct, frozen=True):
@@ -254,9 +250,7 @@ class SpaceTotal(Struct, frozen=True):
 
     space: Annotated[int | None, column("number of the memory space; null for all", NUMBER)]
     name: Annotated[str | None, column("XLA's name for it", null_text="")]
-    total_bytes: Annotated[
-        int, column("bytes of its allocations, thread-local ones too", BYTES, heading="total")
-    ]
+    total_bytes: Annotated[int, column("bytes of its allocations, thread-local ones too", BYTES)]
 
 
 class ReportedAllocationRow(Struct, frozen=True):
@@ -265,9 +259,7 @@ class ReportedAllocationRow(Struct, frozen=True):
     place: Annotated[int, column("its row in the report, from 1", NUMBER)]
     allocation: Annotated[int | None, column("its number", NUMBER)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
-    size_bytes: Annotated[
-        int | None, column("its size; rounded if the report is a text", BYTES, heading="size")
-    ]
+    size_bytes: Annotated[int | None, column("its size; rounded if the report is a text", BYTES)]
     used_bytes: Annotated[
         int | None, column("where the last listed slot ends", BYTES, heading="used to")
     ]
@@ -284,9 +276,7 @@ class ReportedAllocationRow(Struct, frozen=True):
 class SlotRow(Struct, frozen=True):
     """Values that begin at one offset of an allocation, at different times."""
 
-    size_bytes: Annotated[
-        int, column("size of the largest, rounded", BYTES, heading="size", is_summed=False)
-    ]
+    size_bytes: Annotated[int, column("size of the largest, rounded", BYTES, is_summed=False)]
     place: Annotated[int, column("the allocation's row in the report", NUMBER)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
     offset: Annotated[int, column("first byte inside the allocation", NUMBER)]

@@ -17,7 +17,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Meta, Struct, convert, to_builtins
 
 from hlotool import __version__
-from hlotool.check.baseline import known_metrics, pair_modules
+from hlotool.check.baseline import known_metrics, note_alike, pair_modules
 from hlotool.check.config import Number
 from hlotool.check.results import VERDICTS, RuleResult, Verdict, choose_verdict
 from hlotool.compare.changes.figures import DIFFED
@@ -220,7 +220,7 @@ EXCEEDED_ROWS: Final = RowList(
 )
 
 
-Presence: TypeAlias = Literal["there", "new", "gone"]
+Presence: TypeAlias = Literal["there", "new", "gone", "ambiguous"]
 
 
 class FollowedRow(Struct, frozen=True):
@@ -229,7 +229,7 @@ class FollowedRow(Struct, frozen=True):
     module: Annotated[str, column(_MODULE)]
     status: Annotated[
         Presence,
-        column("whether the first run lacks it (new), or the last one (gone)"),
+        column("whether the first run lacks it (new), the last one (gone), or others are alike"),
     ]
     arguments: Annotated[
         str | None, column("differences of its arguments from earlier ones", null_text="")
@@ -397,7 +397,9 @@ def list_followed(lines: Mapping[int, HistoryLine]) -> tuple[FollowedRow, ...]:
     """Return a row for each module; None stands where no line says what it is."""
     runs = _list_runs(lines)
     rows = []
-    for module, own in _divide(lines):
+    divided = _divide(lines)
+    keys = [_make_candidate(own[max(own)]).call_key for _, own in divided]
+    for (module, own), key in zip(divided, keys, strict=True):
         is_new, is_gone = min(own) > max(runs[0]), max(own) < min(runs[-1])
         since, change = min(own) if is_new else None, None
         for old, new in pairwise(own):
@@ -405,9 +407,17 @@ def list_followed(lines: Mapping[int, HistoryLine]) -> tuple[FollowedRow, ...]:
             if here and there and (told := here.tell_change(there)):
                 since, change = new, told
         status: Presence = "gone" if is_gone else "new" if is_new else "there"
+        status = "ambiguous" if (is_gone or is_new) and keys.count(key) > 1 else status
         commit = own[since].commit if since else None
         rows.append(FollowedRow(module, status, change, commit, since))
     return tuple(rows)
+
+
+def note_followed(lines: Mapping[int, HistoryLine]) -> tuple[str, ...]:
+    """Say which modules of the last run nothing but their content tells apart."""
+    last = [lines[number] for number in _list_runs(lines)[-1]]
+    made = [_make_candidate(line) for line in last if line.identify()]
+    return note_alike(made, name_programs([one.named() for one in made]))
 
 
 def count_trends(lines: Mapping[int, HistoryLine], rows: Sequence[TrendRow]) -> TrendFacts:

@@ -184,10 +184,11 @@ class MetricRow(Struct, frozen=True):
     unit: Unit
 
 
+METRIC_ROWS: Final = RowList(
+    "metrics", MetricRow, "figures that budgets may limit", has_total=False, limit=0
+)
 METRIC_LIST: Final = DocumentSpec(
-    "check-metrics",
-    "what budgets may limit",
-    row_lists=(RowList("metrics", MetricRow, "figures of a program", has_total=False, limit=0),),
+    "check-metrics", "what budgets may limit", row_lists=(METRIC_ROWS,)
 )
 
 

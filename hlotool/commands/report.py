@@ -44,16 +44,9 @@ from hlotool.commands.shared.options import (
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
+from hlotool.compare import inputs
 from hlotool.compare.answer import name_columns
 from hlotool.compare.changes.memory import list_spaces
-from hlotool.compare.inputs import (
-    Candidate,
-    DiffSide,
-    find_candidates,
-    level_sides,
-    parse_argument,
-    read_pair,
-)
 from hlotool.compare.pairing import Pairing, pair_candidates
 from hlotool.compare.report import DiffReport, compare_programs
 from hlotool.dump.siblings import NamedFiles
@@ -61,15 +54,8 @@ from hlotool.dump.text_kind import TextKind
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.oom.message import parse_out_of_memory
+from hlotool.page import html
 from hlotool.page.data import NO_PROGRAM, make_page, make_pair_page
-from hlotool.page.html import (
-    PageTable,
-    PageText,
-    expect_templates,
-    make_table,
-    render_index,
-    render_page,
-)
 from hlotool.program.fleet import Member, forget_text, measure_program
 from hlotool.program.load import load_program
 from hlotool.program.program import Assumptions, Program
@@ -77,7 +63,7 @@ from hlotool.table import InputPaths, Line, RowList, Unit, quote_braces
 from hlotool.table.curve import draw_sparkline
 from hlotool.table.units import format_value, parse_size
 
-_Sides = tuple[DiffSide, DiffSide]
+_Sides = tuple[inputs.DiffSide, inputs.DiffSide]
 _Labels = tuple[str, str]
 _Listed = tuple[str, str, RowList, Sequence[object]]  # its anchor, its title, what it lists
 _EXAMPLES: Final = (
@@ -89,9 +75,9 @@ _EXAMPLES: Final = (
 _MOST_FINDINGS: Final = 5  # on the first screen
 
 
-def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[PageTable, ...]:
+def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[html.PageTable, ...]:
     """Write lists as tables, the largest rows first, and leave out those without a row."""
-    return tuple(make_table(*each, labels) for each in lists if each[-1])
+    return tuple(html.make_table(*each, labels) for each in lists if each[-1])
 
 
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
@@ -109,15 +95,15 @@ def report(request: Request, *, new: str | None, hbm: str | None, output: str) -
     if find_max_chars() is not None:
         raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
-    expect_templates()  # a missing extra is told before anything is read
+    html.expect_templates()  # a missing extra is told before anything is read
     if new is None and (output.endswith("/") or Path(output).is_dir()):
         _write_folder(request, limit, output)
         return
     if new is None:
-        page, inputs = _write_one(request, limit)
+        page, read = _write_one(request, limit)
     else:
-        page, inputs = _write_pair(request, new, limit)
-    if output in {request.path, new, *inputs}:
+        page, read = _write_pair(request, new, limit)
+    if output in {request.path, new, *read}:
         raise UsageError(f"--output {output} is the input itself; it was not overwritten.")
     write_text((page,), output)
 
@@ -137,15 +123,15 @@ def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]
         ("parts", "Parts", parts, said.parts),
     )
     lines = describe_message(said.figures)
-    text = PageText("Out of memory", lines, (request.path,), __version__, others=tables)
-    return render_page(text, NO_PROGRAM), {request.path}
+    text = html.PageText("Out of memory", lines, (request.path,), __version__, others=tables)
+    return html.render_page(text, NO_PROGRAM), {request.path}
 
 
 def _write_program(program: Program, limit_bytes: int | None) -> tuple[str, set[str]]:
     limit_bytes = _find_limit(program, limit_bytes)
     made_from = tuple(dict.fromkeys(_list_paths(program.paths)))
     findings = program.findings if program.module else ()
-    text = PageText(
+    text = html.PageText(
         program.module.name if program.module else program.name,
         tuple(_say_all(program, limit_bytes)),
         made_from,
@@ -155,7 +141,7 @@ def _write_program(program: Program, limit_bytes: int | None) -> tuple[str, set[
         leading=_list_tables((), ("relief", RELIEF.title, RELIEF, _plan(program, limit_bytes))),
         others=_list_page_tables(program),
     )
-    return render_page(text, make_page(program, limit_bytes)), {*made_from}
+    return html.render_page(text, make_page(program, limit_bytes)), {*made_from}
 
 
 def _find_limit(program: Program, limit_bytes: int | None) -> int | None:
@@ -199,7 +185,7 @@ def _plan(program: Program, limit_bytes: int | None) -> Sequence[ReliefRow]:
     return plan_relief(program.memory, program.module, measure_fit(program.memory, limit_bytes))
 
 
-def _list_page_tables(program: Program) -> tuple[PageTable, ...]:
+def _list_page_tables(program: Program) -> tuple[html.PageTable, ...]:
     findings = program.findings if program.module else ()
     held, title = program.rows("buffers"), "Values at the peak"
     if program.memory and not held:  # nothing says when values live
@@ -231,7 +217,9 @@ def _write_folder(request: Request, limit_bytes: int | None, folder: str) -> Non
         (one.place, "", (told.message,)) if isinstance(told, Failure) else (one.place, *told)
         for one, told in zip(members, results, strict=True)
     ]
-    write_text((render_index(request.path, _INDEX, rows, __version__),), f"{folder}/index.html")
+    write_text(
+        (html.render_index(request.path, _INDEX, rows, __version__),), f"{folder}/index.html"
+    )
 
 
 _INDEX: Final = ("program", "allocated", "peak", "step", "left", "memory over the program")
@@ -272,15 +260,16 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
         raise UsageError("--buffers, --live-range and --module-text need a single program.")
     if request.budgets:
         raise UsageError("--budget needs a single program; hlotool check compares two.")
-    arguments = parse_argument(request.path, "old"), parse_argument(new, "new")
+    arguments = inputs.parse_argument(request.path, "old"), inputs.parse_argument(new, "new")
     labels = arguments[0].label, arguments[1].label
     if labels[0] == labels[1]:
         raise UsageError(f"both sides have the name {labels[0]!r}.")
     found = [
-        find_candidates(one, request.stage, request.module, request.unpacking) for one in arguments
+        inputs.find_candidates(one, request.stage, request.module, request.unpacking)
+        for one in arguments
     ]
     pair = _choose_pair(pair_candidates(found[0][0], found[1][0]))
-    sides, facts = read_pair(pair, labels, request.assumptions)
+    sides, facts = inputs.read_pair(pair, labels, request.assumptions)
     request.tell((*found[0][1], *found[1][1], *sides[0].notes(), *sides[1].notes()))
     report = compare_programs(*sides)
     machine = request.assumptions.machine
@@ -290,7 +279,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
     read = (one.input for one in facts)
     paths = tuple(path for one in read for path in _list_paths(one))
     leading, others = _list_changes(report, sides, labels)
-    text = PageText(
+    text = html.PageText(
         " → ".join(dict.fromkeys(one.name for one in pair)),
         (
             *said[:1],
@@ -304,10 +293,10 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
         leading=leading,
         others=others,
     )
-    return render_page(text, make_pair_page(sides, labels, limit_bytes)), {*paths}
+    return html.render_page(text, make_pair_page(sides, labels, limit_bytes)), {*paths}
 
 
-def _choose_pair(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
+def _choose_pair(pairs: Sequence[Pairing]) -> tuple[inputs.Candidate, inputs.Candidate]:
     """Choose the programs with most to read, and say so where there are others."""
     whole = [(one.old, one.new) for one in pairs if one.old and one.new]
     if not whole:
@@ -330,13 +319,13 @@ def _fit(sides: _Sides, labels: _Labels, limit_bytes: int | None) -> Iterator[Li
 
 def _list_changes(
     report: DiffReport, sides: _Sides, labels: _Labels
-) -> tuple[tuple[PageTable, ...], tuple[PageTable, ...]]:
+) -> tuple[tuple[html.PageTable, ...], tuple[html.PageTable, ...]]:
     """List what is new at the peak and the figures first, then all that changed."""
     lists = {one.name: one for one in name_columns(*labels, report.collectives).row_lists}
     memory = lists["memory"]
     added = [row for row in report.memory if row.change == "added"]
     others = [row for row in report.memory if row.change != "added"]
-    old, new = (one.program.memory if one.program else None for one in level_sides(sides))
+    old, new = (one.program.memory if one.program else None for one in inputs.level_sides(sides))
     spaces = list_spaces(old.figures, new.figures) if old and new else ()
     shown = spaces if len(spaces) > 1 else ()
 

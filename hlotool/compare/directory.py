@@ -61,7 +61,7 @@ class ModuleDiff(Struct, frozen=True):
     Of a module without a counterpart all is a difference.
     """
 
-    module: Annotated[str, column("the module's name")]
+    module: Annotated[str, column("the module's name", shown=lambda row: row.program or row.module)]
     status: Annotated[
         Status,
         column("its status; added and removed modules have no counterpart, ambiguous ones several"),
@@ -159,8 +159,6 @@ _STAT: Final = {"module", "status", "old_peak_bytes", "new_peak_bytes", "peak_ch
 def choose_columns(rows: Sequence[ModuleDiff], *, is_stat: bool) -> DocumentSpec:
     """Return the answer with a column for times if any is estimated, for places if they tell."""
     shown = _STAT if is_stat else MODULES.shown()
-    if is_stat and len({row.module for row in rows}) < len(rows):
-        shown = shown | {"place"}
     shown = shown - {one for one in _PARTS if all(getattr(row, one) is None for row in rows)}
     return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(shown),))
 

@@ -51,7 +51,8 @@ class DiffOptions(Struct, frozen=True):
 
     `has_causes` false looks for no reasons, and does not read what XLA was given.
     `has_equal_figures` false leaves out figures that are known to be equal where nothing differs:
-    all where both sides are the same bytes, those of fusions where the structure is the same.
+    all where both sides are the same bytes, or the same instructions in the same order, those of
+    fusions where the structure is the same.
     """
 
     only: tuple[str, ...] = BLOCKS
@@ -135,6 +136,7 @@ class _Comparison:
         self.is_one = old.program is not None and old.program is new.program
         self.structure: Structure | None = None
         self.reasoner: Reasoner | None = None
+        self.is_alike = self.is_one  # in all figures that a text tells
         if old.program and old.module and new.program and new.module:
             structure = compare_structure(old.program, new.program, is_strict=options.is_strict)
             self.structure = structure
@@ -151,23 +153,23 @@ class _Comparison:
         header: tuple[HeaderChange, ...] = ()
         if structure is not None and self.reasoner is not None:
             header = compare_headers(structure.old, structure.new)
-            headers = structure.old.header, structure.new.header
-            if not self.is_one and all(one.is_scheduled for one in headers):
+            if not self.is_one:
                 order = compare_order(structure.computations)
+                self.is_alike = self._find_alike(structure) and not (header or order)
+            if not (structure.old.header.is_scheduled and structure.new.header.is_scheduled):
+                order = None
             if "instructions" in wants:
                 found = compare_instructions(structure, self.reasoner, is_folded=is_folded)
         metrics = self._metrics(has_equal=self.options.has_equal_figures)
         counts: dict[str, Any] = {name: getattr(found, name, None) for name in _COUNTS}
         lists: dict[str, Any] = {
-            "memory": self._memory() if "memory" in wants and not self.is_one else (),
-            "collectives": self._collectives()
-            if "collectives" in wants and not self.is_one
-            else (),
+            "memory": self._memory() if "memory" in wants else (),
+            "collectives": self._collectives() if "collectives" in wants else (),
             "fusions": self._fusions() if "fusions" in wants else (),
             "instructions": found.rows if found else (),
             "header": header if "instructions" in wants else (),
             "flags": self._flags() if "flags" in wants else (),
-            "spaces": self._spaces() if "memory" in wants and not self.is_one else (),
+            "spaces": self._spaces() if "memory" in wants else (),
         }
         report = DiffReport(
             identical=None if structure is None else structure.is_equal and not header,
@@ -192,6 +194,18 @@ class _Comparison:
             return report
         report = replace(report, time=estimate_times(self.old, self.new))
         return self._explain(report) if self.options.has_causes else report
+
+    def _find_alike(self, structure: Structure) -> bool:
+        """Say whether equal computations in equal order come to the same on both sides."""
+        if not structure.is_equal or structure.terms.not_compared:
+            return False
+        return structure.programs[0].pricing == structure.programs[1].pricing
+
+    @property
+    def _holds_alike(self) -> bool:
+        """Whether memory is the same as well, of which no buffer assignment says something else."""
+        given = (side.program and side.program.assignment for side in (self.old, self.new))
+        return self.is_one or (self.is_alike and not any(given))
 
     def _find_stages(self) -> tuple[str, ...]:
         """Return the stages of both texts, where they are known and differ."""
@@ -241,28 +255,33 @@ class _Comparison:
 
     def _spaces(self) -> tuple[SpaceChange, ...]:
         old, new = self.old.program, self.new.program
-        if old is None or new is None or old.memory is None or new.memory is None:
+        if self._holds_alike or not (old and new and old.memory and new.memory):
             return ()
         return compare_spaces(old.memory.figures, new.memory.figures)
 
     def _metrics(self, *, has_equal: bool = True) -> tuple[figures.MetricRow, ...]:
         """Compare figures; but for `has_equal` without those that equal programs have alike."""
-        if self.is_one and not has_equal:
+        if self._holds_alike and not has_equal:
             return ()
         prefixes = tuple(one for block in self.options.only for one in _METRICS_OF.get(block, ()))
         skipped: tuple[str, ...] = ()
         if self.structure is not None and self.structure.is_equal:
             skipped = _PRINTED  # canonical prints repeat computations
-            if not has_equal and not self.structure.terms.not_compared:
+            if not has_equal and self.is_alike:
+                skipped += tuple(one for one in figures.DIFFED if not one.startswith("buffers."))
+            elif not has_equal and not self.structure.terms.not_compared:
                 skipped += _METRICS_OF["fusions"]
         paths = (
             one
             for one in figures.DIFFED
             if one.startswith(prefixes) and not one.startswith(skipped)
         )
-        return figures.compare_metrics(self.old.figures, self.new.figures, paths, self.devices)
+        other = self.old if self._holds_alike else self.new
+        return figures.compare_metrics(self.old.figures, other.figures, paths, self.devices)
 
     def _memory(self) -> tuple[MemoryChange, ...]:
+        if self._holds_alike:
+            return ()
         old, new = self.old.program, self.new.program
         if old is None or new is None:
             self.missing.append("buffers-at-peak-changed")
@@ -290,6 +309,8 @@ class _Comparison:
         return compare_memory(old.peak_rows, new.peak_rows, pairs)
 
     def _collectives(self) -> tuple[CollectiveChange, ...]:
+        if self.is_alike:
+            return ()
         old, new = self.old.figures, self.new.figures
         if isinstance(old, SavedFigures) or isinstance(new, SavedFigures):
             here, there = self.old.kinds(), self.new.kinds()

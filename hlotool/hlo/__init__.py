@@ -9,39 +9,24 @@
   `assignment_sections` what may stand behind the allocations, or in files of their own.
 """
 
-from hlotool.hlo.groups import AxisRef, Iota, Mesh, MeshAxis, ReplicaGroups
-from hlotool.hlo.module import Computation, DebugInfo, Instruction, Module, StackFrame
-from hlotool.hlo.shape import ArrayShape, Layout, Shape, TupleShape
-from hlotool.hlo.values import (
-    Alias,
-    BackendConfig,
-    DimLabels,
-    Donor,
-    ShapeIndex,
-    SourceLocation,
-    WindowDimension,
-)
-
-__all__ = [
-    "Alias",
-    "ArrayShape",
-    "AxisRef",
-    "BackendConfig",
-    "Computation",
-    "DebugInfo",
-    "DimLabels",
-    "Donor",
-    "Instruction",
-    "Iota",
-    "Layout",
-    "Mesh",
-    "MeshAxis",
-    "Module",
-    "ReplicaGroups",
-    "Shape",
-    "ShapeIndex",
-    "SourceLocation",
-    "StackFrame",
-    "TupleShape",
-    "WindowDimension",
-]
+from hlotool.hlo.groups import AxisRef as AxisRef
+from hlotool.hlo.groups import Iota as Iota
+from hlotool.hlo.groups import Mesh as Mesh
+from hlotool.hlo.groups import MeshAxis as MeshAxis
+from hlotool.hlo.groups import ReplicaGroups as ReplicaGroups
+from hlotool.hlo.module import Computation as Computation
+from hlotool.hlo.module import DebugInfo as DebugInfo
+from hlotool.hlo.module import Instruction as Instruction
+from hlotool.hlo.module import Module as Module
+from hlotool.hlo.module import StackFrame as StackFrame
+from hlotool.hlo.shape import ArrayShape as ArrayShape
+from hlotool.hlo.shape import Layout as Layout
+from hlotool.hlo.shape import Shape as Shape
+from hlotool.hlo.shape import TupleShape as TupleShape
+from hlotool.hlo.values import Alias as Alias
+from hlotool.hlo.values import BackendConfig as BackendConfig
+from hlotool.hlo.values import DimLabels as DimLabels
+from hlotool.hlo.values import Donor as Donor
+from hlotool.hlo.values import ShapeIndex as ShapeIndex
+from hlotool.hlo.values import SourceLocation as SourceLocation
+from hlotool.hlo.values import WindowDimension as WindowDimension

@@ -36,6 +36,7 @@ from hlotool.hlo.values import (
     DotDimensions,
     Metadata,
     PaddingDimension,
+    ShapeIndex,
     SliceDimension,
     SourceLocation,
     WindowDimension,
@@ -272,7 +273,12 @@ class Instruction(Node, eq=False):
 
     def metadata(self) -> Metadata:
         """Return the metadata; an empty one where the dump has none."""
-        text = self.split_attributes().get("metadata")
+        source, start = self.computation.module.source.text, self.start
+        end = _line_end(source, start)
+        if self.given_attributes is None and _is_metadata_alone(source, start, end):
+            text: str | None = source[start + len(_METADATA) - 1 : end]
+        else:
+            text = self.split_attributes().get("metadata")
         if text is None:
             return _NO_METADATA
         found = attribute_values.read_metadata(text)
@@ -405,6 +411,11 @@ def _line_end(text: str, start: int) -> int:
     return len(text) if end < 0 else end
 
 
+def _is_metadata_alone(text: str, start: int, end: int) -> bool:
+    """Say whether a line's attributes are metadata and nothing else, as of most instructions."""
+    return text.startswith(_METADATA, start) and text.find("}", start, end) == end - 1
+
+
 def _rank(shape: Shape) -> int:
     """Return the number of dimensions; a tuple has none, and -1 is no array's."""
     return len(shape.dims) if isinstance(shape, ArrayShape) else -1
@@ -433,6 +444,12 @@ class Computation(Node, eq=False, dict=True):
         """The parameters by number."""
         found = [one for one in self.instructions if one.opcode == "parameter"]
         return tuple(sorted(found, key=lambda one: one.parameter_number))
+
+    def parameter_arrays(self) -> Iterator[tuple[Instruction, ShapeIndex, ArrayShape]]:
+        """Yield the arrays of all parameters, each with its parameter and its place in that."""
+        for one in self.parameters:
+            for index, shape in one.shape.leaves_with_index():
+                yield one, index, shape
 
     @cached_property
     def by_name(self) -> Mapping[str, Instruction]:
@@ -469,16 +486,14 @@ def list_plain_texts(
 ) -> Iterator[str | None]:
     """Yield the attributes of some instructions as written, without metadata; None if split."""
     text = computation.module.source.text
-    find, begins = text.find, text.startswith
     for one in instructions:
-        start = one.start
-        end = find("\n", start)
+        end = _line_end(text, one.start)
         if one.given_attributes is not None:
             yield None
-        elif begins(_METADATA, start) and find("}", start, end) == end - 1:
-            yield ""  # nothing else, as of most instructions
+        elif _is_metadata_alone(text, one.start, end):
+            yield ""
         else:
-            yield attribute_values.drop_metadata(text[start : end if end >= 0 else len(text)])
+            yield attribute_values.drop_metadata(text[one.start : end])
 
 
 class Header(Struct, frozen=True):

@@ -134,10 +134,10 @@ class Field(Struct, frozen=True):
         """What stands above the column."""
         if self.heading:
             return self.heading
-        name = self.name
+        name, per, _ = self.name.partition("_per_step")
         for ending in _HEADING_ENDINGS:
             name = name.removesuffix(ending)
-        return name.removeprefix("is_").replace("_per_step", "/step").replace("_", " ")
+        return name.removeprefix("is_").replace("_", " ") + ("/step" if per else "")
 
     @property
     def is_numeric(self) -> bool:

@@ -24,8 +24,8 @@ from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import reach
 from hlotool.errors import UsageError
 from hlotool.hlo import AxisRef, Mesh, MeshAxis, Module, ReplicaGroups
-from hlotool.hlo.groups import Groups, Order, count_devices, cut, join, order_mesh
-from hlotool.hlo.sharding import name_steps
+from hlotool.hlo.groups import Groups, Order, count_devices, cut, find_order, join, order_mesh
+from hlotool.hlo.sharding import Names, name_steps, write_steps
 from hlotool.hlo.shardy import find_meshes
 
 Span: TypeAlias = Literal["intra-node", "inter-node"]
@@ -99,10 +99,9 @@ class ExtentFinder:
 
     def _follow(self, groups: DeviceGroups, steps: Order) -> Extent:
         """Return the extent of groups that follow strides, without listing their devices."""
-        strides = tuple(Stride(*one) for one in steps)
         axes = self._name_printed(groups)
         if axes is None and self._finder is not None:
-            axes = self._finder.find_strided_axes(strides)
+            axes = self._finder.find_strided_axes(steps)
             if axes is None and (expanded := groups.expand()) is not None:
                 axes = self._finder.find_axes(expanded)
         span: Span | None = None
@@ -110,9 +109,9 @@ class ExtentFinder:
         if per_node is not None and devices is not None:
             # All groups together are 0, 1, 2, …, in blocks of as many devices as the largest step
             # spans. A node that ends inside a block ends inside a group: each is longer than half.
-            block = strides[0].size * strides[0].step if strides else 1
+            block = prod(steps[0]) if steps else 1
             span = "intra-node" if per_node >= devices or per_node % block == 0 else "inter-node"
-        return self._make(axes, strides, span)
+        return self._make(axes, steps, span)
 
     def _look_at(self, groups: DeviceGroups) -> Extent:
         """Return the extent of groups or pairs from the list of their devices."""
@@ -141,11 +140,9 @@ class ExtentFinder:
         axes = sorted(printed.grouped_axes, key=lambda ref: (order[ref.name], ref.pre_size))
         return tuple(str(replace(ref, name=names[order[ref.name]])) for ref in axes)
 
-    def _make(
-        self, axes: tuple[str, ...] | None, strides: Strides | None, span: Span | None
-    ) -> Extent:
+    def _make(self, axes: Names | None, strides: Order | None, span: Span | None) -> Extent:
         """Return an extent; strides stand for axes that have no name."""
-        written = None if strides is None else tuple(map(str, strides))
+        written = None if strides is None else write_steps(strides)
         return Extent(written if axes is None and not self._is_given else axes, written, span)
 
 
@@ -174,7 +171,7 @@ class AxisFinder:
         strides = find_strides(places, len(self._places))
         return None if strides is None else self._name(strides)
 
-    def find_strided_axes(self, strides: Sequence[Stride]) -> tuple[str, ...] | None:
+    def find_strided_axes(self, strides: Order) -> tuple[str, ...] | None:
         """Return the axes of groups that cover a mesh and follow strides.
 
         None, too, where the mesh has its devices in an order of its own.
@@ -195,10 +192,9 @@ class AxisFinder:
             )
         return tuple(axis.name for axis in self.mesh.axes if axis.name in moved)
 
-    def _name(self, strides: Sequence[Stride]) -> tuple[str, ...] | None:
+    def _name(self, strides: Order) -> tuple[str, ...] | None:
         """Cut strides where axes end; None where an axis is not cut evenly."""
-        steps = tuple((one.size, one.step) for one in strides)
-        return name_steps(steps, Mesh(self.mesh.axes))  # of places in the mesh, not of devices
+        return name_steps(strides, Mesh(self.mesh.axes))  # of places in the mesh, not of devices
 
     def _steps(self) -> Iterator[tuple[MeshAxis, int]]:
         """Yield the axes, each with how far apart the places along it are."""
@@ -303,41 +299,36 @@ def tell_apart(meshes: Iterable[Mesh]) -> dict[Mesh, Mesh]:
 def _name_places(mesh: Mesh) -> list[str]:
     """Say which devices each axis is: its strides, or else the mesh as a whole."""
     order = order_mesh(mesh)
-    strides: list[Strides | None] = [None] * len(mesh.axes)
+    strides: list[Order | None] = [None] * len(mesh.axes)
     if order is None:  # the text lists its devices
         for at, axis in enumerate(mesh.axes):
             groups = ReplicaGroups(mesh=mesh, grouped_axes=(AxisRef(axis.name),)).expand()
             strides[at] = find_strides(groups, prod(mesh.dims)) if axis.size > 1 else ()
     elif parts := cut(order, mesh.dims):
         largest_first = (sorted(part, key=itemgetter(1), reverse=True) for part in parts)
-        strides = [tuple(Stride(*one) for one in join(part)) for part in largest_first]
+        strides = list(map(join, largest_first))
     whole = ",".join(f"{one.name}={one.size}" for one in mesh.axes)
-    return [whole if one is None else ", ".join(map(str, one)) for one in strides]
+    return [whole if one is None else ", ".join(write_steps(one)) for one in strides]
 
 
-class Stride(Struct, frozen=True):
-    """`4@2`: 4 devices whose numbers are 2 apart."""
-
-    size: int
-    step: int
-
-    def __str__(self) -> str:
-        return f"{self.size}@{self.step}"
-
-
-Strides: TypeAlias = tuple[Stride, ...]  # the largest step first
-
-
-def find_strides(groups: Iterable[Sequence[int]], device_count: int) -> Strides | None:
+def find_strides(groups: Iterable[Sequence[int]], device_count: int) -> Order | None:
     """Return the strides of groups, the largest step first; () where nobody has company.
 
     None where the groups differ in them, or lie as along no axes of any row-major mesh of
     `device_count` devices.
     """
-    found: Strides | None = None
+    found: Order | None = None
     for group in groups:
-        strides = _strides_of(sorted(group), device_count)
-        if strides is None or (found is not None and strides != found):
+        first, *others = sorted(group) or [0]
+        strides = find_order([0, *(device - first for device in others)])
+        if strides is None or found not in {None, strides}:
+            return None
+        block = 1  # what the strides looked at so far span
+        for size, step in reversed(strides):
+            if step % block or first // step % size:
+                return None
+            block = step * size
+        if device_count % block:
             return None
         found = strides
     return found
@@ -356,24 +347,3 @@ def join_pairs(pairs: Pairs) -> Groups:
             joined.update(dict.fromkeys(group, group))
     groups = tuple(dict.fromkeys(joined.values()))
     return tuple(group for group in groups if len(group) > 1) or groups
-
-
-def _strides_of(devices: list[int], device_count: int) -> Strides | None:
-    """Take the runs of the smallest step out, then those of their beginnings, and so on."""
-    found: list[Stride] = []
-    block = 1  # what the strides found so far span
-    while len(devices) > 1:
-        step = devices[1] - devices[0]
-        size = 1  # of the step at the beginning
-        while size < len(devices) and devices[size] - devices[size - 1] == step:
-            size += 1
-        if step < 1 or step % block or len(devices) % size:
-            return None
-        begins = devices[::size]
-        if any(one // step % size for one in begins):
-            return None
-        if devices != [one + at * step for one in begins for at in range(size)]:
-            return None
-        found.insert(0, Stride(size, step))
-        devices, block = begins, step * size
-    return None if device_count % block else tuple(found)

@@ -100,10 +100,7 @@ class Exposure(Struct, frozen=True):
 
 
 def measure_exposures(
-    placed: Sequence[tuple[Transfer, Extent]],
-    pricing: Pricing,
-    executions: Executions,
-    costs: CostModel,
+    placed: Sequence[tuple[Transfer, Extent]], pricing: Pricing, costs: CostModel
 ) -> list[Exposure]:
     """Measure the work that hides each transfer, in schedule order, and what it does not hide.
 
@@ -119,7 +116,7 @@ def measure_exposures(
     collectives = [one.collective for one, _ in placed]
     carriers = {one.begin for one in collectives}
     carriers.update(one.done for one in collectives if one.done is not None)
-    meter = WorkMeter(executions, costs, carriers, pricing.chip)
+    meter = WorkMeter(costs, carriers, pricing.chip)
     windows: list[Window | None] = []
     beside: defaultdict[Interconnect | None, list[Window]] = defaultdict(list)
     for one, extent in placed:
@@ -134,7 +131,7 @@ def measure_exposures(
             beside[pricing.links.name_interconnect(*way)].append(window)
     works: dict[Window, OverlapWork] = {}
     for sharing in beside.values():
-        walk = HidingWalk(sharing, executions, meter)
+        walk = HidingWalk(sharing, costs.executions, meter)
         works |= {window: walk.sum_work(window) for window in sharing}
     found: list[Exposure] = []
     for (one, extent), window in zip(placed, windows, strict=True):
@@ -422,17 +419,10 @@ class WorkMeter:
     the computations that loops, calls and conditionals run, which the caller adds up.
     """
 
-    def __init__(
-        self,
-        executions: Executions,
-        costs: CostModel,
-        carriers: Collection[Instruction],
-        chip: Chip,
-    ) -> None:
+    def __init__(self, costs: CostModel, carriers: Collection[Instruction], chip: Chip) -> None:
         self._costs = costs
         self._carriers = carriers
         self.chip = chip
-        self._trips = {loop.instruction: loop.trips.count for loop in executions.loops}
         self._started: dict[Computation, bool] = {}
 
     def is_work(self, instruction: Instruction) -> bool:
@@ -490,7 +480,7 @@ class WorkMeter:
             )
             return replace(least, instruction_count=1)
         called = [inside.get(one, NO_WORK) for one in instruction.called_computations()]
-        rounds = self._trips.get(instruction, 1)
+        rounds = self._costs.trips.get(instruction, 1)
         once = reduce(OverlapWork.plus, called, NO_WORK)
         work = NO_WORK.plus(once, 1 if rounds is None else rounds)
         unknown_count = work.unknown_count + (rounds is None)

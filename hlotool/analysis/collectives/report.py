@@ -37,7 +37,6 @@ from hlotool.analysis.collectives.transfers import (
 )
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvous
-from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
 from hlotool.hlo import Instruction, Mesh, Module
@@ -75,7 +74,6 @@ NO_OPTIONS: Final = CollectiveOptions()
 def analyze_collectives(
     module: Module,
     transfers: Sequence[Transfer],
-    executions: Executions,
     costs: CostModel,
     options: CollectiveOptions,
     *,
@@ -102,7 +100,7 @@ def analyze_collectives(
         pricing.devices_per_node,
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]
-    exposures = measure_exposures(placed, pricing, executions, costs)
+    exposures = measure_exposures(placed, pricing, costs)
     waited = _find_waited([one.collective for one in transfers])
     rows = [
         replace(
@@ -127,7 +125,7 @@ def analyze_collectives(
             pricing if measured else None,
             is_part=module.source.is_fragment,
         ),
-        list_host_transfers(executions),
+        list_host_transfers(costs.executions),
     )
 
 
@@ -145,7 +143,6 @@ def _make_row(
     options: CollectiveOptions,
 ) -> CollectiveRow:
     one, groups = transfer.collective, transfer.groups
-    message, sent = transfer.message, transfer.sent
     work = exposure.work
     exposed_sent, known_exposed_sent = exposure.sent
     # What is sent of each element type, counting what is unknown once.
@@ -164,22 +161,14 @@ def _make_row(
             (dtype, measure_share(size, transfer.share, one.runs).known_per_step)
             for dtype, size in sizes.items()
         ),
-        sent_bytes_per_step=sent.per_step,
-        known_sent_bytes_per_step=sent.known_per_step,
-        sent_bytes=sent.once,
-        message_bytes=message.once,
-        executions=one.runs.exact,
-        known_executions=one.runs.known,
-        message_bytes_per_step=message.per_step,
-        known_message_bytes_per_step=message.known_per_step,
+        **transfer.sent.figures("sent_bytes"),
+        **transfer.message.figures("message_bytes"),
+        **one.runs.figures(),
         group_size=groups.group_size,
         least_group_size=groups.least_size,
         group_count=groups.group_count,
         pair_count=groups.pair_count,
         is_uneven=groups.is_uneven,
-        axes=extent.axes,
-        strides=extent.strides,
-        span=extent.span,
         mode=groups.mode,
         problem=groups.problem,
         is_async=one.is_async,
@@ -202,11 +191,11 @@ def _make_row(
         rendezvous=find_rendezvous(one.operation),
         reduce_operation=find_reduce_operation(one.operation),
         is_upper_bound=transfer.is_upper_bound,
-        is_conditional=one.runs.is_conditional,
         hlo_op_count=len(one.members),
         members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if options.with_groups else None,
         source_target_pairs=groups.expand_pairs() if options.with_groups else None,
+        **asdict(extent),
         **asdict(origin),
     )
 
@@ -288,7 +277,7 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
     for number, part in enumerate(parts):
         message = measure_share(part.size_bytes, WHOLE, collective.runs)
         sent = measure_share(part.size_bytes, transfer.share, collective.runs)
-        operand = _find_outer(part.operand, collective.begin)
+        operand = find_outer(part.operand, collective.begin)
         op_name = _find_op_name(operand)
         yield OperandRow(
             name=row.name,
@@ -298,13 +287,9 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
             operand_name=operand.full_name if operand else None,
             shape=str(part.shape),
             dtype=part.shape.dtype,
-            message_bytes=message.once,
-            sent_bytes=sent.once,
             executions=row.executions,
-            message_bytes_per_step=message.per_step,
-            known_message_bytes_per_step=message.known_per_step,
-            sent_bytes_per_step=sent.per_step,
-            known_sent_bytes_per_step=sent.known_per_step,
+            **message.figures("message_bytes"),
+            **sent.figures("sent_bytes"),
             op_name=op_name or None,
             scope=find_scope(op_name),
         )
@@ -313,16 +298,16 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
 def _open_concatenation(transfer: Transfer) -> Sequence[MessagePart]:
     """Return the arrays that GPU's combiner put behind each other in a message, none of another."""
     for part in transfer.parts:
-        fusion = _find_outer(part.operand, transfer.collective.begin)
+        fusion = find_outer(part.operand, transfer.collective.begin)
         body = fusion.callee() if fusion else None
         made = body.root if body else fusion
         if fusion and made and made.opcode == "concatenate" and fusion.shape == part.shape:
-            given = [_find_outer(_pass_views(one), fusion) for one in made.operands]
+            given = [find_outer(_pass_views(one), fusion) for one in made.operands]
             return [MessagePart(one, leaf) for one in given if one for leaf in one.shape.leaves()]
     return ()
 
 
-def _find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
+def find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
     """Return what an async-start or a fusion is given for a parameter of what it wraps."""
     if (
         operand is None

@@ -87,7 +87,6 @@ SentPerStep: TypeAlias = Annotated[
     column(
         "sent_bytes times executions; multiplied exactly, then rounded up",
         BYTES,
-        heading="sent/step",
         total_from="known_sent_bytes_per_step",
     ),
 ]
@@ -128,9 +127,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="collective",
         ),
     ]
-    count: Annotated[
-        int, column("equal rows, shown as one in tables", TIMES, heading="count", is_exact=True)
-    ]
+    count: Annotated[int, column("equal rows, shown as one in tables", TIMES, is_exact=True)]
     kind: Annotated[
         str,
         column(
@@ -156,7 +153,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         tuple[tuple[str, int], ...],
         figure("its bytes of each element type, with unknown counts as one"),
     ]
-    sent_bytes: Annotated[int | None, column(_SENT, BYTES, heading="sent", is_summed=False)]
+    sent_bytes: Annotated[int | None, column(_SENT, BYTES, is_summed=False)]
     message_bytes: Annotated[
         int | None,
         column(
@@ -175,7 +172,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "devices in a group, or in the largest one; null for pairs",
             NUMBER,
-            heading="group size",
             null_text="",
             shown=_show_group_size,
         ),
@@ -232,7 +228,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "estimate: sent_bytes_per_step times exposed_share; rounded up",
             BYTES,
-            heading="exposed/step",
             total_from="known_exposed_bytes_per_step",
         ),
     ]
@@ -368,7 +363,7 @@ class OperandRow(Struct, frozen=True):
     message_bytes: Annotated[
         int | None, column("its size, unpadded", BYTES, heading="message size")
     ]
-    sent_bytes: Annotated[int | None, figure(_SENT, BYTES, heading="sent")]
+    sent_bytes: Annotated[int | None, figure(_SENT, BYTES)]
     executions: Annotated[int | None, figure("executions of the collective", COUNT, heading="runs")]
     message_bytes_per_step: MessagePerStep
     known_message_bytes_per_step: KnownMessagePerStep
@@ -384,9 +379,7 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     """One transfer between device and host."""
 
     name: Annotated[str, column("the send or recv", heading="host transfer")]
-    count: Annotated[
-        int, column("equal rows, shown as one in tables", TIMES, heading="count", is_exact=True)
-    ]
+    count: Annotated[int, column("equal rows, shown as one in tables", TIMES, is_exact=True)]
     kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
     dtype: Annotated[str, column("the element type; several are joined by commas", words=DTYPES)]
     message_bytes_per_step: Annotated[
@@ -504,11 +497,8 @@ def _make_row(instruction: Instruction, executions: Executions) -> HostTransferR
         count=1,
         kind=instruction.opcode,
         dtype=name_dtypes(parts),
-        message_bytes_per_step=message.per_step,
-        known_message_bytes_per_step=message.known_per_step,
-        message_bytes=message.once,
-        executions=runs.exact,
-        known_executions=runs.known,
+        **message.figures("message_bytes"),
+        **runs.figures(),
         handler=find_handler(instruction),
         rendezvous=find_rendezvous(instruction),
         channel_id=instruction.channel_id,
@@ -517,5 +507,4 @@ def _make_row(instruction: Instruction, executions: Executions) -> HostTransferR
         source_file=origin.source_file,
         source_line=origin.source_line,
         computation=computation.name,
-        is_conditional=runs.is_conditional,
     )

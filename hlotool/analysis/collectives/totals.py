@@ -6,7 +6,6 @@ as nothing; a flag beside each figure says whether it is a bound for that.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Final, TypeAlias
@@ -20,20 +19,7 @@ from hlotool.analysis.collectives.overlap import Exposure, N, PerStep
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Block, RowList, column, figure
-
-_IsLower: TypeAlias = Annotated[bool, figure("whether a trip count or a size is unknown")]
-_IsExecutionsLower: TypeAlias = Annotated[bool, figure("whether a trip count is unknown")]
-_IsMessageLower: TypeAlias = Annotated[
-    bool, figure("whether that, or the size of a message, is unknown")
-]
-_IsUpper: TypeAlias = Annotated[
-    bool, figure("whether the sent size depends on a branch or on data")
-]
-_IsExposedLower: TypeAlias = Annotated[
-    bool, figure("whether the exposed share or the sent bytes of some are unknown")
-]
-_IsTransferLower: TypeAlias = Annotated[bool, figure("whether the link time of some is unknown")]
-_IsSecondsLower: TypeAlias = Annotated[bool, figure("whether a time of some is unknown")]
+from hlotool.table.sums import group_by
 
 
 def _seconds(meaning: str, heading: str, lower_if: str = "is_seconds_lower_bound") -> Meta:
@@ -47,8 +33,8 @@ def _seconds(meaning: str, heading: str, lower_if: str = "is_seconds_lower_bound
     )
 
 
-class Figures(Struct, frozen=True, kw_only=True):
-    """What one kind, one interconnect and all together have alike."""
+class Sums(Struct, frozen=True, kw_only=True):
+    """What one kind, one interconnect and all together have alike, and what of it is a bound."""
 
     count: Annotated[int, column("logical collectives", COUNT, is_exact=True)]
     hlo_op_count: Annotated[
@@ -78,16 +64,13 @@ class Figures(Struct, frozen=True, kw_only=True):
             lower_if="is_message_lower_bound",
         ),
     ]
-    sent_bytes_per_step: Annotated[
-        int, column("bytes a device sends per step", BYTES, heading="sent/step")
-    ]
+    sent_bytes_per_step: Annotated[int, column("bytes a device sends per step", BYTES)]
     exposed_bytes_per_step: Annotated[
         int | None,
         column(
             "estimated part of the bytes sent per step that is exposed; null if the "
             "order is unknown",
             BYTES,
-            heading="exposed/step",
             lower_if="is_exposed_lower_bound",
         ),
     ] = None
@@ -102,17 +85,19 @@ class Figures(Struct, frozen=True, kw_only=True):
         None
     )
 
-
-class Sums(Figures, frozen=True, kw_only=True):
-    """The figures, and which of them are bounds."""
-
-    is_executions_lower_bound: _IsExecutionsLower = False
-    is_message_lower_bound: _IsMessageLower = False
-    is_lower_bound: _IsLower
-    is_upper_bound: _IsUpper
-    is_exposed_lower_bound: _IsExposedLower = False
-    is_transfer_lower_bound: _IsTransferLower = False
-    is_seconds_lower_bound: _IsSecondsLower = False
+    is_executions_lower_bound: Annotated[bool, figure("whether a trip count is unknown")] = False
+    is_message_lower_bound: Annotated[
+        bool, figure("whether that, or the size of a message, is unknown")
+    ] = False
+    is_lower_bound: Annotated[bool, figure("whether a trip count or a size is unknown")]
+    is_upper_bound: Annotated[bool, figure("whether the sent size depends on a branch or on data")]
+    is_exposed_lower_bound: Annotated[
+        bool, figure("whether the exposed share or the sent bytes of some are unknown")
+    ] = False
+    is_transfer_lower_bound: Annotated[bool, figure("whether the link time of some is unknown")] = (
+        False
+    )
+    is_seconds_lower_bound: Annotated[bool, figure("whether a time of some is unknown")] = False
 
 
 # The name of a row stands first in every answer: what is not `kw_only` stands before what is.
@@ -131,11 +116,10 @@ class InterconnectRow(Sums, frozen=True):
     ]
 
 
-class CollectiveTotals(Figures, frozen=True, kw_only=True):
+class CollectiveTotals(Sums, frozen=True, kw_only=True):
     """All collectives of a module, and the same figures by kind and by interconnect.
 
-    `machine` is what times are estimated for. Answers have it before the bounds, which is why
-    these are not those of `Sums`.
+    `machine` is what times are estimated for.
     """
 
     measured_seconds: Annotated[
@@ -169,13 +153,6 @@ class CollectiveTotals(Figures, frozen=True, kw_only=True):
         bool,
         figure("whether devices_per_node is the chip's usual number, not given by the user"),
     ] = False
-    is_executions_lower_bound: _IsExecutionsLower = False
-    is_message_lower_bound: _IsMessageLower = False
-    is_lower_bound: _IsLower
-    is_upper_bound: _IsUpper
-    is_exposed_lower_bound: _IsExposedLower = False
-    is_transfer_lower_bound: _IsTransferLower = False
-    is_seconds_lower_bound: _IsSecondsLower = False
     is_measured_lower_bound: Annotated[bool, figure("whether only some of them were measured")] = (
         False
     )
@@ -241,11 +218,8 @@ def sum_transfers(
     program all is a lower bound.
     """
     is_timed = machine is not None and bool(machine.link or machine.between)
-    kinds: defaultdict[str, list[Measured]] = defaultdict(list)
-    interconnects: defaultdict[Interconnect | None, list[Measured]] = defaultdict(list)
-    for one in found:
-        kinds[one[0].kind].append(one)
-        interconnects[one[0].interconnect].append(one)
+    kinds = group_by(found, lambda one: one[0].kind)
+    interconnects = group_by(found, lambda one: one[0].interconnect)
     add_up = partial(_sum, is_timed=is_timed, is_part=is_part)
     by_kind = [KindRow(kind, **asdict(add_up(some))) for kind, some in sorted(kinds.items())]
     by_network = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -54,6 +54,11 @@ class TransferBytes(Struct, frozen=True):
     once: int | None
     per_step: int | None
     known_per_step: int
+
+    def figures(self, name: str) -> dict[str, Any]:
+        """Return the fields of a row that say this of a figure."""
+        known = {f"known_{name}_per_step": self.known_per_step}
+        return {name: self.once, f"{name}_per_step": self.per_step, **known}
 
 
 class Transfer(Struct, frozen=True):

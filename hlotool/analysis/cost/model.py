@@ -83,9 +83,10 @@ class CostModel:
     ) -> None:
         self.unknown: dict[Instruction, str] = {}
         self.products: list[Instruction] = []
-        self._graph = graph
+        self.graph = graph
+        self.executions = executions
         self._find_stated = find_stated
-        self._trips = {loop.instruction: loop.trips.count for loop in executions.loops}
+        self.trips = {loop.instruction: loop.trips.count for loop in executions.loops}
         self._sizes = Sizes(_list_repeated(graph))
         self._standalone = set(reach([module.entry], self._list_run_by))
         self._own: dict[Instruction, Cost] = {}  # of what runs on its own
@@ -116,7 +117,7 @@ class CostModel:
         """Return the same, every loop in it run as often as its trip count says."""
         if instruction.opcode not in _FLOW:
             return self.of(instruction)
-        return self._flow_cost(instruction, self._all_rounds, self._trips)
+        return self._flow_cost(instruction, self._all_rounds, self.trips)
 
     def of_computation(self, computation: Computation) -> Cost:
         """Return the cost of one execution of a computation."""
@@ -190,7 +191,7 @@ class CostModel:
 
         XLA gives a custom call neither flops nor bytes; what it hides is counted apart.
         """
-        opcode, called = instruction.opcode, self._graph.callees.get(instruction, ())
+        opcode, called = instruction.opcode, self.graph.callees.get(instruction, ())
         call = self.read_call(instruction) if opcode == "custom-call" else None
         if call is not None and instruction.is_outside:
             return replace(_hidden_work(call), unknown_traffic_count=1)  # it may be a view
@@ -227,7 +228,7 @@ class CostModel:
         given = [self._sizes.find_first(one) for one in fusion.operands]
         places: dict[Instruction, int] = {}
         return (
-            self._graph.first_alike[body],
+            self.graph.first_alike[body],
             body in self._standalone,
             fusion.attributes.get("kind"),
             id(fusion.shape),
@@ -262,7 +263,7 @@ class CostModel:
         body = find_offloaded(call)
         if body is None or any(
             flow.opcode == "while"
-            for below in reach([body], self._graph.called_by)
+            for below in reach([body], self.graph.called_by)
             for flow in self._flow.get(below, ())
         ):
             return StatedCost()
@@ -278,8 +279,8 @@ class CostModel:
     def _all_rounds(self) -> Mapping[Computation, Cost]:
         """The costs of all computations with their loops' trip counts."""
         totals: dict[Computation, Cost] = {}
-        for one in self._graph.callees_first:
-            totals[one] = self._add_flow(one, totals, self._trips)
+        for one in self.graph.callees_first:
+            totals[one] = self._add_flow(one, totals, self.trips)
         return totals
 
     def _add_flow(
@@ -322,7 +323,7 @@ class CostModel:
         """
         for one in computation.instructions:
             if one.opcode in _FLOW:
-                yield from self._graph.callees.get(one, ())
+                yield from self.graph.callees.get(one, ())
             elif one.opcode == "custom-call" and (body := find_offloaded(one)):
                 yield body
 
@@ -423,7 +424,6 @@ class CostReport(Struct, frozen=True, kw_only=True):
         figure(
             "traffic_bytes_per_step with all tile padding, some of which may not cross",
             BYTES,
-            heading="padded traffic/step",
             lower_if=_LOWER_MEMORY,
         ),
     ]

@@ -20,6 +20,7 @@ from typing import Final, Generic, TypeVar
 
 from hlotool.analysis.dataflow.values import Position, Value, find_given
 from hlotool.analysis.graph.backend import Backend
+from hlotool.analysis.graph.calls import reach
 from hlotool.hlo import Alias, ArrayShape, Computation, Instruction, ShapeIndex, TupleShape
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE, VIEWS
 
@@ -239,8 +240,6 @@ def _leads_to(parameter: Instruction, output: Instruction, kind: str) -> bool:
     return False
 
 
-_PASSING: Final = frozenset(("add-dependency", "bitcast", "domain", "opt-barrier"))
-_CALLING: Final = frozenset(("call", "conditional", "while"))
 _UPDATING: Final = ELEMENTWISE | {"copy", "fusion"}
 
 
@@ -251,14 +250,9 @@ def trace_sources(root: Instruction, index: ShapeIndex) -> set[Instruction]:
     shape and layout stay as they are, copies and what computes element by element, in fusions too.
     """
     callers: dict[Computation, Instruction] = {}
-    seen: set[Position] = set()
-    pending: list[Position] = [(root, index)]
-    while pending:
-        position = pending.pop()
-        if position not in seen:
-            seen.add(position)
-            pending += _step_back(*position, callers)
-    return {instruction for instruction, _ in seen}
+    start: Position = root, index
+    met = reach([start], lambda position: _step_back(*position, callers))
+    return {instruction for instruction, _ in met}
 
 
 def _step_back(
@@ -272,7 +266,7 @@ def _step_back(
             yield one.computation.root, index
         if caller is not None and (given := find_given(one, caller)):
             yield given, index
-    elif opcode in _CALLING:
+    elif opcode in {"call", "conditional", "while"}:
         bodies = one.callees("body") if opcode == "while" else one.called_computations()
         for body in bodies:
             callers[body] = one
@@ -291,7 +285,7 @@ def _enter_operands(one: Instruction, index: ShapeIndex) -> Iterator[Position]:
             yield operands[index[0]], index[1:]
     elif opcode == "get-tuple-element":
         yield operands[0], (one.tuple_index, *index)
-    elif opcode in _PASSING:
+    elif opcode in {"add-dependency", "bitcast", "domain", "opt-barrier"}:
         yield operands[0], index
     elif opcode == "copy-done":
         start = operands[0]

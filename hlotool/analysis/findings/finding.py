@@ -386,7 +386,7 @@ class Evidence(Struct, frozen=True, dict=True):
         """Large operations outside fusions; none before optimization, where all are."""
         if not self.module.header.is_scheduled:
             return ()
-        return find_missed(self.executions, self.costs, self.least_traffic_bytes)
+        return find_missed(self.costs, self.least_traffic_bytes)
 
     @cached_property
     def donations(self) -> list[DonationRow]:
@@ -430,7 +430,7 @@ class Evidence(Struct, frozen=True, dict=True):
     @cached_property
     def update_copies(self) -> list[tuple[Instruction, list[Instruction]]]:
         """The updates in place of what was copied whole for them, with the copies."""
-        return list_update_copies(self.executions, self.costs, self.flow, self.copied_first)
+        return list_update_copies(self.costs, self.flow, self.copied_first)
 
     @cached_property
     def named_copies(self) -> frozenset[str]:

@@ -7,7 +7,6 @@ from typing import Final
 
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.dataflow.flow import Flow
-from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Instruction
 
 _UPDATE: Final = "dynamic-update-slice"
@@ -16,7 +15,7 @@ _FILLED: Final = frozenset(("broadcast", "constant", "custom-call", "iota"))
 
 
 def list_update_copies(
-    executions: Executions, costs: CostModel, flow: Flow, left_out: Collection[str]
+    costs: CostModel, flow: Flow, left_out: Collection[str]
 ) -> list[tuple[Instruction, list[Instruction]]]:
     """List updates of a part of an array, with the copies of all of it before and behind.
 
@@ -24,7 +23,7 @@ def list_update_copies(
     program's, unless it is donated.
     """
     found = []
-    for computation in executions.executed:
+    for computation in costs.executions.executed:
         for one in computation.instructions:
             update = _find_update(one)
             if update is None:

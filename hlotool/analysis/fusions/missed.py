@@ -16,9 +16,7 @@ from msgspec.structs import asdict
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.fusions.report import Located, describe_alike
 from hlotool.analysis.fusions.rows import MissedRow, RecomputeRow
-from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.equality import Fingerprints, Numbering, Visits
-from hlotool.analysis.graph.executions import Executions, count_runs
 from hlotool.analysis.origin import read_origin, share_origin
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, MOVES, TRANSCENDENTAL
@@ -33,9 +31,7 @@ _FUSIBLE_NEIGHBOURS: Final = FUSIBLE | {
 }  # fmt: skip
 
 
-def find_missed(
-    executions: Executions, costs: CostModel, least_bytes: int = LEAST_BYTES
-) -> tuple[MissedRow, ...]:
+def find_missed(costs: CostModel, least_bytes: int = LEAST_BYTES) -> tuple[MissedRow, ...]:
     """List elementwise operations, copies and layout changes outside fusions that move much.
 
     Counted are `FUSIBLE` opcodes in executed computations. Equal ones (opcode, shapes, place
@@ -46,8 +42,8 @@ def find_missed(
     """
     found: list[tuple[object, Instruction]] = []
     moved: Counter[object] = Counter()  # what all operations of a key move
-    for computation in executions.executed:
-        runs = executions.lower_bound(computation)
+    for computation in costs.executions.executed:
+        runs = costs.executions.lower_bound(computation)
         for one in computation.instructions:
             if one.opcode in FUSIBLE and (size := costs.of(one).traffic_bytes):
                 shapes = one.shape, *(each.shape for each in one.operands)
@@ -63,7 +59,7 @@ def find_missed(
             groups[key, place].append((one, origin))
     rows = (
         MissedRow(
-            **describe_alike(members, executions, costs),
+            **describe_alike(members, costs),
             opcode=members[0][0].opcode,
             shape=str(members[0][0].shape),
             is_alone=not any(
@@ -82,11 +78,7 @@ LEAST_OPERATIONS: Final = 1 << 20
 
 
 def list_recomputed(
-    graph: CallGraph,
-    prints: Fingerprints,
-    executions: Executions,
-    costs: CostModel,
-    least_operations: int = LEAST_OPERATIONS,
+    prints: Fingerprints, costs: CostModel, least_operations: int = LEAST_OPERATIONS
 ) -> tuple[RecomputeRow, ...]:
     """List dots, convolutions and transcendentals that one computation makes several times.
 
@@ -97,44 +89,35 @@ def list_recomputed(
     proportion. Rematerialization of a loop is not found: forward and backward are two
     computations. A row is kept when it repeats `least_operations` per step.
     """
-    visits = Visits(graph)
+    visits = Visits(costs.graph)
     rows = []
-    for computation in executions.executed:
-        numbering = Numbering(graph, prints, visits)
+    for computation in costs.executions.executed:
+        numbering = Numbering(costs.graph, prints, visits)
         # By value: which fusions compute it, and by which instruction in each.
         occurrences: defaultdict[int, dict[Instruction, Instruction]] = defaultdict(dict)
         for outer in computation.instructions:
             for inner, value in numbering.visit(outer):
                 if inner.opcode in EXPENSIVE:
                     occurrences[value].setdefault(outer, inner)
-        rows += [
-            _make_recompute_row(found, executions, costs)
-            for found in occurrences.values()
-            if len(found) > 1
-        ]
+        several = (found for found in occurrences.values() if len(found) > 1)
+        rows += [_make_recompute_row(found, costs) for found in several]
     return tuple(row for row in rows if row.known_repeated_per_step >= least_operations)
 
 
-def _make_recompute_row(
-    repeats: dict[Instruction, Instruction], executions: Executions, costs: CostModel
-) -> RecomputeRow:
-    first = next(iter(repeats.values()))
-    cost = costs.of(first)
-    runs = count_runs((next(iter(repeats)),), executions)
+def _make_recompute_row(repeats: dict[Instruction, Instruction], costs: CostModel) -> RecomputeRow:
+    outer, first = next(iter(repeats.items()))
+    cost, runs = costs.of(first), costs.executions.runs_of(outer.computation)
     repeated = (cost.flops + cost.transcendentals) * (len(repeats) - 1)
     return RecomputeRow(
         name=first.full_name,
         count=len(repeats),
         opcode=first.opcode,
         shape=str(first.shape),
-        computation=next(iter(repeats)).computation.name,
+        computation=outer.computation.name,
         flops=cost.flops,
         transcendentals=cost.transcendentals,
-        executions=runs.exact,
-        known_executions=runs.known,
-        repeated_per_step=runs.times(repeated),
-        known_repeated_per_step=repeated * runs.known,
-        is_conditional=runs.is_conditional,
+        **runs.figures(),
+        **runs.spread("repeated", repeated),
         members=tuple(one.full_name for one in repeats),
         **asdict(share_origin([read_origin(one) for one in repeats.values()])),
     )

@@ -44,7 +44,6 @@ from hlotool.analysis.fusions.rows import (
     flag_body,
 )
 from hlotool.analysis.graph.backend import Backend, find_backend, find_space_name
-from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions, Runs, count_runs
 from hlotool.analysis.measured import MeasuredInstruction, join_times
 from hlotool.analysis.origin import Origin, find_telling, read_origin, share_origin
@@ -71,12 +70,7 @@ class FusionReport(Struct, frozen=True):
 
 
 def list_fusions(
-    graph: CallGraph,
-    prints: Fingerprints,
-    executions: Executions,
-    costs: CostModel,
-    *,
-    tells_places: bool = False,
+    prints: Fingerprints, costs: CostModel, *, tells_places: bool = False
 ) -> FusionReport:
     """List the fusions in executed computations, equal ones in one row.
 
@@ -91,18 +85,18 @@ def list_fusions(
     """
     groups: defaultdict[object, list[Located]] = defaultdict(list)
     telling: dict[Computation, tuple[Instruction, ...]] = {}
-    for computation in executions.executed:
+    for computation in costs.executions.executed:
         for instruction in computation.instructions:
             if instruction.opcode == "fusion":
                 origin = read_origin(instruction, _list_telling(instruction.callee(), telling))
-                bodies = graph.callees.get(instruction)
+                bodies = costs.graph.callees.get(instruction)
                 same = prints.of(bodies[0]) if bodies else instruction
                 kinds = find_kind(instruction), find_backend_kind(instruction)
                 place = (computation.name, origin) if tells_places else None
                 groups[same, kinds, place].append((instruction, origin))
-    module = graph.callees_first[0].module
+    module = costs.graph.callees_first[0].module
     backend = find_backend(module)
-    rows = tuple(_make_row(each, executions, costs, backend) for each in groups.values())
+    rows = tuple(_make_row(each, costs, backend) for each in groups.values())
     return FusionReport(add_up_fusions(rows, is_part=module.source.is_fragment), rows)
 
 
@@ -116,18 +110,16 @@ def _list_telling(
         yield from known[body]
 
 
-def _make_row(
-    found: list[Located], executions: Executions, costs: CostModel, backend: Backend | None
-) -> FusionRow:
+def _make_row(found: list[Located], costs: CostModel, backend: Backend | None) -> FusionRow:
     fusion = found[0][0]
     body, cost, by_space = fusion.callee(), costs.of(fusion), costs.memory_by_space(fusion)
-    runs = count_runs((one for one, _ in found), executions)
+    runs = count_runs((one for one, _ in found), costs.executions)
     roles = _assign_roles(body) if body else {}
     saved = sum(costs.size_bytes(one.shape) for one, role in roles.items() if role == "on chip")
     # Those of custom calls inside are not among the flops.
     products = () if cost.custom_call_flops else cost.products
     return FusionRow(
-        **describe_alike(found, executions, costs),
+        **describe_alike(found, costs),
         kind=find_kind(fusion),
         backend_kind=find_backend_kind(fusion),
         root_opcode=body.root.opcode if body else None,
@@ -142,27 +134,23 @@ def _make_row(
         product_types=list_types(products),
         product_flops=list_flops(products),
         arithmetic_intensity=cost.flops / cost.traffic_bytes if cost.traffic_bytes else None,
-        flops_per_step=runs.times(cost.flops),
-        known_flops_per_step=cost.flops * runs.known,
+        **runs.spread("flops", cost.flops),
         on_chip_bytes=saved,
-        on_chip_bytes_per_step=runs.times(saved),
-        known_on_chip_bytes_per_step=saved * runs.known,
+        **runs.spread("on_chip_bytes", saved),
         flags=flag_body(body) if body else (),
         is_lower_bound=cost.is_lower_bound,
         is_flops_lower_bound=cost.is_flops_lower_bound,
     )
 
 
-def describe_alike(
-    found: Sequence[Located], executions: Executions, costs: CostModel
-) -> dict[str, Any]:
+def describe_alike(found: Sequence[Located], costs: CostModel) -> dict[str, Any]:
     """Return what a row says of any equal operations: their place, sizes, runs and traffic.
 
     The name and the sizes are those of the first, the scope is what all share.
     """
     members = [one for one, _ in found]
-    first, cost, runs = members[0], costs.of(members[0]), count_runs(members, executions)
-    traffic = {"traffic_bytes": cost.traffic_bytes, "bytes_accessed": cost.bytes_accessed}
+    first, cost = members[0], costs.of(members[0])
+    runs = count_runs(members, costs.executions)
     return {
         "name": first.full_name,
         "count": len(members),
@@ -171,13 +159,12 @@ def describe_alike(
         "result_bytes": costs.size_bytes(first.shape),
         "flops": cost.flops,
         "transcendentals": cost.transcendentals,
-        "executions": runs.exact,
-        "known_executions": runs.known,
-        "is_conditional": runs.is_conditional,
+        **runs.figures(),
         "members": tuple(one.full_name for one in members),
-        **traffic,
-        **{f"{name}_per_step": runs.times(size) for name, size in traffic.items()},
-        **{f"known_{name}_per_step": size * runs.known for name, size in traffic.items()},
+        "traffic_bytes": cost.traffic_bytes,
+        **runs.spread("traffic_bytes", cost.traffic_bytes),
+        "bytes_accessed": cost.bytes_accessed,
+        **runs.spread("bytes_accessed", cost.bytes_accessed),
         **asdict(share_origin([origin for _, origin in found])),
     }
 
@@ -388,7 +375,7 @@ class _Found(Struct, frozen=True):
 
 
 def count_custom_calls(
-    graph: CallGraph, executions: Executions, costs: CostModel, *, tells_places: bool = False
+    costs: CostModel, *, tells_places: bool = False
 ) -> tuple[CustomCallRow, ...]:
     """List the custom calls of executed computations and of the fusions in them.
 
@@ -399,11 +386,12 @@ def count_custom_calls(
     """
     groups: dict[object, list[_Found]] = {}
     inside: dict[Computation, list[Instruction]] = {}  # many fusions may share a body
-    for computation in executions.executed:
+    callees = costs.graph.callees
+    for computation in costs.executions.executed:
         for runner in computation.instructions:
             is_call = runner.opcode == "custom-call" and not runner.is_outside
             calls = [runner] if is_call else []
-            for body in graph.callees.get(runner, ()) if runner.opcode == "fusion" else ():
+            for body in callees.get(runner, ()) if runner.opcode == "fusion" else ():
                 if body not in inside:
                     inside[body] = [one for one in body.instructions if one.opcode == "custom-call"]
                 calls += inside[body]
@@ -414,7 +402,7 @@ def count_custom_calls(
                 tells = found.known.flops_from, _memory_source(found)
                 key = call.custom_call_target, shapes, tells, place
                 groups.setdefault(key, []).append(found)
-    return tuple(_make_call_row(found, executions) for found in groups.values())
+    return tuple(_make_call_row(found, costs.executions) for found in groups.values())
 
 
 def _read_call(call: Instruction, runner: Instruction, costs: CostModel) -> _Found:
@@ -443,8 +431,7 @@ def _make_call_row(found: list[_Found], executions: Executions) -> CustomCallRow
     return CustomCallRow(
         target=call.custom_call_target,
         count=len(found),
-        executions=runs.exact,
-        known_executions=runs.known,
+        **runs.figures(),
         operand_shapes=tuple(str(operand.shape) for operand in call.operands),
         shape=str(call.shape),
         known=first.known.flops_from,
@@ -459,7 +446,6 @@ def _make_call_row(found: list[_Found], executions: Executions) -> CustomCallRow
         op_name=origin.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,
-        is_conditional=runs.is_conditional,
         is_upper_bound=any(one.known.is_upper_bound for one in found),
         members=tuple(one.call.full_name for one in found),
         product_types=list_types(products),

@@ -49,17 +49,10 @@ def once(meaning: str, unit: Unit) -> Meta:
     return figure(f"{meaning}, in one execution", unit, is_summed=False)
 
 
-def per_step(
-    meaning: str,
-    unit: Unit,
-    known: str,
-    heading: str = "",
-    *,
-    lower_if: str = "",
-) -> Meta:
+def per_step(meaning: str, unit: Unit, known: str, *, lower_if: str = "") -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
     said = f"{meaning} per step; null under a loop of unknown trip count"
-    return column(said, unit, heading=heading, total_from=known, lower_if=lower_if)
+    return column(said, unit, total_from=known, lower_if=lower_if)
 
 
 def known_per_step(meaning: str, unit: Unit) -> Meta:
@@ -90,7 +83,7 @@ KnownExecutions: TypeAlias = Annotated[
     int, figure("the same with unknown trip counts as one", COUNT, is_summed=False)
 ]
 MemoryPerStep: TypeAlias = Annotated[
-    int | None, per_step(MEMORY, BYTES, "known_traffic_bytes_per_step", "traffic/step")
+    int | None, per_step(MEMORY, BYTES, "known_traffic_bytes_per_step")
 ]
 KnownMemoryPerStep: TypeAlias = Annotated[int, known_per_step(MEMORY, BYTES)]
 BytesPerStep: TypeAlias = Annotated[
@@ -220,7 +213,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     """
 
     name: Annotated[str, column("the first fusion of these", heading="fusion")]
-    count: Annotated[int, column("fusions with an equal body", TIMES, heading="count")]
+    count: Annotated[int, column("fusions with an equal body", TIMES)]
     kind: Annotated[
         str | None,
         column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS),
@@ -293,7 +286,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS, FLOPS)]
     on_chip_bytes_per_step: Annotated[
         int | None,
-        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step", "on chip/step"),
+        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step"),
     ]
     known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED, BYTES)]
     bound: Annotated[
@@ -374,9 +367,7 @@ class MissedRow(Struct, frozen=True):
     """Equal operations outside fusions; figures of one execution of one, or of all per step."""
 
     name: Annotated[str, column("the first of these", heading="instruction")]
-    count: Annotated[
-        int, column("equal operations from the same source line", TIMES, heading="count")
-    ]
+    count: Annotated[int, column("equal operations from the same source line", TIMES)]
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
@@ -414,7 +405,7 @@ class RecomputeRow(Struct, frozen=True):
     """
 
     name: Annotated[str, column("the first of these operations", heading="operation")]
-    count: Annotated[int, column("instructions that compute this value", TIMES, heading="count")]
+    count: Annotated[int, column("instructions that compute this value", TIMES)]
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
@@ -452,9 +443,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     """
 
     target: Annotated[str, column("the target")]
-    count: Annotated[
-        int, column("custom calls with this target and these shapes", TIMES, heading="count")
-    ]
+    count: Annotated[int, column("custom calls with this target and these shapes", TIMES)]
     executions: TotalExecutions
     known_executions: KnownExecutions
     operand_shapes: Annotated[tuple[str, ...], column("shapes of the operands", heading="operands")]
@@ -470,13 +459,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     ]
     traffic_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
     traffic_bytes_per_step: Annotated[
-        int | None,
-        column(
-            f"{MEMORY} {_UNKNOWN}",
-            BYTES,
-            heading="traffic/step",
-            total_from="known_traffic_bytes_per_step",
-        ),
+        int | None, column(f"{MEMORY} {_UNKNOWN}", BYTES, total_from="known_traffic_bytes_per_step")
     ]
     known_traffic_bytes_per_step: KnownMemoryPerStep
     estimated_seconds: Annotated[
@@ -500,9 +483,6 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     is_conditional: IsConditional
     is_upper_bound: Annotated[bool, figure("whether lengths known only at run time may reduce it")]
     members: Members
-
-
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
 def _count_of(calls: str) -> Meta:
@@ -530,7 +510,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
         figure(
             "their known bytes that cross memory space 0 per step, without fusions",
             BYTES,
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
         ),
     ]
     estimated_seconds: Annotated[
@@ -576,7 +556,7 @@ class BodyRow(Struct, frozen=True):
         int,
         column("bytes of it that are read or written, in any memory", BYTES, heading="accessed"),
     ]
-    on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
+    on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES)]
     flops: Annotated[int, column(FLOATING_POINT, FLOPS)]
     transcendentals: Annotated[int, figure(ELEMENTARY, FLOPS)]
     scope: SharedScope

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -347,6 +347,15 @@ class Runs(Struct, frozen=True):
     def times(self, figure: int) -> int | None:
         """Return a figure of one execution for all of them, None when their number is unknown."""
         return figure * self.known if self.is_exact else None
+
+    def figures(self) -> dict[str, Any]:
+        """Return the fields of a row that say how often it runs."""
+        known = {"known_executions": self.known, "is_conditional": self.is_conditional}
+        return {"executions": self.exact, **known}
+
+    def spread(self, name: str, size: int) -> dict[str, Any]:
+        """Return the fields of a row that say how much of a figure all executions make."""
+        return {f"{name}_per_step": self.times(size), f"known_{name}_per_step": size * self.known}
 
 
 def add_runs(parts: Iterable[Runs]) -> Runs:

@@ -33,6 +33,7 @@ from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.memory.intervals import ByteRange, ByteUsage, Usage, join_range
 from hlotool.hlo import TupleShape
 from hlotool.hlo.buffers import Allocation, BufferValue, LiveRange
+from hlotool.table.sums import group_by
 
 Role: TypeAlias = Literal["fixed", "reusable", "temp"]
 
@@ -313,11 +314,8 @@ def measure_temp(
     everything begins at a multiple of the alignment, and only what comes last needs no more than
     its bytes.
     """
-    by_color: dict[int, list[list[HloBuffer]]] = {}
-    for group in groups:
-        by_color.setdefault(group[0].color, []).append(group)
     sizes: dict[int, int | None] = {}
-    for color, found in by_color.items():
+    for color, found in group_by(groups, lambda group: group[0].color).items():
         if backend is None or (backend == "tpu" and color):
             sizes[color] = None
             continue

@@ -8,6 +8,7 @@ short: XLA assigns a buffer to every value of the computations that run
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from hlotool.hlo import ArrayShape, Instruction, Module, Shape, ShapeIndex, Tupl
 from hlotool.hlo.buffers import BufferAssignment, BufferValue, format_position
 from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, PASSES_ON
 from hlotool.hlo.shape import find_part
+from hlotool.table.sums import group_by
 
 # What hands on arrays, but makes the table of its tuple.
 _TABLES: Final = ASYNC_STARTS | {"conditional", "tuple", "while"}
@@ -35,9 +37,7 @@ def check_belonging(module: Module, assignment: BufferAssignment) -> None:
     Layouts are not compared: a text may be printed without. Names are unique in what a
     compiler dumps; where a hand-made text repeats one, any instruction of that name will do.
     """
-    by_name: dict[str, list[Instruction]] = {}
-    for instruction in module.instructions():
-        by_name.setdefault(instruction.name, []).append(instruction)
+    by_name = group_by(module.instructions(), attrgetter("name"))
     alike: set[tuple[int, int]] = set()  # shapes are one object a spelling: few pairs, met often
     for allocation in assignment.allocations:
         for value in allocation.values:

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from hlotool.analysis.memory.value_origins import UseCounter
 from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex, TupleShape
 from hlotool.hlo.assignment_sections import ShapeIndices
 from hlotool.hlo.buffers import (
@@ -38,8 +39,6 @@ ALIGNMENT_BYTES: Final = 4  # at least
 _SPLIT: Final = "SC("  # a layout of which each core has a part
 _POSITIONS: Final = re.compile(r"\n positions:\r?\n((?:  [^\n]*+\n)*+)")
 _POSITION: Final = re.compile(r"  ([^\s,]++)(?: \{([0-9,]*+)\})?+\r?\n")
-_TAKES_TOP: Final = frozenset({"copy", "get-tuple-element"})
-_HANDS_ON: Final = frozenset({"domain", "tuple"})
 
 
 def find_contradictions(module: Module | None, assignment: BufferAssignment) -> tuple[str, ...]:
@@ -65,15 +64,16 @@ def find_contradictions(module: Module | None, assignment: BufferAssignment) -> 
             _find_constants(assignment, by_name),
             _find_uses(module, assignment, by_name),
         ]
-    return tuple(filter(None, map(_describe, kinds)))
+    return describe_kinds(*kinds)
 
 
-def _describe(found: Iterable[str]) -> str:
-    """Return the first of some phrases, and how many more there are."""
-    phrases = iter(found)
-    first = next(phrases, "")
-    count = sum(1 for _ in phrases)
-    return f"{first} (and {count:,} more)" if count else first
+def describe_kinds(*kinds: Iterable[str]) -> tuple[str, ...]:
+    """Return the first phrase of each kind that has any, and how many more there are."""
+    return tuple(
+        f"{phrases[0]} (and {len(phrases) - 1:,} more)" if phrases[1:] else phrases[0]
+        for phrases in map(list, kinds)
+        if phrases
+    )
 
 
 def _name_instructions(
@@ -239,7 +239,7 @@ def _find_uses(
     """
     if assignment.used is None:
         return
-    operands = _OperandCounts(module)
+    counter = UseCounter()
     indices = ShapeIndices()
     root = module.entry.root
     for allocation in assignment.allocations:
@@ -255,7 +255,7 @@ def _find_uses(
                 positions.append((found, indices[index]))
                 is_result |= found is root
             else:
-                count = operands.count_uses(positions)
+                count = counter.of(positions)
                 if not positions:
                     yield f"{_name(value)} has no position"
                 elif count != used.use_count:
@@ -273,42 +273,6 @@ def _list_positions(used: UsedValue) -> list[tuple[str, str]]:
     """Return names and indices of the lines below `positions:`."""
     section = _POSITIONS.search(used.source.text, used.name_start, used.start)
     return _POSITION.findall(section[1]) if section else []
-
-
-class _OperandCounts:
-    """As how many operands the instructions of a module are used, in one pass over it."""
-
-    def __init__(self, module: Module) -> None:
-        self._wholly: Counter[Instruction] = Counter()
-        self._at_the_top: Counter[Instruction] = Counter()
-        self._by_root: Counter[tuple[Instruction, Instruction]] = Counter()
-        for computation in module.computations.values():
-            root = computation.root
-            for user in computation.instructions:
-                takes_top = user.opcode in _TAKES_TOP
-                if not takes_top and user.opcode not in _HANDS_ON:
-                    self._wholly.update(user.operands)
-                    continue
-                if takes_top:
-                    self._at_the_top.update(user.operands)
-                if user is root:
-                    self._by_root.update((user, operand) for operand in user.operands)
-
-    def count_uses(self, positions: list[tuple[Instruction, ShapeIndex]]) -> int:
-        """Return the uses of a value that stands at these positions."""
-        roots = {one for one, _ in positions if one is one.computation.root}
-        count = 0
-        for one, index in positions:
-            count += self._wholly[one]
-            is_top = not index
-            if is_top:
-                count += self._at_the_top[one]
-            for root in roots:
-                if root.computation is one.computation and not (
-                    is_top and root.opcode in _TAKES_TOP
-                ):
-                    count += self._by_root[root, one]
-        return count
 
 
 def _list_values(assignment: BufferAssignment) -> Iterator[BufferValue]:

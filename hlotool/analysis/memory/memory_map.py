@@ -47,6 +47,7 @@ from hlotool.hlo.buffers import (
     LiveRange,
 )
 from hlotool.hlo.module import Node
+from hlotool.table.sums import group_by
 
 
 class MemoryMap(Struct, frozen=True):
@@ -114,9 +115,7 @@ class MemoryMap(Struct, frozen=True):
         if self.live_ranges is None:
             return None
         if (color, None) not in self._sums:
-            parts: dict[AllocationType, list[Allocation]] = {}
-            for one in self.placed(color):
-                parts.setdefault(one.allocation_type, []).append(one)
+            parts = group_by(self.placed(color), lambda one: one.allocation_type)
             # Allocations never share bytes, so curves of one space add up.
             sums = {each: self._add_up(ones) for each, ones in parts.items()}
             self._sums.update(((color, each), found) for each, found in sums.items())

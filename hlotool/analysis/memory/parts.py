@@ -66,7 +66,6 @@ _LOGITS: Final = re.compile(
     r"(?i)(?:.*_)?(?:logits?|head|unembed(?:ding)?|loss(?:_fn)?|cross_entropy(?:_loss)?)"
 )
 _PRODUCTS: Final = re.compile(r"(?:dot_general|conv_general_dilated|ragged_dot)\Z")
-_FILLED: Final = frozenset(("broadcast", "constant", "iota"))
 _REPEATED: Final = 2  # layers at least
 
 
@@ -391,7 +390,7 @@ class Checkpoint:
         if first is None or not all(stacks):
             return None
         made = self.flow.source(first, value.index or ())
-        return stacks[0] if made.inner.opcode in _FILLED else None
+        return stacks[0] if made.inner.opcode in {"broadcast", "constant", "iota"} else None
 
     @cached_property
     def stacks(self) -> Mapping[tuple[int, ...], Stack]:

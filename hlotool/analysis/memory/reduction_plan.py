@@ -13,7 +13,6 @@ is said to fit only where it does at the lower end.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated, Final, Literal, TypeAlias, get_args
@@ -26,7 +25,7 @@ from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.donation import DonationRow, list_donations, list_missed_outputs
 from hlotool.analysis.memory.figures import Fit
 from hlotool.analysis.memory.intervals import Curve, add_curves
-from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenure, Tenures
+from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenures
 from hlotool.analysis.memory.parts import (
     Part,
     PartKind,
@@ -40,8 +39,8 @@ from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows, describe_values, rows_at
 from hlotool.errors import InputError
 from hlotool.hlo import Module, ShapeIndex
-from hlotool.hlo.buffers import Allocation
 from hlotool.table import BYTES, COUNT, NUMBER, Block, RowList, column, figure
+from hlotool.table.sums import group_by
 from hlotool.table.words import list_some
 
 # The easiest first. A donation costs nothing; what follows costs some time of each step, and a few
@@ -178,13 +177,11 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[R
         for number, chosen in enumerate(sets, 1)
         for row in _write_option(number, chosen, reserved, excess)
     ]
-    number = len(sets)
-    for one in remedies:
-        if one.band is None:
-            number += 1
-            how = REMEDIES[one.kind][1]
-            unknown = (None,) * 6
-            rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
+    unsure = (one for one in remedies if one.band is None)
+    for number, one in enumerate(unsure, len(sets) + 1):
+        how = REMEDIES[one.kind][1]
+        unknown = (None,) * 6
+        rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     return rows
 
 
@@ -292,10 +289,8 @@ def list_remedies(
             found.append(Remedy(kind, "", (), None))
         if not about:
             continue
-        groups: dict[str, list[Part]] = {}
-        for part in about:
-            groups.setdefault("" if kind in _TOGETHER else part.of, []).append(part)
-        for group in groups.values():
+        groups = [about] if kind in _TOGETHER else group_by(about, lambda part: part.of).values()
+        for group in groups:
             of = list_some(list(dict.fromkeys(part.of for part in group)), 2, " and {} more")
             undonated = frozenset(
                 row.parameter_number
@@ -315,10 +310,8 @@ class Reserved:
     def __init__(self, report: MemoryReport, parts: Iterable[Part]) -> None:
         self.temp = SpacePeak(report.map.curve(0, "temp") or Curve())
         self.part_of = {tenure: part for part in parts for tenure in part.tenures}
-        self.lying_in: dict[Allocation, list[Tenure]] = defaultdict(list)
-        for tenure in self.part_of:
-            if not tenure.is_temp:
-                self.lying_in[tenure.allocation].append(tenure)
+        placed = (tenure for tenure in self.part_of if not tenure.is_temp)
+        self.lying_in = group_by(placed, lambda tenure: tenure.allocation)
         self._known: dict[frozenset[Remedy], int] = {}
 
     def saving(self, remedies: Iterable[Remedy]) -> int:

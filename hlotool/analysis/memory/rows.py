@@ -128,7 +128,7 @@ class BufferRow(Struct, frozen=True):
         ),
     ]
     size_bytes: Annotated[int, figure("size on its backend", BYTES, is_summed=False)]
-    count: Annotated[int, column("values folded into the row", TIMES, heading="count")]
+    count: Annotated[int, column("values folded into the row", TIMES)]
     allocation_type: Annotated[AllocationType, column("type of its allocation")]
     value: Annotated[str, column("defining instruction and index")]
     shape: Annotated[str, column("its shape, without layout", is_shape=True)]

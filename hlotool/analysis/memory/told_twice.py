@@ -15,12 +15,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.contradictions import ALIGNMENT_BYTES
+from hlotool.analysis.memory.contradictions import ALIGNMENT_BYTES, describe_kinds
 from hlotool.hlo import ArrayShape, Shape
 from hlotool.hlo.shape import DTYPE_BITS
 from hlotool.hlo.shape_parser import ShapeCache
 from hlotool.oom.usage_report import ReportedAllocation, RunningSum, UsageReport
 from hlotool.oom.wordings import ListedBuffer, MemoryPart, OutOfMemory, Size
+from hlotool.table.sums import group_by
 from hlotool.text import Source
 
 _ALL_LISTED: Final = 50  # a report of no more allocations has all of them
@@ -38,25 +39,17 @@ _NEED: Final = re.compile(r"Program (?P<space>\w+) requirement")
 def contradict_report(report: UsageReport) -> tuple[str, ...]:
     """Return a phrase for each kind of contradiction of a report: the first, and how many."""
     shapes = ShapeCache(Source(""))
-    kinds = (
+    return describe_kinds(
         _check_totals(report),
         _check_lists(report),
         _check_slots(report, shapes),
         _check_allocations(report, shapes),
     )
-    return tuple(filter(None, map(_describe, kinds)))
 
 
 def contradict_message(message: OutOfMemory) -> tuple[str, ...]:
     """Return a phrase for each kind of contradiction of a message: the first, and how many."""
-    kinds = (_check_sums(message), _check_buffers(message.buffers))
-    return tuple(filter(None, map(_describe, kinds)))
-
-
-def _describe(found: Iterable[str]) -> str:
-    phrases = list(found)
-    more = f" (and {len(phrases) - 1:,} more)" if phrases[1:] else ""
-    return f"{phrases[0]}{more}" if phrases else ""
+    return describe_kinds(_check_sums(message), _check_buffers(message.buffers))
 
 
 class _Range(Struct, frozen=True):
@@ -104,26 +97,24 @@ def _check_totals(report: UsageReport) -> Iterator[str]:
     for color, count in counts.items():
         if count > 1:
             yield f"{_name_space(color)} has {count} totals"
-    by_color: dict[int | None, list[ReportedAllocation]] = {None: list(report.allocations)}
-    for one in report.allocations:
-        by_color.setdefault(one.color, []).append(one)
+    by_color = group_by(report.allocations, lambda one: one.color)
     for space in {one.color: one for one in report.spaces}.values():
         total = _exactly(space.total_bytes)
         if space.rounded and not total.meets(_read(space.rounded)):
             yield f"a total of {space.total_bytes:,} bytes contradicts {space.rounded.bytes:,}"
-        parts = by_color.get(space.color, [])
+        parts = report.allocations if space.color is None else by_color.get(space.color, ())
         found = _add_up(map(_measure, parts))
         if not found.meets(total) and (found.least > space.total_bytes or _is_whole(parts)):
             yield (
                 f"the allocations of {_name_space(space.color)} add up to {found.least:,} "
                 f"bytes, but its total is {space.total_bytes:,}"
             )
-    for color in sorted(one for one in by_color if one is not None):
+    for color in sorted(by_color):
         if counts.keys().isdisjoint({None, color}):
             yield f"{_name_space(color)} has allocations but no total"
 
 
-def _is_whole(allocations: list[ReportedAllocation]) -> bool:
+def _is_whole(allocations: Sequence[ReportedAllocation]) -> bool:
     """Whether nothing is left out of a list that counts for a total."""
     if all(one.size for one in allocations):
         return True
@@ -272,10 +263,7 @@ def _name_allocation(one: ReportedAllocation, place: int) -> str:
 
 def _check_sums(message: OutOfMemory) -> Iterator[str]:
     """Hold totals against their parts, and what was asked against what the program needs."""
-    groups: dict[str, list[MemoryPart]] = {}
-    for part in message.parts:
-        groups.setdefault(part.group, []).append(part)
-    for group, parts in groups.items():
+    for group, parts in group_by(message.parts, lambda part: part.group).items():
         for name, count in Counter(one.name for one in parts).items():
             if count > 1:
                 yield f"{name!r} of {group!r} appears {count} times"

@@ -19,7 +19,7 @@ For `%w{1}` of a loop that stacks in each round what a fusion computes:
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
@@ -30,7 +30,7 @@ from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.sharing import follow
-from hlotool.analysis.dataflow.values import Dataflow, Position, Value, trace_values
+from hlotool.analysis.dataflow.values import Dataflow, Position, trace_values
 from hlotool.analysis.graph.calls import list_branches, list_callers
 from hlotool.analysis.origin import find_scope, is_of_loop
 from hlotool.hlo import Computation, Instruction, Module, ShapeIndex, SourceLocation, TupleShape
@@ -44,10 +44,7 @@ _MOVING: Final = MOVES | {
     "async-done", "async-update", "bitcast", "convert", "copy-done", "copy-start",
     "dynamic-slice", "opt-barrier", "pad", "slice",
 }  # fmt: skip
-_UPDATING: Final = "dynamic-update-slice"
 _JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
-_ENTERED: Final = frozenset(("async-start", "call", "fusion"))
-_CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
 
 
 Teller: TypeAlias = Literal["own", "producer", "user"]
@@ -149,7 +146,7 @@ class ValueOrigins:
         found = self._flow.value_at(instruction, index)
         if found is None or (found.instruction, found.index) != (instruction, index):
             return None
-        return self._counter.of(found)
+        return self._counter.of([(instruction, index), *found.positions])
 
     @cached_property
     def _flow(self) -> Dataflow | None:
@@ -305,8 +302,7 @@ class _Search:
         return place is not None and (place.file, place.line) in self.loop_lines
 
     def _is_of_loop(self, instruction: Instruction) -> bool:
-        is_in_line = self._is_in_loop_line(instruction)
-        return is_in_line and is_of_loop(instruction.metadata().op_name)
+        return self._is_in_loop_line(instruction) and is_of_loop(instruction.metadata().op_name)
 
     def _step_back(self, step: _Step) -> list[_Step]:
         """Return where the search for what makes a value goes next."""
@@ -318,7 +314,7 @@ class _Search:
             return [step.to(body.root, index) for body in one.callees("body")]
         if opcode == "conditional":
             return [step.into(branch, index) for branch in list_branches(one)[:MOST_PRODUCERS]]
-        if opcode in _ENTERED:
+        if opcode in {"async-start", "call", "fusion"}:
             callee = one.callee()
             inner = index[1:] if opcode == "async-start" else index
             return [step.into(callee, inner)] if callee else []
@@ -328,7 +324,7 @@ class _Search:
         """Go from an operation to the operands that make its result, if any do."""
         one = step.instruction
         operands = one.operands[:_MOST_OPERANDS]
-        if one.opcode == _UPDATING:
+        if one.opcode == "dynamic-update-slice":
             return [step.to(each) for each in operands[1:2]]
         is_joined = one.opcode == "custom-call" and one.custom_call_target == _JOINING
         if is_joined or one.opcode in _MOVING:
@@ -337,7 +333,7 @@ class _Search:
         if self._is_of_loop(one):
             return [step.to(each)._replace(is_moved=False) for each in operands]
         is_in_fusion = step.caller is not None and step.caller.instruction.opcode == "fusion"
-        if is_in_fusion and one.opcode not in _CALLING:
+        if is_in_fusion and one.opcode not in {"custom-call", "reduce", "sort"}:
             changed = step._replace(is_moved=False, is_handed_on=False)
             return [changed.to(each) for each in operands]
         return []
@@ -398,7 +394,6 @@ class Users:
     def __init__(self, callers: Mapping[Computation, Sequence[Instruction]]) -> None:
         self.callers = {computation: found[0] for computation, found in callers.items()}
         self._uses: dict[Instruction, _Uses] = {}
-        self._places: dict[Instruction, defaultdict[Instruction, list[int]]] = {}
 
     def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
         """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
@@ -428,22 +423,13 @@ class Users:
             yield from _enter(user, number, index)
 
     def _uses_of(self, one: Instruction) -> _Uses:
-        """Return the uses of a result, found once.
-
-        At which places each operand of a user stands is found once for all operands: a tuple may
-        have thousands, and looking through them for each would take quadratic time.
-        """
-        if one in self._uses:
-            return self._uses[one]
-        self._uses[one] = found = _Uses()
-        for user in one.users:
-            if user not in self._places:
-                places = self._places[user] = defaultdict(list)
-                for number, operand in enumerate(user.operands):
-                    places[operand].append(number)
-            for number in self._places[user][one]:
-                found.add(user, number)
-        return found
+        """Return the uses of a result, found once."""
+        if one not in self._uses:
+            self._uses[one] = found = _Uses()
+            for user in one.users:
+                for number in user.places_of(one):
+                    found.add(user, number)
+        return self._uses[one]
 
 
 class _Uses:
@@ -503,15 +489,14 @@ class UseCounter:
 
     Follows HloValue::GetUses (xla/service/hlo_value.cc): tuple and domain only pass values
     on, unless they are what a computation returns; get-tuple-element and copy look at the
-    top of a tuple alone, a returned get-tuple-element at its element too.
+    top of a tuple alone, a returned one at what it returns too.
     """
 
     def __init__(self) -> None:
         self._known: dict[Instruction, _CountedUses] = {}
 
-    def of(self, value: Value) -> int:
+    def of(self, places: Iterable[Position]) -> int:
         """Return the uses of a value at all places where it is seen."""
-        places = [(value.instruction, value.index), *value.positions]
         return sum(self._uses_of(one).at(index) for one, index in places)
 
     def _uses_of(self, instruction: Instruction) -> _CountedUses:
@@ -527,7 +512,7 @@ class UseCounter:
             if user.opcode == "get-tuple-element":
                 if user.is_root:
                     found.returned[user.tuple_index] = 1
-            elif user.opcode != "copy":
+            elif user.opcode != "copy" or user.is_root:
                 found.nested += times
         return found
 

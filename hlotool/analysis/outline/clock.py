@@ -24,7 +24,6 @@ from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import is_with_host
 from hlotool.analysis.graph.calls import list_branches
-from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.module import list_later_steps
 from hlotool.hlo.opcodes import (
@@ -60,7 +59,6 @@ class OutlineEvidence(Struct, frozen=True, dict=True):
     """
 
     module: Module
-    executions: Executions
     costs: CostModel
     collectives: Sequence[CollectiveRow]
     pricing: Pricing
@@ -91,11 +89,6 @@ class OutlineEvidence(Struct, frozen=True, dict=True):
             if named[name].computation is named[row.name].computation
         )
 
-    @cached_property
-    def trips(self) -> Mapping[Instruction, int | None]:
-        """The trip counts of loops, None where unknown."""
-        return {loop.instruction: loop.trips.count for loop in self.executions.loops}
-
 
 def find_kind(instruction: Instruction, evidence: OutlineEvidence) -> StepKind | None:
     """Return what an instruction is; None for names, views, and copies that run beside the work.
@@ -109,7 +102,7 @@ def find_kind(instruction: Instruction, evidence: OutlineEvidence) -> StepKind |
         return "wait"
     if opcode in _RUNS_OTHERS:
         called = instruction.called_computations()
-        is_run = any(one in evidence.executions.counts for one in called)
+        is_run = any(one in evidence.costs.executions.counts for one in called)
         # What is started and only copies, or communicates, is a lane beside the work.
         is_move = opcode == "async-start" and all(
             one.opcode in _MOVING for each in called for one in each.instructions
@@ -227,7 +220,7 @@ class Clock:
         self._steps: dict[Instruction, Duration] = {}
         self._runs: dict[Computation, Duration] = {}
         # What is called comes first, so that its time is known to its callers.
-        for computation in reversed(evidence.executions.executed):
+        for computation in reversed(evidence.costs.executions.executed):
             lane = MemoryLane()
             total = NO_TIME
             for one in computation.instructions:
@@ -258,7 +251,7 @@ class Clock:
             # Memory may be as busy as in any of them.
             taken = replace(taken, moving=max((each.moving for each in branches), default=0.0))
         elif kind in {"loop", "call"}:
-            rounds = self._evidence.trips.get(one, 1)
+            rounds = self._evidence.costs.trips.get(one, 1)
             taken = Duration(is_known=rounds is not None)
             for called in one.called_computations():
                 taken = taken.plus(self.of_run(called), 1 if rounds is None else rounds)

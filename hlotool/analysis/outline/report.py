@@ -46,10 +46,6 @@ from hlotool.table import (
 )
 from hlotool.table.words import share_path
 
-_LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
-_LOWER_SENT: Final = "is_sent_lower_bound"
-
 
 def _show_step(row: OutlineRow) -> object:
     return Shown(row.what, "  " * row.depth)
@@ -74,10 +70,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int,
-        column(
-            "equal steps in a row that this row represents", TIMES, heading="count", is_exact=True
-        ),
+        int, column("equal steps in a row that this row represents", TIMES, is_exact=True)
     ]
     kind: Annotated[
         StepKind,
@@ -116,7 +109,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="measured/step",
             null_text="",
-            is_summed=False,
         ),
     ]
     start_seconds: Annotated[
@@ -152,7 +144,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "floating-point operations, known ones of custom calls too",
             FLOPS,
             null_text="",
-            lower_if=_LOWER_FLOPS,
+            lower_if="is_flops_lower_bound",
             joint=lambda row: row.own.flops,
         ),
     ]
@@ -162,9 +154,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "bytes that its work moves across memory space 0; only summary and show "
             "include collectives and overlapped copies",
             BYTES,
-            heading="traffic/step",
             null_text="",
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
             joint=lambda row: row.own.traffic_bytes,
         ),
     ]
@@ -173,10 +164,9 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "bytes that a device sends; of rows with steps, the known bytes of all their steps",
             BYTES,
-            heading="sent/step",
             null_text="",
             shown=_show_sent,
-            lower_if=_LOWER_SENT,
+            lower_if="is_sent_lower_bound",
             joint=lambda row: row.own.sent_bytes,
         ),
     ]
@@ -194,7 +184,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "of a collective: flops computed until its done, in one execution; null if synchronous",
             FLOPS,
-            heading="overlapped flops",
             null_text="",
             is_summed=False,
         ),

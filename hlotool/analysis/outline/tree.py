@@ -98,8 +98,8 @@ class TreeBuilder:
         self._built.add(computation)
         steps = []
         evidence = self._evidence
-        runs = evidence.executions.of(computation)
-        known = evidence.executions.lower_bound(computation)
+        runs = evidence.costs.executions.of(computation)
+        known = evidence.costs.executions.lower_bound(computation)
         for one in computation.instructions:
             taken = self._clock.of(one)
             self.begins[one.full_name] = now
@@ -139,12 +139,9 @@ class TreeBuilder:
 
     def _count(self, once: Cost, computation: Computation) -> Cost:
         """Return the cost of all executions; at most that where branches may not be taken."""
-        executions = self._evidence.executions
-        known = executions.lower_bound(computation)
-        cost = once.times(known, is_exact=executions.of(computation) is not None)
-        if executions.is_conditional(computation):
-            return replace(cost, is_upper_bound=True)
-        return cost
+        runs = self._evidence.costs.executions.runs_of(computation)
+        cost = once.times(runs.known, is_exact=runs.is_exact)
+        return replace(cost, is_upper_bound=True) if runs.is_conditional else cost
 
     def _attach_children(self, node: OutlineNode, one: Instruction, level: int) -> None:
         """Add what an instruction runs; a loop's condition is its own but where it communicates."""
@@ -156,7 +153,7 @@ class TreeBuilder:
                 node.children.append(child)
         else:
             called = one.callees("body") or one.called_computations()
-            node.trip_count = evidence.trips.get(one, 1)
+            node.trip_count = evidence.costs.trips.get(one, 1)
             node.children = [
                 step for each in called for step in self._build_once(each, node, level)
             ]
@@ -165,7 +162,7 @@ class TreeBuilder:
                     asking = self._hold(condition, node, "condition", level)
                     node.children.insert(0, asking)
                     continue
-                known = evidence.executions.lower_bound(condition)
+                known = evidence.costs.executions.lower_bound(condition)
                 node.own_cost = self._count(evidence.costs.of_computation(condition), condition)
                 node.own_seconds = self._clock.of_run(condition).work * known
         add_up(node)
@@ -178,7 +175,7 @@ class TreeBuilder:
         node = OutlineNode(
             kind=kind,
             names=[held.name],
-            runs=self._evidence.executions.of(held),
+            runs=self._evidence.costs.executions.of(held),
             start_seconds=now,
             end_seconds=now + self._clock.of_run(held).total,
         )

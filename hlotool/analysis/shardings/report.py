@@ -165,16 +165,11 @@ def report_shardings(
     header, entry = module.header, module.entry
     devices = header.num_partitions if header.replica_count == 1 else None
     cutter = _Cutter(devices, mesh, is_local=is_partitioned(module))
-    places = [
-        (number, index)
-        for number, one in enumerate(entry.parameters)
-        for index, _ in one.shape.leaves_with_index()
-    ]
+    places = [(one.parameter_number, index) for one, index, _ in entry.parameter_arrays()]
     given = [
-        _Array(format_position(name, index or None) if name else None, number, shape)
-        for number, one in enumerate(entry.parameters)
+        _Array(format_position(name, index or None) if name else None, one.parameter_number, shape)
+        for one, index, shape in entry.parameter_arrays()
         for name in (one.metadata().op_name,)
-        for index, shape in one.shape.leaves_with_index()
     ]
     returned = [
         _Array(format_position("result", index or None), number, shape)

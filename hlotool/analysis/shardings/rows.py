@@ -112,10 +112,7 @@ class ChainRow(Struct, frozen=True, kw_only=True):
     ]
     cause: Annotated[Cause | None, column("cause of the collective", null_text="")]
     sent_bytes_per_step: Annotated[
-        int | None,
-        column(
-            "bytes that a device sends for it per step", BYTES, heading="sent/step", null_text=""
-        ),
+        int | None, column("bytes that a device sends for it per step", BYTES, null_text="")
     ]
     source: Annotated[str | None, column("file and line, without directories", null_text="")]
     collective: Annotated[str, figure("the collective at the end of the chain")]

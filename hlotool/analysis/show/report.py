@@ -196,7 +196,6 @@ def _list_sharing(
 
 
 Relation: TypeAlias = Literal["operand", "user"]
-_GIVING: Final = frozenset(("fusion", "call", "async-start"))
 
 
 class NeighbourRow(Struct, frozen=True):
@@ -286,16 +285,11 @@ def _keep_part(
 
 def _find_given(caller: Instruction, parameter: Instruction) -> Instruction | None:
     """Return what a caller gives a parameter of what it calls; None where that is not one value."""
-    if caller.opcode == "while":
-        return caller.operands[0]
-    if caller.opcode == "conditional":
-        branches = list_branches(caller)
-        place = 1 + branches.index(parameter.computation)
-        return caller.operands[place] if place < len(caller.operands) else None
-    if caller.opcode not in _GIVING:
+    if caller.opcode not in {"while", "conditional", "fusion", "call", "async-start"}:
         return None
-    given = all_operands(caller)
-    number = parameter.parameter_number
+    number, given = parameter.parameter_number, all_operands(caller)
+    if caller.opcode == "conditional":
+        number = 1 + list_branches(caller).index(parameter.computation)
     return given[number] if number < len(given) else None
 
 

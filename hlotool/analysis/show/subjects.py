@@ -129,8 +129,6 @@ _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
 _PRODUCERS: Final = frozenset(
     ("own", "producer")
 )  # who tells where a part comes from, not for what
-_LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
 class SubjectRow(Struct, frozen=True, kw_only=True):
@@ -164,7 +162,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its floating-point operations per step, with known custom calls",
             FLOPS,
-            lower_if=_LOWER_FLOPS,
+            lower_if="is_flops_lower_bound",
         ),
     ]
     flops_share: Annotated[
@@ -175,8 +173,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its bytes that cross memory space 0 per step; 0 inside a fusion",
             BYTES,
-            heading="traffic/step",
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
         ),
     ]
     traffic_share: Annotated[
@@ -277,8 +274,7 @@ def describe_subject(
         opcode=one.opcode if one else None,
         shape=str(shape),
         size_bytes=costs.find_size_bytes(shape),
-        executions=runs.exact,
-        known_executions=runs.known,
+        **runs.figures(),
         flops_per_step=run.total_flops,
         flops_share=_share(run.total_flops, evidence.cost.total_flops_per_step),
         traffic_bytes_per_step=traffic_per_step,
@@ -295,7 +291,6 @@ def describe_subject(
         is_lower_bound=run.is_lower_bound,
         is_flops_lower_bound=run.is_total_lower_bound,
         is_traffic_lower_bound=run.is_traffic_lower_bound,
-        is_conditional=runs.is_conditional,
         is_upper_bound=run.is_upper_bound or runs.is_conditional,
         **asdict(origin),
     )

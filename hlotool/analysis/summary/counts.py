@@ -19,13 +19,14 @@ from hlotool.analysis.collectives.rows import CollectiveRow, KnownHowOften
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.calls import CallGraph, reach
-from hlotool.analysis.graph.executions import Executions, Loop, TripCountSource
+from hlotool.analysis.graph.executions import Executions, TripCountSource
 from hlotool.analysis.measured import JoinedTime, join_times
-from hlotool.hlo import Instruction, Module, Shape
+from hlotool.hlo import Module, Shape
 from hlotool.hlo.opcodes import OPCODES, PASSES_ON
 from hlotool.hlo.shape import DTYPES, find_part, sum_known
 from hlotool.hlo.values import Measurement
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Shown, column, figure
+from hlotool.table.sums import group_by
 
 
 class ModuleFacts(Struct, frozen=True):
@@ -257,7 +258,6 @@ class OpcodeRow(Struct, frozen=True):
             SECONDS,
             heading="measured/step",
             null_text="",
-            is_summed=False,
         ),
     ] = None
 
@@ -275,11 +275,8 @@ def _count_opcodes(
     get-tuple-element, while, …) make nothing in `executed_bytes`. Bytes are those of the
     shapes with tile padding (docs/numbers.md); None where a shape's size is unknown.
     """
-    by_opcode: defaultdict[str, list[_Results]] = defaultdict(list)
-    for one in results:
-        by_opcode[one.opcode].append(one)
     rows = []
-    for opcode, found in sorted(by_opcode.items()):
+    for opcode, found in sorted(group_by(results, lambda one: one.opcode).items()):
         executed = [one for one in found if one.is_executed]
         makes = () if opcode in PASSES_ON else executed
         time = times.get(opcode, JoinedTime())
@@ -371,19 +368,13 @@ class LoopRow(Struct, frozen=True):
         ),
     ]
     loop_state_bytes: Annotated[
-        int | None,
-        column(
-            "size of the state carried between iterations",
-            BYTES,
-            heading="loop state",
-        ),
+        int | None, column("size of the state carried between iterations", BYTES)
     ]
     traffic_bytes_per_step: Annotated[
         int | None,
         column(
             "bytes that all its iterations move in memory space 0 per step, with inner loops",
             BYTES,
-            heading="traffic/step",
             is_summed=False,
             lower_if="is_traffic_lower_bound",
         ),
@@ -393,7 +384,6 @@ class LoopRow(Struct, frozen=True):
         column(
             "bytes that a device sends in them per step",
             BYTES,
-            heading="sent/step",
             is_summed=False,
             lower_if="is_sent_lower_bound",
         ),
@@ -407,27 +397,24 @@ class LoopRow(Struct, frozen=True):
     is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
 
 
-def list_loops(
-    executions: Executions, costs: CostModel, graph: CallGraph, collectives: Sequence[CollectiveRow]
-) -> tuple[LoopRow, ...]:
+def list_loops(costs: CostModel, collectives: Sequence[CollectiveRow]) -> tuple[LoopRow, ...]:
     """List the loops in the order of the program, each behind the loop around it.
 
     Moved bytes are those of `memory_traffic`, sent ones those of the collectives in the
     computations that the loop reaches, each with all its executions; loops inside count too.
     Unknown trip counts count once and make a lower bound.
     """
-    inside: defaultdict[Instruction | None, list[Loop]] = defaultdict(list)
-    for loop in executions.loops:
-        inside[loop.parent].append(loop)
+    executions = costs.executions
+    inside = group_by(executions.loops, lambda loop: loop.parent)
     rows: list[LoopRow] = []
     # A stack, as loops may be nested deeper than Python recurses.
-    pending = inside[None][::-1]
+    pending = inside.get(None, [])[::-1]
     while pending:
         loop = pending.pop()
-        pending.extend(inside[loop.instruction][::-1])
+        pending.extend(inside.get(loop.instruction, [])[::-1])
         cost = costs.of_all_rounds(loop.instruction)
         computation = loop.instruction.computation
-        reached = {one.name for one in reach((loop.body, loop.condition), graph.called_by)}
+        reached = {one.name for one in reach((loop.body, loop.condition), costs.graph.called_by)}
         sent = [row for row in collectives if row.computation in reached]
         rows.append(
             LoopRow(

@@ -470,7 +470,6 @@ class ProgramRow(Struct, frozen=True):
         column(
             "bytes one device sends per step of the entry",
             BYTES,
-            heading="sent/step",
             lower_if="is_sent_lower_bound",
             upper_if="is_sent_upper_bound",
         ),
@@ -498,11 +497,7 @@ class ProgramRow(Struct, frozen=True):
     ] = None
     top_finding: Annotated[
         FindingCode | None,
-        column(
-            "the first finding, in the order of `--rows findings`",
-            heading="top finding",
-            null_text="",
-        ),
+        column("the first finding, in the order of `--rows findings`", null_text=""),
     ] = None
     is_estimate: Annotated[
         bool, figure("whether memory is estimated, because no buffer assignment exists")

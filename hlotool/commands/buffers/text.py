@@ -8,17 +8,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from hlotool.analysis.graph.backend import find_space_name
+from hlotool.analysis.memory import reduction_plan as plan
 from hlotool.analysis.memory.answer import INSTANT
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
-from hlotool.analysis.memory.reduction_plan import (
-    MOST_TOGETHER,
-    SAVES_CAVEAT,
-    WITHOUT,
-    ReliefRow,
-    Without,
-)
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import Instant, Reason, explain_xla_peak
 from hlotool.analysis.memory_text import MESSAGE_FIGURES, MessageFigures
@@ -44,7 +38,7 @@ def describe_program(
     report: MemoryReport,
     color: int,
     instant: Instant | None,
-    without: Without | None,
+    without: plan.Without | None,
 ) -> tuple[Line, ...]:
     """Return the lines above the tables: the peak, what is allocated, and the instant shown."""
     name = program.module.name if program.module else ""
@@ -58,7 +52,7 @@ def describe_program(
             f"without {{value_count}} {values}, {{removed_bytes}} of the peak: peak {{peak_bytes}} "
             "at {position}, {instruction}; {saves_bytes} less"
         )
-        lines.append(Line(text, WITHOUT, without))
+        lines.append(Line(text, plan.WITHOUT, without))
     peak_at = report.peak_of(color).position if without is None else without.position
     if instant is not None and instant.position != peak_at:
         # Spaces do not add up; each has a total below its values.
@@ -143,17 +137,17 @@ def _space(report: MemoryReport, color: int) -> str:
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
-def say_relief(fit: Fit, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
+def say_relief(fit: Fit, relief: Sequence[plan.ReliefRow]) -> tuple[Line, ...]:
     """Return the lines above the ways to fit: what becomes of the program with them."""
     if not relief:
         return (Line("No known change saves memory here."),)
     text = (
-        f"No set of up to {MOST_TOGETHER} changes is certain to fit {{limit_bytes}}; "
+        f"No set of up to {plan.MOST_TOGETHER} changes is certain to fit {{limit_bytes}}; "
         "those below save most."
     )
     if {"fits", "may fit"} & {row.verdict for row in relief}:
         text = "Apply all changes of an option together. Options are sorted by likely savings."
-    return (Line(text, FIT, fit), Line(SAVES_CAVEAT))
+    return (Line(text, FIT, fit), Line(plan.SAVES_CAVEAT))
 
 
 _MOST_UNUSED: Final = 3
@@ -171,7 +165,7 @@ def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
             Line(f"and {len(unused) - _MOST_UNUSED:,} more that are donated and not reused")
         )
     if any(row.saves_bytes for row in donations):
-        lines.append(Line(SAVES_CAVEAT))
+        lines.append(Line(plan.SAVES_CAVEAT))
     return tuple(lines)
 
 

@@ -24,9 +24,9 @@ from hlotool.check.config import Config
 from hlotool.commands.shared.messages import say, say_all
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.find import resolve_inputs
-from hlotool.dump.names import short_path, split_file_name
-from hlotool.dump.read import STDIN, display_name
+from hlotool.dump.find import refuse_path, resolve_inputs
+from hlotool.dump.names import short_path
+from hlotool.dump.read import STDIN
 from hlotool.dump.siblings import NamedFiles, list_twins
 from hlotool.dump.stores import is_address
 from hlotool.dump.text_kind import TextKind
@@ -102,8 +102,7 @@ class Request(Struct, eq=False):
                 nothing = error
                 continue
             except InputError as error:
-                name = split_file_name(os.path.basename(path)).name  # noqa: PTH119
-                inputs[path] = Input(display_name(path), name, refused=str(error))
+                inputs[path] = refuse_path(path, str(error))
                 continue
             notes += found.notes
             inputs |= {one.path: forget_text(one) for one in found.inputs}
@@ -138,11 +137,15 @@ class Request(Struct, eq=False):
 
 
 def _find_folder(paths: tuple[str, ...]) -> str:
-    """Return the folder below which all paths lie; of addresses there is none."""
+    """Return the folder below which all paths lie; of addresses there is none.
+
+    If all are absolute it is: a worker on another machine has another working directory.
+    """
     if any(map(is_address, paths)):
         return "."
     folders = (each if os.path.isdir(each) else os.path.dirname(each) for each in paths)  # noqa: PTH112,PTH120
-    return os.path.relpath(os.path.commonpath([*map(os.path.abspath, folders)]))
+    common = os.path.commonpath([*map(os.path.abspath, folders)])
+    return common if all(map(os.path.isabs, paths)) else os.path.relpath(common)
 
 
 def refuse_several(request: Request, typed: str) -> UsageError:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from hlotool.analysis.origin import find_scope
 from hlotool.analysis.shardings.report import ArrayRow, Placement, ShardingReport
 from hlotool.analysis.shardings.witness import ask_module, find_constraints
-from hlotool.compare.causes.cause import Cause, Claim, Evidence, list_scopes
+from hlotool.compare.causes.cause import Cause, Claim, Evidence
 from hlotool.compare.causes.memory import MAKE_NOTHING
 from hlotool.compare.changes.reasons import list_other_sizes, pair_arrays
 from hlotool.hlo import Instruction, Mesh, Module
@@ -60,7 +60,7 @@ def _pair(old: _Side, new: _Side) -> list[_Arrays]:
 def find_arrays(evidence: Evidence) -> Iterator[Claim]:
     """Yield another mesh, what is sharded otherwise, and what is of another size."""
     found = [] if evidence.inputs.is_same else list(_find_shardings(evidence))
-    pairs = evidence.reasoner.pairs.items()
+    pairs = evidence.reasoner.changed
     cut = [] if not found else [one for pair in pairs if _has_other_dims(*pair) for one in pair]
     yield from (Claim(cause, cut) for cause in found)
     yield from _find_dimensions(evidence, is_cut_otherwise=bool(found))
@@ -183,8 +183,7 @@ def _find_constraints(evidence: Evidence) -> Iterator[Cause]:
     old, new = (_count_constraints(module) for module in modules)
     if len({one.header.device_count for one in modules}) > 1 and not _are_named(old, new):
         return
-    known = [{fold_numbers(one) for one in list_scopes(names)} for names in evidence.op_names]
-    shared = {"", *(known[0] & known[1])}
+    shared = {"", *(evidence.scopes[0] & evidence.scopes[1])}
     for scope in sorted((old.keys() | new.keys()) & shared):
         gone, come = (
             Counter({spec: count for spec, count in some.items() if spec not in other})
@@ -299,7 +298,7 @@ def _list_placed(
 def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int, Instruction]]:
     """Yield which dimensions changed of each array, by how many bytes, and what makes it."""
     executions = evidence.old.executions, evidence.new.executions
-    for one, other in evidence.reasoner.pairs.items():
+    for one, other in evidence.reasoner.changed:
         # The done of an asynchronous operation hands on what its start made: it counts once.
         if other.opcode in MAKE_NOTHING or other.opcode.endswith("-done"):
             continue

@@ -32,6 +32,7 @@ from hlotool.dump.files import DumpFile
 from hlotool.hlo import Instruction, Module
 from hlotool.hlo.attribute_values import drop_metadata, drop_tables
 from hlotool.hlo.parser import parse_module
+from hlotool.hlo.scanner import unquote
 from hlotool.program.program import Program
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, Shown, column, figure
 from hlotool.table.words import fold_numbers
@@ -221,7 +222,7 @@ class Claim(Struct, frozen=True):
     touched: Collection[Instruction] = ()
 
 
-_OP_NAME: Final = re.compile(r'op_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
+_OP_NAME: Final = re.compile(r'op_name=("[^"\\]*+(?:\\.[^"\\]*+)*+")')
 
 
 class Evidence(Struct, eq=False, dict=True):
@@ -266,7 +267,13 @@ class Evidence(Struct, eq=False, dict=True):
         """All op_names of both sides: of what XLA was given where both are there."""
         inputs = self.inputs
         texts = inputs.texts if inputs.is_whole else [one.source.text for one in self.modules]
-        old, new = (frozenset(found[1] for found in _OP_NAME.finditer(text)) for text in texts)
+        old, new = (frozenset(map(unquote, set(_OP_NAME.findall(text)))) for text in texts)
+        return old, new
+
+    @cached_property
+    def scopes(self) -> tuple[frozenset[str], frozenset[str]]:
+        """All scopes of `op_names`, numbers of layers aside."""
+        old, new = (frozenset(map(fold_numbers, list_scopes(names))) for names in self.op_names)
         return old, new
 
     @cached_property

@@ -113,6 +113,7 @@ class _Edits:
 
     def __init__(self, evidence: Evidence, told: Collection[Instruction]) -> None:
         self._given = given = evidence.given
+        self._scopes = evidence.scopes
         self._reasoner = given.reasoner
         pairs, back, copies = given.reasoner.pairs, given.reasoner.back, given.reasoner.copies
         self._factors: set[Fraction] = set()
@@ -128,11 +129,7 @@ class _Edits:
         )
         for side in (self._gone, self._come):
             self._take(side, [one for one in side if one in told])
-        self._changed: dict[_Pair, tuple[Reason, ...]] = {
-            (old, new): reasons
-            for old, new in pairs.items()
-            if (reasons := given.reasoner.reasons(old, new))
-        }
+        self._changed: dict[_Pair, _Reasons] = dict(given.reasoner.changed)
 
     def find(self) -> Iterator[Claim]:
         """Yield all edits."""
@@ -228,10 +225,7 @@ class _Edits:
 
     def _find_scopes(self) -> Iterator[Claim]:
         """Yield scopes that one side alone has, outermost ones, with what they compute."""
-        old, new = (
-            {scope for one in program.expect_module().instructions() if (scope := _scope(one))}
-            for program in self._given.programs
-        )
+        old, new = self._scopes
         for kind, side, own, others in (
             ("scope-new", self._come, new, old),
             ("scope-gone", self._gone, old, new),
@@ -587,15 +581,18 @@ def _find_function(op_name: str) -> str | None:
 def _name_all(program: Program) -> Mapping[tuple[str, bool], set[str]]:
     """Return the functions and primitives in each scope, those of the backward pass apart."""
     found: defaultdict[tuple[str, bool], set[str]] = defaultdict(set)
-    for one in program.expect_module().instructions():
-        op_name = one.metadata().op_name
+    for op_name, is_transcendental in {
+        (one.metadata().op_name, one.opcode in TRANSCENDENTAL)
+        for one in program.expect_module().instructions()
+        if one.opcode not in _PLUMBING
+    }:
         tail = op_name.rpartition("/")[2]
         is_named = tail.isidentifier() or tail.startswith("jit(")
-        if is_named and tail not in _SILENT_PRIMITIVES and one.opcode not in _PLUMBING:
+        if is_named and tail not in _SILENT_PRIMITIVES:
             function = _find_function(op_name)
-            scope = _scope(one)
+            scope = fold_numbers(find_scope(op_name) or "")
             # Outside of scopes XLA's own choices, of libraries say, take names along.
-            if scope or function or one.opcode in TRANSCENDENTAL:
+            if scope or function or is_transcendental:
                 name = (function or tail).removeprefix("jit(").rstrip(")")
                 found[scope, "transpose(" in op_name].add(name)
     return found

@@ -45,23 +45,18 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
     side without rematerialization and not at the other's; their bytes are held at the peak.
     Where scopes tell no difference, the number of operations that are made again does: a policy.
     """
-    again = [[name for name in names if _MADE_AGAIN in name] for names in evidence.op_names]
+    again = [{name for name in names if _MADE_AGAIN in name} for names in evidence.op_names]
     given = evidence.given
-    touched = [
-        one
-        for program, other in zip(given.programs, reversed(again), strict=True)
-        for one in program.expect_module().instructions()
-        if _MADE_AGAIN in (name := one.metadata().op_name) and name not in other
-    ]
     old, new = map(_fold_scopes, again)
-    everything = [_fold_scopes(names) for names in evidence.op_names]
-    lost, gained = (old - new) & everything[1], (new - old) & everything[0]
+    lost, gained = (old - new) & evidence.scopes[1], (new - old) & evidence.scopes[0]
     for scopes, is_lost in ((lost, True), (gained, False)):
         if scopes:
+            touched = _list_made(given.programs, again)
             yield Claim(_describe(scopes, evidence.values, is_lost=is_lost), touched)
     if lost or gained:
         return
     if bool(again[0]) != bool(again[1]):
+        touched = _list_made(given.programs, again)
         yield Claim(_describe(frozenset(), (), is_lost=bool(again[0])), touched)
     elif again[0] and given.is_input:
         made, first = (
@@ -78,6 +73,7 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
             names = list_some([name for name, _ in what.most_common()])
             old_count, new_count = (str(each.total()) for each in made)
             values = what.total(), names, None, old_count, new_count
+            touched = _list_made(given.programs, again)
             yield Claim(Cause("rematerialization-policy", *values), touched)
 
 
@@ -90,6 +86,16 @@ def find_undone(inputs: InputPair, compiled: Module) -> Cause | None:
     texts = (*inputs.texts, compiled.source.text)
     old, new, left = (len(_PRODUCT_AGAIN.findall(text)) for text in texts)
     return Cause("rematerialization-undone", new) if new > old and not left else None
+
+
+def _list_made(programs: Sequence[Program], again: Sequence[set[str]]) -> list[Instruction]:
+    """List what is made again on one side alone, by the names."""
+    return [
+        one
+        for program, other in zip(programs, reversed(again), strict=True)
+        for one in program.expect_module().instructions()
+        if _MADE_AGAIN in (name := one.metadata().op_name) and name not in other
+    ]
 
 
 def _count_made(program: Program, *, again: bool) -> Counter[str]:
@@ -253,7 +259,7 @@ def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
 def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, int]]:
     """Yield arrays of counterparts that differ in element type, and how often they are made."""
     executions = evidence.new.executions
-    for one, other in evidence.reasoner.pairs.items():
+    for one, other in evidence.reasoner.changed:
         runs = executions.lower_bound(other.computation)
         if not runs or other.opcode in MAKE_NOTHING or other.opcode.endswith("-done"):
             continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import zip_longest
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -171,8 +171,19 @@ class Reasoner:
         self.back = structure.back()
         self.flow = structure.flow
         self.loops, self.copies = structure.loops, structure.copies
+        self._same = {(one.old, one.new) for one in structure.computations if one.is_equal}
         self.reasons = cache(self._list_reasons)
         self._known_own: dict[Hashable, tuple[Reason, ...]] = {}
+
+    @cached_property
+    def changed(self) -> Mapping[tuple[Instruction, Instruction], tuple[Reason, ...]]:
+        """The pairs that differ, with why; of computations that hold the same none are asked."""
+        return {
+            (old, new): found
+            for old, new in self.pairs.items()
+            if (old.computation, new.computation) not in self._same
+            and (found := self.reasons(old, new))
+        }
 
     def _list_reasons(self, old: Instruction, new: Instruction) -> tuple[Reason, ...]:
         """List why a pair differs, () where it does not, callees' contents aside."""

@@ -169,9 +169,9 @@ class Predictor:
         """Return the figures at a size, if not in full those of memory alone."""
         raise NotImplementedError
 
-    def scale(self, place: int, times: int) -> Sizes:
-        """Return the base with one variable so many times as large."""
-        return (*self.base[:place], self.base[place] * times, *self.base[place + 1 :])
+    def move(self, place: int, value: int) -> Sizes:
+        """Return the base with another value of one variable."""
+        return (*self.base[:place], value, *self.base[place + 1 :])
 
     def check_point(self, given: Mapping[str, int]) -> Sizes:
         """Return the values of the variables, those of the base where none is given."""

@@ -73,12 +73,10 @@ class SizeRow(Struct, frozen=True):
         int | None, column("bytes that the runtime reserves in space 0", BYTES)
     ]
     low_bytes: Annotated[
-        int | None,
-        column("low end of the band of a predicted size", BYTES, heading="low", null_text="–"),
+        int | None, column("low end of the band of a predicted size", BYTES, null_text="–")
     ]
     high_bytes: Annotated[
-        int | None,
-        column("its high end; null where none is known", BYTES, heading="high", null_text="–"),
+        int | None, column("its high end; null where none is known", BYTES, null_text="–")
     ]
     peak_bytes: Annotated[int | None, column("most bytes in use at once in space 0", BYTES)]
     total_flops_per_step: Annotated[int | None, column("operations a step", FLOPS)]
@@ -273,7 +271,9 @@ def fit_programs(
     variables = find_variables(programs, named)
     fit = make_fit(programs, variables)
     points = [fit.check_point(one) for one in at] or [
-        fit.scale(place, times) for place in range(len(variables)) for times in (2, 4)
+        fit.move(place, fit.base[place] * times)
+        for place in range(len(variables))
+        for times in (2, 4)
     ]
     curves = [_Curve(fit, place, limit_bytes) for place in range(len(variables))]
     found = {
@@ -296,12 +296,10 @@ def fit_programs(
             )
             for one, step in zip(variables, fit.steps, strict=True)
         ),
-        (
-            *(
-                _size_row(fit, point, one, is_given=True)
-                for point, one in sorted(fit.given.items())
-            ),
-            *(_size_row(fit, point, one, is_given=False) for point, one in sorted(found.items())),
+        tuple(
+            _size_row(fit, point, one)
+            for each in (fit.given, found)
+            for point, one in sorted(each.items())
         ),
         tuple(
             _band_row(fit, point, metric, value)
@@ -321,8 +319,8 @@ def _lost_row(program: Program, one: Instruction, programs: Sequence[Program]) -
     return LostRow(one.full_name, place, one.opcode, str(one.shape), size)
 
 
-def _size_row(fit: Predictor, point: Sizes, found: Measured, *, is_given: bool) -> SizeRow:
-    allocated = found.figure(ALLOCATED)
+def _size_row(fit: Predictor, point: Sizes, found: Measured) -> SizeRow:
+    is_given, allocated = point in fit.given, found.figure(ALLOCATED)
     band = None if is_given else find_band(fit, point, ALLOCATED, allocated or 0)
     low, high = map(int, band) if band else (None, None)
     return SizeRow(
@@ -345,8 +343,9 @@ def _band_row(fit: Predictor, point: Sizes, metric: str, value: Number) -> BandR
     return BandRow(name, metric, value, low, high, fit.distance(point), unit)
 
 
-def _name_point(variables: Sequence[Variable], point: Sizes) -> str:
-    return ", ".join(f"{one.name}={value}" for one, value in zip(variables, point, strict=True))
+def _name_point(variables: Sequence[Variable], point: Sizes, but: Variable | None = None) -> str:
+    named = zip(variables, point, strict=True)
+    return ", ".join(f"{one.name}={value}" for one, value in named if one is not but)
 
 
 # Laws: polynomials through three sizes.
@@ -369,7 +368,7 @@ class _Curve:
 
     def point(self, value: int) -> Sizes:
         """Return the base with the variable at this value."""
-        return (*self.fit.base[: self.place], value, *self.fit.base[self.place + 1 :])
+        return self.fit.move(self.place, value)
 
     def at(self, value: int, *, in_full: bool = True) -> Measured:
         """Return what is predicted where the variable has this value."""
@@ -474,11 +473,6 @@ class _Curve:
         surely, after = self._search(limit_bytes, highest)
         is_band_end = after is not None and self._find_band(after) is None
         parts = self.at(next_value).parts[PEAK].items() if next_value else ()
-        others = [
-            f"{one.name}={value}"
-            for one, value in zip(self.fit.variables, self.fit.base, strict=True)
-            if one is not self.variable
-        ]
         return FitRow(
             self.variable.name,
             limit_bytes,
@@ -489,7 +483,7 @@ class _Curve:
             next_value,
             None if next_value is None else allocated(next_value),
             max(parts, key=lambda one: one[1], default=(None, 0))[0],
-            ", ".join(others),
+            _name_point(self.fit.variables, self.fit.base, self.variable),
         )
 
     def _find_band(self, value: int) -> tuple[Number, Number] | None:

@@ -18,7 +18,7 @@ anything takes them for something new.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import heappop, heappush
 from itertools import product
@@ -163,9 +163,13 @@ def _measure_likeness(old: _Level, new: _Level) -> float:
     return product / (old.norm * new.norm) if product else 0.0
 
 
-def align_loops(old: Program, new: Program) -> LoopPlan:
-    """Align the loops of two programs."""
-    if not old.executions.loops and not new.executions.loops:
+def align_loops(old: Program, new: Program, number: Callable[[Computation], int]) -> LoopPlan:
+    """Align the loops of two programs; equal numbers are of bodies that hold the same."""
+    loops = [
+        Counter((number(loop.body), loop.trips.count) for loop in program.executions.loops)
+        for program in (old, new)
+    ]
+    if loops[0] == loops[1]:
         return LoopPlan()
     here, there = _list_levels(old), _list_levels(new)
     pairs, back = _pair_levels(here, there)

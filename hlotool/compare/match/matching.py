@@ -34,7 +34,7 @@ from typing import Final, TypeAlias
 
 from hlotool.compare.match import colours
 from hlotool.compare.match.colours import Colour, ContentNumbers, Landmarks, View
-from hlotool.compare.match.signature import Places, Signatures, Table, family
+from hlotool.compare.match.signature import Signatures, Table, family
 from hlotool.hlo import Computation, Instruction
 from hlotool.table.sums import group_by
 
@@ -193,7 +193,6 @@ class Counterparts:
         self.landmarks: Landmarks = {}
         self.fresh: list[tuple[Instruction, Instruction]] = []  # from which others may grow
         self._signatures = signatures
-        self._place = Places().of
         self._taken = taken  # those with a counterpart in another computation
         self._most = min(len(old.instructions), len(new.instructions))
         self._unpaired = old.instructions, new.instructions  # and others, paired meanwhile
@@ -366,8 +365,8 @@ class Counterparts:
             return
         others = [one for one in new.users if one not in self.back]
         self.pair_lone(
-            group_by(free, lambda one: (colour(one), self._place(old, one))),
-            group_by(others, lambda one: (colour(one), self._place(new, one))),
+            group_by(free, lambda one: (colour(one), one.places_of(old)[0])),
+            group_by(others, lambda one: (colour(one), one.places_of(new)[0])),
         )
 
 

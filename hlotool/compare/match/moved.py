@@ -42,7 +42,7 @@ from typing import Final, TypeAlias
 
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.compare.match.colours import ContentNumbers
-from hlotool.compare.match.signature import Places, Signatures, family
+from hlotool.compare.match.signature import Signatures, family
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ELEMENTWISE
 
@@ -59,7 +59,6 @@ class Flow:
     def __init__(self, graphs: Iterable[CallGraph]) -> None:
         self._callers: dict[Computation, Instruction | None] = {}
         self._constant: dict[Instruction, bool] = {}
-        self._place = Places().of
         self.meanings = cache(self._list_meanings)
         self.users = cache(self._list_users)
         for graph in graphs:
@@ -99,7 +98,7 @@ class Flow:
             for user in value.users:
                 passed = self._passed_on(user, value)
                 if passed is None:
-                    found.append((user, self._place(value, user)))
+                    found.append((user, user.places_of(value)[0]))
                     continue
                 new = [each for each in passed if each not in seen]
                 seen.update(new)
@@ -321,11 +320,18 @@ class _Finder:
     """Pairs as found so far; a mark is the new one of a pair, for both of it."""
 
     def __init__(self, free: _Free, marks: _Marks, flow: Flow, signatures: Signatures) -> None:
-        self._old = dict.fromkeys(free[0])
-        self._new = dict.fromkeys(free[1])
         self._marks = dict(marks)
         self._flow = flow
         self._signatures = signatures
+        # What is like nothing on the other side cannot pair.
+        kinds = [{one: self._list_kinds(one) for one in side} for side in free]
+        shared = set.intersection(
+            *({kind for each in side.values() for kind in each} for side in kinds)
+        )
+        self._old, self._new = (
+            {one: None for one, each in side.items() if not shared.isdisjoint(each)}
+            for side in kinds
+        )
         self._waiting: set[Instruction] = set()  # in one round
         self.found: dict[Instruction, Instruction] = {}
 
@@ -363,6 +369,12 @@ class _Finder:
                     common.update((one, other) for other in others)
         weighed = {pair: (count, self._likeness(*pair)) for pair, count in common.items()}
         return {pair: 4 * count + like for pair, (count, like) in weighed.items() if like}
+
+    def _list_kinds(self, one: Instruction) -> Sequence[Hashable]:
+        """List kinds of which two share one, if there is any likeness."""
+        name, dims = self._signatures.op_name(one), self._signatures.dims(one.shape)
+        named = ((family(one), name), (dims, name)) if name else ()
+        return (family(one), dims), *named, dims if one.opcode in ELEMENTWISE else one
 
     def _likeness(self, old: Instruction, new: Instruction) -> int:
         signatures = self._signatures

@@ -23,7 +23,6 @@ _NOT_COMPARED: Final = frozenset(
     (*CALL_KEYS, "control-predecessors", "metadata", "origin", "statistics")
 )
 _TINY: Final = 2  # operations of a fusion that its place identifies
-_WIDE: Final = 8  # operands from which their places are remembered
 # What JAX puts into the names of what a loop runs.
 _LOOPS: Final = re.compile(r"(?:while/(?:body|cond)|closed_call)/|^jit\(\w+\)/")
 _SHARDING_METADATA = re.compile(r",? ?metadata=\{(?:[^{}]|\{[^{}]*\})*\}")
@@ -196,19 +195,3 @@ def family(instruction: Instruction) -> str:
         return "copy"
     plain = opcode.removesuffix("-start")
     return plain if plain in COLLECTIVES else opcode
-
-
-class Places:
-    """The places of the operands of instructions that have many."""
-
-    def __init__(self) -> None:
-        self._number = cache(_number_operands)
-
-    def of(self, operand: Instruction, user: Instruction) -> int:
-        """Return the first place at which an operand stands."""
-        is_wide = len(user.operands) > _WIDE
-        return self._number(user)[operand] if is_wide else user.operands.index(operand)
-
-
-def _number_operands(user: Instruction) -> dict[Instruction, int]:
-    return {one: place for place, one in reversed([*enumerate(user.operands)])}

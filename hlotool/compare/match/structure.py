@@ -179,7 +179,7 @@ class _Pairer:
             signatures.layers = align_layers(structure.old, structure.new, signatures.dims)
             here, there = (_by_name(side.parameters, signatures) for side in (old, new))
             seeds = {one: there[name] for name, one in here.items() if name in there}
-            structure.loops = align_loops(*structure.programs)
+            structure.loops = align_loops(*structure.programs, number)
             signatures.has_other_loops = bool(structure.loops.first or structure.loops.copies)
             self._pair_loops()
         # Entries that hold the same are paired in order, and so is all they call: nothing is
