@@ -173,7 +173,7 @@ def index_definers(
 
 
 class _Sighting(Struct):
-    """The scope and the line that were met first, and the instructions that have them.
+    """The scope that was met first with its line, else the first line; who has them.
 
     `namer` is the first with an op_name; `is_vague`: no line but a loop's was met.
     """
@@ -191,9 +191,11 @@ class _Sighting(Struct):
         metadata = instruction.metadata()
         if self.namer is None and metadata.op_name:
             self.namer = instruction
-        if self.scope is None and (scope := find_scope(metadata.op_name)):
+        place = instruction.source_location(metadata) if with_line else None
+        is_first = self.scope is None and bool(scope := find_scope(metadata.op_name))
+        if is_first:
             self.scope, self.scope_teller = scope, instruction
-        if with_line and self.line is None and (place := instruction.source_location(metadata)):
+        if place and (is_first or self.line is None):  # the line of the scope goes with it
             self.line, self.line_teller = place, instruction
 
 

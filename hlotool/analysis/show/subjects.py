@@ -176,6 +176,10 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
             lower_if="is_traffic_lower_bound",
         ),
     ]
+    padded_traffic_bytes_per_step: Annotated[
+        int,
+        figure("traffic_bytes_per_step with all tile padding, some of which may not cross", BYTES),
+    ]
     traffic_share: Annotated[
         float | None,
         column(
@@ -278,6 +282,7 @@ def describe_subject(
         flops_per_step=run.total_flops,
         flops_share=_share(run.total_flops, evidence.cost.total_flops_per_step),
         traffic_bytes_per_step=traffic_per_step,
+        padded_traffic_bytes_per_step=0 if is_inside else run.padded_bytes,
         traffic_share=_share(traffic_per_step, evidence.cost.traffic_bytes_per_step),
         measured_count=time.count,
         measured_seconds=time.seconds,
