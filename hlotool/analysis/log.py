@@ -39,8 +39,7 @@ class LogRow(Struct, frozen=True):
         ),
     ]
     instruction: Annotated[
-        str | None,
-        column("the instruction that it names, as called in that pass", null_text=""),
+        str | None, column("the instruction that it names, as called in that pass", null_text="")
     ]
     bytes: Annotated[
         int | None,
@@ -54,8 +53,7 @@ class LogRow(Struct, frozen=True):
     instructions: Annotated[
         tuple[str, ...],
         column(
-            "with --dump: instructions of the final text that it concerns",
-            heading="in the dump",
+            "with --dump: instructions of the final text that it concerns", heading="in the dump"
         ),
     ]
     from_sharding: Annotated[

@@ -33,13 +33,7 @@ from hlotool.compare.changes.memory import (
     compare_spaces,
 )
 from hlotool.compare.changes.reasons import Reasoner
-from hlotool.compare.inputs import (
-    DiffSide,
-    SavedFigures,
-    count_devices,
-    level_sides,
-    take_lowered,
-)
+from hlotool.compare.inputs import DiffSide, SavedFigures, count_devices, level_sides, take_lowered
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.structure import Structure, compare_structure
 

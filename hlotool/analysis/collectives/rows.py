@@ -123,8 +123,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     name: Annotated[
         str,
         column(
-            "the instruction: the collective itself, or its start or fusion",
-            heading="collective",
+            "the instruction: the collective itself, or its start or fusion", heading="collective"
         ),
     ]
     count: Annotated[int, column("equal rows, shown as one in tables", TIMES, is_exact=True)]
@@ -143,7 +142,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Interconnect | None,
         column(
             "ici within a TPU slice, dcn between slices, with --chip nvlink within a "
-            "node; null if unknown",
+            "node; null if unknown"
         ),
     ]
     dtype: Annotated[str, column("the element type; several are joined by commas", words=DTYPES)]
@@ -202,7 +201,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Span | None,
         column(
             "whether it stays in a node of --devices-per-node, or of the chip's usual "
-            "size; null if unknown",
+            "size; null if unknown"
         ),
     ]
     mode: Annotated[GroupMode, figure("meaning of the ids in its groups")]
@@ -279,10 +278,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     measured_seconds: MeasuredSeconds = None
     measured_exposed_seconds: MeasuredExposedSeconds = None
     inserted_by: Annotated[Requester | None, figure("its origin: the partitioner or the user")]
-    cause: Annotated[
-        Cause | None,
-        column("its cause; null if unknown", null_text=""),
-    ] = None
+    cause: Annotated[Cause | None, column("its cause; null if unknown", null_text="")] = None
     moves: Annotated[
         str | None,
         column(

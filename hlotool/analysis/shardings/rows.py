@@ -24,26 +24,19 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     value: Annotated[
         str | None,
         column(
-            "the moved value: a parameter's name, else its op_name; of a partial sum, its product",
+            "the moved value: a parameter's name, else its op_name; of a partial sum, its product"
         ),
     ]
     arguments: Annotated[
-        tuple[str, ...],
-        figure("parameters whose elements move, perhaps converted or sliced"),
+        tuple[str, ...], figure("parameters whose elements move, perhaps converted or sliced")
     ]
     from_spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
         figure("axes over which each dimension is sharded before, as in parameters"),
     ]
-    from_text: Annotated[
-        str | None,
-        column("the same in JAX notation", heading="from"),
-    ]
+    from_text: Annotated[str | None, column("the same in JAX notation", heading="from")]
     to_spec: Annotated[tuple[tuple[str, ...], ...] | None, figure("the same after it")]
-    to_text: Annotated[
-        str | None,
-        column("the same in JAX notation", heading="to"),
-    ]
+    to_text: Annotated[str | None, column("the same in JAX notation", heading="to")]
     via_text: Annotated[
         str | None,
         figure(
@@ -62,8 +55,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     ]
     needed_by: Annotated[str | None, figure("op_name of the operation that needs it")]
     source: Annotated[
-        str | None,
-        column("line of the operation that needs it, without directories"),
+        str | None, column("line of the operation that needs it, without directories")
     ]
     constraint: Annotated[
         str | None, figure("line of the sharding constraint that requests it, if any")
@@ -107,8 +99,7 @@ class ChainRow(Struct, frozen=True, kw_only=True):
         figure("axes over which each dimension is sharded, as in parameters"),
     ]
     spec_text: Annotated[
-        str | None,
-        column("the same in JAX notation", heading="spec", null_text=""),
+        str | None, column("the same in JAX notation", heading="spec", null_text="")
     ]
     cause: Annotated[Cause | None, column("cause of the collective", null_text="")]
     sent_bytes_per_step: Annotated[

@@ -63,10 +63,7 @@ _LIMITS: Final = (12, 8, 6, 5, 4, 3, 2)  # of a list, as there is room
 
 
 def diff_document(
-    report: DiffReport,
-    sides: tuple[SideFacts, SideFacts],
-    asked: Asked,
-    options: RowOptions,
+    report: DiffReport, sides: tuple[SideFacts, SideFacts], asked: Asked, options: RowOptions
 ) -> Document:
     """Make the document of one pair of programs.
 

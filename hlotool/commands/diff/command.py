@@ -97,9 +97,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--stat", "Print one line per pair of programs, worst first.")
 @option("--exit-code", "Exit with 1 if anything differs.")
 @option(
-    "--threshold LIMIT,…",
-    "With --exit-code: fail only beyond LIMIT, as in 2%,64MiB.",
-    default="",
+    "--threshold LIMIT,…", "With --exit-code: fail only beyond LIMIT, as in 2%,64MiB.", default=""
 )
 @option("--why NAME", "Show what an instruction shares with its counterpart.", default="")
 @option("--text", "Print a unified diff of normalized text.", "as_text")

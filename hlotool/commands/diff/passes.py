@@ -12,13 +12,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from hlotool.commands.diff.answers import Asked
-from hlotool.commands.diff.text import (
-    count_left_out,
-    say_first,
-    say_parting,
-    say_slower,
-    say_trace,
-)
+from hlotool.commands.diff.text import count_left_out, say_first, say_parting, say_slower, say_trace
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import track
