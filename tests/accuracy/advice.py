@@ -285,7 +285,7 @@ def measure_limits(half: str) -> Iterator[Trial]:
         chip = fact["backend"]
         program, _, _ = simulate(half, chip, f"{fact['program']}/base")
         report = program.expect_memory()
-        rows = plan_relief(report, program.module, measure_fit(report, fact["limit"]))
+        rows = plan_relief(report, program.module, measure_fit(report, fact["limit"])).rows
         options: dict[int, list[str]] = {}
         for row in rows:
             options.setdefault(row.option, []).append(names.get(row.kind, row.kind))
