@@ -171,6 +171,19 @@ def find_scope(op_name: str) -> str | None:
     return "/".join(share_start([_Path(parts).names for parts in names])) or None
 
 
+def shorten_op_name(op_name: str) -> str:
+    """Return the module path and the primitive of an `op_name`, or the primitives it merges.
+
+    What is no path of JAX stays as it is.
+    """
+    if ";" in op_name or not op_name.startswith("jit("):
+        return op_name
+    tails = dict.fromkeys(parts[-1] for parts in _split_merged(op_name))
+    if any(":" in tail for tail in tails):
+        return op_name
+    return "/".join(filter(None, (find_scope(op_name), ", ".join(tails))))
+
+
 def _split_merged(name: str) -> list[list[str]]:
     """Split one name; its last component may stand for several: `jit(f)/(a/x:a/y)`."""
     parts = split(name, "/")

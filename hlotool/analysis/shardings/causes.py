@@ -40,7 +40,7 @@ from hlotool.analysis.shardings.cuts import CutFinder, find_placed
 from hlotool.analysis.shardings.detour import find_detour
 from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_constraint
 from hlotool.analysis.shardings.report import ArrayRow, ShardingReport, list_axes
-from hlotool.analysis.shardings.rows import ReshardRow
+from hlotool.analysis.shardings.rows import MORE, ReshardRow
 from hlotool.analysis.shardings.traced import Tracer
 from hlotool.hlo import ArrayShape, Instruction, Mesh
 from hlotool.hlo.groups import Order, Sharding
@@ -106,7 +106,6 @@ def explain_collectives(evidence: CauseEvidence) -> tuple[ReshardRow, ...]:
     return tuple(explainer.explain(transfer, row) for transfer, row in pairs)
 
 
-MORE: Final = " and "  # between the name of a value and how many others there are
 SUMS: Final = frozenset(("partial-sum", "replicated-gradient"))  # causes that add parts up
 _PERMUTES: Final = frozenset(("collective-permute", "send"))
 _BACKWARD: Final = "transpose("

@@ -15,10 +15,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.origin import write_short_source
-from hlotool.analysis.shardings.causes import MORE, SUMS, SpecReader
+from hlotool.analysis.shardings.causes import SUMS, SpecReader
 from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_annotation
 from hlotool.analysis.shardings.report import ArrayRow, list_axes
-from hlotool.analysis.shardings.rows import ChainRow, Link, ReshardRow
+from hlotool.analysis.shardings.rows import MORE, ChainRow, Link, ReshardRow
 from hlotool.errors import UsageError
 from hlotool.hlo import Instruction, Module
 from hlotool.hlo.groups import Sharding
