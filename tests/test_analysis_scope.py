@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parsed import read_module
 
-from hlotool.analysis.origin import find_scope, is_of_loop
+from hlotool.analysis.origin import find_scope, is_of_loop, shorten_op_name
 from hlotool.program.program import Program
 
 CASES = {
@@ -64,6 +64,20 @@ CASES = {
     "jit(f)/jvp(unbalanced/mul": "jvp(unbalanced",
     "jit(f)/unknown(head)/mul": "unknown(head)",
 }
+
+
+@pytest.mark.parametrize(
+    ("op_name", "short"),
+    [
+        ("jit(f)/transpose(jvp(a))/dot_general", "a/dot_general"),
+        ("jit(f)/(adamw/reduce_sum:adamw/add:adamw/add)", "adamw/reduce_sum, add"),
+        ("jit(f)/(transpose(jvp(a))/dot_general:b/dot_general)", "dot_general"),
+        ("jit(f)/a:b", "jit(f)/a:b"),
+        ("ws[0]", "ws[0]"),
+    ],
+)
+def test_a_short_name_is_scope_and_primitives(op_name: str, short: str) -> None:
+    assert shorten_op_name(op_name) == short
 
 
 @pytest.mark.parametrize(("op_name", "scope"), CASES.items())
