@@ -282,7 +282,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     moves: Annotated[
         str | None,
         column(
-            "the value that it moves, from which sharding to which, and for which operation",
+            "the moved value, its shardings before and after, and the operation that needs it",
             heading="moves",
             null_text="",
             is_path=True,
