@@ -217,7 +217,7 @@ def _say_once(cells: Cells) -> tuple[Cells, list[str]]:
     said, kept = [], []
     for index, column in columns:
         alike, begin = set(texts[index]), ""
-        if column.is_number or column.is_key or len(alike) > 1:
+        if alike != {""} and (column.is_number or column.is_key or len(alike) > 1):
             kept.append(index)
             begin = _find_begin(alike) if column.is_path else ""
         elif alike != {""}:
