@@ -91,7 +91,7 @@ class ChunkRow(Struct, frozen=True):
 LOG_ROWS: Final = RowList(
     "rows",
     LogRow,
-    "messages of a log, in its order",
+    "messages of a log, in order",
     has_total=False,
     key="line",
     title="Messages",

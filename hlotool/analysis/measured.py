@@ -33,7 +33,7 @@ from hlotool.table import (
 MeasuredCount: TypeAlias = Annotated[
     int | None,
     figure(
-        "from a profile: executions there, in all runs on all devices; null if zero",
+        "executions in a profile, in all runs on all devices; null if zero",
         COUNT,
         heading="measured",
         null_text="",
@@ -167,12 +167,12 @@ class MeasuredInstruction(Struct, frozen=True):
     ]
     category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
     stated_flops: Annotated[int | None, figure("flops of one run, by the profile", FLOPS)]
-    counted_flops: Annotated[int | None, figure("the same as counted here", FLOPS)]
+    counted_flops: Annotated[int | None, figure("flops of one run, as counted here", FLOPS)]
     stated_bytes: Annotated[
         int | None, figure("bytes one run accesses, by the profile", BYTES, heading="stated bytes")
     ]
     counted_bytes: Annotated[
-        int | None, figure("counted here, XLA's way", BYTES, heading="counted bytes")
+        int | None, figure("bytes of one run, counted XLA's way", BYTES, heading="counted bytes")
     ]
     computation: Annotated[str, figure("the computation that holds it")]
     source_file: Annotated[str | None, figure("source file it comes from")]

@@ -99,7 +99,7 @@ class MessageFigures(Struct, frozen=True):
     program: Annotated[str | None, figure("the program that the message names")]
     requested_bytes: Annotated[
         int | None,
-        figure("bytes requested; when compiling, the program's need", BYTES, extra_digits=1),
+        figure("bytes requested; when compiling, bytes the program needs", BYTES, extra_digits=1),
     ]
     available_bytes: Annotated[int | None, figure("bytes available", BYTES, extra_digits=1)]
     missing_bytes: Annotated[int | None, figure("bytes missing", BYTES, extra_digits=1)]
@@ -112,7 +112,7 @@ class MessageFigures(Struct, frozen=True):
     ]
     is_complete: Annotated[bool, figure("whether the message is complete")]
     cut_size: Annotated[
-        str | None, figure("the beginning of the size at which the text ends; that size is unknown")
+        str | None, figure("if the text ends inside a size: its first digits; that size is unknown")
     ]
     listed_count: Annotated[int, figure("buffers that the message lists", COUNT)]
     listed_bytes: Annotated[int | None, figure("size of the listed buffers", BYTES)]

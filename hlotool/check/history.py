@@ -51,12 +51,10 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     time: Annotated[str | None, Meta(description="time of the check, ISO 8601")] = None
     commit: Annotated[str | None, Meta(description="the compiled commit")] = None
     module: Annotated[str, Meta(description="name of the module, unique in the run")]
-    name: Annotated[
-        str | None, Meta(description="of its key: the module's name; null in older lines")
-    ] = None
-    folder: Annotated[str, Meta(description="of its key: the folder below PATH")] = ""
+    name: Annotated[str | None, Meta(description="the module's name; null in older lines")] = None
+    folder: Annotated[str, Meta(description="folder of the module below PATH")] = ""
     arguments: Annotated[
-        tuple[str, ...] | None, Meta(description="of its key: its arguments; null if unknown")
+        tuple[str, ...] | None, Meta(description="arguments of the module; null if unknown")
     ] = None
     fingerprint: Annotated[
         str | None, Meta(description="fingerprint of the content; null if unknown")
@@ -154,10 +152,10 @@ def parse_time(text: str) -> str:
 def _since(what: str) -> tuple[Meta, Meta, Meta]:
     """Declare from which commit, time and line on something is so."""
     return (
-        column(f"commit from which on it is {what}", heading="since", null_text=""),
-        column(f"time from which on it is {what}", heading="time", null_text=""),
+        column(f"commit since which it {what}", heading="since", null_text=""),
+        column(f"time since which it {what}", heading="time", null_text=""),
         column(
-            f"line of the history from which on it is {what}",
+            f"line of the history since which it {what}",
             NUMBER,
             heading="line",
             null_text="",
@@ -166,9 +164,9 @@ def _since(what: str) -> tuple[Meta, Meta, Meta]:
 
 
 _MODULE: Final = "name of the module, unique in the history"
-_SO: Final = _since("so")
-_EXCEEDED: Final = _since("exceeded")
-_ARGUMENTS: Final = _since("of these arguments, or new")
+_SO: Final = _since("is so")
+_EXCEEDED: Final = _since("is exceeded")
+_ARGUMENTS: Final = _since("has these arguments, or exists")
 
 
 class VerdictRow(Struct, frozen=True):

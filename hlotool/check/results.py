@@ -176,11 +176,9 @@ class MetricRow(Struct, frozen=True):
     """One figure that a budget may limit."""
 
     metric: Annotated[str, column("the figure, as budgets name it")]
-    figure: Annotated[
-        Number | None, column("what it is in the program; null where that is not known", MEASURE)
-    ]
+    figure: Annotated[Number | None, column("the figure in the program; null if unknown", MEASURE)]
     kind: Annotated[str, column("its unit", heading="unit")]
-    meaning: Annotated[str, column("what it is")]
+    meaning: Annotated[str, column("meaning of the figure")]
     unit: Unit
 
 

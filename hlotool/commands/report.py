@@ -89,7 +89,7 @@ def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[html.PageTab
 @option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
 @option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")
 @option("--source DIR", "Include source lines from files below DIR.")
-@option("-o, --output FILE", "Write to FILE; to a directory, a page of each.", required=True)
+@option("-o, --output FILE", "Write to FILE; into a directory, a page each.", required=True)
 @add_options(MACHINE)
 def report(
     request: Request,
@@ -103,14 +103,14 @@ def report(
     """Write a program as one page of HTML that works offline.
 
     It shows the verdict, steps, collectives, memory over time, and all tables. With NEW, it shows
-    changes from PATH to NEW. To a directory, it writes a page of each program.
+    changes from PATH to NEW. If FILE is a directory, it writes a page for each program.
     """
     if find_max_chars() is not None:
-        raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
+        raise UsageError("--max-chars shortens tables, markdown and JSON, not pages.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     html.expect_templates()  # a missing extra is told before anything is read
     if source is not None and not Path(source).is_dir():
-        raise UsageError(f"--source {source} is no directory.")
+        raise UsageError(f"--source {source} is not a directory.")
     if new is None and (output.endswith("/") or Path(output).is_dir()):
         _write_folder(request, _Asked(limit, source), output)
         return

@@ -90,8 +90,8 @@ def _document(program: Program, report: ShowReport) -> Document:
             rows=rows,
             notes=(
                 Line(
-                    "For everything about one, name it alone; for one list of all, add "
-                    "--rows memory, …."
+                    "To see everything about one, name only that one. To see one list of "
+                    "all, add --rows memory, …."
                 ),
                 *_say_called(program, report),
             ),

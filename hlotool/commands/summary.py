@@ -490,7 +490,7 @@ def say_measured(found: report.Summary) -> tuple[Line, ...]:
 def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
     """Say what of the devices' time is of no instruction by its own mark; and what TPU states."""
     parts = {
-        "named_seconds": "by names or order of kernels",
+        "named_seconds": "of kernels matched by name or order",
         "copy_seconds": "copies",
         "collective_seconds": "collectives' kernels",
         "unknown_seconds": "unknown",
@@ -550,7 +550,7 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
     said = "Warnings first, then by time"
     if all(one.estimated_seconds is not None for one in timed):
         return (Line(f"{said}."),)
-    moved = "traffic is the bytes that memory moves in that time"
+    moved = "`as traffic` is the bytes that memory moves in that time"
     return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)
 
 
@@ -564,7 +564,7 @@ def point_to_program(path: str, rows: Sequence[report.ProgramRow]) -> tuple[Line
     if first is None or len(rows) == 1 or path == STDIN:
         return ()
     typed = quote_command("summary", path, "--module", first.place)
-    return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
+    return (Line(f"{quote_braces(typed)}  # one program", is_typed=True),)
 
 
 _MOST_REASONS: Final = 4

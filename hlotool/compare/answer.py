@@ -52,7 +52,7 @@ class DiffFacts(Struct, frozen=True):
     copied_count: Annotated[
         int | None, figure("instructions that are copies of those in a loop's body", COUNT)
     ]
-    stages: Annotated[tuple[str, ...], figure("the stages of both texts, if these are two")]
+    stages: Annotated[tuple[str, ...], figure("the stages of both texts, if they differ")]
     old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)]
     new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)]
     not_compared: Annotated[tuple[str, ...], figure("files that only one side has")]
@@ -124,7 +124,7 @@ SPACES: Final = RowList(
 MEASURED: Final = RowList(
     "measured",
     MeasuredChange,
-    "with two profiles: instructions by how much longer they take, or shorter",
+    "with two profiles: instructions by the change of their time",
     key="name",
     title="Measured time",
     screen="name,opcode,old_seconds,new_seconds,delta_seconds",
@@ -154,7 +154,7 @@ TRIAGE: Final = Block(
 TIME: Final = Block(
     "time",
     TimeChange,
-    "estimated time of one step; null if the sides are equal, or no one chip fits both",
+    "estimated time of one step; null if the sides are equal, or no single chip fits both",
     is_nullable=True,
 )
 ORDER: Final = Block(

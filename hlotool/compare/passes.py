@@ -39,8 +39,8 @@ def _count(meaning: str, heading: str) -> Meta:
 
 
 _AFTER: Final = _count("instructions after the pass, or in NEW", "instructions")
-_REMOVED: Final = _count("instructions before it that are not there after it", "removed")
-_ADDED: Final = _count("instructions after it that were not there before it", "added")
+_REMOVED: Final = _count("instructions that are gone after it", "removed")
+_ADDED: Final = _count("instructions that are new after it", "added")
 _CHANGED: Final = _count("instructions that it changed in place", "changed")
 
 
@@ -108,7 +108,7 @@ class PassRow(Struct, frozen=True):
     own_seconds: Annotated[
         float | None,
         figure(
-            "by `hlotool passes`: how long it took, passes in it aside",
+            "by `hlotool passes`: its time, without passes inside it",
             SECONDS,
             heading="time",
             null_text="",

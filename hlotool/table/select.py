@@ -185,7 +185,7 @@ def _sort_once(
     return [row for _, row in known] + unknown
 
 
-COUNT: Final = Field("count", Unit.COUNT, "rows in the group, with folded ones counted singly")
+COUNT: Final = Field("count", Unit.COUNT, "rows in the group, counted before folding")
 SHARE: Final = Field(
     "share", Unit.PERCENT, "the group's part of the whole, as a fraction", is_nullable=True
 )

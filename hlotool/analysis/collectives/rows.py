@@ -157,7 +157,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     message_bytes: Annotated[
         int | None,
         column(
-            "the array that a group shares: gathered results, else operands; unpadded",
+            "size of the array that a group shares: gathered results, else operands; unpadded",
             BYTES,
             heading="message size",
             is_summed=False,
@@ -339,7 +339,7 @@ class OperandRow(Struct, frozen=True):
     operand_name: Annotated[
         str | None, column("the instruction that makes the operand", heading="operand")
     ]
-    shape: Annotated[str, column("shape of the array in the message size")]
+    shape: Annotated[str, column("shape of the array that the message size counts")]
     dtype: Annotated[str, figure("its element type", words=DTYPES)]
     message_bytes: Annotated[
         int | None, column("its size, unpadded", BYTES, heading="message size")

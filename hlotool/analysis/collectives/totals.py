@@ -87,7 +87,7 @@ class Sums(Struct, frozen=True, kw_only=True):
 
     is_executions_lower_bound: Annotated[bool, figure("whether a trip count is unknown")] = False
     is_message_lower_bound: Annotated[
-        bool, figure("whether that, or the size of a message, is unknown")
+        bool, figure("whether a trip count or the size of a message is unknown")
     ] = False
     is_lower_bound: Annotated[bool, figure("whether a trip count or a size is unknown")]
     is_upper_bound: Annotated[bool, figure("whether the sent size depends on a branch or on data")]
@@ -97,14 +97,14 @@ class Sums(Struct, frozen=True, kw_only=True):
     is_transfer_lower_bound: Annotated[bool, figure("whether the link time of some is unknown")] = (
         False
     )
-    is_seconds_lower_bound: Annotated[bool, figure("whether a time of some is unknown")] = False
+    is_seconds_lower_bound: Annotated[bool, figure("whether the time of some is unknown")] = False
 
 
 # The name of a row stands first in every answer: what is not `kw_only` stands before what is.
 class KindRow(Sums, frozen=True):
     """All collectives of one kind."""
 
-    kind: Annotated[str, column("their effect, as the kind of rows", words=COLLECTIVES)]
+    kind: Annotated[str, column("kind of collective, as in rows", words=COLLECTIVES)]
 
 
 class InterconnectRow(Sums, frozen=True):
@@ -133,7 +133,7 @@ class CollectiveTotals(Sums, frozen=True, kw_only=True):
     measured_exposed_seconds: Annotated[
         float | None,
         figure(
-            "the time of each in which only collectives ran on the device, summed",
+            "the part of it in which only collectives ran on the device",
             SECONDS,
             lower_if="is_measured_lower_bound",
         ),
@@ -144,7 +144,7 @@ class CollectiveTotals(Sums, frozen=True, kw_only=True):
     ] = None
     reference_chip: Annotated[
         str | None,
-        figure("the chip whose ratios estimate exposure if none is named", null_text=""),
+        figure("without --chip: whose ratios estimate exposure", null_text=""),
     ] = None
     devices_per_node: Annotated[
         int | None, figure("devices of a node; null if all links are equal", NUMBER)

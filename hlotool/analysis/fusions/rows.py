@@ -261,7 +261,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
         figure("traffic_bytes with the padding of tiles, in one execution", BYTES, is_summed=False),
     ]
     matrix_flops: Annotated[
-        int, figure("those of flops that products of matrices make", FLOPS, is_summed=False)
+        int, figure("the part of flops in matrix products", FLOPS, is_summed=False)
     ]
     product_types: Annotated[tuple[str, ...], figure(f"of flops, {TYPES}")]
     product_flops: Annotated[tuple[int, ...], figure(f"of flops, {OF_TYPES}")]
@@ -316,7 +316,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     is_conditional: IsConditional
     is_lower_bound: Annotated[bool, figure("whether part of the body cannot be counted")]
     is_flops_lower_bound: Annotated[
-        bool, figure("whether that, or a custom call inside computes something")
+        bool, figure("whether is_lower_bound is true, or a custom call inside computes")
     ]
     members: Members
     stack: Stack = None
@@ -350,7 +350,7 @@ class FusionTotals(Struct, frozen=True):
         bool, figure("whether a trip count is unknown, or part of a body cannot be counted")
     ]
     is_flops_lower_bound: Annotated[
-        bool, figure("whether that, or a custom call in a fusion computes something")
+        bool, figure("whether is_lower_bound is true, or a custom call in a fusion computes")
     ]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
     estimated_seconds: Annotated[
@@ -388,7 +388,7 @@ class MissedRow(Struct, frozen=True):
     source_file: FirstSourceFile
     source_line: FirstSourceLine
     is_conditional: IsConditional
-    is_alone: Annotated[bool, figure("whether no operand or user of them could be in a fusion")]
+    is_alone: Annotated[bool, figure("whether none of their operands and users could fuse")]
     members: Members
     stack: Stack = None
     stack_frame: StackFrame = None
@@ -493,7 +493,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
     """All custom calls of a module together, unknown trip counts taken as one."""
 
     call_count: Annotated[int, _count_of("custom calls in executed computations and fusions")]
-    distinct_count: Annotated[int, _count_of("rows that they make")]
+    distinct_count: Annotated[int, _count_of("rows of custom_calls")]
     computing_count: Annotated[int, _count_of("calls of known flops")]
     moving_count: Annotated[int, _count_of("calls of known traffic")]
     unknown_flops_count: Annotated[int, _count_of("calls of unknown flops")]
@@ -528,7 +528,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
         bool, figure("whether a trip count, or the traffic of a call, is unknown")
     ]
     is_time_lower_bound: Annotated[bool, figure("whether the time of a call is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether something counted may not happen")]
+    is_upper_bound: Annotated[bool, figure("whether a part of them may not run")]
 
 
 BodyRole: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]

@@ -57,7 +57,7 @@ class SpaceRow(Struct, frozen=True):
     peak_instruction: Annotated[str | None, column(_RUNNING, heading="instruction")] = None
     temp_peak_bytes: Annotated[int | None, figure(f"{_PEAK} in temp allocations", BYTES)] = None
     temp_peak_position: Annotated[
-        int | None, figure("where that is", NUMBER, heading="temp peak at")
+        int | None, figure("position of that peak", NUMBER, heading="temp peak at")
     ] = None
     reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
     fragmentation_bytes: Annotated[
@@ -103,7 +103,7 @@ class Peak(Struct, frozen=True):
     instruction: Annotated[str | None, figure(_RUNNING)] = None
     temp_bytes: Annotated[int | None, figure("the part of it in temp allocations", BYTES)] = None
     temp_peak_bytes: Annotated[int | None, figure("the most in temp allocations", BYTES)] = None
-    temp_peak_position: Annotated[int | None, figure("where that is", NUMBER)] = None
+    temp_peak_position: Annotated[int | None, figure("position of that peak", NUMBER)] = None
     reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
     xla_position: Annotated[int | None, figure("position of the peak that XLA prints", NUMBER)] = (
         None

@@ -97,16 +97,17 @@ class ReliefRow(Struct, frozen=True):
     ]
     saves_least_bytes: Annotated[
         int | None,
-        column("least fall in programs that were compiled with it", BYTES, heading="at least"),
+        column("least savings in programs compiled with it", BYTES, heading="at least"),
     ]
     saves_most_bytes: Annotated[
-        int | None, column("greatest fall in them", BYTES, heading="at most")
+        int | None, column("most savings in programs compiled with it", BYTES, heading="at most")
     ]
     option_saves_bytes: Annotated[
-        int | None, figure("fall with all changes of the option", BYTES, is_summed=False)
+        int | None, figure("savings of all changes of the option together", BYTES, is_summed=False)
     ]
     option_least_bytes: Annotated[
-        int | None, figure("least fall in programs that were compiled so", BYTES, is_summed=False)
+        int | None,
+        figure("least savings in programs compiled with the option", BYTES, is_summed=False),
     ]
     free_bytes: Annotated[
         int | None,

@@ -122,12 +122,12 @@ class BufferRow(Struct, frozen=True):
         int | None,
         column(
             "fall of the space's peak without these bytes and the values that share "
-            "them; totals are of all rows together, not their sum",
+            "them; totals remove all rows at once and are no sums",
             BYTES,
             joint=lambda row: row.held,
         ),
     ]
-    size_bytes: Annotated[int, figure("size on its backend", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, figure("size in memory, with padding", BYTES, is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES)]
     allocation_type: Annotated[AllocationType, column("type of its allocation")]
     value: Annotated[str, column("defining instruction and index")]
@@ -138,8 +138,7 @@ class BufferRow(Struct, frozen=True):
     scope: Annotated[
         str | None,
         figure(
-            "module path in the op_name, without transformations; without one, that of "
-            "its producer",
+            "module path in the op_name, without transformations; else that of its producer",
             is_path=True,
         ),
     ]

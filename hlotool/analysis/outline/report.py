@@ -114,7 +114,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     start_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: start of the first one on the modelled clock, in the first "
+            "with --chip: start of its first step on the modelled clock, in the first "
             "iteration of its loop",
             SECONDS,
             heading="begins",
@@ -124,7 +124,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     end_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: end of the last one on that clock", SECONDS, heading="ends", null_text=""
+            "with --chip: end of its last step on that clock", SECONDS, heading="ends", null_text=""
         ),
     ]
     exposed_seconds: Annotated[
@@ -199,7 +199,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         str | None,
         column("common part of the module paths of its instructions", is_path=True, null_text=""),
     ]
-    number: Annotated[int, figure("place in the list, from 0", NUMBER)]
+    number: Annotated[int, figure("number in the list, from 0", NUMBER)]
     parent: Annotated[
         int | None,
         figure("number of the step that contains it; null for steps of the entry", NUMBER),
@@ -207,7 +207,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     depth: Annotated[int, figure("number of steps around it", NUMBER)]
     names: Annotated[tuple[str, ...], figure("the instructions, in schedule order")]
     is_shown_elsewhere: Annotated[
-        bool, figure("whether its steps are listed at their first run, or are too deep")
+        bool, figure("whether its steps are left out here: listed at their first run, or too deep")
     ]
     is_flops_lower_bound: Annotated[bool, figure("whether some flops are unknown")]
     is_traffic_lower_bound: Annotated[bool, figure("whether some traffic is unknown")]
@@ -399,7 +399,7 @@ def _divide(opcodes: Counter[str], rounds: int) -> Counter[str]:
 STEPS: Final = RowList(
     "steps",
     OutlineRow,
-    "steps in the order they run; rows with steps precede them",
+    "steps in the order they run; a row that contains steps precedes them",
     size="time_share",
     key="number",
     upper_if=("is_upper_bound",),

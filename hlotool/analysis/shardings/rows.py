@@ -38,7 +38,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
         str | None,
         column("the same in JAX notation", heading="from"),
     ]
-    to_spec: Annotated[tuple[tuple[str, ...], ...] | None, figure("the same after it")]
+    to_spec: Annotated[tuple[tuple[str, ...], ...] | None, figure("the axes after it")]
     to_text: Annotated[
         str | None,
         column("the same in JAX notation", heading="to"),
@@ -46,8 +46,8 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     via_text: Annotated[
         str | None,
         figure(
-            "of an involuntary one: a spec between the two; a constraint to it avoids "
-            "gathering the whole value"
+            "of an involuntary reshard: a spec between the two. Constrain the value to it "
+            "first, and the whole value is not gathered"
         ),
     ]
     via_sent_bytes_per_step: Annotated[

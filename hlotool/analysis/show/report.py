@@ -89,7 +89,7 @@ class ShownValue(Struct, frozen=True, kw_only=True):
 
     of: Annotated[str, figure("the subject")]
     value: Annotated[str, column("defining instruction and index")]
-    size_bytes: Annotated[int, column("size on its backend", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, column("size in memory, with padding", BYTES, is_summed=False)]
     allocation_type: Annotated[AllocationType, column("type of its allocation")]
     space: Annotated[int, column("number of the memory space", NUMBER)]
     allocation: Annotated[
@@ -132,7 +132,7 @@ class SharingValue(Struct, frozen=True):
     of: Annotated[str, figure("the subject's value")]
     value: Annotated[str, column("defining instruction and index", heading="in the same bytes")]
     shared_bytes: Annotated[int, column("bytes that both share", BYTES, is_summed=False)]
-    size_bytes: Annotated[int, column("size on its backend", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, column("size in memory, with padding", BYTES, is_summed=False)]
     live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
     live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
 
@@ -341,7 +341,7 @@ def _list_body(subject: Instruction | Computation, costs: CostModel) -> Iterator
 SUBJECTS: Final = RowList(
     "subjects",
     SubjectRow,
-    "the subjects of the names, in their order",
+    "the named instructions, computations and parameters, in the order typed",
     size="traffic_bytes_per_step",
     lower_if=("is_lower_bound",),
     upper_if=("is_upper_bound",),
@@ -350,7 +350,7 @@ SUBJECTS: Final = RowList(
     "flops_per_step,traffic_bytes_per_step,measured_seconds,scope",
     wide_screen="traffic_share",
 )
-SUBJECT: Final = Block("subject", SubjectRow, "one subject, for the lines above the tables")
+SUBJECT: Final = Block("subject", SubjectRow, "the subject that was named")
 MEMORY: Final = RowList(
     "memory",
     ShownValue,
@@ -399,7 +399,7 @@ _TIMES: Final = {"transfer_seconds", "overlapped_seconds", "exposed_seconds", "m
 COLLECTIVES: Final = replace(
     COLLECTIVE_ROWS.showing(COLLECTIVE_ROWS.shown() - _TIMES),
     name="collectives",
-    meaning="the collectives that subjects are, start, end or contain",
+    meaning="collectives that a subject is, starts, ends or contains",
     has_total=False,
     title="Collective",
 )

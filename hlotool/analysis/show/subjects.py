@@ -223,16 +223,16 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         bool, figure("whether a size or a trip count is unknown, so that costs are lower bounds")
     ]
     is_flops_lower_bound: Annotated[
-        bool, figure("whether that, or the flops of a custom call, is unknown")
+        bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
     ]
     is_traffic_lower_bound: Annotated[
-        bool, figure("whether that, or the traffic of a custom call, is unknown")
+        bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
     ]
     is_conditional: Annotated[
         bool, figure("whether it is in a branch that may not run, so that runs are upper bounds")
     ]
     is_upper_bound: Annotated[
-        bool, figure("whether it is, or its costs include, a branch that may not run")
+        bool, figure("whether it, or a part of its costs, is in a branch that may not run")
     ]
 
     @property

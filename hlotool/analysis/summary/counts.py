@@ -243,7 +243,7 @@ class OpcodeRow(Struct, frozen=True):
     measured_count: Annotated[
         int | None,
         figure(
-            "from a profile: executions there, in all runs on all devices; null if zero",
+            "executions in a profile, in all runs on all devices; null if zero",
             COUNT,
             heading="measured",
             null_text="",

@@ -78,8 +78,8 @@ class Roofline(Struct, frozen=True, kw_only=True):
     compute_seconds: Annotated[
         float,
         figure(
-            "total_flops_per_step at the chip's matrix peaks: products at the peak of "
-            "their type, all else at bfloat16's",
+            "time of total_flops_per_step at the chip's matrix peaks: products at the peak "
+            "of their type, all else at bfloat16's",
             SECONDS,
             is_summed=True,
             lower_if="is_compute_lower_bound",
@@ -88,8 +88,8 @@ class Roofline(Struct, frozen=True, kw_only=True):
     memory_seconds: Annotated[
         float,
         figure(
-            "traffic_bytes_per_step at memory bandwidth, with collectives and copies; "
-            "step_time.memory_seconds is the time that work waits for it",
+            "time of traffic_bytes_per_step, with collectives and copies, at memory "
+            "bandwidth; step_time.memory_seconds is the part that work waits for",
             SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",
@@ -202,7 +202,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     ]
     largest_share: Annotated[float | None, figure("share of the largest part", PERCENT)]
     is_lower_bound: Annotated[bool, figure("whether a part of it is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether it has a part that may not happen")]
+    is_upper_bound: Annotated[bool, figure("whether a part of it may not run")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
@@ -517,12 +517,10 @@ class ProgramRow(Struct, frozen=True):
         bool, figure("whether the flops count work that may not run")
     ] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None
-    program: Annotated[
-        str, figure("what the program is called: by its key, as no other of the answer")
-    ] = ""
-    folder: Annotated[str, figure("of its key: its folder below PATH")] = ""
+    program: Annotated[str, figure("name of the program, unique in the answer")] = ""
+    folder: Annotated[str, figure("folder of the program below PATH")] = ""
     arguments: Annotated[
-        tuple[str, ...] | None, figure("of its key: what it is given; a tree by root and digest")
+        tuple[str, ...] | None, figure("its arguments; each tree as its root and a digest")
     ] = None
     fingerprint: Annotated[
         str | None, figure("fingerprint of the content: operations and their operands")
@@ -581,10 +579,10 @@ class ReasonRow(Struct, frozen=True):
 
     function: Annotated[str, column("the function, by the name of its modules")]
     place: Annotated[str, column("the compilation, as in `modules`")]
-    compilation: Annotated[int, column("which compilation of the function it is", NUMBER)]
+    compilation: Annotated[int, column("number among the function's compilations", NUMBER)]
     compared_with: Annotated[
         str,
-        column("an equal compilation before, else the last", heading="against"),
+        column("an equal earlier compilation, else the previous one", heading="against"),
     ]
     reason: Annotated[ReasonKind, column("cause of the compilation", word_meanings=_REASONS)]
     count: Annotated[int, column("number of arguments, constants, … that differ", COUNT)] = 1

@@ -167,14 +167,13 @@ class Asked(Struct, frozen=True):
 def _refuse_contradictions(asked: Asked, *, names_chip: bool) -> None:
     """Raise UsageError for options that contradict each other."""
     if asked.is_all and asked.at != "peak":
-        raise UsageError("--all shows any time, --at one instant; give only one.")
+        raise UsageError("--all covers all times, --at one instant; give only one.")
     if asked.limit_bytes is not None and names_chip:
         raise UsageError("--hbm and --chip each name a limit; give only one.")
     if asked.without is not None and (asked.limit_bytes is not None or names_chip):
         raise UsageError(
-            "--without excludes --hbm and --chip. --without prints the peak of the "
-            "remaining values: above a limit they do not fit; below it they may, because "
-            "XLA reserves more than the peak. --hbm lists ways to fit."
+            "--without excludes --hbm and --chip. It prints the peak of the remaining "
+            "values; XLA reserves more than the peak. --hbm lists ways to fit."
         )
 
 

@@ -65,8 +65,8 @@ def describe_program(
     if without is not None:
         values = plural(without.value_count, "value")
         text = (
-            f"without {{value_count}} {values}, {{removed_bytes}} of the peak: peak {{peak_bytes}} "
-            "at {position}, {instruction}; {saves_bytes} less"
+            f"without {{value_count}} {values} ({{removed_bytes}} at peak): peak {{peak_bytes}} "
+            "at {position}, {instruction}, {saves_bytes} less"
         )
         lines.append(Line(text, plan.WITHOUT, without))
     peak_at = report.peak_of(color).position if without is None else without.position

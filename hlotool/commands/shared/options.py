@@ -238,7 +238,7 @@ def make_row_options(values: Mapping[str, Any], formats: Sequence[str] = FORMATS
     form = form or (told if told in _ENDINGS and told in formats else "table")
     form, most = "json" if is_json else form, find_max_chars()
     if most is not None and form not in {"json", "table", "markdown"}:
-        raise UsageError(f"--max-chars shortens tables, markdown and JSON, and no --format {form}.")
+        raise UsageError(f"--max-chars shortens tables, markdown and JSON, not --format {form}.")
     return RowOptions(format=form, max_chars=most, **chosen)
 
 
@@ -334,7 +334,7 @@ def print_stacks(document: Document, module: Module | None, *names: str) -> Docu
     )
     notes: tuple[Line, ...] = ()
     if module is None:
-        notes = (Line("No stacks: they are in the text of the module (--module-text)."),)
+        notes = (Line("No stacks here: pass the module's text with --module-text."),)
     elif not module.debug_info.frames:
         text = (
             "No stacks: this text has no StackFrames table; older XLA prints only the "
@@ -481,7 +481,7 @@ def expand_paths(typed: Sequence[str]) -> tuple[str, ...]:
 
 unpacking_option: Final = option(
     "--max-unpacked SIZE",
-    "Fetch and unpack at most SIZE of a file. Default: 1,000 times its size, or 256 MiB.",
+    "Fetch and unpack at most SIZE of a file. Default: 1,000 times its size, at least 256 MiB.",
     "unpacking",
     callback=lambda ctx, param, value: _read_unpacking(value),  # noqa: ARG005  click's signature
 )

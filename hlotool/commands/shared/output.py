@@ -290,7 +290,7 @@ def _say_unknown_fields(target: RowList | None, document: Document, options: Row
     if options.sort and not options.by:
         for _, field in sort_keys(target, options.sort):
             if all(map(is_unknown, filter(None, (field.name, field.total_from)))):
-                say(f"--sort {field.name} orders nothing: no row has it{_say_needs(field)}.")
+                say(f"--sort {field.name} has no effect: no row has it{_say_needs(field)}.")
 
 
 def _say_needs(field: Field) -> str:

@@ -101,7 +101,7 @@ def pair_collectives(old: Sequence[CollectiveRow], new: Sequence[CollectiveRow])
 _UNSURE: Final = "whether a size or a trip count is unknown,"
 _EXPOSED: Final = "bytes sent that are exposed,"
 _SECONDS: Final = "with --chip: time that is exposed,"
-_SENT: Final = "bytes sent per device and run,"
+_SENT: Final = "bytes sent per device and step,"
 _OLD_LOWER, _NEW_LOWER = "is_old_lower_bound", "is_new_lower_bound"
 _RUNS: Final = "their executions"
 _MESSAGE: Final = "message size per step,"

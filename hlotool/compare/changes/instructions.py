@@ -108,7 +108,7 @@ class InstructionChange(Struct, frozen=True):
         figure("differences: shape, dtype, layout, operands, …", word_meanings=REASON_MEANINGS),
     ]
     details: Annotated[
-        tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")
+        tuple[str, ...], figure("the reasons with the values of both sides, for the largest rows")
     ]
     name: Annotated[str, column("the new name; the old one if removed", heading="instruction")]
     computation: Annotated[str, figure("the computation that holds it")]

@@ -26,7 +26,7 @@ class MeasuredChange(Struct, frozen=True):
         float,
         column("new minus old", SECONDS, heading="difference", is_signed=True, is_summed=True),
     ]
-    source: Annotated[str | None, column("the source line it comes from, in short")]
+    source: Annotated[str | None, column("the source line, without directories")]
 
 
 def compare_measured(structure: Structure) -> tuple[MeasuredChange, ...]:

@@ -167,7 +167,7 @@ def stem(name: str) -> str:
 
 
 _SHAPE: Final = "its shape"
-_SHAPES: Final = "its shape, of a part of a parameter with the whole; both if they differ"
+_SHAPES: Final = "its shape, for a part of a parameter also the whole; both sides if they differ"
 _HELD: Final = "bytes held at the peak"
 
 
@@ -210,7 +210,7 @@ class MemoryChange(Struct, frozen=True):
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
     op_name: Annotated[str | None, columns.OP_NAME]
     scope: Annotated[str | None, columns.SCOPE]
-    source: Annotated[str | None, column("file and line, short", null_text="")]
+    source: Annotated[str | None, column("file and line, shortened", null_text="")]
     source_file: Annotated[str | None, columns.SOURCE_FILE]
     source_line: Annotated[int | None, columns.SOURCE_LINE]
     parameter_name: Annotated[str | None, figure("the program's name for the parameter")]

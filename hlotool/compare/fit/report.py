@@ -94,8 +94,8 @@ class BandRow(Struct, frozen=True):
     size: Annotated[str, column("values of the variable")]
     metric: Annotated[str, _METRIC]
     value: Annotated[Number, column("the predicted figure", MEASURE)]
-    low: Annotated[Number | None, column("from: nine in ten program families were above", MEASURE)]
-    high: Annotated[Number | None, column("to: nine in ten program families were below", MEASURE)]
+    low: Annotated[Number | None, column("low end; 9 in 10 program families were above", MEASURE)]
+    high: Annotated[Number | None, column("high end; 9 in 10 program families were below", MEASURE)]
     distance: Annotated[Distance, column("distance of the size from the given ones")]
     unit: Unit
 
@@ -106,7 +106,7 @@ class LawRow(Struct, frozen=True):
     metric: Annotated[str, _METRIC]
     variable: Annotated[str, figure("the variable; others are as in the largest program")]
     law: Annotated[str | None, column("its terms; null if it follows no law")]
-    from_value: Annotated[int, column("the size from which on it is valid", NUMBER, heading="from")]
+    from_value: Annotated[int, column("smallest size at which it is valid", NUMBER, heading="from")]
     until_value: Annotated[
         int,
         column("the largest size at which it was tried", NUMBER, heading="until"),
@@ -123,10 +123,10 @@ class LawRow(Struct, frozen=True):
     ]
     values: Annotated[
         tuple[int | float, ...],
-        column("at four sizes, from that one on", heading="curve", is_curve=True),
+        column("the figure at four sizes from it on", heading="curve", is_curve=True),
     ]
     coefficients: Annotated[
-        tuple[float, ...], figure("of the powers of the variable, from the zeroth on")
+        tuple[float, ...], figure("coefficients of the variable's powers, the constant first")
     ]
     unit: Unit
 
@@ -157,7 +157,7 @@ class FitRow(Struct, frozen=True):
             heading="surely",
         ),
     ]
-    is_band_end: Annotated[bool, figure("whether the band ends there, not the memory")]
+    is_band_end: Annotated[bool, figure("whether surely_fits is only where the band ends")]
     allocated_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
     next_value: Annotated[int | None, column("the smallest value that does not fit", NUMBER)]
     next_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
@@ -182,7 +182,7 @@ class LostRow(Struct, frozen=True):
     """An instruction without a law: one program alone has it, or its sizes follow nothing."""
 
     instruction: Annotated[str, column("its name")]
-    program: Annotated[int, column("which program has it, from 1", NUMBER)]
+    program: Annotated[int, column("number of the program, from 1", NUMBER)]
     opcode: Annotated[str, column("its opcode")]
     shape: Annotated[str, column("its shape", is_shape=True)]
     size_bytes: Annotated[int | None, column("its size", BYTES)]
