@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
@@ -42,6 +43,10 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9\-]*+")
 _LONGEST_SHAPE: Final = 10_000  # of a text from anywhere; a tuple may have thousands of parts
 
 
+def _show_padding(row: ListedRow) -> object:
+    return row.padding_factor if row.padding_factor is None else f"{row.padding_factor:.3g}×"
+
+
 class ListedRow(Struct, frozen=True):
     """One buffer that the message lists; None where it does not say."""
 
@@ -55,7 +60,12 @@ class ListedRow(Struct, frozen=True):
     ]
     padding_factor: Annotated[
         float | None,
-        column("its size divided by the size without padding", RATIO, heading="padded"),
+        column(
+            "its size divided by the size without padding",
+            RATIO,
+            heading="padded",
+            shown=_show_padding,
+        ),
     ]
     unpadded_bytes: Annotated[int | None, figure("its size without tile padding", BYTES)]
     padding_bytes: Annotated[int | None, figure("bytes that tiles add", BYTES)]
@@ -242,7 +252,58 @@ def choose_message_columns(rows: tuple[ListedRow, ...]) -> DocumentSpec:
     """Return the declaration without the columns in which no row has anything; JSON has all."""
     empty = {name for name in _WHERE_KNOWN if not any(getattr(row, name) for row in rows)}
     shown = MESSAGE_ROWS.showing(MESSAGE_ROWS.shown() - empty)
+    if len(rows) <= _FEW:
+        shown = replace(shown, fold=None)
     return replace(OUT_OF_MEMORY, row_lists=(shown, PARTS))
+
+
+_ARGUMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\.\w+|\[[^\]]*\])*")
+_FEW: Final = 5  # buffers that are listed one by one
+_SMALL_BYTES: Final = 1 << 30  # no accelerator has so little memory
+_OF_STATS: Final = ("BufferAssignment stats", "total allocation")
+
+
+class SmallProgram(Struct, frozen=True):
+    """A program that ran out of memory and cannot have filled it."""
+
+    program_bytes: Annotated[int, figure("all that the program allocates", BYTES)]
+
+
+class CopiedArguments(Struct, frozen=True):
+    """Listed buffers that are copies of arguments: XLA prints the name of the argument as theirs.
+
+    A compiler that copies an argument as a whole wants it in another layout.
+    """
+
+    parameter: Annotated[str, figure("the argument of the largest")]
+    copy_count: Annotated[int, figure("how many there are", COUNT)]
+    size_bytes: Annotated[int, figure("their size", BYTES)]
+
+
+SMALL_PROGRAM: Final = Block("program", SmallProgram, "the program of the message")
+COPIED: Final = Block("copied", CopiedArguments, "copies of arguments")
+
+
+def find_small_program(report: MessageReport) -> SmallProgram | None:
+    """Find out whether a running program is too small to have filled any device's memory."""
+    sizes = {(one.group, one.part): one.size_bytes for one in report.parts}
+    size = sizes.get(_OF_STATS)
+    if report.figures.when != "run" or size is None:
+        return None
+    return (
+        SmallProgram(size)
+        if max(size, report.figures.requested_bytes or 0) < _SMALL_BYTES
+        else None
+    )
+
+
+def find_copied_arguments(rows: Sequence[ListedRow]) -> CopiedArguments | None:
+    """Return the copies of arguments in a list, None where there is none."""
+    found = [one for one in rows if one.opcode == "copy" and _ARGUMENT.fullmatch(one.op_name or "")]
+    if not found:
+        return None
+    size = sum(one.size_bytes or 0 for one in found)
+    return CopiedArguments(found[0].op_name or "", len(found), size)
 
 
 class SpaceTotal(Struct, frozen=True):

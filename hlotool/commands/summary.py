@@ -270,7 +270,8 @@ def _print_modules(
             if pattern is None or pattern.is_found(row.function)
         ]
         lists["compilations"] = compiled
-        notes = (*(say_compilations(compiled) if options.wants_overview else ()), *notes)
+        if options.wants_overview:
+            notes = (*(say_compilations(compiled) if compiled else say_versions(rows)), *notes)
     document = Document(
         report.choose_directory_columns(rows), InputPaths(found.path), rows=lists, notes=notes
     )
@@ -584,6 +585,18 @@ def point_to_program(path: str, rows: Sequence[report.ProgramRow]) -> tuple[Line
 
 _MOST_REASONS: Final = 4
 _MOST_FUNCTIONS: Final = 3  # one line each; --rows compilations has all
+
+
+def say_versions(rows: Sequence[report.ProgramRow]) -> Iterator[Line]:
+    """Say which functions are there several times, for other arguments."""
+    known = [row for row in rows if row.arguments]
+    for (_, name), found in group_by(known, lambda row: (row.folder, row.module)).items():
+        versions = [*dict.fromkeys(row.arguments or () for row in found)]
+        shared = set(versions[0]).intersection(*versions)
+        own = [", ".join(one for one in each if one not in shared) for each in versions]
+        if 1 < len(versions) <= _MOST_REASONS:
+            text = f"{len(versions)} programs of {name} differ: {'; '.join(own)}"
+            yield Line(quote_braces(text), is_cuttable=True)
 
 
 def say_compilations(rows: Sequence[report.ReasonRow]) -> Iterator[Line]:

@@ -154,7 +154,7 @@ def list_wordings() -> tuple[Wording, ...]:
 # Of the list of an out-of-memory message, each line of which may be the first that is left.
 _LIST_HINTS: Final = (
     *("program allocations in", ". Size: ", "XLA Label: ", "XLA label: ", "Parameter Subshape: "),
-    "OOM Debugging",
+    *("OOM Debugging", " usage >= "),
 )
 
 
@@ -220,6 +220,7 @@ def find_wording(
 # The list alone, where the beginning of the message is lost.
 _ORPHAN: Final = (
     r"BufferAssignment OOM Debugging|Largest program allocations in (?P<space>\w++)"
+    rf"|^Total (?P<total>\w++) usage >= {SIZE}:"
     rf"|^\s*+(?P<number>\d{{1,9}})\. Size: {SIZE}\s*+$"
     r"|^\s*+(?:XLA (?P<label>[Ll]abel)|Entry Parameter Subshape): "
 )
@@ -248,9 +249,9 @@ def find_orphan(line: str) -> OutOfMemory | None:
     match = re.search(_ORPHAN, line[:_LONGEST_LINE])
     if match is None:
         return None
-    is_compiler = match["space"] or match["number"] or match["label"] == "label"
-    when: When = "compile" if is_compiler else "run"
-    return OutOfMemory(when, match["space"], has_beginning=False)
+    space = match["space"] or match["total"]
+    is_compiler = space or match["number"] or match["label"] == "label"
+    return OutOfMemory("compile" if is_compiler else "run", space, has_beginning=False)
 
 
 def _read(when: When, found: dict[str, str | None]) -> OutOfMemory:

@@ -101,6 +101,7 @@ class Field(Struct, frozen=True):
     heading: str = ""
     in_table: bool = False  # shown without --columns and --wide
     is_nullable: bool = False  # may be unknown: null in JSON, ? in a table
+    null_from: str = ""  # the text that a table shows where this one is null
     null_text: str = "?"  # in a table, where null says that there is none, not that it is unknown
     is_summed: bool | None = None  # None: as the unit has it
     is_signed: bool = False  # a difference: shown with + or −
@@ -163,6 +164,7 @@ class Options(TypedDict, total=False):
     """What a declaration may add; `Field` says what each means."""
 
     heading: str
+    null_from: str
     null_text: str
     is_summed: bool
     is_signed: bool

@@ -86,7 +86,7 @@ def format_column(
     """
     kinds = set(map(type, values)) - {type(None)}
     is_plain = len(kinds) <= 1 and kinds <= _PLAIN and field.unit is not Unit.MEASURE
-    if not is_plain or field.shown is not None:
+    if not is_plain or field.shown is not None or field.null_from:
         pairs = zip(values, records, strict=True)
         return [_format(field, value, record, units) for value, record in pairs]
     texts = {value: _format(field, value, None, units) for value in {*values, None}}
@@ -99,6 +99,8 @@ def format_field(field: Field, record: object, units: str = "auto") -> str:
 
 
 def _format(field: Field, value: object, record: object, units: str) -> str:
+    if value is None and field.null_from:
+        value = getattr(record, field.null_from)
     if value is None:
         return field.null_text
     unit = field.unit

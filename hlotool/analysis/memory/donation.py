@@ -115,6 +115,23 @@ class DonationRow(Struct, frozen=True):
         return self.status in {"donated", "copied"}
 
 
+class CopiedArray(Struct, frozen=True):
+    """A donated array of which the program makes a copy, so that both need memory."""
+
+    name: Annotated[str, figure("the program's name for the array")]
+    copy_instruction: Annotated[str, figure("the instruction that copies it")]
+    both_bytes: Annotated[int, figure("size of the array and of its copy", BYTES)]
+
+
+def find_copied_array(rows: Collection[DonationRow]) -> CopiedArray | None:
+    """Return the first donated array that is copied, None where none is."""
+    copied = next((one for one in rows if one.status == "copied" and one.copy_instruction), None)
+    if copied is None:
+        return None
+    name = copied.parameter_name or f"parameter {copied.parameter_number}"
+    return CopiedArray(name, copied.copy_instruction or "", 2 * copied.size_bytes)
+
+
 def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     """Return what became, or could become, of the parameters' memory; largest first.
 

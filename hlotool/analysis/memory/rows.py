@@ -164,6 +164,8 @@ class BufferRow(Struct, frozen=True):
             "the parameter, else the scope, else the parameter that it copies; with "
             "`for`, the scope of a user",
             is_path=True,
+            heading="belongs to",
+            null_from="source",
         ),
     ]
     instruction: Annotated[str, figure("the defining instruction")]
@@ -253,6 +255,11 @@ class BufferRow(Struct, frozen=True):
         ),
     ] = None
     held: Saving[Tenure] | None = None
+
+    @property
+    def padding_factor(self) -> float | None:
+        """How often its own bytes find room in it."""
+        return self.size_bytes / self.unpadded_bytes if self.unpadded_bytes else None
 
     @property
     def is_placed(self) -> bool:

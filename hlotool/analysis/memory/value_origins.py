@@ -116,6 +116,21 @@ class ValueOrigins:
             (found.scope_teller or found.namer).metadata().op_name if found.namer else None,
         )
 
+    def is_kept(self, name: str, index: ShapeIndex) -> bool:
+        """Whether the forward pass makes a value, and the backward pass uses it.
+
+        The op_names of JAX tell: what makes it is of jvp, and a user of its transpose.
+        """
+        instruction = self.definers.get(name)
+        if instruction is None or self.search is None:
+            return False
+        made = (one.metadata().op_name for one in self.search.list_producers(instruction, index))
+        nearest = next((op_name for op_name in made if "jvp(" in op_name), "transpose(")
+        users = self.search.users.of(instruction, index)
+        return "transpose(" not in nearest and any(
+            "transpose(" in one.metadata().op_name for one in users
+        )
+
     def _read_text(self, value: BufferValue) -> ValueOrigin:
         definition = self.assignment.find_definition(value.number)
         if definition is None:
@@ -236,7 +251,7 @@ class _Search:
             return self.of_producers[key]
         found = self.of_producers[key] = _Sighting()
         vague: list[Instruction] = []
-        for producer in self._list_producers(instruction, index):
+        for producer in self.list_producers(instruction, index):
             if producer.opcode == "parameter" and producer.computation is self.entry:
                 found.moved_parameter = producer.metadata().op_name or None
                 break
@@ -264,7 +279,7 @@ class _Search:
                 best = found
         return best
 
-    def _list_producers(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+    def list_producers(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
         """Yield an instruction, then what makes its value: nearest first, at most MOST_PRODUCERS.
 
         The last round of a loop makes its state, or what enters it where no round changes it;

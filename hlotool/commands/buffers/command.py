@@ -143,6 +143,11 @@ class Asked(Struct, frozen=True):
     has_stacks: bool = False
     without: Callable[[BufferRow], bool] | None = None
 
+    @property
+    def asks_peaks(self) -> bool:
+        """Whether it is about more than the one peak."""
+        return self.has_timeline or self.peak_count is not None
+
     def list_given(self) -> dict[str, bool]:
         """Say which options are given that ask about a program, in the order of the help."""
         return {
@@ -242,13 +247,14 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
             *text.describe_program(program, whole, main, instant, without),
             *(text.say_replicated(program.replicated) if without is None else ()),
             *(explain_fit(report, fit) if fit else ()),
+            *text.say_reasons(whole, module, values, is_all=asked.space == "all"),
             *curve,
         ),
         above={"relief": text.say_relief(fit, relief)} if fit and relief else {},
         notes=(
             *(text.say_relief(fit, relief) if fit and fit.fits is False and not relief else ()),
             *text.say_donation(donations),
-            *text.note_program(whole, main),
+            *text.note_program(whole, main, asks_peaks=asked.asks_peaks),
         ),
         shown=(focus,) if focus else tuple(name for name, is_shown in shown.items() if is_shown),
         focus=focus,
@@ -368,7 +374,7 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
         InputPaths(request.path),
         rows=lists,
         scalars=report.figures,
-        lines=text.describe_message(report.figures),
+        lines=(*text.describe_message(report.figures), *text.say_why(report)),
         notes=text.note_message(report.figures, file.read().text),
         shown=tuple(name for name, rows in lists.items() if rows),
     )

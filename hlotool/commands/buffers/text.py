@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.memory import reduction_plan as plan
 from hlotool.analysis.memory.answer import INSTANT
-from hlotool.analysis.memory.donation import DonationRow
+from hlotool.analysis.memory.donation import (
+    UNUSED_REASONS,
+    CopiedArray,
+    DonationRow,
+    find_copied_array,
+)
 from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
+from hlotool.analysis.memory.reasons import find_kept, find_padded
 from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory.timeline import Instant, Reason, explain_xla_peak
-from hlotool.analysis.memory_text import MESSAGE_FIGURES, MessageFigures
+from hlotool.analysis.memory_text import (
+    COPIED,
+    MESSAGE_FIGURES,
+    SMALL_PROGRAM,
+    MessageFigures,
+    MessageReport,
+    find_copied_arguments,
+    find_small_program,
+)
 from hlotool.commands.shared.memory_text import write_accuracy
 from hlotool.dump.names import short_path
+from hlotool.hlo import Module
 from hlotool.oom.wordings import OutOfMemory
 from hlotool.program.oom_match import SUSPICION, MatchedProgram, is_far_smaller, suspect
 from hlotool.program.program import Program
@@ -82,7 +98,7 @@ def say_replicated(rows: Sequence[ReplicatedRow]) -> tuple[Line, ...]:
 def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
     peak, totals = report.peak_of(color), report.totals_of(color)
     space = _space(report, color)
-    lines = [
+    return [
         Line(
             f"{quote_braces(title)}: peak {{bytes}} at {{position}} of {{sequence_length}}, "
             f"{{instruction}}{space}",
@@ -98,14 +114,6 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
             totals,
         ),
     ]
-    if peak.bytes is not None:
-        text = (
-            "reserved peak {reserved_peak_bytes}, including temp {temp_peak_bytes} at "
-            "{temp_peak_position}; fragmentation {fragmentation_bytes}"
-        )
-        padding = "; padding at the peak {padding_bytes}" * (report.figures.backend == "tpu")
-        lines.append(Line(text + padding, TOTALS, totals))
-    return lines
 
 
 def _estimate(report: MemoryReport, title: str, color: int) -> list[Line]:
@@ -137,6 +145,28 @@ def _space(report: MemoryReport, color: int) -> str:
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
+_VALUE: Final = Block("value", BufferRow, "a value at the peak")
+
+
+def say_reasons(
+    report: MemoryReport, module: Module | None, rows: Sequence[BufferRow], *, is_all: bool
+) -> tuple[Line, ...]:
+    """Say why large values are there or so large, and of all spaces if the host has none."""
+    lines = []
+    padded, kept = find_padded(rows), find_kept(report, module, rows)
+    if padded is not None:
+        owner = " of {origin}" if padded.origin else ""
+        text = f"{{value}} {{shape}}{owner} is padded {padded.padding_factor:.3g}×: "
+        text += "{unpadded_bytes} of data take {size_bytes}"
+        lines.append(Line(text, _VALUE, padded))
+    if kept is not None:
+        text = "{value} {shape}, {live_bytes}, is kept for the backward pass"
+        lines.append(Line(text, _VALUE, kept))
+    if is_all and not any(space.name == "host" for space in report.figures.spaces):
+        lines.append(Line("nothing in host memory"))
+    return tuple(lines)
+
+
 def say_relief(fit: Fit, relief: Sequence[plan.ReliefRow]) -> tuple[Line, ...]:
     """Return the lines above the ways to fit: what becomes of the program with them."""
     if not relief:
@@ -164,13 +194,33 @@ def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
         lines.append(
             Line(f"and {len(unused) - _MOST_UNUSED:,} more that are donated and not reused")
         )
+    lines += _say_copied(donations)
     if any(row.saves_bytes for row in donations):
         lines.append(Line(plan.SAVES_CAVEAT))
     return tuple(lines)
 
 
-def note_program(report: MemoryReport, color: int) -> tuple[Line, ...]:
-    """Return the lines below the tables: what the reader should know about the figures."""
+_DONATION: Final = Block("donation", DonationRow, "an array of the arguments")
+_COPIED_ARRAY: Final = Block("copied", CopiedArray, "a donated array that is copied")
+
+
+def _say_copied(donations: Sequence[DonationRow]) -> Iterator[Line]:
+    """Say which array is there twice though it is donated, and whether nothing is donated."""
+    copied = find_copied_array(donations)
+    if copied is not None:
+        text = "{name} is donated but not updated in place: {copy_instruction} copies it first, "
+        yield Line(f"{text}both take {{both_bytes}}", _COPIED_ARRAY, copied)
+    if donations and not any(row.is_donated for row in donations):
+        largest = max(donations, key=lambda row: row.size_bytes)
+        why = "" if largest.is_missed else ": no output has the shape of {parameter_name}"
+        yield Line(f"nothing is donated{why}", _DONATION, largest)
+
+
+def note_program(report: MemoryReport, color: int, *, asks_peaks: bool) -> tuple[Line, ...]:
+    """Return the lines below the tables: what the reader should know about the figures.
+
+    Other peaks than the true one are told where somebody asks about peaks.
+    """
     lines: list[Line] = []
     figures = report.figures
     if figures.sizes_from == "buffer-assignment" and figures.live_ranges_from == "derived":
@@ -179,8 +229,13 @@ def note_program(report: MemoryReport, color: int) -> tuple[Line, ...]:
     if figures.live_ranges_from is None:
         ask = "For live ranges, give --live-range or the module text"
         lines.append(Line(f"{ask} (--module-text)."))
-    if not color:
-        lines += _xla_peak(report)
+    if asks_peaks:
+        text = (
+            "reserved peak {reserved_peak_bytes}, including temp {temp_peak_bytes} at "
+            "{temp_peak_position}; fragmentation {fragmentation_bytes}"
+        )
+        lines += [Line(text, TOTALS, report.totals_of(color))]
+        lines += [] if color else _xla_peak(report)
     return tuple(lines)
 
 
@@ -223,6 +278,19 @@ def describe_message(figures: MessageFigures) -> tuple[Line, ...]:
         lines.append(
             Line(f"the listed buffers hold {{listed_bytes}}{padded}", MESSAGE_FIGURES, figures)
         )
+    return tuple(lines)
+
+
+def say_why(report: MessageReport) -> tuple[Line, ...]:
+    """Say what the message shows of the reason."""
+    small, copied = find_small_program(report), find_copied_arguments(report.rows)
+    lines = []
+    if small is not None:
+        text = "The program needs {program_bytes} in all: other programs or arrays hold the rest."
+        lines.append(Line(text, SMALL_PROGRAM, small))
+    if copied is not None:
+        text = "{copy_count:argument} are copied for another layout, {size_bytes}: {parameter}"
+        lines.append(Line(text + (", …" if copied.copy_count > 1 else ""), COPIED, copied))
     return tuple(lines)
 
 
