@@ -47,10 +47,6 @@ from hlotool.table import (
 from hlotool.table.words import share_path
 
 
-def _show_step(row: OutlineRow) -> object:
-    return Shown(row.what, "  " * row.depth)
-
-
 def _show_sent(row: OutlineRow) -> object:
     sent = row.sent_bytes_per_step
     return Shown(sent, "≤ " * row.is_sent_upper_bound) if sent else sent
@@ -66,7 +62,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         str,
         column(
             "its work: loops with iterations, kinds of work, what a collective moves",
-            shown=_show_step,
+            shown=lambda row: Shown(row.what, "  " * row.depth),
             min_width=36,
         ),
     ]

@@ -425,14 +425,6 @@ def choose_summary_columns(
 ProgramStage: TypeAlias = Literal["before", "after"]
 
 
-def _show_allocated(row: ProgramRow) -> object:
-    return Shown(row.allocated_bytes, "~ " * row.is_estimate)
-
-
-def _show_peak(row: ProgramRow) -> object:
-    return Shown(row.peak_bytes, "~ " * row.is_estimate)
-
-
 def _show_program(row: ProgramRow) -> object:
     """Write a module's name, with what tells it from others of its folder."""
     name = row.program.removeprefix(f"{row.folder}/")
@@ -467,7 +459,7 @@ class ProgramRow(Struct, frozen=True):
             "bytes that the runtime reserves in the default memory space, or an estimate",
             BYTES,
             is_summed=False,
-            shown=_show_allocated,
+            shown=lambda row: Shown(row.allocated_bytes, "~ " * row.is_estimate),
             lower_if="is_memory_lower_bound",
         ),
     ] = None
@@ -486,7 +478,7 @@ class ProgramRow(Struct, frozen=True):
             "most bytes in use at once, or an estimate",
             BYTES,
             is_summed=False,
-            shown=_show_peak,
+            shown=lambda row: Shown(row.peak_bytes, "~ " * row.is_estimate),
             lower_if="is_memory_lower_bound",
             hide_order=2,
         ),
