@@ -109,7 +109,7 @@ def test_one_of_several_is_never_shown_unsaid(
     assert run(line.split()) == 2
     captured = capsys.readouterr()
     said = captured.out + captured.err
-    assert "would show one of 2 programs" in said
+    assert "has 2 programs; " in said
     assert "--module REGEX" in said
     assert "print the rows of all" in said
 

@@ -175,7 +175,7 @@ def _judge_figure(
         reason = name_rows(rule.counted, program)
     elif rule.counted and rule.chosen and broken:
         lacking = name_rows(rule.chosen, program, rule.counted)
-        reason = f"it is false for {lacking or 'all'}" if count else "no row is chosen"
+        reason = f"the condition fails for {lacking or 'all'}" if count else "no row is chosen"
     elif rule.counted:
         reason = "no row matches" if broken else ""
     elif broken:
@@ -210,7 +210,7 @@ def _measure_baseline(
     for path in sorted(rule.paths):
         if path in ROW_LISTS and not baseline.knows_rows(path):
             if isinstance(baseline, SavedFigures):
-                return None, "a saved baseline holds metrics, no rows; give a dump as --baseline"
+                return None, "a saved baseline holds metrics but no rows; give a dump as --baseline"
             return None, f"the baseline lacks {path}"
     found = as_number(measure(rule.tree, baseline).value)
     return found, "" if found is not None else f"the baseline lacks {rule.budget.text}"

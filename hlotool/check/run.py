@@ -162,7 +162,7 @@ def _note_pairs(pairs: Sequence[Pairing], earlier: Earlier, *, is_whole: bool) -
         "not in the baseline": [
             one.name for one in pairs if one.old is None and not one.is_ambiguous
         ],
-        "in the baseline alone": [
+        "only in the baseline": [
             one.key for one in earlier.modules if is_whole and id(one) not in taken
         ],
         "compared by content": [

@@ -113,7 +113,7 @@ def check(
     time = None if time is None else histories.parse_time(time)
     if trend:
         if request.path or request.budgets or update_baseline:
-            raise UsageError("--trend reads the history alone: no PATH, budget or baseline.")
+            raise UsageError("--trend reads only the history; omit PATH, budgets and baseline.")
         _print_trend(history, request.module, options)
         return 0
     if list_metrics:
@@ -332,7 +332,7 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
         files[_WORKFLOW] = workflow.replace("DUMP", request.path)
     for name, text in files.items():
         if is_start and os.path.lexists(name):
-            say(f"{display_name(name)} was there, and is as it was")
+            say(f"{display_name(name)} exists and was left unchanged")
             continue
         if is_start:
             Path(name).parent.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ _CHECK: Final = "check"  # whose metrics are fields, too
 class FieldRow(Struct, frozen=True):
     """One field of one list or block."""
 
-    document: Annotated[str, figure("its document, by the name of the schema")]
+    document: Annotated[str, figure("name of its document's schema")]
     holder: Annotated[str, column("its row list, for --rows, or its block", heading="of")]
     is_row: Annotated[
         bool, figure("whether it is a field of rows, for --where and other row options")
@@ -46,7 +46,7 @@ class FieldRow(Struct, frozen=True):
     is_shown: Annotated[bool, figure("whether a table shows it without --columns")]
     heading: Annotated[str, figure("what a table calls it")]
     meaning: Annotated[str, column("meaning of the field")]
-    values: Annotated[tuple[str, ...], figure("all values, if the list is closed")]
+    values: Annotated[tuple[str, ...], figure("all possible values, if they are known")]
 
 
 FIELDS: Final = RowList(

@@ -69,7 +69,7 @@ def fit(
     options: RowOptions,
     **values: Any,
 ) -> None:
-    """Predict another size from compilations at two or three."""
+    """Predict another size from compilations at two or three sizes."""
     if len(paths) < _FEWEST:
         raise UsageError("hlotool fit needs compilations at two sizes: hlotool fit A B.")
     named = _read_vary(vary, len(paths))
@@ -162,12 +162,12 @@ def _describe_limit(row: fits.FitRow) -> str:
     if row.fits is None:
         return f"no {name} fits {{limit_bytes}}{held} by this law"
     if row.next_value is None:
-        return f"{name} does not limit: {{fits}} fits {{limit_bytes}}{held} by this law"
+        return f"{name} is not limited: even {{fits}} fits {{limit_bytes}}{held} by this law"
     band = ""
     if row.surely_fits is None:
         band = " (none at the high end of the band)"
     elif row.is_band_end:
-        band = " (tried up to {surely_fits} alone)"
+        band = " (tried only up to {surely_fits})"
     elif row.surely_fits != row.fits:
         band = " (up to {surely_fits} at the high end of the band)"
     return (

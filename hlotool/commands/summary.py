@@ -42,7 +42,7 @@ from hlotool.commands.shared.options import (
     dump_options,
     option,
 )
-from hlotool.commands.shared.output import make_look, print_document, render_document
+from hlotool.commands.shared.output import print_document, render_document
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.compare.compilations import find_compilations
 from hlotool.dump.files import DumpFile
@@ -65,6 +65,9 @@ hlotool summary dump/ --sort -peak_bytes -n 5
 hlotool summary dump/ --module jit_step --chip h100"""
 
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
+_MOST_ROWS: Final = 24  # of a terminal
+# Holders and findings that it shows, and whether loops; what is left out first comes last.
+_WAYS: Final = ((5, 3, True), (5, 3, False), (3, 3, False), (3, 2, False), (2, 1, False))
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
@@ -167,22 +170,22 @@ def _describe(
     names += ["fit"] if found.fit is not None else []
     names += ["roofline", "step_time"] if found.roofline is not None else []
     blocks = {name: getattr(found, name) for name in names}
-    lines, above, notes = _place_prose(found, rows, options)
-    return Document(
-        spec=report.choose_summary_columns(
-            found,
-            is_sharded=any(row.is_placed for row in holders),
-            width=make_look(options).width,
-        ),
-        input=program.paths,
+    document = Document(
+        report.choose_summary_columns(found, is_sharded=any(row.is_placed for row in holders)),
+        program.paths,
         blocks=blocks,
         rows=rows,
-        lines=lines,
-        above=above,
-        notes=notes,
-        shown=tuple(above),
         find_words=program.find_words,
     )
+    if not options.wants_overview:
+        is_ordered = options.rows == "findings" and not (options.sort or options.by)
+        notes = say_order(found.findings) if is_ordered else ()
+        return replace(document, lines=say_what(found), notes=notes)
+
+    def shorten(whole: Document) -> Iterator[Document]:
+        return (_place_prose(whole, found, *way) for way in _WAYS)
+
+    return replace(next(iter(shorten(document))), shorten=shorten, most_rows=_MOST_ROWS)
 
 
 def render_summary(program: Program) -> str:
@@ -193,33 +196,37 @@ def render_summary(program: Program) -> str:
 
 
 def _place_prose(
-    found: report.Summary, rows: dict[str, Sequence[object]], options: RowOptions
-) -> tuple[tuple[Line, ...], dict[str, tuple[Line, ...]], tuple[Line, ...]]:
-    """Put the sentences before, between and behind the tables of holders and loops.
-
-    Who asks for certain rows sees what the program is, and those rows.
-    """
-    what = say_what(found)
-    if not options.wants_overview:
-        is_ordered = options.rows == "findings" and not (options.sort or options.by)
-        return what, {}, say_order(found.findings) if is_ordered else ()
-    memory, findings = say_memory(found), say_findings(found)
+    document: Document,
+    found: report.Summary,
+    holder_count: int,
+    finding_count: int,
+    has_loops: bool,
+) -> Document:
+    """Put the sentences before, between and behind the tables of holders and loops."""
+    rows, lines, above = document.rows, say_what(found), {}
+    memory, notes = say_memory(found), say_findings(found, finding_count)
     work = (*say_work(found), *say_collectives(found), *say_measured(found))
-    if len(rows.get("holders", ())) == _MOST_HOLDERS:
+    if len(rows["holders"]) == _MOST_HOLDERS:
         note = f"only the {_MOST_HOLDERS:,} largest values at the peak are searched; "
-        findings = (Line(f"{note}`hlotool buffers` lists every one"), *findings)
-    lines, above, notes = what, {}, findings
-    if rows.get("holders"):
+        notes = (Line(f"{note}`hlotool buffers` lists every one"), *notes)
+    if rows["holders"]:
         above["holders"] = memory
     else:
         lines = (*lines, Line(""), *memory)
-    if rows.get("loops"):
+    if rows["loops"] and has_loops:
         above["loops"] = work
     else:
+        loops = count_noun(len(rows["loops"]), "loop")
+        work += (Line(f"{loops}; --rows loops lists every one"),) if rows["loops"] else ()
         notes = (*work, *((Line(""), *notes) if notes else ()))
     if not above:
-        return (*lines, Line(""), *notes), above, ()
-    return lines, above, notes
+        lines, notes = (*lines, Line(""), *notes), ()
+    lists = (
+        replace(one, limit=holder_count) if one.name == "holders" else one
+        for one in document.spec.row_lists
+    )
+    spec = replace(document.spec, row_lists=tuple(lists))
+    return replace(document, spec=spec, lines=lines, above=above, notes=notes, shown=tuple(above))
 
 
 def _print_modules(
@@ -269,7 +276,6 @@ def _print_modules(
 
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
 _WORST: Final = Block("collective", CollectiveRow, COLLECTIVE_ROWS.meaning)
-_MOST_FINDINGS: Final = 3  # one line each; --rows findings explains all
 _INSTRUCTION: Final = Block("instruction", MeasuredInstruction, MEASURED_INSTRUCTIONS.meaning)
 _MOST_INSTRUCTIONS: Final = 3  # one line each; --rows instructions has all
 _FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
@@ -483,7 +489,7 @@ def say_measured(found: report.Summary) -> tuple[Line, ...]:
 def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
     """Say what of the devices' time is of no instruction by its own mark; and what TPU states."""
     parts = {
-        "named_seconds": "by names or order of kernels",
+        "named_seconds": "of kernels matched by name or order",
         "copy_seconds": "copies",
         "collective_seconds": "collectives' kernels",
         "unknown_seconds": "unknown",
@@ -505,12 +511,12 @@ def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:
         yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
 
 
-def say_findings(found: report.Summary) -> tuple[Line, ...]:
-    """Name what is worth a look, the worst first; the list itself says more."""
+def say_findings(found: report.Summary, most: int = 3) -> tuple[Line, ...]:
+    """Name what is worth a look in a line each, the worst first; the list itself says more."""
     if not found.findings:
         return ()
     lines: list[Line] = []
-    for one in found.findings[:_MOST_FINDINGS]:
+    for one in found.findings[:most]:
         size = "{bytes} " if one.bytes is not None else ""
         time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
         place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
@@ -519,7 +525,7 @@ def say_findings(found: report.Summary) -> tuple[Line, ...]:
         where = between.join(part for part in (subject, place) if part)
         where = f": {where}" if where else ""
         lines.append(Line(f"* {size}{time}{{id}}{where}", _FINDING, one, tone=one.severity))
-    more = len(found.findings) - _MOST_FINDINGS
+    more = len(found.findings) - most
     order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
     said = f"… and {more} more{order}; " if more > 0 else ""
     lines.append(Line(f"{said}--rows findings adds reasons and remedies"))
@@ -543,7 +549,7 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
     said = "Warnings first, then by time"
     if all(one.estimated_seconds is not None for one in timed):
         return (Line(f"{said}."),)
-    moved = "traffic is the bytes that memory moves in that time"
+    moved = "`as traffic` is the bytes that memory moves in that time"
     return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)
 
 
@@ -557,7 +563,7 @@ def point_to_program(path: str, rows: Sequence[report.ProgramRow]) -> tuple[Line
     if first is None or len(rows) == 1 or path == STDIN:
         return ()
     typed = quote_command("summary", path, "--module", first.place)
-    return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
+    return (Line(f"{quote_braces(typed)}  # one program", is_typed=True),)
 
 
 _MOST_REASONS: Final = 4

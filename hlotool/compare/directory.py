@@ -28,7 +28,6 @@ from hlotool.table import (
     FLOPS,
     PERCENT,
     SECONDS,
-    WHOLE,
     DocumentSpec,
     RowList,
     Unit,
@@ -40,15 +39,15 @@ Status: TypeAlias = Literal["identical", "changed", "added", "removed", "ambiguo
 
 _PATH: Final = "its path"
 _SECONDS: Final = "with --chip: estimated time of one step"
-_PEAKS: Final = sides(column, "peak", BYTES, "peak", hide_order=1)
-_FUSIONS: Final = sides(column, "fusions", COUNT, "fusions", hide_order=4)
-_ALONE: Final = sides(column, "instructions without a counterpart", COUNT, "only", hide_order=5)
+_PEAKS: Final = sides(column, "peak", BYTES, "peak")
+_FUSIONS: Final = sides(column, "fusions", COUNT, "fusions")
+_ALONE: Final = sides(column, "instructions without a counterpart", COUNT, "only")
 _UNKNOWN: Final = "whether a part of the {} time is unknown"
 
 
-def _difference(of: str, unit: Unit, heading: str, hide_order: int) -> Meta:
+def _difference(of: str, unit: Unit, heading: str) -> Meta:
     says = f"{of}, new minus old"
-    return column(says, unit, heading=heading, is_signed=True, hide_order=hide_order)
+    return column(says, unit, heading=heading, is_signed=True)
 
 
 def _part(of: str, heading: str) -> Meta:
@@ -71,7 +70,6 @@ class ModuleDiff(Struct, frozen=True):
         str,
         column(
             "both locations, with XLA's number instead of the name; once if equal",
-            min_width=WHOLE,
         ),
     ] = ""
     old_path: Annotated[str | None, figure(_PATH + OLD)] = None
@@ -82,7 +80,7 @@ class ModuleDiff(Struct, frozen=True):
     delta_peak_bytes: Annotated[int | None, DELTA_BYTES] = None
     peak_change: Annotated[float | None, RELATIVE_DELTA] = None
     delta_sent_bytes: Annotated[
-        int | None, _difference("bytes sent per step", BYTES, "Δ sent/step", hide_order=3)
+        int | None, _difference("bytes sent per step", BYTES, "Δ sent/step")
     ] = None
     delta_exposed_bytes: Annotated[
         int | None, figure("bytes sent that are exposed, new minus old", BYTES, is_signed=True)
@@ -91,9 +89,7 @@ class ModuleDiff(Struct, frozen=True):
         float | None,
         figure("with --chip: time that is exposed, new minus old", SECONDS, is_signed=True),
     ] = None
-    delta_flops: Annotated[
-        int | None, _difference("flops per step", FLOPS, "Δ flops/step", hide_order=2)
-    ] = None
+    delta_flops: Annotated[int | None, _difference("flops per step", FLOPS, "Δ flops/step")] = None
     time_change: Annotated[
         float | None,
         column(
@@ -101,7 +97,6 @@ class ModuleDiff(Struct, frozen=True):
             PERCENT,
             heading="Δ time",
             is_signed=True,
-            hide_order=2,
             null_text="",
             lower_if="is_time_lower_bound",
             upper_if="is_time_upper_bound",
@@ -125,7 +120,7 @@ class ModuleDiff(Struct, frozen=True):
     new_fusion_count: Annotated[int | None, _FUSIONS[1]] = None
     matched_count: Annotated[int | None, figure("instructions with a counterpart", COUNT)] = None
     changed_count: Annotated[
-        int | None, column("how many of these differ", COUNT, heading="changed", hide_order=5)
+        int | None, column("how many of these differ", COUNT, heading="changed")
     ] = None
     old_only_count: Annotated[int | None, _ALONE[0]] = None
     new_only_count: Annotated[int | None, _ALONE[1]] = None
@@ -147,6 +142,9 @@ MODULES: Final = RowList(
     key="module",
     has_total=False,
     limit=0,
+    screen="module,status,place,old_peak_bytes,new_peak_bytes,delta_peak_bytes,"
+    "peak_change,time_change,sent_change,flops_change,same_share",
+    wide_screen="delta_sent_bytes,delta_flops,changed_count",
 )
 DIFF_DIRECTORY: Final = DocumentSpec(
     "diff-directory", "changes from one directory of programs to another", row_lists=(MODULES,)

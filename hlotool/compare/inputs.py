@@ -386,7 +386,7 @@ def take_lowered(sides: Sequence[DiffSide]) -> tuple[list[DiffSide], str]:
 
 
 _LOWERED: Final = (
-    "the text before optimization; module.mlir, which nothing has optimized yet, is taken for it"
+    "the text before optimization; module.mlir is read, which nothing has optimized yet"
 )
 
 

@@ -156,7 +156,7 @@ def _find_beside(path: str, error: HlotoolError, wanted: _Wanted) -> Inputs | No
         except InputError:
             continue
         of, other = read.display_name(path), read.display_name(beside)
-        note = f"{of}: {refusal}. This refers to {other}, next to it."
+        note = f"{of}: {refusal}. The answer uses {other}, next to it."
         return replace(found, notes=(note, *found.notes))
     return None
 
@@ -172,7 +172,7 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
         from hlotool.dump.mlir import convert_mlir  # noqa: PLC0415  most texts are dumps
 
         source = convert_mlir(source.text.encode(), source.name)
-        told = "this is MLIR; this is about the HLO that XLA makes of it, before any optimization"
+        told = "this is MLIR; the answer is about its HLO before any optimization"
         notes = (f"{source.name}: {told}.",)
         detection = detect_kind(source.text)
     elif is_refused(detection.kind):
@@ -262,7 +262,7 @@ def resolve_compiled(
     """
     if hasattr(compiled, "compile") and hasattr(compiled, "compiler_ir"):
         raise UsageError(
-            "this function is lowered, and not compiled: there is no optimized program yet; "
+            "this function is lowered, but not compiled: there is no optimized program yet; "
             "call .compile(), and load what that returns."
         )
     found = resolve_text(compiled.as_text(), stage, module_pattern)

@@ -79,7 +79,7 @@ def make_assignment(data: bytes, name: str) -> Source:
         raise InputError(f"{name}: expected an HLO protobuf with a buffer assignment.")
     text = _decode(data, head, name).print_assignment(name)
     if text is None:
-        raise InputError(f"{name}: this protobuf holds a module, and no buffer assignment.")
+        raise InputError(f"{name}: this protobuf holds a module, but no buffer assignment.")
     return Source(text, name)
 
 

@@ -316,7 +316,7 @@ def parse_bandwidth(text: str, option: str) -> float:
     size = re.sub(r"(?<=B)(?:/s|ps)$", "", unit)
     value = float(number or 0) * SIZES.get(size.replace("k", "K"), 0)
     if value and size == unit:
-        raise UsageError(f"{option} {text} is a size, no speed; write {number}{unit}/s.")
+        raise UsageError(f"{option} {text} is a size, not a speed; write {number}{unit}/s.")
     if not value:
         raise UsageError(f"{option} {text}: expected bytes per second, as in 450GB/s.")
     return value

@@ -300,7 +300,7 @@ def _array_bytes(shape: ArrayShape) -> int:
 def expect_array(shape: Shape) -> ArrayShape:
     """Return the shape if it is an array; raises UnknownCostError for a tuple."""
     if not isinstance(shape, ArrayShape):
-        raise UnknownCostError("a tuple takes the place of an array")
+        raise UnknownCostError("a tuple where an array is expected")
     return shape
 
 
@@ -309,7 +309,7 @@ def first_array(shape: Shape) -> ArrayShape:
     if isinstance(shape, ArrayShape):
         return shape
     if not shape.elements:
-        raise UnknownCostError("an empty tuple takes the place of an array")
+        raise UnknownCostError("an empty tuple where an array is expected")
     return expect_array(shape.elements[0])
 
 

@@ -49,8 +49,8 @@ class DonationRow(Struct, frozen=True):
         int | None,
         column(
             "fall of the allocated size if it is donated too; 0 if it is donated "
-            "already. Null if live ranges are unknown; totals are of all rows together, "
-            "not their sum",
+            "already. Null if live ranges are unknown; totals donate all rows at once and "
+            "are no sums",
             BYTES,
             joint=lambda row: row.donatable,
         ),

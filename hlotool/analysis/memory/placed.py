@@ -29,7 +29,7 @@ class ReplicatedRow(Struct, frozen=True):
     ]
     copies: Annotated[int | None, column("devices that hold the same part", COUNT, is_summed=False)]
     parameter_count: Annotated[int, column("arrays", COUNT)]
-    peak_bytes: Annotated[int, column("bytes of them at the peak", BYTES)]
+    peak_bytes: Annotated[int, column("their bytes at the peak", BYTES)]
 
 
 def place_parameters(

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from heapq import merge
 from itertools import islice
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -173,7 +173,7 @@ def index_definers(
 
 
 class _Sighting(Struct):
-    """The scope and the line that were met first, and the instructions that have them.
+    """The scope that was met first with its line, else the first line; who has them.
 
     `namer` is the first with an op_name; `is_vague`: no line but a loop's was met.
     """
@@ -191,9 +191,11 @@ class _Sighting(Struct):
         metadata = instruction.metadata()
         if self.namer is None and metadata.op_name:
             self.namer = instruction
-        if self.scope is None and (scope := find_scope(metadata.op_name)):
+        place = instruction.source_location(metadata) if with_line else None
+        is_first = self.scope is None and bool(scope := find_scope(metadata.op_name))
+        if is_first:
             self.scope, self.scope_teller = scope, instruction
-        if with_line and self.line is None and (place := instruction.source_location(metadata)):
+        if place and (is_first or self.line is None):  # the line of the scope goes with it
             self.line, self.line_teller = place, instruction
 
 
@@ -219,6 +221,7 @@ class _Search:
             for one in (loop, *(condition.root for condition in loop.callees("condition")))
             if (place := one.source_location())
         }
+        self.is_in_loop_line = cache(self._is_in_loop_line)  # asked of one several times
         self.of_producers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}
 
     def among_producers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
@@ -238,7 +241,7 @@ class _Search:
                 found.moved_parameter = producer.metadata().op_name or None
                 break
             is_vague = self._is_vague(producer)
-            if is_vague or self._is_in_loop_line(producer):
+            if is_vague or self.is_in_loop_line(producer):
                 vague.append(producer)
             if not is_vague:
                 found.look_at(producer, with_line=producer not in vague[-1:])
@@ -302,7 +305,7 @@ class _Search:
         return place is not None and (place.file, place.line) in self.loop_lines
 
     def _is_of_loop(self, instruction: Instruction) -> bool:
-        return self._is_in_loop_line(instruction) and is_of_loop(instruction.metadata().op_name)
+        return self.is_in_loop_line(instruction) and is_of_loop(instruction.metadata().op_name)
 
     def _step_back(self, step: _Step) -> list[_Step]:
         """Return where the search for what makes a value goes next."""

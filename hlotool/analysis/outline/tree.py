@@ -275,7 +275,7 @@ def write_step(node: OutlineNode) -> str:
     elsewhere = ", listed at its first run" if node.is_shown_elsewhere else ""
     if node.kind == "loop":
         rounds = "?" if node.trip_count is None else f"{node.trip_count:,}"
-        return f"loop, {rounds} rounds{elsewhere}"
+        return f"loop, {rounds} iterations{elsewhere}"
     if node.kind == "conditional":
         return f"conditional, {len(node.children)} branches"
     if node.kind == "branch":

@@ -33,14 +33,10 @@ from hlotool.hlo.values import Measurement, ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
 SizeBytes: TypeAlias = Annotated[
-    int | None, column("size of the result", BYTES, heading="result", is_summed=False, hide_order=1)
+    int | None, column("size of the result", BYTES, heading="result", is_summed=False)
 ]
-ShapeText: TypeAlias = Annotated[
-    str, column("the result's shape, without layout", hide_order=2, is_shape=True)
-]
-InstructionName: TypeAlias = Annotated[
-    str, column("the instruction", heading="instruction", is_whole=True)
-]
+ShapeText: TypeAlias = Annotated[str, column("the result's shape, without layout", is_shape=True)]
+InstructionName: TypeAlias = Annotated[str, column("the instruction", heading="instruction")]
 
 
 class ShowEvidence(Struct, frozen=True, dict=True):
@@ -172,13 +168,16 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
             lower_if="is_traffic_lower_bound",
         ),
     ]
+    padded_traffic_bytes_per_step: Annotated[
+        int,
+        figure("traffic_bytes_per_step with all tile padding, some of which may not cross", BYTES),
+    ]
     traffic_share: Annotated[
         float | None,
         column(
             "its share of all such bytes of a step; null without any",
             PERCENT,
             heading="of memory",
-            hide_order=3,
         ),
     ]
     measured_count: MeasuredCount
@@ -216,16 +215,16 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         bool, figure("whether a size or a trip count is unknown, so that costs are lower bounds")
     ]
     is_flops_lower_bound: Annotated[
-        bool, figure("whether that, or the flops of a custom call, is unknown")
+        bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
     ]
     is_traffic_lower_bound: Annotated[
-        bool, figure("whether that, or the traffic of a custom call, is unknown")
+        bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
     ]
     is_conditional: Annotated[
         bool, figure("whether it is in a branch that may not run, so that runs are upper bounds")
     ]
     is_upper_bound: Annotated[
-        bool, figure("whether it is, or its costs include, a branch that may not run")
+        bool, figure("whether it, or a part of its costs, is in a branch that may not run")
     ]
 
     @property
@@ -275,6 +274,7 @@ def describe_subject(
         flops_per_step=run.total_flops,
         flops_share=_share(run.total_flops, evidence.cost.total_flops_per_step),
         traffic_bytes_per_step=traffic_per_step,
+        padded_traffic_bytes_per_step=0 if is_inside else run.padded_bytes,
         traffic_share=_share(traffic_per_step, evidence.cost.traffic_bytes_per_step),
         measured_count=time.count,
         measured_seconds=time.seconds,

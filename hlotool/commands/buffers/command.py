@@ -162,14 +162,13 @@ class Asked(Struct, frozen=True):
 def _refuse_contradictions(asked: Asked, *, names_chip: bool) -> None:
     """Raise UsageError for options that contradict each other."""
     if asked.is_all and asked.at != "peak":
-        raise UsageError("--all shows any time, --at one instant; give only one.")
+        raise UsageError("--all covers all times, --at one instant; give only one.")
     if asked.limit_bytes is not None and names_chip:
         raise UsageError("--hbm and --chip each name a limit; give only one.")
     if asked.without is not None and (asked.limit_bytes is not None or names_chip):
         raise UsageError(
-            "--without excludes --hbm and --chip. --without prints the peak of the "
-            "remaining values: above a limit they do not fit; below it they may, because "
-            "XLA reserves more than the peak. --hbm lists ways to fit."
+            "--without excludes --hbm and --chip. It prints the peak of the remaining "
+            "values; XLA reserves more than the peak. --hbm lists ways to fit."
         )
 
 
@@ -213,7 +212,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         chip = program.machine.chip if program.machine else None
         fit = measure_fit(report, asked.limit_bytes, chip)
     if fit is not None:
-        relief = tuple(plan_relief(report, module, fit))
+        relief = plan_relief(report, module, fit).rows
         blocks["fit"], rows["relief"] = fit, relief
     donations = rows.get("donation", ())
     curve = _draw_timeline(rows, report, program, main, options)
@@ -356,7 +355,7 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
     message = parse_out_of_memory(file.read())
     request.tell(tuple(warn_of_each(file, contradict_message(message))))
     if dump is not None:
-        return _choose_dump(message, request, dump)
+        return choose_dump(message, request, dump)
     if given:
         raise UsageError(
             f"{given[0]} needs a program, but this is an out-of-memory message; give its "
@@ -375,7 +374,7 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
     )
 
 
-def _choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
+def choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
     """Return the program of a message."""
     asked = replace(request, path=dump, found=None, told=set())
     found = asked.find()

@@ -49,8 +49,8 @@ def describe_program(
     if without is not None:
         values = plural(without.value_count, "value")
         text = (
-            f"without {{value_count}} {values}, {{removed_bytes}} of the peak: peak {{peak_bytes}} "
-            "at {position}, {instruction}; {saves_bytes} less"
+            f"without {{value_count}} {values} ({{removed_bytes}} at peak): peak {{peak_bytes}} "
+            "at {position}, {instruction}, {saves_bytes} less"
         )
         lines.append(Line(text, plan.WITHOUT, without))
     peak_at = report.peak_of(color).position if without is None else without.position
@@ -230,6 +230,8 @@ def describe_message(figures: MessageFigures) -> tuple[Line, ...]:
 _OF_XLA: Final = re.compile(
     r"[XJ]\w+RuntimeError|RESOURCE_EXHAUSTED: Out of memory|\b(?:jax|xla)\b"
 )
+_OF_TENSORFLOW: Final = re.compile(r"OOM when allocating tensor|\btensorflow\b")
+_OF_PYTORCH: Final = re.compile(r"\btorch\b|PYTORCH_|\bPyTorch\b|(?:CUDA|HIP) out of memory")
 _DUMP: Final = 'export XLA_FLAGS="--xla_dump_to=/tmp/dump --xla_dump_hlo_as_text"'
 
 
@@ -237,7 +239,7 @@ def note_message(figures: MessageFigures, text: str) -> tuple[Line, ...]:
     """Say what the reader should know about the figures, and what to type next.
 
     The same flags dump on CPU, GPU and TPU, there also from a compilation that fails. `text` is
-    what holds the message: of TensorFlow's or PyTorch's own there is no program to dump.
+    what holds the message. Of TensorFlow's own, XLA's program is dumped if XLA compiles the step.
     """
     said = {
         "{message_count} messages of different sizes; the last is shown.": figures.message_count
@@ -250,10 +252,14 @@ def note_message(figures: MessageFigures, text: str) -> tuple[Line, ...]:
         "Add --dump DIR, a dump of the program, for ways to fit.": True,
     }
     notes = [Line(one, MESSAGE_FIGURES, figures) for one, is_so in said.items() if is_so]
-    if figures.when != "run" or _OF_XLA.search(text):
+    is_of_xla = figures.when != "run" or _OF_XLA.search(text)
+    if is_of_xla or _OF_TENSORFLOW.search(text):
         limit = f" --hbm {figures.limit_bytes}B" if figures.limit_bytes else ""
-        notes[-1] = Line("For ways to fit, dump the program in another run, then ask:")
+        first = "" if is_of_xla else "compile the step with tf.function(jit_compile=True), "
+        notes[-1] = Line(f"For ways to fit, {first}dump the program in another run, then ask:")
         notes += [Line(_DUMP), Line(f"hlotool buffers /tmp/dump{limit}")]
+    elif _OF_PYTORCH.search(text):
+        notes.append(Line("Only PyTorch/XLA has such a program; flags to dump it were not tried."))
     return tuple(notes)
 
 

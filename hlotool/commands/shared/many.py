@@ -54,8 +54,8 @@ _FORMS: Final = OF_ROWS | {"json", "parquet", "table", "markdown"}
 class ProgramOfRow(Struct, frozen=True):
     """Which program a row is of; of one that cannot be read this is all there is."""
 
-    program: Annotated[str, column("name of the program, unique in the answer", is_whole=True)]
-    place: Annotated[str, column("its location, in short", hide_order=9)]
+    program: Annotated[str, column("name of the program, unique in the answer")]
+    place: Annotated[str, column("its location, shortened")]
     error: Annotated[
         str | None,
         figure("why the program could not be read; all other fields are null then", null_text=""),
@@ -66,7 +66,7 @@ class ManyFigures(Struct, frozen=True):
     """What the rows are."""
 
     command: Annotated[str, figure("the command whose rows they are")]
-    row_list: Annotated[str, figure("their list in the answer, as in --rows")]
+    row_list: Annotated[str, figure("name of the row list, as in --rows")]
 
 
 _SCALARS: Final = Block("many", ManyFigures, "meaning of the rows")

@@ -152,7 +152,7 @@ def refuse_several(request: Request, typed: str) -> UsageError:
     """Return the error for an answer that would be about one of several programs, unsaid."""
     found = request.find()
     return UsageError(
-        f"{typed} would show one of {len(found.inputs):,} programs in {found.path}.",
+        f"{found.path} has {len(found.inputs):,} programs; {typed} shows only one.",
         "Choose one with --module REGEX, or print the rows of all with --format jsonl:",
         "this works for buffers, fusions, collectives, shardings and summary --rows NAME.",
     )
@@ -216,7 +216,7 @@ def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
             for twin in list_twins(module) if module and is_module else ():
                 with suppress(HlotoolError):
                     program = read(replace(chosen, module=twin))
-                    request.tell((f"{error.sentence()}. This refers to {twin.path}, next to it.",))
+                    request.tell((f"{error.sentence()}. The answer uses {twin.path}, next to it.",))
                     break
             else:
                 if not is_module or module is None or chosen.buffers:

@@ -34,7 +34,7 @@ from hlotool.hlo.attribute_values import drop_metadata, drop_tables
 from hlotool.hlo.parser import parse_module
 from hlotool.hlo.scanner import unquote
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, WHOLE, Shown, column, figure
+from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, Shown, column, figure
 from hlotool.table.words import fold_numbers
 from hlotool.text import Source
 
@@ -90,7 +90,6 @@ class Cause(Struct, frozen=True):
         column(
             "kind of reason",
             heading="reason",
-            min_width=WHOLE,
             word_meanings={name: kind.meaning for name, kind in KINDS.items()},
             shown=_show_id,
         ),
@@ -100,7 +99,6 @@ class Cause(Struct, frozen=True):
         column(
             "number of its values, parameters, …; null if not counted",
             COUNT,
-            hide_order=3,
             null_text="",
         ),
     ]
@@ -109,13 +107,13 @@ class Cause(Struct, frozen=True):
     ] = None
     scope: Annotated[
         str | None,
-        column("location in the user's program", null_text="", is_path=True, hide_order=1),
+        column("location in the user's program", null_text="", is_path=True),
     ] = None
     old: Annotated[str | None, column("value" + OLD, heading="old", null_text="")] = None
     new: Annotated[str | None, column("value" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
-        column("meaning of its bytes", null_text="", hide_order=2, word_meanings=MEASURE_MEANINGS),
+        column("meaning of its bytes", null_text="", word_meanings=MEASURE_MEANINGS),
     ] = None
     delta_bytes: Annotated[
         int | None,

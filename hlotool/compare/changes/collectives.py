@@ -29,7 +29,7 @@ from hlotool.compare.changes.instructions import (
 )
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
-from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, Unit, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Unit, column, figure
 from hlotool.table.sums import group_by
 
 
@@ -101,14 +101,14 @@ def pair_collectives(old: Sequence[CollectiveRow], new: Sequence[CollectiveRow])
 _UNSURE: Final = "whether a size or a trip count is unknown,"
 _EXPOSED: Final = "bytes sent that are exposed,"
 _SECONDS: Final = "with --chip: time that is exposed,"
-_SENT: Final = "bytes sent per device and run,"
+_SENT: Final = "bytes sent per device and step,"
 _OLD_LOWER, _NEW_LOWER = "is_old_lower_bound", "is_new_lower_bound"
 _RUNS: Final = "their executions"
 _MESSAGE: Final = "message size per step,"
-_COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True, hide_order=3)
+_COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True)
 
 
-def _exposed(meaning: str, unit: Unit, heading: str, hide_order: int) -> Meta:
+def _exposed(meaning: str, unit: Unit, heading: str) -> Meta:
     """Declare what is exposed, with its own mark of a lower bound."""
     return figure(
         meaning,
@@ -116,7 +116,6 @@ def _exposed(meaning: str, unit: Unit, heading: str, hide_order: int) -> Meta:
         heading=heading,
         is_summed=True,
         lower_if="is_exposed_lower_bound",
-        hide_order=hide_order,
     )
 
 
@@ -129,7 +128,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     """
 
     change: Annotated[Change, columns.CHANGE]
-    kind: Annotated[str, column("their effect", words=COLLECTIVES, min_width=WHOLE)]
+    kind: Annotated[str, column("their effect", words=COLLECTIVES)]
     interconnect: Annotated[
         Interconnect | None, column("their interconnect, if known", null_text="")
     ] = None
@@ -139,14 +138,13 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     ] = None
     group_size: Annotated[
         int | None,
-        column("devices of a group", NUMBER, heading="group size", null_text="", hide_order=8),
+        column("devices of a group", NUMBER, heading="group size", null_text=""),
     ] = None
     dtype: Annotated[
         str | None,
         column(
             "element type, of the new side if both have one; null if a document lacks it",
             words=DTYPES,
-            hide_order=7,
         ),
     ] = None
     count: Annotated[
@@ -155,16 +153,16 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     ]
     old_count: Annotated[int, _COUNTS[0]]
     new_count: Annotated[int, _COUNTS[1]]
-    old_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs", hide_order=4)]
-    new_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs", hide_order=4)]
+    old_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs")]
+    new_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs")]
     old_message_bytes: Annotated[int, figure(_MESSAGE + OLD, BYTES)]
     new_message_bytes: Annotated[int, figure(_MESSAGE + NEW, BYTES)]
     old_bytes: Annotated[
-        int, column(_SENT + OLD, BYTES, heading="old sent/step", lower_if=_OLD_LOWER, hide_order=5)
+        int, column(_SENT + OLD, BYTES, heading="old sent/step", lower_if=_OLD_LOWER)
     ]
     new_bytes: Annotated[
         int,
-        column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER, hide_order=5),
+        column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER),
     ]
     delta_bytes: Annotated[
         int,
@@ -177,8 +175,8 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
             upper_if="is_upper_bound",
         ),
     ]
-    old_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + OLD, BYTES, "old exposed", 3)]
-    new_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + NEW, BYTES, "new exposed", 2)]
+    old_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + OLD, BYTES, "old exposed")]
+    new_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + NEW, BYTES, "new exposed")]
     delta_exposed_bytes: Annotated[
         int | None,
         figure(
@@ -191,10 +189,10 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         ),
     ]
     old_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + OLD, SECONDS, "old exposed time", 3)
+        float | None, _exposed(_SECONDS + OLD, SECONDS, "old exposed time")
     ]
     new_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + NEW, SECONDS, "new exposed time", 2)
+        float | None, _exposed(_SECONDS + NEW, SECONDS, "new exposed time")
     ]
     is_old_lower_bound: Annotated[bool, figure(_UNSURE + OLD)]
     is_new_lower_bound: Annotated[bool, figure(_UNSURE + NEW)]
@@ -202,7 +200,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")]
     is_exposed_lower_bound: Annotated[bool, figure("whether the overlap of some is unknown")]
     scope: Annotated[
-        str | None, column("module path that they share", null_text="", is_path=True, hide_order=6)
+        str | None, column("module path that they share", null_text="", is_path=True)
     ] = None
     source_file: Annotated[str | None, figure("file of the largest")] = None
     source_line: Annotated[int | None, columns.SOURCE_LINE] = None

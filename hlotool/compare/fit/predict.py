@@ -182,7 +182,7 @@ class Predictor:
                 values = ",".join(map(str, first.values))
                 raise UsageError(
                     f"--at {name}: here {join_words(names, 'and')} varies.",
-                    f"--vary {name}={values} calls {first.name} so.",
+                    f"To call {first.name} so, type --vary {name}={values}.",
                 )
         point = tuple(
             given.get(one.name, value) for one, value in zip(self.variables, self.base, strict=True)
@@ -190,7 +190,7 @@ class Predictor:
         for one, value, step in zip(self.variables, point, self.steps, strict=True):
             if value < 1 or value % step:
                 whole = "a number" if step == 1 else f"a multiple of {step}"
-                why = "" if step == 1 else ", as loops and devices get whole parts"
+                why = "" if step == 1 else ", so that loops and devices divide it evenly"
                 raise UsageError(f"--at {one.name}={value}: expected {whole} above 0{why}.")
         return point
 

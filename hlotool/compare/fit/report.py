@@ -61,15 +61,13 @@ def _name_metric(row: BandRow | LawRow | TermRow) -> str:
     return next(one.title for one in SIZES.fields if row.metric.endswith(f".{one.name}"))
 
 
-_METRIC: Final = column(
-    "the figure, as budgets name it", heading="figure", shown=_name_metric, is_whole=True
-)
+_METRIC: Final = column("the figure, as budgets name it", heading="figure", shown=_name_metric)
 
 
 class SizeRow(Struct, frozen=True):
     """A program at one size: as it was given, or as it would be."""
 
-    size: Annotated[str, column("values of the variable", is_whole=True)]
+    size: Annotated[str, column("values of the variable")]
     is_given: Annotated[bool, column("whether it was compiled; else its figures are predicted")]
     allocated_bytes: Annotated[
         int | None, column("bytes that the runtime reserves in space 0", BYTES)
@@ -82,24 +80,22 @@ class SizeRow(Struct, frozen=True):
     ]
     peak_bytes: Annotated[int | None, column("most bytes in use at once in space 0", BYTES)]
     total_flops_per_step: Annotated[int | None, column("operations a step", FLOPS)]
-    traffic_bytes_per_step: Annotated[
-        int | None, column("bytes that cross memory per step", BYTES, hide_order=1)
-    ]
+    traffic_bytes_per_step: Annotated[int | None, column("bytes that cross memory per step", BYTES)]
     sent_bytes_per_step: Annotated[int | None, column("bytes a device sends per step", BYTES)]
     estimated_seconds: Annotated[
         float | None,
-        column("time of a step; null without --chip", SECONDS, hide_order=2, null_text="–"),
+        column("time of a step; null without --chip", SECONDS, null_text="–"),
     ]
 
 
 class BandRow(Struct, frozen=True):
     """A predicted figure with its band."""
 
-    size: Annotated[str, column("values of the variable", is_whole=True)]
+    size: Annotated[str, column("values of the variable")]
     metric: Annotated[str, _METRIC]
     value: Annotated[Number, column("the predicted figure", MEASURE)]
-    low: Annotated[Number | None, column("from: nine in ten program families were above", MEASURE)]
-    high: Annotated[Number | None, column("to: nine in ten program families were below", MEASURE)]
+    low: Annotated[Number | None, column("low end; 9 in 10 program families were above", MEASURE)]
+    high: Annotated[Number | None, column("high end; 9 in 10 program families were below", MEASURE)]
     distance: Annotated[Distance, column("distance of the size from the given ones")]
     unit: Unit
 
@@ -109,11 +105,11 @@ class LawRow(Struct, frozen=True):
 
     metric: Annotated[str, _METRIC]
     variable: Annotated[str, figure("the variable; others are as in the largest program")]
-    law: Annotated[str | None, column("its terms; null if it follows no law", is_whole=True)]
-    from_value: Annotated[int, column("the size from which on it is valid", NUMBER, heading="from")]
+    law: Annotated[str | None, column("its terms; null if it follows no law")]
+    from_value: Annotated[int, column("smallest size at which it is valid", NUMBER, heading="from")]
     until_value: Annotated[
         int,
-        column("the largest size at which it was tried", NUMBER, heading="until", hide_order=2),
+        column("the largest size at which it was tried", NUMBER, heading="until"),
     ]
     peak_at: Annotated[str | None, figure("of the peak: its location in the program")]
     is_vmem_full: Annotated[bool, figure("of the peak: whether a TPU's vector memory is full then")]
@@ -123,15 +119,14 @@ class LawRow(Struct, frozen=True):
             "increase per unit, from the largest program",
             MEASURE,
             heading="one more adds",
-            hide_order=1,
         ),
     ]
     values: Annotated[
         tuple[int | float, ...],
-        column("at four sizes, from that one on", heading="curve", is_curve=True, hide_order=3),
+        column("the figure at four sizes from it on", heading="curve", is_curve=True),
     ]
     coefficients: Annotated[
-        tuple[float, ...], figure("of the powers of the variable, from the zeroth on")
+        tuple[float, ...], figure("coefficients of the variable's powers, the constant first")
     ]
     unit: Unit
 
@@ -143,10 +138,8 @@ class TermRow(Struct, frozen=True):
     variable: Annotated[str, figure("the variable; others are as in the largest program")]
     part: Annotated[str, column("arguments, scope or collective")]
     value: Annotated[Number, column("in the largest program", MEASURE)]
-    adds: Annotated[
-        Number | None, column("increase per unit", MEASURE, heading="one more adds", hide_order=1)
-    ]
-    law: Annotated[str | None, column("its terms; null if it follows no law", is_whole=True)]
+    adds: Annotated[Number | None, column("increase per unit", MEASURE, heading="one more adds")]
+    law: Annotated[str | None, column("its terms; null if it follows no law")]
     unit: Unit
 
 
@@ -164,7 +157,7 @@ class FitRow(Struct, frozen=True):
             heading="surely",
         ),
     ]
-    is_band_end: Annotated[bool, figure("whether the band ends there, not the memory")]
+    is_band_end: Annotated[bool, figure("whether surely_fits is only where the band ends")]
     allocated_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
     next_value: Annotated[int | None, column("the smallest value that does not fit", NUMBER)]
     next_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
@@ -189,7 +182,7 @@ class LostRow(Struct, frozen=True):
     """An instruction without a law: one program alone has it, or its sizes follow nothing."""
 
     instruction: Annotated[str, column("its name")]
-    program: Annotated[int, column("which program has it, from 1", NUMBER)]
+    program: Annotated[int, column("number of the program, from 1", NUMBER)]
     opcode: Annotated[str, column("its opcode")]
     shape: Annotated[str, column("its shape", is_shape=True)]
     size_bytes: Annotated[int | None, column("its size", BYTES)]
@@ -211,7 +204,11 @@ class FitFacts(Struct, frozen=True):
 
 VARIABLES: Final = RowList("variables", VariableRow, "what varies", has_total=False)
 SIZES: Final = RowList(
-    "sizes", SizeRow, "the given programs, then others", has_total=False, limit=0
+    "sizes",
+    SizeRow,
+    "the given programs, then others",
+    has_total=False,
+    limit=0,
 )
 PREDICTIONS: Final = RowList(
     "predicted", BandRow, "every figure that is predicted", has_total=False, limit=0
