@@ -56,12 +56,14 @@ class _MarkedMatcher(SequenceMatcher[str]):
         return steps
 
 
-def render_unified(sections: Iterable[TextBlock], labels: tuple[str, str], look: Look) -> str:
-    """Return the changed lines of every section with three lines around them.
+def render_unified(
+    sections: Iterable[TextBlock], labels: tuple[str, str], look: Look, context: int = 3
+) -> str:
+    """Return the changed lines of every section with some lines around them.
 
     `@@ -a,b +c,d @@ name` counts lines within the section. '' if nothing differs.
     """
-    hunks = [line for section in sections for line in _section(section, look)]
+    hunks = [line for section in sections for line in _section(section, max(0, context), look)]
     if not hunks:
         return ""
     head = [
@@ -71,10 +73,10 @@ def render_unified(sections: Iterable[TextBlock], labels: tuple[str, str], look:
     return "".join(f"{line}\n" for line in head + hunks)
 
 
-def _section(section: TextBlock, look: Look) -> Iterator[str]:
+def _section(section: TextBlock, context: int, look: Look) -> Iterator[str]:
     left = [line for line in section.lines if line.mark != "added"]
     right = [line for line in section.lines if line.mark != "removed"]
-    for hunk in _MarkedMatcher(section.lines).get_grouped_opcodes():
+    for hunk in _MarkedMatcher(section.lines).get_grouped_opcodes(context):
         (_, left_begin, _, right_begin, _), (_, _, left_end, _, right_end) = hunk[0], hunk[-1]
         old = _count(left_begin, left_end)
         new = _count(right_begin, right_end)

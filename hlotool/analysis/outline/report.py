@@ -47,6 +47,10 @@ from hlotool.table import (
 from hlotool.table.words import share_path
 
 
+def _show_step(row: OutlineRow) -> object:
+    return Shown(row.what, "  " * row.depth)
+
+
 def _show_sent(row: OutlineRow) -> object:
     sent = row.sent_bytes_per_step
     return Shown(sent, "≤ " * row.is_sent_upper_bound) if sent else sent
@@ -62,7 +66,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         str,
         column(
             "its work: loops with iterations, kinds of work, what a collective moves",
-            shown=lambda row: Shown(row.what, "  " * row.depth),
+            shown=_show_step,
         ),
     ]
     count: Annotated[

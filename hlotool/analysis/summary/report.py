@@ -400,6 +400,14 @@ def choose_summary_columns(found: Summary, *, is_sharded: bool = False) -> Docum
 ProgramStage: TypeAlias = Literal["before", "after"]
 
 
+def _show_allocated(row: ProgramRow) -> object:
+    return Shown(row.allocated_bytes, "~ " * row.is_estimate)
+
+
+def _show_peak(row: ProgramRow) -> object:
+    return Shown(row.peak_bytes, "~ " * row.is_estimate)
+
+
 def _show_program(row: ProgramRow) -> object:
     """Write a module's name, with what tells it from others of its folder."""
     name = row.program.removeprefix(f"{row.folder}/")
@@ -431,7 +439,7 @@ class ProgramRow(Struct, frozen=True):
             "bytes that the runtime reserves in the default memory space, or an estimate",
             BYTES,
             is_summed=False,
-            shown=lambda row: Shown(row.allocated_bytes, "~ " * row.is_estimate),
+            shown=_show_allocated,
             lower_if="is_memory_lower_bound",
         ),
     ] = None
@@ -449,7 +457,7 @@ class ProgramRow(Struct, frozen=True):
             "most bytes in use at once, or an estimate",
             BYTES,
             is_summed=False,
-            shown=lambda row: Shown(row.peak_bytes, "~ " * row.is_estimate),
+            shown=_show_peak,
             lower_if="is_memory_lower_bound",
         ),
     ] = None
