@@ -30,9 +30,8 @@ _WINDOW_DEFAULTS = {"size": 1, "stride": 1, "lhs_dilate": 1, "rhs_dilate": 1, "r
 
 def parse_integers(scanner: Scanner) -> tuple[int, ...]:
     """Read `{1,2,3}`."""
-    scanner.expect("{", "before the numbers")
     parse = partial(Scanner.expect_integer, what="a number")
-    return tuple(scanner.parse_items(parse, "}", "a number", may_trail=True))
+    return scanner.parse_list("{", "the numbers", parse, "}", "a number")
 
 
 def parse_numbers(scanner: Scanner) -> tuple[int, ...]:
@@ -53,8 +52,7 @@ def parse_pairs(scanner: Scanner) -> tuple[tuple[int, int], ...]:
             scanner.fail("expected a pair {source,target}", start, scanner.pos)
         return pair[0], pair[1]
 
-    scanner.expect("{", "before the pairs")
-    return tuple(scanner.parse_items(parse_pair, "}", "a pair", may_trail=True))
+    return scanner.parse_list("{", "the pairs", parse_pair, "}", "a pair")
 
 
 def parse_computation_names(scanner: Scanner) -> tuple[str, ...]:
@@ -140,8 +138,7 @@ def parse_slices(scanner: Scanner) -> tuple[values.SliceDimension, ...]:
         scanner.expect("]", f"after {what}")
         return values.SliceDimension(start, limit, stride)
 
-    scanner.expect("{", "before the slice")
-    return tuple(scanner.parse_items(parse_slice, "}", what, may_trail=True))
+    return scanner.parse_list("{", "the slice", parse_slice, "}", what)
 
 
 def parse_padding(scanner: Scanner) -> tuple[values.PaddingDimension, ...]:
@@ -327,10 +324,8 @@ def parse_replica_groups(scanner: Scanner) -> ReplicaGroups:
     scanner.skip_blanks()
     start = scanner.pos
     if scanner.starts_with("{"):
-        scanner.expect("{", "before the groups")
         parse = partial(_parse_counts, opener="{", closer="}")
-        listed = scanner.parse_items(parse, "}", "a group", may_trail=True)
-        return ReplicaGroups(listed=tuple(listed))
+        return ReplicaGroups(listed=scanner.parse_list("{", "the groups", parse, "}", "a group"))
     if scanner.starts_with("["):
         dims = _parse_counts(scanner, "[", "]")
         scanner.expect("<=", "after the dimensions")
@@ -355,9 +350,8 @@ def _check_devices(scanner: Scanner, check: Callable[[], None], start: int) -> N
 
 def _parse_counts(scanner: Scanner, opener: str, closer: str) -> tuple[int, ...]:
     """Read numbers of devices or dimensions in brackets: `{1,2,3}`, `[2,4]`, `(1,0)`."""
-    scanner.expect(opener, "before the numbers")
     parse = partial(Scanner.expect_count, what="a number")
-    return tuple(scanner.parse_items(parse, closer, "a number", may_trail=True))
+    return scanner.parse_list(opener, "the numbers", parse, closer, "a number")
 
 
 def _parse_iota(scanner: Scanner, dims: tuple[int, ...], start: int) -> Iota:
@@ -388,8 +382,7 @@ def _parse_mesh(scanner: Scanner) -> Mesh:
         scanner.expect("=", "after the axis name")
         axes[name] = groups.MeshAxis(name, scanner.expect_count("the size of the axis"))
 
-    scanner.expect("[", "before the mesh axes")
-    scanner.parse_items(parse_axis, "]", "an axis", may_trail=True)
+    scanner.parse_list("[", "the mesh axes", parse_axis, "]", "an axis")
     before = scanner.pos
     devices: Iota | tuple[int, ...] | None = None
     if scanner.accept_token(",") and scanner.accept_token("device_ids="):
@@ -422,8 +415,7 @@ def _parse_axes(scanner: Scanner) -> tuple[tuple[AxisRef, ...], bool]:
     axes = "{" [ axis { "," axis } ] [ [","] "?" ] "}"
     axis = name [ ":(" integer ")" integer ]
     """
-    scanner.expect("{", "before the axes")
-    axes = scanner.parse_items(_parse_axis, "}", "an axis", may_trail=True)
+    axes = scanner.parse_list("{", "the axes", _parse_axis, "}", "an axis")
     return tuple(axis for axis in axes if axis), None in axes
 
 

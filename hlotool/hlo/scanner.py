@@ -185,6 +185,13 @@ class Scanner:
             if may_trail and self.accept_token(closer):
                 return items
 
+    def parse_list(
+        self, opener: str, before: str, parse: Callable[[Scanner], T], closer: str, what: str
+    ) -> tuple[T, ...]:
+        """Parse the same behind an opener, which stands before what `before` calls."""
+        self.expect(opener, f"before {before}")
+        return tuple(self.parse_items(parse, closer, what, may_trail=True))
+
     def parse_whole(self, parse: Callable[[Scanner], T]) -> T:
         """Parse a value, and insist that nothing stands behind it."""
         value = parse(self)
@@ -304,8 +311,7 @@ def parse_string_map(scanner: Scanner) -> dict[str, str]:
 
     Strings lose quotes and escapes; raw braces keep theirs.
     """
-    scanner.expect("{", "before the attributes")
-    return dict(scanner.parse_items(_parse_pair, "}", "a value", may_trail=True))
+    return dict(scanner.parse_list("{", "the attributes", _parse_pair, "}", "a value"))
 
 
 def _parse_pair(scanner: Scanner) -> tuple[str, str]:

@@ -6,7 +6,7 @@ where it comes from, what uses it, whose parameter it is, and what would be save
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from msgspec import Struct
@@ -283,7 +283,7 @@ def rows_at(
     """
     colors = report.map.colors() if color is None else (color,)
     held = [one for each in colors for one in list_holdings(report.map, position, each)[:most]]
-    return _describe(report, module, [(one.allocation, one.value, one) for one in held])
+    return describe_placed(report, module, [(one.allocation, one.value, one) for one in held])
 
 
 def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> list[BufferRow]:
@@ -306,42 +306,20 @@ def describe_values(
         for allocation in report.map.assignment.allocations
         for value in allocation.values
     }
-    return _describe(report, module, [(homes[value], value, None) for value in wanted])
-
-
-class RowContext(Struct, frozen=True):
-    """What rows of a program's values are made from: one for all that are asked about in turn."""
-
-    report: MemoryReport
-    module: Module | None
-    origins: ValueOrigins
-    tenures: Tenures
-
-    @classmethod
-    def of(
-        cls, report: MemoryReport, module: Module | None, wanted: Collection[BufferValue]
-    ) -> RowContext:
-        """Return the context of some values."""
-        origins = ValueOrigins(module, report.map.assignment, report.flow)
-        return cls(report, module, origins, Tenures(report.map, wanted))
-
-
-def _describe(
-    report: MemoryReport,
-    module: Module | None,
-    told: Sequence[tuple[Allocation, BufferValue, Holding | None]],
-) -> list[BufferRow]:
-    """Write all of some values, and what they hold where that is asked at an instant."""
-    return describe_placed(RowContext.of(report, module, {value for _, value, _ in told}), told)
+    return describe_placed(report, module, [(homes[value], value, None) for value in wanted])
 
 
 def describe_placed(
-    context: RowContext, told: Iterable[tuple[Allocation, BufferValue, Holding | None]]
+    report: MemoryReport,
+    module: Module | None,
+    told: Sequence[tuple[Allocation, BufferValue, Holding | None]],
+    origins: ValueOrigins | None = None,
 ) -> list[BufferRow]:
-    """Return the rows of values of a context, each with its allocation."""
-    module, origins, tenures = context.module, context.origins, context.tenures
-    memory = context.report.map
-    is_estimate = context.report.figures.sizes_from == "estimate"
+    """Write all of some values, and what they hold where that is asked at an instant."""
+    memory = report.map
+    origins = origins or ValueOrigins(module, memory.assignment, report.flow)
+    tenures = Tenures(memory, {value for _, value, _ in told})
+    is_estimate = report.figures.sizes_from == "estimate"
     rows = []
     for allocation, value, holding in told:
         live = None if allocation.is_thread_local else memory.range_of(value)

@@ -132,8 +132,8 @@ def _list_values(
     subjects: Iterable[tuple[Instruction, ShapeIndex | None]], evidence: ShowEvidence
 ) -> tuple[tuple[ShownValue, ...], tuple[SharingValue, ...]]:
     """Return the values that instructions define, at one index or all, and what shares them."""
-    context = evidence.row_context
-    if context is None:
+    memory = evidence.memory
+    if memory is None:
         return (), ()
     found = [
         (instruction, allocation, value)
@@ -141,7 +141,8 @@ def _list_values(
         for allocation, value in evidence.values.get(instruction.name, ())
         if index in {None, value.index or ()}
     ]
-    rows = describe_placed(context, [(allocation, value, None) for _, allocation, value in found])
+    told = [(allocation, value, None) for _, allocation, value in found]
+    rows = describe_placed(memory, evidence.module, told, evidence.origins)
     values: list[ShownValue] = []
     sharing: list[SharingValue] = []
     for (instruction, allocation, value), row in zip(found, rows, strict=True):
@@ -162,8 +163,8 @@ def _list_values(
                 origin=row.origin,
             )
         )
-        if context.report.figures.sizes_from != "estimate":
-            sharing += _list_sharing(value, allocation, context.report.map)
+        if memory.figures.sizes_from != "estimate":
+            sharing += _list_sharing(value, allocation, memory.map)
     return tuple(values), tuple(sharing)
 
 

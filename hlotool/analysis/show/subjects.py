@@ -22,7 +22,6 @@ from hlotool.analysis.graph.executions import Executions, Runs
 from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
 from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.rows import RowContext
 from hlotool.analysis.memory.value_origins import ValueOrigins
 from hlotool.analysis.origin import Origin, Stack, StackFrame, read_origin
 from hlotool.analysis.show.names import Meant, Names
@@ -71,17 +70,10 @@ class ShowEvidence(Struct, frozen=True, dict=True):
         return found
 
     @cached_property
-    def row_context(self) -> RowContext | None:
-        """What rows of values are made from; None where nothing tells of memory."""
-        if self.memory is None:
-            return None
-        placed = (one for each in self.values.values() for one in each)
-        return RowContext.of(self.memory, self.module, {value for _, value in placed})
-
-    @property
     def origins(self) -> ValueOrigins | None:
         """Finds where values come from; None where nothing tells of memory."""
-        return self.row_context.origins if self.row_context else None
+        memory = self.memory
+        return ValueOrigins(self.module, memory.map.assignment, memory.flow) if memory else None
 
     @cached_property
     def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:

@@ -413,28 +413,27 @@ def list_loops(costs: CostModel, collectives: Sequence[CollectiveRow]) -> tuple[
         loop = pending.pop()
         pending.extend(inside.get(loop.instruction, [])[::-1])
         cost = costs.of_all_rounds(loop.instruction)
-        computation = loop.instruction.computation
+        runs = executions.runs_of(loop.instruction.computation)
         reached = {one.name for one in reach((loop.body, loop.condition), costs.graph.called_by)}
         sent = [row for row in collectives if row.computation in reached]
         rows.append(
             LoopRow(
                 name=loop.instruction.full_name,
-                computation=computation.name,
+                computation=loop.instruction.computation.name,
                 body=loop.body.name,
                 trip_count=loop.trips.count,
                 trip_count_source=loop.trips.source,
                 contradicting_trip_count=loop.trips.contradicting,
                 depth=loop.depth,
                 parent=loop.parent.full_name if loop.parent else None,
-                executions=executions.of(computation),
+                executions=runs.exact,
                 loop_state_bytes=loop.instruction.shape.size_bytes,
-                traffic_bytes_per_step=cost.traffic_bytes * executions.lower_bound(computation),
+                traffic_bytes_per_step=cost.traffic_bytes * runs.known,
                 sent_bytes_per_step=sum(row.known_sent_bytes_per_step for row in sent),
-                is_traffic_lower_bound=cost.is_traffic_lower_bound
-                or executions.of(computation) is None,
+                is_traffic_lower_bound=cost.is_traffic_lower_bound or not runs.is_exact,
                 is_sent_lower_bound=any(row.sent_bytes_per_step is None for row in sent),
                 is_upper_bound=cost.is_upper_bound
-                or executions.is_conditional(computation)
+                or runs.is_conditional
                 or any(row.is_upper_bound or row.is_conditional for row in sent),
             )
         )
