@@ -70,8 +70,7 @@ class ModuleDiff(Struct, frozen=True):
     place: Annotated[
         str,
         column(
-            "both locations, with XLA's number instead of the name; once if equal",
-            min_width=WHOLE,
+            "both locations, with XLA's number instead of the name; once if equal", min_width=WHOLE
         ),
     ] = ""
     old_path: Annotated[str | None, figure(_PATH + OLD)] = None

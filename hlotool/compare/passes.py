@@ -54,11 +54,7 @@ class PassRow(Struct, frozen=True):
     step: Annotated[int | None, column(_STEP, NUMBER, null_text="")]
     pass_name: Annotated[
         str,
-        column(
-            "the pass before this dump, or the passes around it",
-            heading="by",
-            min_width=WHOLE,
-        ),
+        column("the pass before this dump, or the passes around it", heading="by", min_width=WHOLE),
     ]
     pipeline: Annotated[str, column("the pipeline of that pass, blank without one", hide_order=9)]
     path: Annotated[str, figure("the dump")]
@@ -99,8 +95,7 @@ class PassRow(Struct, frozen=True):
     ] = None
     old_result_bytes: Annotated[int | None, figure(_MADE + "before", BYTES)] = None
     new_result_bytes: Annotated[
-        int | None,
-        figure(_MADE + "after", BYTES, heading="arrays", null_text="", is_summed=False),
+        int | None, figure(_MADE + "after", BYTES, heading="arrays", null_text="", is_summed=False)
     ] = None
     constant_bytes: Annotated[
         int | None,

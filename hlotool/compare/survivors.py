@@ -33,8 +33,7 @@ class SurvivorRow(Struct, frozen=True):
         column("the number of that pass's dump; null for the texts around", NUMBER, null_text=""),
     ]
     pass_name: Annotated[
-        str,
-        column("the pass since which they differ", heading="by", min_width=WHOLE),
+        str, column("the pass since which they differ", heading="by", min_width=WHOLE)
     ]
     pipeline: Annotated[str, column("the pipeline that ran it", hide_order=2)]
     count: Annotated[int, column("number of differences of the last texts", COUNT)]

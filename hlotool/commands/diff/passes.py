@@ -13,7 +13,6 @@ from msgspec import Struct, field
 
 from hlotool.commands.diff.answers import Asked
 from hlotool.commands.diff.text import count_left_out, say_first, say_parting, say_trace
-from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import track
 from hlotool.compare import passes
@@ -40,13 +39,13 @@ class _Walk(Struct):
     survivors: Survivors = field(default_factory=Survivors)
 
 
-def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions) -> bool:
+def print_passes(directories: tuple[str, ...], asked: Asked) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
     walks = [
         passes.list_steps(choose_compilation(directory, asked.module, asked.unpacking))
         for directory in directories
     ]
-    is_strict = asked.compared.is_strict
+    is_strict, options = asked.compared.is_strict, asked.options
     if len(walks) == 1:
         walk, facts = _walk(walks[0], is_strict=is_strict), passes.PassesFacts()
         lines = list(say_first(walk.rows, "first changed", "by"))
@@ -158,7 +157,7 @@ def _weigh(row: passes.PassRow) -> tuple[bool, int]:
     return is_rare, sum(count or 0 for count in counts)
 
 
-def print_trace(directory: str, asked: Asked, expression: str, options: RowOptions) -> None:
+def print_trace(directory: str, asked: Asked, expression: str) -> None:
     """Print which pass made, and which removed, what an expression chooses."""
     tracer = Tracer(expression)
     steps = passes.list_steps(choose_compilation(directory, asked.module, asked.unpacking))
@@ -176,4 +175,4 @@ def print_trace(directory: str, asked: Asked, expression: str, options: RowOptio
         rows={"trace": tracer.rows()},
         lines=tuple(say_trace(facts)),
     )
-    print_document(document, options)
+    print_document(document, asked.options)

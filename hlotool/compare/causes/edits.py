@@ -95,7 +95,7 @@ _PLUMBING: Final = FREE | {
 }
 _HEAVY: Final = COLLECTIVES | MATRIX_PRODUCTS
 _FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))(?=/)")
-_CALLED: Final = re.compile(r"jit\((\w+)\)")
+_CALLED: Final = re.compile(r"(?:.*\()?jit\((\w+)\)+")  # `transpose(jvp(jit(silu)))` too
 _PARTS: Final = re.compile(r"^[^\[.]+|\[[^\]]*\]|\.\w+")  # of `state['nu'][0].mu`
 
 

@@ -18,15 +18,7 @@ from hlotool.analysis.collectives.mesh import Interconnect
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.compare.changes import instructions as columns
-from hlotool.compare.changes.instructions import (
-    NEW,
-    OLD,
-    Change,
-    N,
-    share_scope,
-    sides,
-    subtract,
-)
+from hlotool.compare.changes.instructions import NEW, OLD, Change, N, share_scope, sides, subtract
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, Unit, column, figure
@@ -150,8 +142,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     count: Annotated[
-        int,
-        figure("their number on the new side, else on the old side", COUNT, is_summed=False),
+        int, figure("their number on the new side, else on the old side", COUNT, is_summed=False)
     ]
     old_count: Annotated[int, _COUNTS[0]]
     new_count: Annotated[int, _COUNTS[1]]
@@ -163,8 +154,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         int, column(_SENT + OLD, BYTES, heading="old sent/step", lower_if=_OLD_LOWER, hide_order=5)
     ]
     new_bytes: Annotated[
-        int,
-        column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER, hide_order=5),
+        int, column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER, hide_order=5)
     ]
     delta_bytes: Annotated[
         int,

@@ -112,8 +112,7 @@ class LawRow(Struct, frozen=True):
     law: Annotated[str | None, column("its terms; null if it follows no law", is_whole=True)]
     from_value: Annotated[int, column("the size from which on it is valid", NUMBER, heading="from")]
     until_value: Annotated[
-        int,
-        column("the largest size at which it was tried", NUMBER, heading="until", hide_order=2),
+        int, column("the largest size at which it was tried", NUMBER, heading="until", hide_order=2)
     ]
     peak_at: Annotated[str | None, figure("of the peak: its location in the program")]
     is_vmem_full: Annotated[bool, figure("of the peak: whether a TPU's vector memory is full then")]
@@ -159,9 +158,7 @@ class FitRow(Struct, frozen=True):
     surely_fits: Annotated[
         int | None,
         column(
-            "the largest value whose high end fits; null if none does",
-            NUMBER,
-            heading="surely",
+            "the largest value whose high end fits; null if none does", NUMBER, heading="surely"
         ),
     ]
     is_band_end: Annotated[bool, figure("whether the band ends there, not the memory")]
