@@ -1,8 +1,9 @@
 """How long does a whole diff take, beside jaxlib's parse of both texts?
 
 In one process, in turns: reading both texts and comparing them in every respect, with reasons, for
-a table, against `hlo_module_from_text` of both. Equal texts are read once, as equal files are. A step under names of its own is repeated until the text is
-as large as asked; of its copies none, a hundredth, a tenth or all have an opcode changed.
+a table, against `hlo_module_from_text` of both. Equal texts are read once, as equal files are. A
+step under names of its own is repeated until the text is as large as asked; of its copies none, a
+hundredth, a tenth or all have an opcode changed.
 """
 
 from __future__ import annotations
