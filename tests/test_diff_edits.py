@@ -81,8 +81,8 @@ ENTRY"""
     call = 'call(test, x, y), to_apply=pick, metadata={op_name="jit(step)/jvp(jit(_where))"}, x={'
     text = PROGRAM.replace("ENTRY", pick).replace("select(test, x, y), metadata={", call)
     text = re.sub(r", x=\{.*", "", text)
-    sides = (DiffSide(load(one)) for one in (text, text.replace("test, x, y", "test, y, x")))
-    said = [write_cause(one, "auto") for one in compare_programs(*sides).causes]
+    old, new = (DiffSide(load(one)) for one in (text, text.replace("test, x, y", "test, y, x")))
+    said = [write_cause(one, "auto") for one in compare_programs(old, new).causes]
     assert said == ["the operands of _where are swapped"]
 
 
