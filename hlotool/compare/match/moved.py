@@ -156,11 +156,22 @@ _PASSING: Final = frozenset(("parameter", "get-tuple-element", "tuple", "call"))
 
 
 def pair_moved(
-    free: _Free, marks: _Marks, flow: Flow, signatures: Signatures, numbers: ContentNumbers
+    free: _Free,
+    marks: _Marks,
+    flow: Flow,
+    signatures: Signatures,
+    numbers: ContentNumbers,
+    *,
+    is_bridging: bool,
 ) -> dict[Instruction, Instruction]:
-    """Pair free instructions of two modules, old to new, by what they do and stand on."""
-    mover = _Mover(marks, flow, numbers.up)
-    sides = [[one for one in side if one.opcode not in _PASSING] for side in free]
+    """Pair free instructions of two modules, old to new, by what they do and stand on.
+
+    `is_bridging` looks through operations of one operand that have no counterpart themselves: in
+    `tanh(sign(a))` and `tanh(a)`, both stand on a.
+    """
+    mover = _Mover(marks, flow, numbers.up, _FARTHEST if is_bridging else 1)
+    passing = _PASSING - {"parameter"} if is_bridging else _PASSING
+    sides = [[one for one in side if one.opcode not in passing] for side in free]
     if all(sides):
         # What is the same in all that counts takes its counterpart first, what only does alike the
         # rest.
@@ -172,9 +183,12 @@ def pair_moved(
 class _Mover:
     """Pairs as found so far; a mark is the new one of a pair, for both of it."""
 
-    def __init__(self, marks: _Marks, flow: Flow, expression: Callable[[Instruction], int]) -> None:
+    def __init__(
+        self, marks: _Marks, flow: Flow, expression: Callable[[Instruction], int], farthest: int
+    ) -> None:
         self._flow = flow
         self._expression = expression
+        self._farthest = farthest
         self._before = marks
         self._marks = dict(marks)
         self._hopeless: set[Instruction] = set()  # until something near has a counterpart
@@ -247,7 +261,7 @@ class _Mover:
         """
         marks: list[Hashable] = []
         for operand in one.operands:
-            mark = _find_mark(operand, self._marks, self._flow, 1)
+            mark = _find_mark(operand, self._marks, self._flow, self._farthest)
             made = self._flow.meanings(operand)[-1]
             if mark is None and not self._flow.is_constant(made):
                 return None

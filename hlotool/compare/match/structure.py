@@ -194,7 +194,8 @@ class _Pairer:
         self._pair_moved()
         self._is_late = True
         for _ in range(_ROUNDS):
-            found = self._match_all(Matcher.finish) + self._pair_moved() + self._pair_beside()
+            found = self._match_all(Matcher.finish) + self._pair_moved(is_bridging=True)
+            found += self._pair_beside()
             if not found:  # what nothing else settles
                 found = self._match_all(Matcher.pair_named) or self._pair_beside(is_last=True)
             if not found:
@@ -294,11 +295,13 @@ class _Pairer:
             lambda free, marks: pair_beside(free, marks, flow, signatures, is_last=is_last),
         )
 
-    def _pair_moved(self) -> int:
+    def _pair_moved(self, *, is_bridging: bool = False) -> int:
         """Pair what stands in another computation now; return how many pairs that were."""
-        one = self._structure
-        about = one.flow, one.signatures, one.numbers
-        return self._search("moved", lambda free, marks: pair_moved(free, marks, *about))
+        about = self._structure.flow, self._structure.signatures, self._structure.numbers
+        return self._search(
+            f"moved {is_bridging}",
+            lambda free, marks: pair_moved(free, marks, *about, is_bridging=is_bridging),
+        )
 
     def _search(self, name: str, search: Callable[[_Free, Pairs], Pairs]) -> int:
         """Search everywhere for counterparts, and go on with what they call; count the pairs.
