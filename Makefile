@@ -65,7 +65,7 @@ test: $(VENV)/installed-test ## Run the tests, but for what takes long
 hard: $(VENV)/installed-test ## Run what takes long, an hour in all; with SHARD=k/n a part of it
 	$(BIN)/pytest $(SHARED_OUT) -q -m hard --shard $(SHARD)
 
-test-browser: $(VENV)/installed-test ## Open pages in Chromium (Debian: chromium, chromium-driver)
+test-browser: $(VENV)/installed-test ## Open pages in Chromium (Debian: chromium, chromium-driver; npm install --no-save axe-core)
 	$(BIN)/pytest -q -m browser
 
 mutants: $(VENV)/installed-test ## Ask about 300,000 injured dumps, or COUNT=10000

@@ -36,7 +36,7 @@ class ErrorAnswer(Struct, frozen=True, kw_only=True, tag_field="schema", tag=ERR
     error: Annotated[str, Meta(description="the error, as printed on stderr")]
     hint: Annotated[str | None, Meta(description="a remedy; null if unknown")] = None
     exit_code: Annotated[int, Meta(description="the exit code of the program")]
-    next: Annotated[tuple[str, ...], Meta(description="next commands, as typed")] = ()
+    next: Annotated[tuple[str, ...], Meta(description="commands to run next")] = ()
 
 
 class HlotoolError(Exception):

@@ -55,6 +55,7 @@ def _check_row_list(rows: RowList) -> Iterator[str]:
             yield f"{rows.record.__name__}.{name} is not declared in {rows.name}"
     names = [part.strip().lstrip("+-") for part in rows.sort.split(",")]
     names += [rows.size, rows.key, *rows.lower_if, *rows.upper_if]
+    names += [*rows.screen.split(","), *rows.wide_screen.split(",")]
     names += [field.total_from for field in rows.fields]
     if rows.fold is not None:
         names += [*rows.fold.keys, rows.fold.name]

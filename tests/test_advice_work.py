@@ -12,10 +12,18 @@ from dump_files import TESTDATA
 
 from hlotool.analysis.collectives.machine import Torus, find_machine
 from hlotool.analysis.cost.chips import find_chip, find_peak, match_chip
+from hlotool.analysis.memory.parts import divide_memory
+from hlotool.analysis.memory.rows import all_rows
+from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.cli import run
+from hlotool.commands.buffers.command import buffers
+from hlotool.commands.fusions import fusions
 from hlotool.commands.outline import outline
+from hlotool.commands.show import show
+from hlotool.dump.find import resolve_inputs
 from hlotool.hlo.parser import parse_module
 from hlotool.hlo.values import Target
+from hlotool.program.load import load_program
 from hlotool.program.program import Assumptions, Program
 from hlotool.program.siblings import parse_target
 from hlotool.text import Source
@@ -166,3 +174,86 @@ def test_a_chip_that_is_not_known_is_like_the_nearest() -> None:
     assert (chip.name, chip.hbm_bytes, chip.hbm_bytes_per_second) == ("mi300x", 7, 5)
     assert chip.description == "MI308X, else as AMD Instinct MI300X"
     assert match_chip(Target(kind="PUFFERFISH", chip_count=4), 8) != find_chip("v4")
+
+
+def test_show_has_traffic_with_tile_padding_too(tmp_path: Path) -> None:
+    path = tmp_path / "narrow.txt"
+    path.write_text(NARROW)
+    said = CliRunner().invoke(show, ["y", str(path)]).stdout
+    assert "6.1 MiB of memory traffic (100.0 % of all), 97.7 MiB with tile padding" in said
+
+
+BRANCHES = (
+    ALONE[: ALONE.index("ENTRY")]
+    + """yes {
+  x = f32[1024]{0} parameter(0)
+  ROOT y = f32[1024]{0} all-reduce(x), replica_groups={{0,1,2,3}}, to_apply=add, channel_id=1
+}
+no {
+  ROOT x = f32[1024]{0} parameter(0)
+}
+ENTRY e {
+  p = pred[] parameter(0)
+  x = f32[1024]{0} parameter(1)
+  ROOT r = f32[1024]{0} conditional(p, x, x), true_computation=yes, false_computation=no
+}
+"""
+)
+
+
+def test_what_a_branch_may_send_is_at_most(tmp_path: Path) -> None:
+    path = tmp_path / "branches.txt"
+    path.write_text(BRANCHES)
+    lines = CliRunner().invoke(outline, [str(path)]).stdout.splitlines()
+    sizes = [line for line in lines if "KiB" in line]
+    assert any(line.startswith("conditional") for line in sizes)
+    assert all("≤ " in line for line in sizes)
+
+
+def test_vector_memory_is_no_memory() -> None:
+    """What a fusion reads and writes in vmem is accessed; nothing of it is memory traffic."""
+    path = str(TESTDATA / "dumps/tpu_v5e/conv_quantized")
+    program = load_program(resolve_inputs(path, "after", None).inputs[0], path, with_buffers=False)
+    (row,) = (one for one in program.fusions.rows if one.name == "clamp_convert_fusion")
+    assert (row.traffic_bytes, row.bytes_accessed) == (0, 5 * 1024)
+    said = CliRunner().invoke(fusions, [path, "--body", row.name]).stdout
+    assert " accessed " in said
+    assert " memory " not in said
+
+
+@pytest.mark.parametrize("target", ["cpu", "gpu_h100", "tpu_v5e"])
+def test_scope_and_line_of_a_row_are_of_one_operation(target: str) -> None:
+    for folder in (TESTDATA / "dumps" / target).glob("*/"):
+        path = str(folder)
+        chosen = resolve_inputs(path, "after", None).inputs[0]
+        program = load_program(chosen, path, with_buffers=True)
+        places = {
+            (find_scope(one.metadata().op_name), write_short_source(place.file, place.line))
+            for one in program.expect_module().instructions()
+            if (place := one.source_location())
+        }
+        for row in all_rows(program.expect_memory(), program.module, None):
+            if row.scope and row.source:
+                assert (row.scope, row.source.removeprefix("for ")) in places
+
+
+TURNED = """HloModule jit_decode, is_scheduled=true
+ENTRY e {
+  kc = f32[4,1024,512]{2,1,0} parameter(0), metadata={op_name="kc"}
+  turned = f32[4,1024,512]{1,2,0} copy(kc), metadata={op_name="jit(decode)/kv_cache/transpose"}
+  ROOT y = f32[4,8,512]{1,2,0} slice(turned), slice={[0:4], [0:8], [0:512]}
+}
+"""
+
+
+def test_a_parameter_in_another_layout_is_no_temporary(tmp_path: Path) -> None:
+    """So two copies of a cache were told of, and a smaller batch as the remedy."""
+    path = tmp_path / "module_0001.jit_decode.sm_9.0a_gpu_after_optimizations.txt"
+    path.write_text(TURNED)
+    program = load_program(
+        resolve_inputs(str(path), "after", None).inputs[0], str(path), with_buffers=True
+    )
+    parts = {one.kind: one.of for one in divide_memory(program.expect_memory(), program.module)}
+    assert parts == {"given": "", "parameter-layout": "kc"}
+    said = CliRunner().invoke(buffers, [str(path), "--hbm", "15MiB"]).stdout
+    assert "use one order of dimensions throughout" in said

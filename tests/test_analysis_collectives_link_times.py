@@ -53,7 +53,7 @@ def test_bandwidths_that_are_none(text: str) -> None:
 def test_a_size_is_no_speed() -> None:
     with pytest.raises(UsageError) as error:
         parse_bandwidth("450 GB", "--bandwidth")
-    assert str(error.value) == "--bandwidth 450 GB is a size, no speed; write 450GB/s."
+    assert str(error.value) == "--bandwidth 450 GB is a size, not a speed; write 450GB/s."
 
 
 def test_a_bare_number_is_asked_for_its_unit() -> None:

@@ -206,7 +206,7 @@ def test_host_transfers_have_budgets() -> None:
 def test_a_finding_names_what_nothing_hides() -> None:
     messages = [one.message for one in load(SEND).findings if one.id == "exposed-collective"]
     assert messages == [
-        "Nothing is computed while send (all-reduce) sends between slices: 100 % of all bytes sent."
+        "send (all-reduce) between slices is not overlapped: 100 % of all bytes sent."
     ]
 
 

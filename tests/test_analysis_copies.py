@@ -67,7 +67,7 @@ TAKEN = "u = f32[8,4] get-tuple-element(w), index=0"
             (*IN_LOOP, TAKEN),
             "",
             LOOP.replace("KIND", "c = f32[8,4] copy(a)"),
-            ", as a round still reads what it writes over",
+            ", as an iteration still reads what it writes over",
         ),
         (
             "sharding",

@@ -162,9 +162,9 @@ IMAGE = (
 # What does not fit, and the reason given.
 REASONS = {
     "a = f32[4,4] dot(p, p), lhs_contracting_dims={7}": "f32[4,4] has no such dimension (line 4)",
-    "a = f32[4,4] dot(p, p), lhs_contracting_dims={1}": "the sides contract, or batch, different",
+    "a = f32[4,4] dot(p, p), lhs_contracting_dims={1}": "lhs and rhs contract, or batch, different",
     "a = f32[4,4] dot(p, p), lhs_contracting_dims={1,1}, rhs_contracting_dims={0,0}": "twice",
-    "a = f32[4] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}": "f32[4] has not",
+    "a = f32[4] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}": "rank than f32[4]",
     "q = f32[5,4] parameter(1)\n a = f32[4,4] dot(p, q), lhs_contracting_dims={1}, "
     "rhs_contracting_dims={0}": "differ in size",
     "t = (f32[4,4]) tuple(p)\n a = f32[4,4] dot(t, p), lhs_contracting_dims={1}": "no such",
@@ -176,7 +176,7 @@ REASONS = {
     "a = f32[4,4] reduce-window(p, p), window={size=3}": "window= has 1 dimensions, the operand 2",
     "a = f32[4,4] reduce-window(p, p)": "window= has 0 dimensions, the operand 2",
     "a = f32[4,4] reduce-window(p, p), window={size=-3x-3}": "the window has a size below 1",
-    "a = f32[4,4] sing(p)": "no opcode 'sing' is known",
+    "a = f32[4,4] sing(p)": "opcode 'sing' is unknown",
     "a = f32[4,4] call(p)": "call has no computation to_apply=",
     "a = f32[4,4] conditional(p)": "conditional has no branches",
     "q = f32[?,4] parameter(1)\n a = f32[?,4] add(q, q)": "the size of f32[?,4] is unknown",
@@ -210,16 +210,16 @@ CONVOLUTION = (
 )
 # One thing changed in that convolution, which XLA's shape inference then refuses, and the reason.
 CONTRADICTIONS = {
-    ("_01io", "_01oi"): "the kernel takes 64 features, a group of the input has 16",
-    ("=b01f", "=f01b"): "the kernel takes 16 features, a group of the input has 8",
-    (">b01f", ">f01b"): "f32[8,32,32,64] is not what the operands, window= and dim_labels= make",
-    ("3x3 pad=1_1x1_1", "5x5 pad=2_2x2_2"): "a window of 5 over 3 elements of the kernel",
+    ("_01io", "_01oi"): "the kernel takes 64 features, but a group of the input has 16",
+    ("=b01f", "=f01b"): "the kernel takes 16 features, but a group of the input has 8",
+    (">b01f", ">f01b"): "the operands, window= and dim_labels= do not give f32[8,32,32,64]",
+    ("3x3 pad=1_1x1_1", "5x5 pad=2_2x2_2"): "window= has size 5, but the kernel 3",
     ("=3x3", "=-3x3"): "the window has no end, or a size, stride or dilation below 1",
-    ("=3x3", "=99999999999x3"): "a window of 99999999999 over 3",
-    ("=1_1x", "=99999999999_1x"): "f32[8,32,32,64] is not what",
-    ("x1_1", "x1_1 lhs_dilate=999999999999x1"): "f32[8,32,32,64] is not what",
+    ("=3x3", "=99999999999x3"): "window= has size 99999999999, but the kernel 3",
+    ("=1_1x", "=99999999999_1x"): "do not give f32[8,32,32,64]",
+    ("x1_1", "x1_1 lhs_dilate=999999999999x1"): "do not give f32[8,32,32,64]",
     ("x1_1", "x1_1 rhs_dilate=0x0"): "a size, stride or dilation below 1",
-    ("x1_1", "x0_0"): "f32[8,32,32,64] is not what",
+    ("x1_1", "x0_0"): "do not give f32[8,32,32,64]",
     ("->b01f", "->b01f, feature_group_count=5"): "feature_group_count=5 does not divide",
     ("->b01f", "->b01f, batch_group_count=3"): "batch_group_count=3 does not divide",
     ("->b01f", "->b01f, batch_group_count=2, feature_group_count=2"): "both features",

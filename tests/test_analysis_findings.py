@@ -324,14 +324,13 @@ def test_exposed_collective() -> None:
     found = find(collective("bf16", "all-reduce"))
     exposed = [one for one in found if one.id == "exposed-collective"]
     assert [(one.message, one.bytes) for one in exposed] == [
-        ("Nothing is computed while s (all-reduce) sends: 100 % of all bytes sent.", 2 * MIB)
+        ("s (all-reduce) is not overlapped: 100 % of all bytes sent.", 2 * MIB)
     ]
     little = "k = bf16[2] constant({1, 2})\n  j = bf16[2] negate(k)"
     found = find(collective("bf16", "all-reduce", between=little))
     (message,) = [one.message for one in found if one.id == "exposed-collective"]
     assert message == (
-        "Too little is computed while s (all-reduce) sends: 100 % of it is exposed, 100 % of all "
-        "bytes sent."
+        "s (all-reduce) is not fully overlapped: 100 % exposed, 100 % of all bytes sent."
     )
     # 2 MiB take 9.66 us on the link of the reference chip, h100, and 32 MiB 10.01 us in its memory.
     work = "z = f32[] constant(0)\n  k = f32[8192,1024] broadcast(z), dimensions={}"
@@ -426,7 +425,7 @@ def test_with_a_chip_exposed_collectives_are_chosen_by_time() -> None:
     share = 1 - 4 * MIB / 3352e9 / transfer
     assert found.bytes == pytest.approx(2 * MIB * share, abs=1)
     assert found.message == (
-        "Too little is computed while s (all-reduce) sends: 98 % of it is exposed, 98 % of the "
+        "s (all-reduce) is not fully overlapped: 98 % exposed, 98 % of the "
         "estimated time of all transfers."
     )
     assert "exposed-collective" not in codes(Program("", module, assumptions=fast).findings)
@@ -462,7 +461,7 @@ def test_layers_that_differ_in_scope_alone_are_one_finding() -> None:
     assert found.count == 100
     assert found.source == "model.py:7"
     assert found.message == (
-        "Nothing is computed while s0 and 99 like it (all-reduce) send: 50 % of all bytes sent."
+        "s0 and 99 like it (all-reduce) are not overlapped: 50 % of all bytes sent."
     )
 
 
@@ -529,6 +528,9 @@ def test_fragmentation() -> None:
     )
     (found,) = find(text, GAPS)
     assert (found.id, found.bytes) == ("fragmentation", 9000000 - 32)
-    assert found.message == ("100 % of space 0 is reserved for temporaries but never all in use.")
+    assert (
+        found.message
+        == "100 % of space 0 is reserved for temporaries but never all in use at once."
+    )
     assert find(text, GAPS.replace("9000000", "900000")) == ()
     assert find(text.replace("f32[8]{0}", "f32[8]{0:T(128)}"), GAPS) == ()  # TPU: a table has 32 B

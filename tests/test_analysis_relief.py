@@ -66,7 +66,7 @@ def simulate(folder: Path) -> tuple[Reserved, dict[str, Remedy]]:
 
 def relieve(folder: Path, limit_bytes: int) -> list[ReliefRow]:
     report = report_of(folder)
-    return plan_relief(report, load(folder).module, measure_fit(report, limit_bytes))
+    return list(plan_relief(report, load(folder).module, measure_fit(report, limit_bytes)).rows)
 
 
 def allocated(folder: Path) -> int:
@@ -116,6 +116,22 @@ def test_what_is_on_is_not_offered() -> None:
     names = [one.metadata().op_name for one in load(TRANSFORMER).expect_module().instructions()]
     assert any("rematted_computation" in name for name in names)
     assert "checkpoint" not in {one.kind for one in remedies.values()}
+
+
+@pytest.mark.parametrize("folder", [SCANNED, TRANSFORMER, UNROLLED])
+def test_the_curve_of_an_option_has_its_figure(folder: Path) -> None:
+    report = report_of(folder)
+    size = allocated(folder)
+    plan = plan_relief(report, load(folder).module, measure_fit(report, size * 3 // 4))
+    saved = {row.option: row.option_saves_bytes for row in plan.rows if row.saves_bytes is not None}
+    assert saved
+    assert [curve.peak()[0] for curve in plan.curves] == [
+        size,
+        *(size - (one or 0) for one in saved.values()),
+    ]
+    for curve in plan.curves:
+        assert curve.positions[0] == 0
+        assert min(curve.levels) > 0
 
 
 @pytest.mark.parametrize("folder", [SCANNED, TRANSFORMER, UNROLLED])

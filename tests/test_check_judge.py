@@ -201,7 +201,7 @@ def test_increases() -> None:
         (
             SavedFigures("x", SavedSummary()),
             "fusions.sum(bytes_accessed)",
-            "holds metrics, no rows",
+            "holds metrics but no rows",
         ),
     ],
 )
@@ -243,7 +243,7 @@ def test_a_failure_names_the_limits_that_are_broken() -> None:
     found = judge("require", 'fusions where name == "none": kind == "kLoop"', PROGRAM)
     assert (found.reason, found.limit) == ("no row is chosen", 1)
     found = judge("require", 'buffers.donation where size_bytes > 0: status == "copied"', PROGRAM)
-    assert found.reason == "it is false for layers[0][0], images, layers[0][1] and 1 more"
+    assert found.reason == "the condition fails for layers[0][0], images, layers[0][1] and 1 more"
 
 
 def test_a_sentence_says_how_many_rows_are_needed() -> None:

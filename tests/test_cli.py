@@ -433,16 +433,18 @@ def test_an_ascii_stdout_takes_any_name() -> None:
     assert b"\\u2026 and 9979 smaller" in done.stdout.replace(b",", b"")
 
 
-def test_a_terminal_cuts_and_colours() -> None:
+def test_a_terminal_breaks_and_colours() -> None:
     shown = on_terminal("planets", "x", "-n", "1", columns=30)
     assert shown == (
         "9,999 planets hold 47.7 MiB\n"
         "\n"
-        "\x1b[1mname            kind      size\x1b[0m\n"
-        "--------------  ----  --------\n"
-        "a_rathe…_09998  gas    9.8 KiB\n"
+        "\x1b[1mname   kind      size\x1b[0m\n"
+        "-----  ----  --------\n"
+        "       gas    9.8 KiB\n"
+        "    name:\n"
+        "      a_rather_long_name_09998\n"
         "\x1b[2m… and 9,998 smaller (47.7 MiB)\x1b[0m\n"
-        "\x1b[1mTOTAL                 47.7 MiB\x1b[0m\n"
+        "\x1b[1mTOTAL        47.7 MiB\x1b[0m\n"
     )
 
 
@@ -458,7 +460,7 @@ def test_a_terminal_cuts_and_colours() -> None:
 def test_colour_can_be_refused(args: tuple[str, ...], extra: dict[str, str]) -> None:
     shown = on_terminal("planets", "x", "-n", "1", *args, columns=30, **extra)
     assert "\x1b" not in shown
-    assert "a_rathe…_09998" in shown
+    assert "      a_rather_long_name_09998\n" in shown
 
 
 def test_wide_cuts_nothing() -> None:

@@ -185,8 +185,14 @@ def test_equal_values_fold_in_tables_alone(tmp_path: Path) -> None:
         "utf-8",
     )
     lines = run(text, "--units", "B").stdout.splitlines()
-    (folded,) = [line for line in lines if "×3" in line]
-    assert folded.split()[:5] == ["768", "768", "×3", "temp", "a.*"]  # what all three save together
+    (folded,) = [line for line in lines if "×3" in line]  # what all three save together
+    assert folded.split()[:5] == [
+        "768",
+        "768",
+        "×3",
+        "f32[64]",
+        "a.*",
+    ]  # what all three save together
     (total,) = [line for line in lines if "TOTAL" in line]
     assert total.split() == ["1,792", "1,792", "5", "TOTAL"]
     assert len(answer(text)["rows"]) == 5

@@ -207,7 +207,7 @@ def test_modules_of_one_name_are_found_by_folder_arguments_and_content(
     assert check("dump", "--json") == 0
     said = capsys.readouterr()
     assert [rule["place"] for rule in json.loads(said.out)["rules"]] == ["#1", "#9"]
-    assert "in the baseline alone: eval/jit_train_step." in said.err
+    assert "only in the baseline: eval/jit_train_step." in said.err
 
 
 def test_a_module_that_is_given_something_else_is_told(capsys: pytest.CaptureFixture[str]) -> None:

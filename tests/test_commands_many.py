@@ -62,7 +62,8 @@ def test_the_rows_are_those_of_each(
 def test_every_form_has_the_rows_of_all(capsys: pytest.CaptureFixture[str]) -> None:
     """Of a directory, of several paths, of a pattern and of an archive; by the file's ending."""
     make_archive("packed", "tar", ".", "cpu")
-    for paths in (".", f"{FIRST} {SECOND}", "*/mlp_train"):
+    texts = "*/mlp_train/*_after_optimizations.txt"
+    for paths in (".", f"{FIRST} {SECOND}", "*/mlp_train", texts):
         rows = read_rows(ask(capsys, f"fusions {paths} --format jsonl"))
         places = {str(row["place"]) for row in rows}
         assert {place.split("/")[0] for place in places} == {"cpu", "gpu_h100"}
@@ -108,7 +109,7 @@ def test_one_of_several_is_never_shown_unsaid(
     assert run(line.split()) == 2
     captured = capsys.readouterr()
     said = captured.out + captured.err
-    assert "would show one of 2 programs" in said
+    assert "has 2 programs; " in said
     assert "--module REGEX" in said
     assert "print the rows of all" in said
 

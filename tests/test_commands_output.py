@@ -135,7 +135,7 @@ def test_the_target_of_row_options() -> None:
         ),
         (
             ("--sort", "name,measured_seconds", "--json"),
-            "measured_seconds orders nothing: no row has it; it is known from a profile.\n",
+            "measured_seconds has no effect: no row has it; it is known from a profile.\n",
         ),
         (("--sort", "-exposed_seconds", "--chip", "h100"), ""),
         (("--sort", "-sent_bytes_per_step"), ""),

@@ -23,7 +23,7 @@ from hlotool.table.units import render_line
 
 DUMPS = ROOT / "testdata" / "dumps"
 MLP = DUMPS / "gpu_h100" / "mlp_train"
-SCREEN = 30  # lines
+SCREEN = 24  # lines
 SCREENS = (
     ("cpu/operations",),
     ("gpu_h100/library_calls", "--chip", "h100"),

@@ -99,6 +99,11 @@ def test_every_metric_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     found = {row["metric"]: row["figure"] for row in told[1]}
     assert found["buffers.temp_bytes"] == 4145152
     assert all(row["meaning"] and row["kind"] for row in told[1])
+    assert run(["fields", "check", step, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["metrics"] == told[1]
+    assert run(["fields", "check", step]) == 0
+    told_text = " ".join(capsys.readouterr().out.split())
+    assert "buffers.temp_bytes [bytes] allocations of temporary values: 4.0 MiB" in told_text
 
 
 @pytest.mark.usefixtures("project")
@@ -120,13 +125,111 @@ name = "c"
 place = "none"
 metric = "buffers.temp_bytes"
 max = "1GiB"
+[[budget]]
+name = "d"
+module = "*/jit_train_step (inputs 16×*)"
+metric = "buffers.temp_bytes"
+max = "1GiB"
 """,
         encoding="utf-8",
     )
     assert run(["check", "c01", "--json"]) == 4
     rules = json.loads(capsys.readouterr().out)["rules"]
     about = {(row["name"], (row["module"] or "").split("/")[0]) for row in rules}
-    assert about == {("a", "language"), ("b", "vision"), ("c", "")}
+    assert about == {("a", "language"), ("b", "vision"), ("c", ""), ("d", "language")}
+    assert [row["module"] for row in rules if row["name"] == "d"] == [
+        "language/jit_train_step (inputs 16×32)"
+    ]
     (idle,) = [row["reason"] for row in rules if row["name"] == "c"]
     assert idle.startswith("no module lies in 'none'; ")
     assert "language/jit_train_step (inputs 16×32)" in idle
+
+
+@pytest.mark.usefixtures("project")
+def test_a_budget_of_some_takes_the_place_of_that_of_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Limit by limit: what a special budget does not limit, the general one does."""
+    Path("hlotool.toml").write_text(
+        """
+baseline = "c01"
+[[budget]]
+name = "all"
+metric = "buffers.peak_bytes"
+max = "1MiB"
+max_increase = "0%"
+[[budget]]
+name = "all"
+severity = "warning"
+metric = "buffers.peak_bytes"
+max = "1MiB"
+[[budget]]
+name = "large"
+module = "language/*"
+metric = "buffers.peak_bytes"
+max = "1GiB"
+[[budget]]
+name = "free"
+place = "tabular"
+metric = "buffers.peak_bytes"
+max = "1GiB"
+max_increase_abs = "1GiB"
+""",
+        encoding="utf-8",
+    )
+    assert run(["check", "c09", "--json"]) == 1
+    rules = json.loads(capsys.readouterr().out)["rules"]
+
+    def tell(name: str) -> set[tuple[str, str, str]]:
+        return {
+            (row["module"].split("/")[0], row["status"], row["expression"].partition("bytes ")[2])
+            for row in rules
+            if row["name"] == name
+        }
+
+    both = "<= 1MiB and buffers.peak_bytes <= baseline + 0%"
+    assert tell("large") == {("language", "pass", "<= 1GiB")}
+    assert tell("all") == {
+        ("language", "fail", "<= baseline + 0%"),
+        ("language", "pass", "<= baseline + 0%"),
+        ("vision", "fail", both),
+    }
+    assert {folder for folder, *_ in tell("all (2)")} == {"language", "vision", "tabular"}
+    assert {(folder, status) for folder, status, _ in tell("free")} == {("tabular", "pass")}
+
+
+@pytest.mark.usefixtures("project")
+def test_programs_of_one_key_are_told_with_what_to_add(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Two of equal arguments and another content each; another content a run, too."""
+    for at, commits in enumerate((("c01", "c02"), ("c03", "c04")), 1):
+        for number, commit in enumerate(commits):
+            for file in (Path(commit) / "tabular").iterdir():
+                rest = file.name.partition(".")[2]
+                Path(f"r{at}").mkdir(exist_ok=True)
+                shutil.copy(file, f"r{at}/module_000{number}.{rest}")
+        assert run(["check", f"r{at}", "--history", "h", "--commit", f"r{at}"]) == 4
+        said = capsys.readouterr().err
+        assert "these differ only in content. Dump each into its own folder" in said
+    assert run(["check", "--trend", "--history", "h", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "these differ only in content. Dump each into its own folder" in captured.err
+    rows = json.loads(captured.out)["programs"]
+    assert [row["status"] for row in rows] == ["ambiguous"] * 4
+    assert len({row["module"] for row in rows}) == 4
+
+
+@pytest.mark.usefixtures("project")
+def test_lines_of_before_go_on_with_those_of_today(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line without a key tells a name, and a place where several have it."""
+    key = ("name", "folder", "arguments", "fingerprint")
+    assert run(["check", "c01/tabular", "--history", "h", "--commit", "old"]) == 4
+    line = json.loads(Path("h").read_text("utf-8"))
+    older = {name: value for name, value in line.items() if name not in key}
+    Path("h").write_text(json.dumps(older) + "\n", encoding="utf-8")
+    assert run(["check", "c02/tabular", "--history", "h", "--commit", "new"]) == 4
+    capsys.readouterr()
+    assert run(["check", "--trend", "--history", "h", "--rows", "programs", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["programs"]
+    assert (row["module"], row["status"]) == ("jit_train_step", "there")

@@ -51,23 +51,31 @@ def test_what_numbers_and_notes_say_is_no_part(change: Callable[[str], str], nam
 
 
 def test_a_proto_and_every_print_with_all_of_a_program_are_one() -> None:
-    """Left out are six styles that cannot be read alone, and the one without constants."""
-    prints = {}
+    """Left out are six styles that cannot be read alone, and the one without constants.
+
+    Names of arguments are metadata, which some leave out.
+    """
+    prints, keys = {}, {}
     for path in sorted(PRINTED.glob("*.txt")):
+        style = path.name.split(".")[2]
         try:
-            prints[path.name.split(".")[2]] = hlotool.load(path).program.fingerprint
+            prints[style] = hlotool.load(path).program.fingerprint
         except hlotool.HlotoolError:
             continue
+        keys[style] = read_arguments(resolve_inputs(str(path)).inputs[0])
+    bare = ("canonical", "fingerprint", "no_metadata", "short_parsable")
+    assert {keys.pop(one) for one in bare} == {("f32[8,12]",)}
+    assert set(keys.values()) == {("x f32[8,12]",)}
     assert prints.pop("fingerprint") != prints["default"]
     assert len(prints) == 12
     assert len(set(prints.values())) == 1
     folder = ROOT / "testdata" / "protos"
     for name in ("async_collectives", "all_shardings", "attributes"):
-        proto, text = (
-            hlotool.load(folder / f"{name}{kind}").program.fingerprint
-            for kind in (".hlo.pb.gz", ".txt")
-        )
+        paths = [folder / f"{name}{kind}" for kind in (".hlo.pb.gz", ".txt")]
+        proto, text = (hlotool.load(path).program.fingerprint for path in paths)
         assert proto == text
+        first, second = (read_arguments(resolve_inputs(str(path)).inputs[0]) for path in paths)
+        assert first == second is not None
 
 
 def test_what_a_program_computes_is_a_part() -> None:

@@ -168,7 +168,7 @@ def change(path: Path, folder: Path, edit: str) -> Path:
         ("size", "a size in allocation 0 is below zero"),
         ("offset", "the value reaches to byte"),
         ("number", "expected allocation 0, found allocation 7"),
-        ("last", "the allocations end without one for"),
+        ("last", "no allocation holds"),
     ],
 )
 def test_bad_assignments_are_refused(edit: str, words: str, tmp_path: Path) -> None:

@@ -82,10 +82,10 @@ def test_the_nearest_text_is_used(
     found = resolve_inputs(str(tmp_path / typed))
     assert [each.path for each in found.inputs] == [str(tmp_path / used)]
     assert found.notes[0].startswith(f"{tmp_path / typed}: ")
-    assert found.notes[0].endswith(f"This refers to {tmp_path / used}, next to it.")
+    assert found.notes[0].endswith(f"The answer uses {tmp_path / used}, next to it.")
     assert run(["summary", str(tmp_path / typed)]) == 0
     printed = capsys.readouterr()
-    assert f"This refers to {tmp_path / used}, next to it." in printed.err
+    assert f"The answer uses {tmp_path / used}, next to it." in printed.err
     assert printed.out.startswith(f"{used.split('.')[1]}:")
 
 
@@ -133,4 +133,4 @@ def test_a_text_cut_short_gives_way_to_its_twin_alone(
     printed = capsys.readouterr()
     assert printed.out.startswith("f: ")
     assert printed.err.startswith(f"hlotool: {tmp_path / stem}:")
-    assert f"This refers to {tmp_path / stem}.gz, next to it." in printed.err
+    assert f"The answer uses {tmp_path / stem}.gz, next to it." in printed.err

@@ -39,7 +39,7 @@ from worker_tasks import (
 
 from hlotool.dump import workers
 from hlotool.dump.find import resolve_inputs
-from hlotool.dump.workers import Failure, Report, Result, choose_context, map_inputs
+from hlotool.dump.workers import Failure, Result, choose_context, map_inputs
 
 ITEMS = [Item(number, (7 * number) % 5 * 100) for number in range(20)]
 
@@ -55,7 +55,7 @@ def map_in_processes(
     function: Callable[[workers.Item], Result],
     items: Sequence[workers.Item],
     processes: int,
-    report: Report[workers.Item, Result],
+    report: Callable[[workers.Item, Result | Failure], None],
 ) -> list[Result | Failure]:
     """Do as `map_inputs` in so many processes, however small the items are."""
     found = {}

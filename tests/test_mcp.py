@@ -76,7 +76,7 @@ def test_tools_say_what_the_help_says() -> None:
     ("name", "arguments", "sentence"),
     [
         ("summary", {"path": "nowhere"}, "nowhere: there is no such file or directory."),
-        ("summary", {"path": "../cpu"}, "../cpu leads out of what may be read: "),
+        ("summary", {"path": "../cpu"}, "../cpu leads out of the folders to read: "),
         ("summary", {"path": "https://example.com/x"}, "https://example.com/x: there is no such"),
         ("summary", {"path": "mlp_train", "output": "x"}, "summary has no argument 'output'"),
         ("summary", {"path": "mlp_train", "where": "--output=x"}, "--where: expected an operator"),
@@ -113,7 +113,7 @@ def test_links_that_lead_out_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(["mcp", str(tmp_path / "none")]) == 2
-    assert "none is no directory." in capsys.readouterr().err
+    assert "none is not a directory." in capsys.readouterr().err
 
 
 def test_the_protocol() -> None:

@@ -109,4 +109,4 @@ def test_what_the_converter_refuses_is_an_error(
     path = tmp_path / "f.mlir"
     path.write_text("module @x { nonsense", encoding="utf-8")
     assert cli.run(["summary", str(path)]) == 3
-    assert "XLA's converter makes no HLO of this MLIR" in capsys.readouterr().err
+    assert "XLA's converter cannot convert this MLIR to HLO" in capsys.readouterr().err

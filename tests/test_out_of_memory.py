@@ -293,6 +293,28 @@ def test_the_first_line_adds_up_in_its_digits(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HEAD, ["dump the program", "export XLA_FLAGS", "hlotool buffers /tmp/dump"]),
+        (
+            "OOM when allocating tensor with shape[64,9] and type float by allocator GPU_0_bfc",
+            ["jit_compile=True", "export XLA_FLAGS", "hlotool buffers /tmp/dump"],
+        ),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB.", ["not tried"]),
+    ],
+    ids=["xla", "tensorflow", "pytorch"],
+)
+def test_the_answer_ends_with_what_to_type(
+    text: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(text)
+    assert run(["buffers", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()[-len(said) :]
+    assert all(one in line for one, line in zip(said, lines, strict=True))
+
+
+@pytest.mark.parametrize(
     ("name", "shown"),
     [
         ("tpu_2019", ("fusion.213.remat4", "symbols/softmax/MatMul", "f32[1024,8201]")),

@@ -17,7 +17,13 @@ from parsed import load
 from report_pages import PAGE, SMALL
 
 from hlotool.analysis.memory.memory_map import list_holdings
+from hlotool.analysis.memory.rows import BufferRow, all_rows
+from hlotool.analysis.origin import add_stacks
+from hlotool.analysis.show.subjects import SubjectRow
+from hlotool.errors import QueryError
 from hlotool.page.data import make_page
+from hlotool.table.expression.compile import compile_where
+from hlotool.table.field import fields_of
 from hlotool.text import encode_json
 
 NODE = shutil.which("node")
@@ -28,7 +34,7 @@ DUMPS = ("gpu_h100/transformer_train", "tpu_v5e/offload", "cpu/nested_loops", "c
 def ask(code: str, data: object = None) -> Any:
     """Return what code says that runs behind the scripts; `model` is the first program's."""
     scripts = "".join(
-        (PAGE / f"{one}.js").read_text("utf-8") for one in ("axis", "model", "icicle")
+        (PAGE / f"{one}.js").read_text("utf-8") for one in ("axis", "model", "where", "icicle")
     )
     made = 'const data = JSON.parse(require("fs").readFileSync(0));\n'
     model = "const model = data && new Model(data.sides[0]);\n"
@@ -136,6 +142,31 @@ def test_an_instruction_is_told_as_show_tells_it() -> None:
         assert tuple(way) == row.call_path
 
 
+def test_stacks_and_shardings_are_those_of_the_commands() -> None:
+    program = load(SMALL).program
+    names = [row.name for row in program.fusions.rows[:20]]
+    said = ask(
+        f"""return {{
+        stacks: {json.dumps(names)}.map((name) => model.stack(model.frame[model.places.get(name)])
+          .map((each) => model.word(each.what))),
+        placed: model.placements.map((each) => [model.names[each.instruction],
+          model.word(each.global_shape), model.word(each.spec), each.copies]) }};""",
+        make_page(program),
+    )
+    subjects = add_stacks(program.show(tuple(names)).subjects, program.module)
+    assert any(said["stacks"])
+    for row, stack in zip(subjects, said["stacks"], strict=True):
+        assert stack == [line.rpartition("/")[2] for line in row.stack or ()]
+    report, entry = program.shardings, program.expect_module().entry
+    homes = [*entry.parameters, *entry.root.operands]
+    rows = [*report.parameters, *report.results]
+    assert said["placed"] == [
+        [home.full_name, row.global_shape or "", row.spec_text or "", row.copies]
+        for home, row in zip(homes, rows, strict=True)
+    ]
+    assert any(row.copies and row.copies > 1 for row in rows)
+
+
 def test_what_limits_a_step_is_what_the_clock_says() -> None:
     program = load(SMALL).program
     clock = program.step_time and program.step_time.clock
@@ -152,6 +183,124 @@ def test_what_limits_a_step_is_what_the_clock_says() -> None:
             limits.add(found[one.full_name])
             assert (found[one.full_name] == 1) == (taken.compute > taken.memory)
     assert limits == {1, 2}
+
+
+# Each is asked of instructions that run by themselves, as `show` has them, and of values that have
+# memory of their own, as `buffers` has them.
+CONDITIONS: tuple[str, ...] = (
+    'opcode == "fusion"',
+    "opcode != 'fusion' and executions > 1",
+    'name contains "gemm_fusion" or not (source_line > 20)',
+    'name ~ "^gemm.*[0-2]$" and name !~ "\\\\.1"',
+    "scope == null",
+    'scope != null and scope ~ "attention|mlp"',
+    "source_line in [12, 20, null] or source_line not in (31, 33)",
+    "flops_per_step / traffic_bytes_per_step >= 8",
+    "flops_per_step - 2 * traffic_bytes_per_step > -1e6",
+    "traffic_bytes_per_step > 1.5MiB and traffic_bytes_per_step <= 1_000_000.5 kB",
+    "not flops_per_step > 0",
+    "not (source_line == 20 or opcode in ['copy', \"tuple\"])",
+    "1e3 < flops_per_step",
+    "flops_per_step == -0.0",
+    'computation == "while_body" or computation ~ "region|body"',
+    "(flops_per_step > 1) == true",
+    'allocation_type == "temp" and size_bytes >= 1.1 MB',
+    "live_until - live_from > 20 and space == 0",
+    'value contains "{" and shape ~ "^f32"',
+    'shape not contains "bf16" and offset == 0',
+    "size_bytes / (live_from - live_until) < 0",
+    "allocation in [0, 1, 2, -3]",
+    'opcode == "parameter" or source == null',
+    'source ~ "transformer_train.py:\\\\d+$"',
+    "instruction != value",
+)
+# What neither reads, and what a page leaves to hlotool, as it may mean something else there.
+REFUSED: tuple[tuple[str, bool], ...] = (
+    ("name", True),
+    ('name > "a"', True),
+    ("name == fusion", True),
+    ("flops_per_step > 2MiB", True),
+    ("size_bytes > 2ms", True),
+    ("size_bytes > 5%", True),
+    ("live_from < 1 < 2", True),
+    ("size_bytes >", True),
+    ("(size_bytes > 1", True),
+    ('size_bytes == "1"', True),
+    ("size_bytes in [1, 'a']", True),
+    ("size_bytes in []]", True),
+    ("name ~ name", True),
+    ('name ~ "(?=a)"', True),
+    ("count() > 1", True),
+    ("size_bytes < null", True),
+    ("nothing == 1", True),
+    ("- name == 1", True),
+    ("1 and 2", True),
+    (f"{'(' * 17}size_bytes > 1{')' * 17}", True),
+    ("size_bytes = 1", True),
+    ('name ~ "a{2}"', False),
+    ('name ~ "\\\\bgemm"', False),
+    ("size_bytes + 1MiB > 2MiB", False),
+    ('parameter_name == "x"', False),
+)
+READ = """
+const named = () =>
+  listRunning(model).map((one) => [model.names[one], readInstruction(model, one)]);
+const held = () => model.spaces.flatMap((space) => Array.from(space.instruction, (_, value) =>
+  [`${space.raw.number} ${model.valueName(space, value)}`, readValue(space, value)]));
+const ask = (text, fields, list) => {
+  try {
+    const test = parseWhere(text, fields);
+    return list().filter(([, get]) => test(get)).map(([name]) => name);
+  } catch (error) {
+    if (error instanceof Refused) return null;
+    throw error;
+  }
+};
+const fields = (text) => [ask(text, INSTRUCTION_FIELDS, named), ask(text, VALUE_FIELDS, held)];
+"""
+
+
+def test_conditions_hold_for_the_same_rows() -> None:
+    program = load(SMALL).program
+    memory = program.memory
+    assert memory
+    told = make_page(program)
+    assert isinstance(told["sides"], list)
+    side = told["sides"][0]
+    runs = {one.name for one in program.executions.counts}
+    asked = program.show(tuple(side["instructions"]["name"])).subjects
+    shown = [row for row in asked if row.computation in runs]
+    values = all_rows(memory, program.module, None)
+    held = [row for row in values if row.size_bytes and row.allocation_type != "thread-local"]
+    said = ask(f"{READ} return {json.dumps(CONDITIONS)}.map(fields);", told)
+    met: set[str] = set()
+    for text, answers in zip(CONDITIONS, said, strict=True):
+        for fields, rows, name, answer in (
+            (SubjectRow, shown, lambda row: row.name, answers[0]),
+            (BufferRow, held, lambda row: f"{row.space} {row.value}", answers[1]),
+        ):
+            if answer is None:
+                continue
+            test = compile_where(text, fields_of(fields))
+            wanted = sorted(name(row) for row in rows if test(row))
+            assert sorted(answer) == wanted, text
+            assert len(wanted) < len(rows), text
+            met.add(text if wanted else "")
+    assert met >= set(CONDITIONS)
+
+
+def test_a_page_refuses_what_it_may_get_wrong() -> None:
+    texts = [text for text, _ in REFUSED]
+    said = ask(f"{READ} return {json.dumps(texts)}.map(fields);", make_page(load(SMALL).program))
+    assert said == [[None, None]] * len(REFUSED)
+    for text, is_wrong in REFUSED:
+        refused = 0
+        for fields in (SubjectRow, BufferRow):
+            try:
+                compile_where(text, fields_of(fields))
+            except QueryError:
+                refused += 1
+        assert (refused == 2) == is_wrong, text
 
 
 STEPS = "const axis = Axis.ofTimes([0, 1, 1, 1, 4, 4.5]); return "

@@ -160,7 +160,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "sizes that double": (
         lambda: entry("d0 = dot(p, p)", *(f"d{n + 1} = dot(d{n}, d{n})" for n in range(60))),
-        "it has more elements than 64 bits count",
+        "it has more elements than 64 bits can count",
     ),
     "tuples in tuples": (
         lambda: entry("t0 = tuple(p)", *(f"t{n + 1} = tuple(t{n})" for n in range(DEEP))),
@@ -176,11 +176,11 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "a huge dimension": (lambda: entry(f"r = f32[{times('9')}] negate(p)"), ""),
     "huge dimensions": (
         lambda: entry(f"r = f32[{times('999999999,')}9] negate(p)"),
-        "more elements than 64 bits count",
+        "more elements than 64 bits can count",
     ),
     "a huge tile": (
         lambda: entry(f"r = f32[8]{{0:T({times('999999999,')}9)}} negate(p)"),
-        "more elements than 64 bits count",
+        "more elements than 64 bits can count",
     ),
     "a huge parameter number": (
         lambda: entry(f"q = f32[8] parameter({times('9')})"),

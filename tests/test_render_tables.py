@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
 
-from hlotool.table import WHOLE, Document, DocumentSpec, Line, Selection
+from hlotool.table import Document, DocumentSpec, Line, Selection
 from hlotool.table.cells import Cells, Column, Look, make_cells
 from hlotool.table.select import Query, select_rows
 from hlotool.table.terminal import render_markdown, render_table, render_tables
+from hlotool.text import escape
 
 M = 1 << 20
 ROWS = (
@@ -47,47 +48,74 @@ def test_table() -> None:
     ]
 
 
-def test_a_narrow_terminal_cuts_names_in_the_middle() -> None:
+def test_in_a_narrow_terminal_a_long_name_has_a_line_of_its_own() -> None:
     assert lines(table(40)) == [
-        "name                    kind        size",
-        "----------------------  ------  --------",
-        "all-gather.1            loop    12.0 MiB",
-        "dot                     input    1.0 MiB",
-        "a_very_long…sion.12345  custom       3 B",
-        "TOTAL                           13.0 MiB",
+        "name          kind        size",
+        "------------  ------  --------",
+        "all-gather.1  loop    12.0 MiB",
+        "dot           input    1.0 MiB",
+        "              custom       3 B",
+        "    name:",
+        "      a_very_long_name_of_a_fusion.12345",
+        "TOTAL                 13.0 MiB",
     ]
 
 
-def test_columns_that_find_no_room_are_named() -> None:
-    assert lines(table(24, columns="name,kind,size_bytes,flops")) == [
-        "name              kind",
-        "----------------  ------",
-        "all-gather.1      loop",
-        "dot               input",
-        "a_very_l…n.12345  custom",
-        "(no room for size,",
-        "flops; -w shows all)",
+def test_columns_that_find_no_room_are_below_their_rows() -> None:
+    assert lines(table(24, columns="name,kind,size_bytes,flops", limit=1)) == [
+        "name              size",
+        "------------  --------",
+        "all-gather.1  12.0 MiB",
+        "    kind: loop",
+        "    flops: 1.00 T",
+        "… and 2 smaller (1.0 MiB)",
+        "TOTAL         13.0 MiB",
+        "    flops: ≥ 1.00 T",
     ]
 
 
-def test_what_is_the_same_in_every_row_is_told_below() -> None:
-    fields = tuple(
-        replace(each, hide_if_constant=each.name == "kind", min_width=WHOLE * (each.name == "name"))
-        for each in SAMPLES.fields
-    )
-    row_list = replace(SAMPLES, chosen=fields)
+def test_what_is_the_same_in_every_row_is_told_above() -> None:
     alike = tuple(Sample(name=one.name, kind="loop", size_bytes=one.size_bytes) for one in ROWS)
 
-    def show(rows: tuple[Sample, ...], columns: str, width: int) -> list[str]:
-        selection = select_rows(row_list, rows, Query(columns=columns))
-        return lines(render_table(make_cells(selection, "auto"), Look(width=width)))
+    def show(rows: tuple[Sample, ...], width: int) -> list[str]:
+        return lines(table(width, rows, columns="kind,name,size_bytes"))
 
-    shown = show(alike, "kind,name,size_bytes", 46)
-    assert shown[0].split() == ["name", "size"]
-    assert shown[4] == "a_very_long_name_of_a_fusion.12345       3 B"
-    assert shown[-1] == "(kind of every row shown: loop; -w shows all)"
-    assert show(alike, "kind,name,size_bytes", 60)[0].split() == ["kind", "name", "size"]
-    assert show(ROWS, "kind,name,size_bytes", 46)[0].split() == ["kind", "name", "size"]
+    shown = show(alike, 46)
+    assert shown[:2] == ["kind of every row: loop", f"{'name':34}      size"]
+    assert shown[5] == "a_very_long_name_of_a_fusion.12345       3 B"
+    assert show(alike, 60)[0].split() == ["kind", "name", "size"]
+    assert show(ROWS, 46)[3:5] == ["    kind: loop", f"{'dot':34}   1.0 MiB"]
+
+
+def test_what_all_paths_begin_with_is_told_above() -> None:
+    paths = ("jit/decoder/layer_0/mlp", "jit/decoder/layer_1/mlp", "jit/decoder/norm")
+    fields = tuple(replace(each, is_path=each.name == "note") for each in SAMPLES.fields)
+    rows = [Sample(f"dot.{number}", note=path) for number, path in enumerate(paths)]
+    selection = select_rows(replace(SAMPLES, chosen=fields), rows, Query(columns="name,note"))
+    assert lines(render_table(make_cells(selection, "auto"), Look(width=28))) == [
+        "note: … is jit/decoder",
+        "name   note",
+        "-----  -------------",
+        "dot.0  …/layer_0/mlp",
+        "dot.1  …/layer_1/mlp",
+        "dot.2  …/norm",
+    ]
+
+
+def test_a_screen_says_which_columns_answer() -> None:
+    row_list = replace(SAMPLES, screen="size_bytes,name", wide_screen="kind").showing(
+        ("name", "kind", "size_bytes", "flops")
+    )
+
+    def titles(width: int | None, **query: Any) -> list[str]:
+        selection = select_rows(row_list, ROWS, Query(width=width, **query))
+        return [each.title for each in selection.columns]
+
+    assert titles(80) == ["size", "name"]
+    assert titles(120) == ["size", "name", "kind"]
+    assert titles(None) == ["size", "name", "kind", "flops"]
+    assert titles(80, columns="flops") == ["flops"]
+    assert titles(80, columns="+flops") == ["size", "name", "flops"]
 
 
 def test_without_a_width_nothing_is_cut() -> None:
@@ -96,86 +124,17 @@ def test_without_a_width_nothing_is_cut() -> None:
 
 
 @given(st.integers(1, 120), st.lists(st.text(max_size=30), max_size=4))
-def test_no_line_is_wider_than_the_terminal(width: int, names: list[str]) -> None:
+def test_no_line_but_a_name_is_wider_than_the_terminal(width: int, names: list[str]) -> None:
     rows = tuple(Sample(name=name, size_bytes=len(name)) for name in names)
-    text = table(width, rows)
-    body = lines(text.partition("(no room")[0])
-    assert all(len(line) <= max(width, 12) for line in body)
+    for line in lines(table(width, rows)):
+        assert len(line) <= max(width, 20, *(6 + len(word) for word in line.split()))
 
 
-def test_what_differs_never_looks_alike() -> None:
-    names = (f"{'x' * number}_of_one_length_{'y' * (20 - number)}" for number in range(1, 20))
-    rows = tuple(Sample(name) for name in names)
-    shown = lines(table(30, rows))[2 : 2 + len(rows)]
-    assert len(set(shown)) == len(rows)
-
-
-def test_columns_leave_by_rank_but_those_that_were_asked_for() -> None:
-    ranks = {"name": 0, "kind": 1, "size_bytes": 2, "flops": 0}
-    fields = tuple(
-        replace(each, in_table=each.name in ranks, hide_order=ranks.get(each.name, 0))
-        for each in SAMPLES.fields
-    )
-    row_list = replace(SAMPLES, chosen=fields)
-
-    def titles(width: int, columns: str = "") -> list[str]:
-        selection = select_rows(row_list, ROWS, Query(columns=columns))
-        return lines(render_table(make_cells(selection, "auto"), Look(width=width)))[0].split()
-
-    assert titles(80) == ["name", "kind", "size", "flops"]
-    assert titles(31) == ["name", "kind", "flops"]
-    assert titles(20) == ["name", "flops"]
-    assert titles(24, "name,size_bytes,kind") == ["name", "size"]
-
-
-def test_a_name_keeps_what_it_wants_while_others_may_leave() -> None:
-    def head(wants: int) -> list[str]:
-        ways = {"kind": 2, "size_bytes": 1}
-        fields = tuple(
-            replace(
-                each,
-                in_table=each.name in {"name", *ways},
-                hide_order=ways.get(each.name, 0),
-                min_width=wants if each.name == "name" else 0,
-            )
-            for each in SAMPLES.fields
-        )
-        selection = select_rows(replace(SAMPLES, chosen=fields), ROWS, Query())
-        return lines(render_table(make_cells(selection, "auto"), Look(width=40)))[0].split()
-
-    assert head(0) == ["name", "kind", "size"]
-    assert head(30) == ["name", "size"]
-    assert head(34) == ["name"]
-
-
-def test_columns_of_equal_width_are_cut_alike() -> None:
-    rows = (Sample("n" * 40, note="t" * 40),)
-    name, note = lines(table(42, rows, columns="name,note"))[2].split()
-    assert (len(name), len(note)) == (20, 20)
-
-
-def test_names_stay_whole_while_others_give_way() -> None:
-    """A name that a user greps for is cut only where no column can leave in its place."""
-    ranks = {"name": 0, "kind": 1, "size_bytes": 2, "flops": 0}
-    fields = tuple(
-        replace(
-            each,
-            in_table=each.name in ranks,
-            hide_order=ranks.get(each.name, 0),
-            min_width=WHOLE if each.name == "name" else 0,
-        )
-        for each in SAMPLES.fields
-    )
-    selection = select_rows(replace(SAMPLES, chosen=fields), ROWS, Query())
-
-    def show(width: int) -> tuple[list[str], str]:
-        shown = lines(render_table(make_cells(selection, "auto"), Look(width=width)))
-        return shown[0].split(), shown[4].split()[0]
-
-    assert show(62) == (["name", "kind", "size", "flops"], ROWS[2].name)
-    assert show(60) == (["name", "kind", "flops"], ROWS[2].name)
-    assert show(44) == (["name", "flops"], ROWS[2].name)
-    assert show(30) == (["name", "flops"], "a_very_lon…ion.12345")
+@given(st.integers(20, 120), st.lists(st.text(st.characters(codec="ascii"), min_size=1)))
+def test_no_name_is_cut(width: int, names: list[str]) -> None:
+    rows = tuple(Sample(name=name.replace(" ", "_")) for name in names)
+    text = table(width, rows, limit=0)
+    assert all(escape(row.name) in text for row in rows)
 
 
 def test_verdicts_and_the_larger_part_are_coloured() -> None:
@@ -343,11 +302,10 @@ def test_markdown_groups() -> None:
     assert "| &nbsp;&nbsp;dot | 1 | 1.0 MiB | 7.7 % |" in lines(text)
 
 
-def test_of_a_curve_the_newest_part_stays() -> None:
+def test_a_curve_is_whole() -> None:
     columns = (
-        Column("metric", is_number=False, is_cuttable=True, is_key=True),
-        Column("trend", is_number=False, is_cuttable=True, is_curve=True),
+        Column("metric", is_number=False, is_key=True),
+        Column("trend", is_number=False),
     )
     cells = Cells(columns, (("count", "▁▂▃▄▅▆▇█" * 3),), "", ())
-    *_, row = render_table(cells, Look(width=24)).split("\n")
-    assert row == "count   …▂▃▄▅▆▇█▁▂▃▄▅▆▇█"
+    assert lines(render_table(cells, Look(width=24)))[-1] == f"      {'▁▂▃▄▅▆▇█' * 3}"

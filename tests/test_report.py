@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -127,6 +129,80 @@ def test_a_program_that_does_not_fit_has_ways_to(tmp_path: Path) -> None:
     assert 'id="relief"' not in write_page(tmp_path, SMALL, "--hbm", "4GiB").read_text("utf-8")
 
 
+def test_each_way_to_fit_has_its_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first is the program as it is; the most of each is what it allocates."""
+    dump = TESTDATA / "advice" / "gpu_h100.scanned"
+    (side,) = read_data(write_page(tmp_path, dump, "--hbm", "160MiB"))["sides"]
+    assert run(["buffers", str(dump), "--hbm", "160MiB", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    options = {row["option"]: row["option_saves_bytes"] for row in told["relief"]}
+    size = told["fit"]["allocated_bytes"]
+    wanted = [size, *(size - saved for saved in options.values() if saved is not None)]
+    assert [max(way["levels"]) for way in side["ways"]] == wanted
+    assert [way["name"] for way in side["ways"]] == ["as it is", "donate, checkpoint each layer"]
+
+
+def test_a_message_and_its_dump_have_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page is about the program of the message, and begins with what the message says."""
+    message = TESTDATA / "out_of_memory" / "tpu_e1000.txt"
+    page = write_page(tmp_path, message, "--dump", str(TESTDATA / "dumps" / "tpu_v5e"))
+    text = page.read_text("utf-8")
+    assert "matches jit_multiply" in capsys.readouterr().err
+    assert text.index("31.50 GiB asked") < text.index("does not fit in 15.8 GiB")
+    (side,) = read_data(page)["sides"]
+    assert side["spaces"][0]["limit_bytes"] == 15.75 * 2**30
+    assert len(side["ways"]) > 1
+
+
+# Dumps of testdata name their source /home/user/program.py.
+SOURCES: tuple[tuple[tuple[str, ...], str | None], ...] = (
+    (("program.py",), "program.py"),
+    (("a/program.py", "b/program.py"), None),  # nobody knows which
+    (("a/program.py", "user/program.py"), "user/program.py"),
+    (("other.py",), None),
+)
+
+
+@pytest.mark.parametrize(("files", "chosen"), SOURCES)
+def test_source_text_comes_from_below_a_directory(
+    files: tuple[str, ...], chosen: str | None, tmp_path: Path
+) -> None:
+    below = tmp_path / "below"
+    for name in files:
+        path = below / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"line {number} of <b>{name}</b>\n" for number in range(1, 999)))
+    dump = TESTDATA / "advice" / "gpu_h100.scanned"
+    page = write_page(tmp_path, dump, "--source", str(below))
+    texts = read_data(page)["sides"][0]["texts"]
+    assert set(texts.get("path", ())) == ({chosen} if chosen else set())
+    assert ("This page has source lines" in page.read_text("utf-8")) == bool(chosen)
+    for first, text in zip(texts.get("first_line", ()), texts.get("text", ()), strict=True):
+        lines = text.split("\n")
+        assert len(lines) >= 11
+        assert lines == [f"line {first + at} of <b>{chosen}</b>" for at in range(len(lines))]
+
+
+def test_source_text_is_never_from_elsewhere(tmp_path: Path) -> None:
+    """Links that lead out, pipes and large files are left out; without the option, so is all."""
+    below, outside = tmp_path / "below", tmp_path / "program.py"
+    below.mkdir()
+    outside.write_text("secret\n" * 999)
+    (below / "program.py").symlink_to(outside)
+    dump = TESTDATA / "advice" / "gpu_h100.scanned"
+    assert read_data(write_page(tmp_path, dump))["sides"][0]["texts"] == {}
+    assert read_data(write_page(tmp_path, dump, "--source", str(below)))["sides"][0]["texts"] == {}
+    (below / "program.py").unlink()
+    os.mkfifo(below / "program.py")
+    assert read_data(write_page(tmp_path, dump, "--source", str(below)))["sides"][0]["texts"] == {}
+    (below / "program.py").unlink()
+    (below / "program.py").write_text(f"{'x' * 50_000}\n" * 999)
+    texts = read_data(write_page(tmp_path, dump, "--source", str(below)))["sides"][0]["texts"]
+    assert sum(map(len, texts.get("text", ()))) <= 200_000
+
+
 def test_a_buffer_assignment_alone_has_a_page(tmp_path: Path) -> None:
     (dump,) = SMALL.glob("*buffer-assignment.txt")
     alone = tmp_path / "a-buffer-assignment.txt"
@@ -220,6 +296,7 @@ def test_hostile_names_of_two_programs_stay_text(tmp_path: Path) -> None:
     [
         (("--buffers", "x"), "need a single program"),
         (("--budget", "buffers.peak_bytes < 1"), "needs a single program"),
+        (("--source", "."), "need a single program"),
     ],
 )
 def test_what_a_page_of_two_does_not_take(

@@ -92,7 +92,7 @@ WRONG = {
     "{devices=[8]<=[8]}": "it is for 1 dimensions, and the array has 2",
     "{devices=[4,2]0,0,1,2,3,4,5,6}": "its list does not name each device once",
     "{maximal device=9}": "device 9 is outside the 8",
-    "{mesh['a'=8], [{'a'}, {'a'}]}": "axis a is used twice, or is no part of its axis",
+    "{mesh['a'=8], [{'a'}, {'a'}]}": "axis a is used twice, or is not a part of its axis",
     "{mesh['a'=8], [{'b'}, {}]}": "the mesh has no axis 'b'",
     "{mesh['a'=8], [{'a':(1)3}, {}]}": "a sub-axis does not divide axis 'a'",
     "{mesh['a'=4], [{'a'}, {}]}": "it is for 4 devices, and the program runs on 8",

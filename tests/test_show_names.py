@@ -77,7 +77,8 @@ def test_index() -> None:
     ("name", "said"),
     {
         "call": "'call' is the beginning of call.1, call.12; give one of them.",
-        "all.1": "no instruction, computation, parameter or source line 'all.1'; names with it: ",
+        "all.1": "no instruction, computation, parameter or source line 'all.1'; "
+        "names that contain it: ",
         "odel.py:7": "there is no instruction",
         "model.py:8": "; model.py has other lines, such as 7.",
         "cal*": "; did you mean call.*? The only pattern is NAME.*, for names",

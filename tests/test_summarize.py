@@ -24,10 +24,9 @@ from msgspec import to_builtins
 import hlotool
 from hlotool.cli import run
 from hlotool.dump.budget import DEFAULT_BUDGET
-from hlotool.dump.find import resolve_inputs
-from hlotool.dump.workers import choose_context
+from hlotool.dump.workers import Failure, _attempt_each, choose_context
 from hlotool.program import fleet
-from hlotool.program.fleet import Member, PathToRead, find_members, measure_member
+from hlotool.program.fleet import PathToRead, find_members
 from hlotool.program.load import load_program
 
 DUMPS = ROOT / "testdata/dumps/cpu"
@@ -131,11 +130,11 @@ def test_what_an_executor_gives_up_is_a_row(error: Exception, tmp_path: Path) ->
     assert row.error == f"the executor gave this up: {type(error).__name__}{said}"
 
 
-def test_a_worker_with_another_version_is_refused(tmp_path: Path) -> None:
-    write_dumps(tmp_path, 1)
-    (chosen,) = resolve_inputs(str(tmp_path)).inputs
-    with pytest.raises(hlotool.HlotoolError, match="the worker for this file has hlotool"):
-        measure_member(Member(chosen, ""), version="0.0.1")
+def test_a_worker_with_another_version_is_refused() -> None:
+    found = _attempt_each(str, [PathToRead("a", 1), PathToRead("b", 1)], "0.0.1", b"")
+    assert isinstance(found, list)
+    assert [each.exit_code for each in found if isinstance(each, Failure)] == [3, 3]
+    assert str(found[0]).count("the worker for this file has hlotool") == 1
 
 
 # -- the cache

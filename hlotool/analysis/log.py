@@ -29,7 +29,7 @@ _MOST_NAMED: Final = 8  # instructions of one message
 class LogRow(Struct, frozen=True):
     """One message, however often it is said."""
 
-    kind: Annotated[Kind, column("kind of event", is_whole=True)]
+    kind: Annotated[Kind, column("kind of event")]
     count: Annotated[int, column("number of messages", COUNT, is_summed=False, heading="×")]
     program: Annotated[
         str | None,
@@ -49,18 +49,13 @@ class LogRow(Struct, frozen=True):
     limit_bytes: Annotated[int | None, column("size available", BYTES, null_text="")]
     over_bytes: Annotated[int | None, column("size missing", BYTES, null_text="")]
     before_bytes: Annotated[int | None, figure("size needed before rematerialization", BYTES)]
-    seconds: Annotated[
-        float | None, column("duration in the last message", SECONDS, hide_order=2, null_text="")
-    ]
-    source: Annotated[
-        str | None, column("file and line, without directories", hide_order=1, null_text="")
-    ]
+    seconds: Annotated[float | None, column("duration in the last message", SECONDS, null_text="")]
+    source: Annotated[str | None, column("file and line, without directories", null_text="")]
     instructions: Annotated[
         tuple[str, ...],
         column(
             "with --dump: instructions of the final text that it concerns",
             heading="in the dump",
-            hide_order=3,
         ),
     ]
     from_sharding: Annotated[
@@ -94,7 +89,15 @@ class ChunkRow(Struct, frozen=True):
 
 
 LOG_ROWS: Final = RowList(
-    "rows", LogRow, "messages of a log, in its order", has_total=False, key="line", title="Messages"
+    "rows",
+    LogRow,
+    "messages of a log, in order",
+    has_total=False,
+    key="line",
+    title="Messages",
+    screen="kind,count,program,instruction,bytes,"
+    "limit_bytes,over_bytes,from_sharding,to_sharding,reason",
+    wide_screen="seconds,source,instructions",
 )
 CHUNKS: Final = RowList(
     "chunks",

@@ -33,7 +33,7 @@ from hlotool.table import (
 MeasuredCount: TypeAlias = Annotated[
     int | None,
     figure(
-        "from a profile: executions there, in all runs on all devices; null if zero",
+        "executions in a profile, in all runs on all devices; null if zero",
         COUNT,
         heading="measured",
         null_text="",
@@ -147,7 +147,7 @@ _LATER: Final = ASYNC_DONES | LATER_STEPS
 class MeasuredInstruction(Struct, frozen=True):
     """One instruction, and how long it took."""
 
-    name: Annotated[str, column("the instruction", heading="instruction", is_whole=True)]
+    name: Annotated[str, column("the instruction", heading="instruction")]
     opcode: Annotated[str, column("its opcode", words=OPCODES)]
     measured_count: MeasuredCount
     measured_seconds: MeasuredSeconds
@@ -160,19 +160,19 @@ class MeasuredInstruction(Struct, frozen=True):
             heading="of step",
         ),
     ]
-    source: Annotated[str | None, column("its source line, without directories", hide_order=2)]
+    source: Annotated[str | None, column("its source line, without directories")]
     scope: Annotated[
         str | None,
-        column("module path in the op_name, without transformations", is_path=True, hide_order=1),
+        column("module path in the op_name, without transformations", is_path=True),
     ]
     category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
     stated_flops: Annotated[int | None, figure("flops of one run, by the profile", FLOPS)]
-    counted_flops: Annotated[int | None, figure("the same as counted here", FLOPS)]
+    counted_flops: Annotated[int | None, figure("flops of one run, as counted here", FLOPS)]
     stated_bytes: Annotated[
         int | None, figure("bytes one run accesses, by the profile", BYTES, heading="stated bytes")
     ]
     counted_bytes: Annotated[
-        int | None, figure("counted here, XLA's way", BYTES, heading="counted bytes")
+        int | None, figure("bytes of one run, counted XLA's way", BYTES, heading="counted bytes")
     ]
     computation: Annotated[str, figure("the computation that holds it")]
     source_file: Annotated[str | None, figure("source file it comes from")]
@@ -187,6 +187,9 @@ _LISTED: Final = RowList(
     size="measured_seconds",
     option="a profile",
     title="Instructions by measured time",
+    screen="name,opcode,measured_count,measured_seconds,share,category,"
+    "stated_flops,counted_flops,stated_bytes,counted_bytes",
+    wide_screen="source,scope",
 )
 MEASURED_INSTRUCTIONS: Final = _LISTED.showing(
     _LISTED.shown() | {"measured_count", "measured_seconds"}

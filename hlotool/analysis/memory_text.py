@@ -49,27 +49,23 @@ class ListedRow(Struct, frozen=True):
     count: Annotated[int, column("buffers folded into the row", TIMES)]
     instruction: Annotated[str | None, column("the instruction that defines it")]
     shape: Annotated[str | None, column("its shape, without layout", is_shape=True)]
-    opcode: Annotated[str | None, column("opcode of the instruction that defines it", hide_order=3)]
+    opcode: Annotated[str | None, column("opcode of the instruction that defines it")]
     allocation_type: Annotated[
-        str | None, column("its allocation, as named in the message", heading="type", hide_order=2)
+        str | None, column("its allocation, as named in the message", heading="type")
     ]
     padding_factor: Annotated[
         float | None,
-        column(
-            "its size divided by the size without padding", RATIO, heading="padded", hide_order=1
-        ),
+        column("its size divided by the size without padding", RATIO, heading="padded"),
     ]
     unpadded_bytes: Annotated[int | None, figure("its size without tile padding", BYTES)]
     padding_bytes: Annotated[int | None, figure("bytes that tiles add", BYTES)]
     scope: Annotated[
         str | None,
-        column("module path in the op_name, without transformations", is_path=True, hide_order=5),
+        column("module path in the op_name, without transformations", is_path=True),
     ]
-    source: Annotated[str | None, column("file and line without directories", hide_order=4)]
+    source: Annotated[str | None, column("file and line without directories")]
     layout: Annotated[str | None, figure("layout and tiles of its shape; null of a tuple")]
-    op_name: Annotated[
-        str | None, column("op_name of that instruction", is_path=True, min_width=30)
-    ]
+    op_name: Annotated[str | None, column("op_name of that instruction", is_path=True)]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]
     label: Annotated[str | None, figure("its name in the message")]
@@ -93,7 +89,7 @@ class MessageFigures(Struct, frozen=True):
     program: Annotated[str | None, figure("the program that the message names")]
     requested_bytes: Annotated[
         int | None,
-        figure("bytes requested; when compiling, the program's need", BYTES, extra_digits=1),
+        figure("bytes requested; when compiling, bytes the program needs", BYTES, extra_digits=1),
     ]
     available_bytes: Annotated[int | None, figure("bytes available", BYTES, extra_digits=1)]
     missing_bytes: Annotated[int | None, figure("bytes missing", BYTES, extra_digits=1)]
@@ -106,7 +102,7 @@ class MessageFigures(Struct, frozen=True):
     ]
     is_complete: Annotated[bool, figure("whether the message is complete")]
     cut_size: Annotated[
-        str | None, figure("the beginning of the size at which the text ends; that size is unknown")
+        str | None, figure("if the text ends inside a size: its first digits; that size is unknown")
     ]
     listed_count: Annotated[int, figure("buffers that the message lists", COUNT)]
     listed_bytes: Annotated[int | None, figure("size of the listed buffers", BYTES)]
@@ -220,6 +216,8 @@ MESSAGE_ROWS: Final = RowList(
         name="instruction",
     ),
     title="Listed buffers",
+    screen="size_bytes,count,padding_factor,shape,instruction,op_name",
+    wide_screen="allocation_type,opcode",
 )
 PARTS: Final = RowList(
     "parts",

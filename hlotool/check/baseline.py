@@ -19,20 +19,9 @@ from hlotool import __version__
 from hlotool.compare.changes.figures import DIFFED
 from hlotool.compare.inputs import Candidate
 from hlotool.compare.pairing import Pairing, pair_candidates
+from hlotool.dump import saved
 from hlotool.dump.identity import Identity, name_programs
 from hlotool.dump.read import display_name, read_source
-from hlotool.dump.saved import (
-    BASELINE_SCHEMA,
-    DIRECTORY_SCHEMA,
-    SUMMARY_SCHEMA,
-    BaselineDocument,
-    SavedSummary,
-    make_summary,
-    pack_program,
-    read_saved,
-    read_schema,
-    update_document,
-)
 from hlotool.errors import UsageError
 from hlotool.hlo.attribute_values import drop_tables
 from hlotool.program.program import Program
@@ -56,7 +45,7 @@ def pair_modules(earlier: Sequence[Candidate], modules: Sequence[Candidate]) -> 
     old, new = pairs[0].old, pairs[0].new
     if pairs[0].way != "the only ones" or old is None or new is None:
         return pairs
-    is_summary = old.schema in (SUMMARY_SCHEMA, DIRECTORY_SCHEMA)
+    is_summary = old.schema in (saved.SUMMARY_SCHEMA, saved.DIRECTORY_SCHEMA)
     if old.saved and not is_summary and old.name != new.name:
         return [Pairing(old, None, name=old.key), Pairing(None, new, name=pairs[0].name)]
     return pairs
@@ -76,10 +65,7 @@ def explain_missing(pair: Pairing, baseline: Earlier) -> str:
 
 def note_alike(modules: Sequence[Candidate], names: Sequence[str]) -> tuple[str, ...]:
     """Say which modules have one key, so that a later run may not know which is which."""
-    groups = group_by(
-        zip(modules, names, strict=True),
-        lambda one: (one[0].name, one[0].folder, one[0].identify().arguments),
-    )
+    groups = group_by(zip(modules, names, strict=True), lambda one: one[0].call_key)
     return tuple(
         f"{list_some([name for _, name in group])}: these differ only in content. Dump "
         "each into its own folder, or rename the functions."
@@ -102,7 +88,7 @@ def measure_identity(program: Program, module: Candidate) -> Identity:
     return replace(module.identify(), name=module.name, fingerprint=program.fingerprint)
 
 
-def measure_baseline(program: Program, module: Candidate) -> SavedSummary:
+def measure_baseline(program: Program, module: Candidate) -> saved.SavedSummary:
     """Return the figures that diffs compare, as far as they are known, and the input program.
 
     That is the text before optimizations, packed: of it a diff reads what was changed.
@@ -118,20 +104,20 @@ def measure_baseline(program: Program, module: Candidate) -> SavedSummary:
         figures["collectives.by_kind"] = [
             {name: getattr(row, name) for name in _KINDS} for row in totals.by_kind
         ]
-    saved = replace(make_summary(figures), identity=measure_identity(program, module))
+    made = replace(saved.make_summary(figures), identity=measure_identity(program, module))
     if chosen is None or chosen.before is None or program.module is None:
-        return saved
+        return made
     before = drop_tables(chosen.before.read().text)
     length = len(before) + len(program.module.source.text)
-    return replace(saved, input_program=pack_program(before, length))
+    return replace(made, input_program=saved.pack_program(before, length))
 
 
-def write_baseline(modules: Mapping[str, SavedSummary], kept: Mapping[str, object]) -> str:
+def write_baseline(modules: Mapping[str, saved.SavedSummary], kept: Mapping[str, object]) -> str:
     """Return the text of a baseline: sorted, integer bytes, fit for review.
 
     `kept` are modules as an older text has them; those measured take the place of their own.
     """
-    document = to_builtins(BaselineDocument(__version__, dict(modules)))
+    document = to_builtins(saved.BaselineDocument(__version__, dict(modules)))
     document["modules"] = {**kept, **document["modules"]}
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
@@ -147,18 +133,18 @@ def read_modules(path: str) -> tuple[dict[str, object], tuple[Candidate, ...]]:
     if not place.is_dir() and not (place.is_file() and place.stat().st_size):
         return {}, ()
     try:
-        schema = read_schema(place.read_text(encoding="utf-8"))
+        schema = saved.read_schema(place.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         schema = ""
-    if schema != BASELINE_SCHEMA:
+    if schema != saved.BASELINE_SCHEMA:
         name = display_name(path)
         raise UsageError(f"--update-baseline: {name} is not a baseline; it was not overwritten.")
     source = read_source(path)
-    saved = read_saved(source)  # raises before any of a damaged one is written again
-    document: Any = update_document(json.loads(source.text))
+    read = saved.read_saved(source)  # raises before any of a damaged one is written again
+    document: Any = saved.update_document(json.loads(source.text))
     modules: dict[str, object] = document.get("modules", {})
     return modules, tuple(
-        Candidate(one.name, path, saved=one, schema=saved.schema) for one in saved.modules
+        Candidate(one.name, path, saved=one, schema=read.schema) for one in read.modules
     )
 
 

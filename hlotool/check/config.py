@@ -100,7 +100,7 @@ class Budget(_Table, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Raise ValueError for keys that do not go together, and for a limit that is no number."""
         kinds = [key for key in KINDS if getattr(self, key) is not None]
-        limits = [key for key in LIMITS if getattr(self, key) is not None]
+        limits = self.limits
         for key in limits:
             limit = getattr(self, key)
             if isinstance(limit, float) and not math.isfinite(limit):
@@ -119,6 +119,16 @@ class Budget(_Table, frozen=True, kw_only=True):
     def kind(self) -> str:
         """The one of KINDS that it has."""
         return next(key for key in KINDS if getattr(self, key) is not None)
+
+    @property
+    def names_path(self) -> bool:
+        """Whether `module` is a pattern of paths, or of what a module is called."""
+        return "/" in self.module or " (" in self.module
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Those of LIMITS that it has."""
+        return tuple(key for key in LIMITS if getattr(self, key) is not None)
 
     @property
     def text(self) -> str:

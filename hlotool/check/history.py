@@ -17,7 +17,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Meta, Struct, convert, to_builtins
 
 from hlotool import __version__
-from hlotool.check.baseline import known_metrics, pair_modules
+from hlotool.check.baseline import known_metrics, note_alike, pair_modules
 from hlotool.check.config import Number
 from hlotool.check.results import VERDICTS, RuleResult, Verdict, choose_verdict
 from hlotool.compare.changes.figures import DIFFED
@@ -32,7 +32,6 @@ from hlotool.table import (
     COUNT,
     MEASURE,
     NUMBER,
-    WHOLE,
     Block,
     DocumentSpec,
     RowList,
@@ -52,12 +51,10 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     time: Annotated[str | None, Meta(description="time of the check, ISO 8601")] = None
     commit: Annotated[str | None, Meta(description="the compiled commit")] = None
     module: Annotated[str, Meta(description="name of the module, unique in the run")]
-    name: Annotated[
-        str | None, Meta(description="of its key: the module's name; null in older lines")
-    ] = None
-    folder: Annotated[str, Meta(description="of its key: the folder below PATH")] = ""
+    name: Annotated[str | None, Meta(description="the module's name; null in older lines")] = None
+    folder: Annotated[str, Meta(description="folder of the module below PATH")] = ""
     arguments: Annotated[
-        tuple[str, ...] | None, Meta(description="of its key: its arguments; null if unknown")
+        tuple[str, ...] | None, Meta(description="arguments of the module; null if unknown")
     ] = None
     fingerprint: Annotated[
         str | None, Meta(description="fingerprint of the content; null if unknown")
@@ -155,22 +152,21 @@ def parse_time(text: str) -> str:
 def _since(what: str) -> tuple[Meta, Meta, Meta]:
     """Declare from which commit, time and line on something is so."""
     return (
-        column(f"commit from which on it is {what}", heading="since", null_text=""),
-        column(f"time from which on it is {what}", heading="time", null_text="", hide_order=2),
+        column(f"commit since which it {what}", heading="since", null_text=""),
+        column(f"time since which it {what}", heading="time", null_text=""),
         column(
-            f"line of the history from which on it is {what}",
+            f"line of the history since which it {what}",
             NUMBER,
             heading="line",
             null_text="",
-            hide_order=1,
         ),
     )
 
 
 _MODULE: Final = "name of the module, unique in the history"
-_SO: Final = _since("so")
-_EXCEEDED: Final = _since("exceeded")
-_ARGUMENTS: Final = _since("of these arguments, or new")
+_SO: Final = _since("is so")
+_EXCEEDED: Final = _since("is exceeded")
+_ARGUMENTS: Final = _since("has these arguments, or exists")
 
 
 class VerdictRow(Struct, frozen=True):
@@ -192,8 +188,8 @@ class VerdictRow(Struct, frozen=True):
 class ExceededRow(Struct, frozen=True):
     """One budget that was exceeded in the newest line of a module that has a verdict."""
 
-    name: Annotated[str, column("the budget's name", heading="budget", min_width=WHOLE)]
-    module: Annotated[str, column(_MODULE, hide_if_constant=True)]
+    name: Annotated[str, column("the budget's name", heading="budget")]
+    module: Annotated[str, column(_MODULE)]
     since_commit: Annotated[str | None, _EXCEEDED[0]]
     since_time: Annotated[str | None, _EXCEEDED[1]]
     since_line: Annotated[int, _EXCEEDED[2]]
@@ -207,6 +203,8 @@ VERDICT_ROWS: Final = RowList(
     key="module",
     has_total=False,
     title="Verdicts",
+    screen="verdict,module,since_commit",
+    wide_screen="since_time,since_line",
 )
 EXCEEDED_ROWS: Final = RowList(
     "exceeded",
@@ -215,10 +213,12 @@ EXCEEDED_ROWS: Final = RowList(
     key="name",
     has_total=False,
     title="Exceeded",
+    screen="name,module,since_commit",
+    wide_screen="since_time,since_line",
 )
 
 
-Presence: TypeAlias = Literal["there", "new", "gone"]
+Presence: TypeAlias = Literal["there", "new", "gone", "ambiguous"]
 
 
 class FollowedRow(Struct, frozen=True):
@@ -227,7 +227,7 @@ class FollowedRow(Struct, frozen=True):
     module: Annotated[str, column(_MODULE)]
     status: Annotated[
         Presence,
-        column("whether the first run lacks it (new), or the last one (gone)"),
+        column("whether the first run lacks it (new), the last one (gone), or others are alike"),
     ]
     arguments: Annotated[
         str | None, column("differences of its arguments from earlier ones", null_text="")
@@ -244,6 +244,8 @@ FOLLOWED_ROWS: Final = RowList(
     has_total=False,
     limit=0,
     title="Modules",
+    screen="module,status,arguments,since_commit",
+    wide_screen="since_line",
 )
 
 
@@ -256,7 +258,6 @@ def _measured(
     name: str,
     heading: str = "",
     null_text: str = "?",
-    hide_order: int = 0,
     *,
     is_signed: bool = False,
 ) -> Meta:
@@ -267,7 +268,6 @@ def _measured(
         heading=heading,
         null_text=null_text,
         is_signed=is_signed,
-        hide_order=hide_order,
         lower_if=f"is_{name}_lower_bound",
         upper_if=f"is_{name}_upper_bound",
     )
@@ -279,17 +279,15 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     A change is a line whose figure is another than the last one known before it.
     """
 
-    module: Annotated[str, column(_MODULE, hide_if_constant=True)]
-    metric: Annotated[str, column("the figure, as budgets name it", min_width=WHOLE)]
+    module: Annotated[str, column(_MODULE)]
+    metric: Annotated[str, column("the figure, as budgets name it")]
     values: Annotated[
         tuple[Value, ...],
         column("the figure in each line, oldest first", heading="trend", is_curve=True),
     ]
-    first: Annotated[Value, _measured("the figure in the first line", "first", hide_order=3)]
+    first: Annotated[Value, _measured("the figure in the first line", "first")]
     last: Annotated[Value, _measured("the figure in the last line", "last")]
-    delta: Annotated[
-        Value, _measured("last minus first", "delta", "change", hide_order=2, is_signed=True)
-    ]
+    delta: Annotated[Value, _measured("last minus first", "delta", "change", is_signed=True)]
     last_change: Annotated[
         Value,
         _measured(
@@ -297,7 +295,6 @@ class TrendRow(Struct, frozen=True, kw_only=True):
             "change",
             "last change",
             "",
-            1,
             is_signed=True,
         ),
     ] = None
@@ -305,7 +302,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         str | None, column("commit of the last change", heading="since", null_text="")
     ] = None
     since_time: Annotated[
-        str | None, column("time of the last change", heading="time", null_text="", hide_order=5)
+        str | None, column("time of the last change", heading="time", null_text="")
     ] = None
     since_line: Annotated[
         int | None,
@@ -314,7 +311,6 @@ class TrendRow(Struct, frozen=True, kw_only=True):
             NUMBER,
             heading="line",
             null_text="",
-            hide_order=4,
         ),
     ] = None
     unknown_count: Annotated[int, figure("lines without the figure", COUNT)]
@@ -344,6 +340,8 @@ TRENDS: Final = RowList(
     "metrics of every module, latest change first",
     key="metric",
     has_total=False,
+    screen="module,metric,values,first,last,delta,since_commit",
+    wide_screen="last_change,since_line,since_time",
 )
 TREND_FACTS: Final = Block("facts", TrendFacts, "the whole history")
 TREND: Final = DocumentSpec(
@@ -397,7 +395,9 @@ def list_followed(lines: Mapping[int, HistoryLine]) -> tuple[FollowedRow, ...]:
     """Return a row for each module; None stands where no line says what it is."""
     runs = _list_runs(lines)
     rows = []
-    for module, own in _divide(lines):
+    divided = _divide(lines)
+    keys = [_make_candidate(own[max(own)]).call_key for _, own in divided]
+    for (module, own), key in zip(divided, keys, strict=True):
         is_new, is_gone = min(own) > max(runs[0]), max(own) < min(runs[-1])
         since, change = min(own) if is_new else None, None
         for old, new in pairwise(own):
@@ -405,9 +405,17 @@ def list_followed(lines: Mapping[int, HistoryLine]) -> tuple[FollowedRow, ...]:
             if here and there and (told := here.tell_change(there)):
                 since, change = new, told
         status: Presence = "gone" if is_gone else "new" if is_new else "there"
+        status = "ambiguous" if (is_gone or is_new) and keys.count(key) > 1 else status
         commit = own[since].commit if since else None
         rows.append(FollowedRow(module, status, change, commit, since))
     return tuple(rows)
+
+
+def note_followed(lines: Mapping[int, HistoryLine]) -> tuple[str, ...]:
+    """Say which modules of the last run nothing but their content tells apart."""
+    last = [lines[number] for number in _list_runs(lines)[-1]]
+    made = [_make_candidate(line) for line in last if line.identify()]
+    return note_alike(made, name_programs([one.named() for one in made]))
 
 
 def count_trends(lines: Mapping[int, HistoryLine], rows: Sequence[TrendRow]) -> TrendFacts:

@@ -23,19 +23,9 @@ from hlotool.program.load import note_chip
 from hlotool.program.metrics import ROW_LISTS
 from hlotool.program.program import NamedFigures, Program
 from hlotool.table import Unit
+from hlotool.table.expression import nodes
 from hlotool.table.expression.check import face_limit
 from hlotool.table.expression.compile import Measured, as_number, compile_condition, measure
-from hlotool.table.expression.nodes import (
-    Aggregate,
-    And,
-    Expression,
-    Literal,
-    Name,
-    Not,
-    Or,
-    Relation,
-    find_reads,
-)
 from hlotool.table.units import to_base_unit
 from hlotool.table.words import list_some
 
@@ -59,11 +49,11 @@ def judge_rule(
     if rule.limits is not None:
         before, missing = _measure_baseline(rule, baseline, missing)
         return _judge_figure(rule, program, found, before, missing)
-    reads = find_reads(rule.tree)
-    needs_rows = any(isinstance(one, Aggregate) and one.value is not None for one in reads)
+    reads = nodes.find_reads(rule.tree)
+    needs_rows = any(isinstance(one, nodes.Aggregate) and one.value is not None for one in reads)
     if needs_rows and not found.matched_count:  # a sum, or an extreme, of nothing
         return _result(rule, program, "not-measured", reason=_NOTHING_MEASURED)
-    operator = rule.tree.operator if isinstance(rule.tree, Relation) else ""
+    operator = rule.tree.operator if isinstance(rule.tree, nodes.Relation) else ""
     return _result(
         rule,
         program,
@@ -135,9 +125,9 @@ def _result(
     )
 
 
-def _bounds(tree: Expression, program: Program, found: Measured) -> tuple[bool, bool]:
+def _bounds(tree: nodes.Expression, program: Program, found: Measured) -> tuple[bool, bool]:
     """Say whether what was measured is a lower and an upper bound."""
-    names = (one.path for one in find_reads(tree) if isinstance(one, Name))
+    names = (one.path for one in nodes.find_reads(tree) if isinstance(one, nodes.Name))
     metrics = [program.bounds(path) for path in names if path not in ROW_LISTS]
     return (
         found.is_lower_bound or any(is_lower for is_lower, _ in metrics),
@@ -185,7 +175,7 @@ def _judge_figure(
         reason = name_rows(rule.counted, program)
     elif rule.counted and rule.chosen and broken:
         lacking = name_rows(rule.chosen, program, rule.counted)
-        reason = f"it is false for {lacking or 'all'}" if count else "no row is chosen"
+        reason = f"the condition fails for {lacking or 'all'}" if count else "no row is chosen"
     elif rule.counted:
         reason = "no row matches" if broken else ""
     elif broken:
@@ -220,7 +210,7 @@ def _measure_baseline(
     for path in sorted(rule.paths):
         if path in ROW_LISTS and not baseline.knows_rows(path):
             if isinstance(baseline, SavedFigures):
-                return None, "a saved baseline holds metrics, no rows; give a dump as --baseline"
+                return None, "a saved baseline holds metrics but no rows; give a dump as --baseline"
             return None, f"the baseline lacks {path}"
     found = as_number(measure(rule.tree, baseline).value)
     return found, "" if found is not None else f"the baseline lacks {rule.budget.text}"
@@ -276,30 +266,32 @@ def explain_broken(rule: Rule, program: Program) -> str:
 
     Of an `or` that does not hold these are all parts, each as often as it is written.
     """
-    if not isinstance(rule.tree, And | Or | Not):
+    if not isinstance(rule.tree, nodes.And | nodes.Or | nodes.Not):
         return ""
     return "; ".join(_list_broken(rule, rule.tree, program, is_wanted=True))
 
 
 def _list_broken(
-    rule: Rule, tree: Expression, program: Program, *, is_wanted: bool
+    rule: Rule, tree: nodes.Expression, program: Program, *, is_wanted: bool
 ) -> Iterator[str]:
     """Describe what keeps a condition from being true, or from being false inside `not`."""
     found = measure(tree, program)
     if (found.value is True) is is_wanted:
         return
     match tree:
-        case Not():
+        case nodes.Not():
             yield from _list_broken(rule, tree.operand, program, is_wanted=not is_wanted)
-        case And() | Or():
+        case nodes.And() | nodes.Or():
             for operand in tree.operands:
                 yield from _list_broken(rule, operand, program, is_wanted=is_wanted)
         case _:
-            described = isinstance(tree, Relation) and _describe(rule, tree, program, is_wanted)
+            described = isinstance(tree, nodes.Relation) and _describe(
+                rule, tree, program, is_wanted
+            )
             yield described or f"{_cut(rule, tree)} {'does not hold' if is_wanted else 'holds'}"
 
 
-def _describe(rule: Rule, tree: Relation, program: Program, is_wanted: bool) -> str:
+def _describe(rule: Rule, tree: nodes.Relation, program: Program, is_wanted: bool) -> str:
     """Write a comparison with what it compares: `buffers.peak_bytes is 2.1 GiB, not <= 1GiB`.
 
     '' where a side of it is unknown, or is no number.
@@ -308,13 +300,13 @@ def _describe(rule: Rule, tree: Relation, program: Program, is_wanted: bool) -> 
     found = measure(faced, program)
     if found.left is None or found.right is None:
         return ""
-    suffix = faced.right.suffix if isinstance(faced.right, Literal) else ""
+    suffix = faced.right.suffix if isinstance(faced.right, nodes.Literal) else ""
     suffix = suffix or _BASE_UNITS.get(faced.type.unit, "")
     is_lower, is_upper = _bounds(faced, program, found)
     mark = "at least " * is_lower + "at most " * is_upper
     operator = faced.operator if is_wanted else _OPPOSITES[faced.operator]
     limit = _cut(rule, faced.right)
-    if any(find_reads(faced.right)):
+    if any(nodes.find_reads(faced.right)):
         limit += f", {_write(found.right, found.left, suffix)}"
     figure = _write(found.left, found.right, suffix)
     return f"{_cut(rule, faced.left)} is {mark}{figure}, not {operator} {limit}"
@@ -338,7 +330,7 @@ def _write(value: Number, other: Number, suffix: str) -> str:
     return f"{text} {suffix}".rstrip()
 
 
-def _cut(rule: Rule, tree: Expression) -> str:
+def _cut(rule: Rule, tree: nodes.Expression) -> str:
     """Return how a part was written, on one line, with the brackets that its ends stand in."""
     text, start, end = rule.source.text, tree.start, tree.end
     while (part := text[start:end]).count("(") < part.count(")") and start > 0:
@@ -360,7 +352,9 @@ _WEIGHTS: Final = {
 _NAMES: Final = ("name", "collective", "value", "opcode", "parameter_name", "dtype", "id")
 
 
-def name_rows(counted: Aggregate, program: Program, others: Aggregate | None = None) -> str:
+def name_rows(
+    counted: nodes.Aggregate, program: Program, others: nodes.Aggregate | None = None
+) -> str:
     """Name the first few of the rows that are counted, those of one name once.
 
     Those that `others` counts as well are left out. Of findings of one kind the first says what it
@@ -402,7 +396,7 @@ def find_place(rule: Rule, program: Program) -> tuple[str | None, int | None]:
     return None, None
 
 
-def _choose_rows(counted: Aggregate, program: Program) -> Sequence[object]:
+def _choose_rows(counted: nodes.Aggregate, program: Program) -> Sequence[object]:
     rows = program.rows(counted.rows)
     if counted.where is None:
         return rows

@@ -65,13 +65,12 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             },
         ),
     ]
-    name: Annotated[str, column("the budget's name", heading="budget", min_width=38)]
+    name: Annotated[str, column("the budget's name", heading="budget")]
     module: Annotated[
         str | None,
         column(
             "name of the module, unique in the answer; null if none matches",
             null_text="",
-            hide_if_constant=True,
         ),
     ]
     place: Annotated[
@@ -116,7 +115,6 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             null_text="",
             is_signed=True,
             shown=_show_margin,
-            hide_order=2,
         ),
     ] = None
     severity: Annotated[Severity, figure("whether exceeding it fails the run")]
@@ -166,6 +164,7 @@ RULES: Final = RowList(
     key="name",
     has_total=False,
     limit=0,
+    screen="status,name,module,actual,limit,margin,reason",
 )
 FACTS: Final = Block("facts", CheckFacts, "all budgets together")
 CHECK: Final = DocumentSpec(
@@ -176,19 +175,18 @@ CHECK: Final = DocumentSpec(
 class MetricRow(Struct, frozen=True):
     """One figure that a budget may limit."""
 
-    metric: Annotated[str, column("the figure, as budgets name it", is_whole=True)]
-    figure: Annotated[
-        Number | None, column("what it is in the program; null where that is not known", MEASURE)
-    ]
+    metric: Annotated[str, column("the figure, as budgets name it")]
+    figure: Annotated[Number | None, column("the figure in the program; null if unknown", MEASURE)]
     kind: Annotated[str, column("its unit", heading="unit")]
-    meaning: Annotated[str, column("what it is")]
+    meaning: Annotated[str, column("meaning of the figure")]
     unit: Unit
 
 
+METRIC_ROWS: Final = RowList(
+    "metrics", MetricRow, "figures that budgets may limit", has_total=False, limit=0
+)
 METRIC_LIST: Final = DocumentSpec(
-    "check-metrics",
-    "what budgets may limit",
-    row_lists=(RowList("metrics", MetricRow, "figures of a program", has_total=False, limit=0),),
+    "check-metrics", "what budgets may limit", row_lists=(METRIC_ROWS,)
 )
 
 

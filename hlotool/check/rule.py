@@ -8,7 +8,8 @@ that nothing has, a time where no machine is known that gives it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import partial
@@ -130,16 +131,49 @@ class Rule(Struct, frozen=True):
         is_count = self.budget.kind in {"forbid", "require"}
         return self.tree if is_count and isinstance(self.tree, Aggregate) else None
 
-    def applies_to(self, module: str, folder: str = "") -> bool:
-        """Say whether the budget is about a module of that name, in that folder.
+    def applies_to(self, module: str, folder: str = "", called: str = "") -> bool:
+        """Say whether the budget is about a module of that name, in that folder, `called` so here.
 
-        A pattern with `/` is one of paths, `conv_net/*`, and of the whole `FOLDER/NAME`.
+        A pattern with `/` is one of paths, `conv_net/*`, and of the whole `FOLDER/NAME`; it and one
+        with ` (` may say what the module is called, too: `conv_net/jit_step (tokens 8×*)`.
         """
-        if self.budget.place and not fnmatchcase(folder, self.budget.place):
+        about = self.budget
+        if about.place and not fnmatchcase(folder, about.place):
             return False
-        if "/" in self.budget.module:
-            return fnmatchcase(f"{folder}/{module}", self.budget.module)
+        if about.names_path:
+            return any(fnmatchcase(one, about.module) for one in (f"{folder}/{module}", called))
         return self.module is None or self.module.is_found(module)
+
+
+_INCREASES: Final = frozenset(("max_increase", "max_increase_abs"))
+
+
+def choose_rules(rules: Iterable[Rule], module: str, folder: str, called: str) -> list[Rule | None]:
+    """Return each budget as it holds for a module, None where it does not.
+
+    A limit of a metric in a budget that names modules or places takes the place of that limit in
+    budgets of the same severity that name none. Both increases are one limit.
+    """
+    about = [rule if rule.applies_to(module, folder, called) else None for rule in rules]
+    taken: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in (rule.budget for rule in about if rule):
+        if one.metric is not None and (one.module or one.place):
+            taken[one.metric, one.severity].update(one.limits)
+            taken[one.metric, one.severity] |= _INCREASES if _INCREASES & {*one.limits} else set()
+    return [rule and _drop_limits(rule, taken) for rule in about]
+
+
+def _drop_limits(rule: Rule, taken: Mapping[tuple[str, str], Collection[str]]) -> Rule | None:
+    """Return a budget without limits that others have taken, None if it has no other."""
+    budget = rule.budget
+    gone = {*budget.limits}.intersection(taken.get((budget.metric or "", budget.severity), ()))
+    if budget.module or budget.place or not gone:
+        return rule
+    if len(gone) == len(budget.limits):
+        return None
+    nothing = dict.fromkeys(gone)
+    budget, limits = replace(budget, **nothing), replace(rule.limits or Limits(), **nothing)
+    return replace(rule, budget=budget, limits=limits, says=_describe_limits(budget))
 
 
 def compile_rule(budget: Budget, config: str = "", machine: Machine | None = None) -> Rule:
@@ -151,7 +185,7 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     """
     kind, place = budget.kind, budget.locate(config, budget.kind)
     where = budget.locate(config, "module")
-    is_pattern = budget.module and "/" not in budget.module
+    is_pattern = budget.module and not budget.names_path
     module = expect_pattern(budget.module, "module", where) if is_pattern else None
     limits: Limits | None = None
     chosen: Aggregate | None = None

@@ -14,12 +14,13 @@ from hlotool.check.baseline import (
     Earlier,
     explain_missing,
     measure_identity,
+    note_alike,
     pair_modules,
 )
 from hlotool.check.history import HistoryLine, measure_line
 from hlotool.check.judge import judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
-from hlotool.check.rule import Rule, expect_budget_words, list_unknown_values
+from hlotool.check.rule import Rule, choose_rules, expect_budget_words, list_unknown_values
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.inputs import Candidate, DiffSide, read_context, read_side
 from hlotool.compare.pairing import Pairing
@@ -103,10 +104,9 @@ class Run(Struct, frozen=True):
 
 
 class _Checked(Struct, frozen=True):
-    """The results of one module, by the name that its text gives it."""
+    """The results of one module: its name in its text, its folder, and what it is called here."""
 
-    name: str
-    folder: str
+    where: tuple[str, str, str]
     results: tuple[RuleResult, ...]
     notes: tuple[str, ...] = ()
     paths: InputPaths | None = None
@@ -139,7 +139,7 @@ def plan_run(
     tasks, passed_over = [], []
     for one in modules:
         pair = pairs[id(one)]
-        is_about = any(rule.applies_to(one.name, one.folder) for rule in rules)
+        is_about = any(rule.applies_to(one.name, one.folder, pair.name) for rule in rules)
         if not (is_recorded or len(modules) == 1 or is_about):
             passed_over.append(pair.name)
         else:
@@ -147,6 +147,8 @@ def plan_run(
             tasks.append(Task(one, pair.name, pair.old, missing))
     is_whole = found.is_directory and not is_chosen
     notes = _note_pairs([*pairs.values()], earlier, is_whole=is_whole)
+    if is_recorded:
+        notes += note_alike(modules, [pairs[id(one)].name for one in modules])
     about = tuple(rules), tuple(tasks), tuple(passed_over), notes
     return Plan(found.path, *about, assumptions, is_recorded, has_causes)
 
@@ -160,7 +162,7 @@ def _note_pairs(pairs: Sequence[Pairing], earlier: Earlier, *, is_whole: bool) -
         "not in the baseline": [
             one.name for one in pairs if one.old is None and not one.is_ambiguous
         ],
-        "in the baseline alone": [
+        "only in the baseline": [
             one.key for one in earlier.modules if is_whole and id(one) not in taken
         ],
         "compared by content": [
@@ -186,16 +188,12 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
         for task, outcome in zip(plan.tasks, outcomes, strict=True)
     ]
     for number, rule in enumerate(plan.rules):
-        about = [one for one in checked if rule.applies_to(one.name, one.folder)]
+        about = [one for one in checked if rule.applies_to(*one.where)]
         # Where a module could not be read, nobody knows which words it holds.
         if all(one.unknown_values for one in about):
             expect_budget_words(rule, (one.unknown_values[number] or () for one in about))
     names = [task.name for task in plan.tasks]
-    idle = [
-        rule
-        for rule in plan.rules
-        if not any(rule.applies_to(one.name, one.folder) for one in checked)
-    ]
+    idle = (one for one in plan.rules if not any(one.applies_to(*each.where) for each in checked))
     results = [result for one in checked for result in one.results]
     results += [unmatched(rule, [*names, *plan.passed_over]) for rule in idle]
     results.sort(key=lambda one: (_RANKS[one.status], one.severity == "warning"))
@@ -221,15 +219,15 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     earlier: DiffSide | None = None
     if task.baseline is not None:
         earlier, _ = read_side(task.baseline, "baseline", plan.assumptions)
-    folder = task.module.folder
-    about = [rule for rule in plan.rules if rule.applies_to(program.name, folder)]
+    where = program.name, task.module.folder, task.name
+    about = choose_rules(plan.rules, *where)
     figures = earlier.figures if earlier else None
     results = tuple(
-        _name_result(judge_rule(rule, program, figures, task.missing), task) for rule in about
+        _name_result(judge_rule(rule, program, figures, task.missing), task)
+        for rule in about
+        if rule
     )
-    unknown = tuple(
-        list_unknown_values(rule, program) if rule in about else None for rule in plan.rules
-    )
+    unknown = tuple(list_unknown_values(rule, program) if rule else None for rule in about)
     line = measure_line(program, task.name, results) if plan.is_recorded else None
     if line is not None:
         line = replace(line, **asdict(measure_identity(program, task.module)))
@@ -237,17 +235,16 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     if earlier and plan.has_causes and any(one.status == "fail" for one in results):
         causes = compare_programs(earlier, read_context(program, task.module.input)).causes
     notes = note_files(program)
-    return _Checked(program.name, folder, results, notes, program.paths, line, unknown, causes)
+    return _Checked(where, results, notes, program.paths, line, unknown, causes)
 
 
 def _broken(task: Task, failure: Failure, rules: Sequence[Rule]) -> _Checked:
     """Return the results of a module that could not be read."""
-    name, folder = task.module.name, task.module.folder
+    where = task.module.name, task.module.folder, task.name
     reason = failure.message.partition("\n")[0]
-    about = (
-        not_judged(rule, name, "error", reason) for rule in rules if rule.applies_to(name, folder)
-    )
-    return _Checked(name, folder, tuple(_name_result(one, task) for one in about))
+    about = filter(None, choose_rules(rules, *where))
+    results = (not_judged(rule, where[0], "error", reason) for rule in about)
+    return _Checked(where, tuple(_name_result(one, task) for one in results))
 
 
 def _name_result(result: RuleResult, task: Task) -> RuleResult:

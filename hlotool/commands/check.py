@@ -12,42 +12,16 @@ import click
 from msgspec.structs import replace
 
 from hlotool import __version__
-from hlotool.check.baseline import (
-    Earlier,
-    measure_baseline,
-    note_alike,
-    place_modules,
-    read_modules,
-    write_baseline,
-)
+from hlotool.check import baseline as baselines
+from hlotool.check import history as histories
+from hlotool.check import results
 from hlotool.check.ci import relative_file, render_github, render_junit, render_sarif
 from hlotool.check.config import CONFIG_NAME, Config, expect_pattern
-from hlotool.check.history import (
-    TREND,
-    TREND_FACTS,
-    HistoryLine,
-    count_trends,
-    list_exceeded,
-    list_followed,
-    list_trends,
-    list_verdicts,
-    parse_time,
-    read_lines,
-    write_lines,
-)
-from hlotool.check.results import (
-    CHECK,
-    FACTS,
-    METRIC_LIST,
-    CheckFacts,
-    RuleResult,
-    choose_check_columns,
-    list_metric_rows,
-)
 from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Run
 from hlotool.check.start import write_config
 from hlotool.commands.diff.cause_text import write_cause
+from hlotool.commands.shared import output
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
 from hlotool.commands.shared.messages import say, say_all
@@ -60,14 +34,6 @@ from hlotool.commands.shared.options import (
     hide_typed,
     option,
     repeat_command,
-)
-from hlotool.commands.shared.output import (
-    add_to_file,
-    make_look,
-    print_document,
-    render_document,
-    write_file,
-    write_text,
 )
 from hlotool.commands.shared.request import Request, load_one, track
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
@@ -94,13 +60,17 @@ _NO_BUDGETS = (
 
 @document_command(
     "check",
-    CHECK,
-    TREND,
-    METRIC_LIST,
+    results.CHECK,
+    histories.TREND,
+    results.METRIC_LIST,
     example=_EXAMPLE,
     formats=_FORMATS,
     choose_specs=lambda values: (
-        (TREND,) if values["trend"] else (METRIC_LIST,) if values["list_metrics"] else (CHECK,)
+        (histories.TREND,)
+        if values["trend"]
+        else (results.METRIC_LIST,)
+        if values["list_metrics"]
+        else (results.CHECK,)
     ),
 )
 @dump_options
@@ -140,10 +110,10 @@ def check(
     """
     given = {"--time": time is not None, "--commit": commit is not None, "--trend": trend}
     _expect_usage(history, [name for name, is_given in given.items() if is_given])
-    time = None if time is None else parse_time(time)
+    time = None if time is None else histories.parse_time(time)
     if trend:
         if request.path or request.budgets or update_baseline:
-            raise UsageError("--trend reads the history alone: no PATH, budget or baseline.")
+            raise UsageError("--trend reads only the history; omit PATH, budgets and baseline.")
         _print_trend(history, request.module, options)
         return 0
     if list_metrics:
@@ -208,7 +178,7 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
     rules += compile_budgets(request.budgets, machine)
     say_all(note for rule in rules for note in list_older_names(rule))
     if history and Path(history).is_file():  # a file that is none, before any dump is read
-        read_lines(read_bytes(history), display_name(history))
+        histories.read_lines(read_bytes(history), display_name(history))
     earlier, missing = _read_baseline(baseline, rules, request)
     run = run_rules(request, rules, earlier, is_recorded=bool(history), has_causes=has_causes)
     for failure in missing:
@@ -224,7 +194,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 def print_run(run: Run, settings: Config, options: RowOptions) -> None:
     """Print what a check came to."""
     document = Document(
-        spec=choose_check_columns(is_comment=options.format == "comment"),
+        spec=results.choose_check_columns(is_comment=options.format == "comment"),
         input=run.paths,
         scalars=run.facts,
         rows={"rules": run.results},
@@ -234,20 +204,20 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
         why = (Line(f"{name}: {write_cause(cause, options.units)}") for name, cause in run.causes)
         document = replace(document, lines=(*document.lines, *why))
     if options.format not in _CI_FORMATS:
-        print_document(document, options)
+        output.print_document(document, options)
         return
-    results = [_place(one, settings) for one in run.results]
+    placed = [_place(one, settings) for one in run.results]
     if options.format == "junit":
-        write_text((render_junit(results),), options.output)
+        output.write_text((render_junit(placed),), options.output)
     elif options.format == "sarif":
-        write_text((render_sarif(results, __version__),), options.output)
+        output.write_text((render_sarif(placed, __version__),), options.output)
     else:
         markdown = RowOptions(format="markdown", units=options.units)
-        _append_summary(render_document(document, markdown, make_look(markdown)))
-        write_text((render_github(results),), options.output, has_commands=True)
+        _append_summary(output.render_document(document, markdown, output.make_look(markdown)))
+        output.write_text((render_github(placed),), options.output, has_commands=True)
 
 
-def _headline(facts: CheckFacts) -> Line:
+def _headline(facts: results.CheckFacts) -> Line:
     parts = {
         "{fail_count} exceeded": facts.fail_count,
         "{pass_count} pass": True,
@@ -257,10 +227,10 @@ def _headline(facts: CheckFacts) -> Line:
     }
     said = ", ".join(text for text, is_so in parts.items() if is_so)
     tone = "pass" if facts.ok else "fail"
-    return Line(f"budgets: {said}", FACTS, facts, tone=tone)
+    return Line(f"budgets: {said}", results.FACTS, facts, tone=tone)
 
 
-def _place(result: RuleResult, settings: Config) -> RuleResult:
+def _place(result: results.RuleResult, settings: Config) -> results.RuleResult:
     """Return a result with where to look: in the program, else in the configuration."""
     root = os.environ.get("GITHUB_WORKSPACE", "") or _find_working_directory()
     file = result.source_file or settings.path  # without either, budgets are on the command line
@@ -311,7 +281,7 @@ _CHOOSING: Final = ("path", "baseline", *PURPOSES["Input"], *PURPOSES["Model"])
 
 def _read_baseline(
     path: str, rules: Sequence[Rule], request: Request
-) -> tuple[Earlier, tuple[Failure, ...]]:
+) -> tuple[baselines.Earlier, tuple[Failure, ...]]:
     """Return the modules of a baseline, and a failure where it is not there.
 
     The user is told how to write one, if a budget needs it.
@@ -319,21 +289,21 @@ def _read_baseline(
     needs_baseline = any(rule.needs_baseline for rule in rules)
     is_there = is_address(path) or Path(path).exists()  # a server is asked when it is read
     if not needs_baseline and (not path or is_there):
-        return Earlier(), ()
+        return baselines.Earlier(), ()
     if not path:
         command = repeat_command(_CHOOSING, "--update-baseline")
         say(f"there is no baseline; this writes one: {command}")
-        return Earlier(), ()
+        return baselines.Earlier(), ()
     name = display_name(path)
     if not is_there:
         command = repeat_command(_CHOOSING, "--update-baseline")
         message = f"{name}: there is no such baseline; this writes it: {command}"
-        return Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
+        return baselines.Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
     modules, notes = find_candidates(
         Argument("baseline", path), request.stage, None, request.unpacking
     )
     say_all(notes)
-    return Earlier(modules), ()
+    return baselines.Earlier(modules), ()
 
 
 def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
@@ -341,11 +311,11 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
 
     For a start, what a project begins with is written as well, and nothing that is there.
     """
-    older, kept = ({}, ()) if is_start else read_modules(path)
+    older, kept = ({}, ()) if is_start else baselines.read_modules(path)
     inputs = request.find().inputs
     candidates = [Candidate(one.name, request.path, one) for one in inputs]
-    names, stay = place_modules(candidates, kept if request.module else ())
-    say_all(note_alike(candidates, names))
+    names, stay = baselines.place_modules(candidates, kept if request.module else ())
+    say_all(baselines.note_alike(candidates, names))
     modules = {}
     triples = zip(names, candidates, inputs, strict=True)
     for name, candidate, one in track(triples, "measuring", len(inputs)):
@@ -353,8 +323,8 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
             one, request.path, with_buffers=True, assumptions=request.assumptions
         )
         request.tell(note_files(program))
-        modules[name] = measure_baseline(program, candidate)
-    text = write_baseline(modules, {name: older[key] for key, name in stay.items()})
+        modules[name] = baselines.measure_baseline(program, candidate)
+    text = baselines.write_baseline(modules, {name: older[key] for key, name in stay.items()})
     files = {path: text}
     if is_start:
         workflow = Path(__file__).parents[1].joinpath("data/workflow.yml").read_text("utf-8")
@@ -362,11 +332,11 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
         files[_WORKFLOW] = workflow.replace("DUMP", request.path)
     for name, text in files.items():
         if is_start and os.path.lexists(name):
-            say(f"{display_name(name)} was there, and is as it was")
+            say(f"{display_name(name)} exists and was left unchanged")
             continue
         if is_start:
             Path(name).parent.mkdir(parents=True, exist_ok=True)
-        write_file(name, (text,), "--init" if is_start else "--baseline")
+        output.write_file(name, (text,), "--init" if is_start else "--baseline")
         of = f"the figures of {count_noun(str(len(modules)), 'module')} to " * (name == path)
         say(f"wrote {of}{display_name(name)}")
 
@@ -374,21 +344,21 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
 def _print_metrics(request: Request, options: RowOptions) -> None:
     """List what a budget may limit, with the figures of a program, if there is one."""
     program = load_one(request, with_buffers=True) if request.path else None
-    rows = {"metrics": list_metric_rows(program)}
+    rows = {"metrics": results.list_metric_rows(program)}
     paths = program.paths if program else None
-    print_document(Document(METRIC_LIST, paths, rows=rows), options)
+    output.print_document(Document(results.METRIC_LIST, paths, rows=rows), options)
 
 
 # Histories.
 
 
 def _record(
-    path: str, lines: tuple[HistoryLine, ...], time: str | None, commit: str | None
+    path: str, lines: tuple[histories.HistoryLine, ...], time: str | None, commit: str | None
 ) -> None:
     """Add the lines of a run to a history, all or none."""
     name = display_name(path)
-    text = write_lines(replace(line, time=time, commit=commit) for line in lines)
-    add_to_file(path, text, "--history", partial(read_lines, name=name))
+    text = histories.write_lines(replace(line, time=time, commit=commit) for line in lines)
+    output.add_to_file(path, text, "--history", partial(histories.read_lines, name=name))
     say(f"added {count_noun(str(len(lines)), 'line')} to {name}")
 
 
@@ -397,25 +367,26 @@ def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
     if options.format not in FORMATS:
         raise UsageError(f"--trend does not support --format {options.format}.")
     name = display_name(path)
-    found = read_lines(read_bytes(path), name)
+    found = histories.read_lines(read_bytes(path), name)
     pattern = expect_pattern(module, "regular expression", "--module") if module else None
     keeps = pattern.is_found if pattern else lambda _: True
     lines = {number: line for number, line in found.items() if keeps(line.module)}
     if not lines:
         of = f" of a module that --module {module!r} matches" if module else ""
         raise NothingCheckedError(f"{name}: the history has no line{of}.")
-    trends, followed = list_trends(lines), list_followed(lines)
-    facts = count_trends(lines, trends)
-    above = {"verdicts": list_verdicts(lines), "exceeded": list_exceeded(lines)}
+    say_all(histories.note_followed(lines))
+    trends, followed = histories.list_trends(lines), histories.list_followed(lines)
+    facts = histories.count_trends(lines, trends)
+    above = {"verdicts": histories.list_verdicts(lines), "exceeded": histories.list_exceeded(lines)}
     is_told = any(row.status != "there" or row.arguments for row in followed)
     above |= {"programs": followed} if is_told or options.rows == "programs" else {}
     text = "{changed_count} of {metric_count:figure} changed in {line_count:line}"
     document = Document(
-        TREND,
+        histories.TREND,
         InputPaths(path),
         scalars=facts,
         rows={"trends": trends, "programs": followed, **above},
-        lines=(Line(text, TREND_FACTS, facts),),
+        lines=(Line(text, histories.TREND_FACTS, facts),),
         shown=(*(name for name, rows in above.items() if rows), "trends"),
     )
-    print_document(document, options)
+    output.print_document(document, options)

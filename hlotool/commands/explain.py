@@ -61,9 +61,9 @@ FORMAT_MEANINGS: Final[Mapping[str, str]] = {
 }
 
 LEGEND: Final[Mapping[str, str]] = {
-    TOTAL: "the sum of a column over all rows that --where keeps, with those that -n hides",
+    TOTAL: "the sum of a column over all rows that --where keeps, also those that -n hides",
     COUNT_TITLE: f"with --by: {COUNT.meaning}",
-    SHARE_TITLE: f"with --by: {SHARE.meaning}; of the list's size column, or in JSON of the "
+    SHARE_TITLE: f"with --by: {SHARE.meaning}; by the list's size column, or in JSON by the "
     "number of rows",
     COUNT_SHARE_TITLE: "with --by: the group's part of the number of rows, because their figures "
     "do not add up",
@@ -73,7 +73,7 @@ LEGEND: Final[Mapping[str, str]] = {
     "≤": "at most: a part of the sum may not run; is_upper_bound in JSON",
     "about": "neither at least nor at most: a part is unknown, and another may not run",
     "~": "an estimate",
-    VARIOUS.value: "in a row for several: they differ in it, and it is not a number",
+    VARIOUS.value: "in a row for several things: their values differ, and are not numbers",
     "×": "number of equal things in the row",
     "–": "between two numbers: least and most of the things in a row; alone: none",
     "…": "something is omitted or cut here; -w and JSON show it",

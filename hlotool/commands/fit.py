@@ -24,16 +24,8 @@ from hlotool.commands.shared.options import (
     unpacking_option,
 )
 from hlotool.commands.shared.output import print_document
+from hlotool.compare.fit import report as fits
 from hlotool.compare.fit.predict import OVERFLOW
-from hlotool.compare.fit.report import (
-    FIT,
-    FIT_FACTS,
-    LIMIT,
-    FitReport,
-    FitRow,
-    check_programs,
-    fit_programs,
-)
 from hlotool.compare.inputs import Argument, DiffSide, find_candidates, read_side
 from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import StageChoice
@@ -51,7 +43,7 @@ _VALUES: Final = re.compile(r"([^=]+)=(\d+(?:,\d+)*)")
 _FEWEST: Final = 2
 
 
-@document_command("fit", FIT, example=_EXAMPLE)
+@document_command("fit", fits.FIT, example=_EXAMPLE)
 @click.argument("paths", metavar="A B [C…]", nargs=-1, callback=hide_typed)
 @option("--vary NAME=N,…", "Name the variable, with its value in each program.", multiple=True)
 @option(
@@ -77,7 +69,7 @@ def fit(
     options: RowOptions,
     **values: Any,
 ) -> None:
-    """Predict another size from compilations at two or three."""
+    """Predict another size from compilations at two or three sizes."""
     if len(paths) < _FEWEST:
         raise UsageError("hlotool fit needs compilations at two sizes: hlotool fit A B.")
     named = _read_vary(vary, len(paths))
@@ -89,13 +81,13 @@ def fit(
         limit_bytes = chip.hbm_bytes
     sides = [_read(path, stage, module, unpacking, assumptions) for path in paths]
     programs = [side.program for side in sides if side.program]
-    check_programs(programs, {side.build for side in sides})
-    report = fit_programs(programs, named, points, limit_bytes)
-    rows = {one.name: getattr(report, one.name) for one in FIT.row_lists}
+    fits.check_programs(programs, {side.build for side in sides})
+    report = fits.fit_programs(programs, named, points, limit_bytes)
+    rows = {one.name: getattr(report, one.name) for one in fits.FIT.row_lists}
     if limit_bytes is None:
         del rows["limits"]
     document = Document(
-        FIT,
+        fits.FIT,
         InputPaths(paths[0]),
         scalars=report.facts,
         rows=rows,
@@ -148,7 +140,7 @@ def _read(
     return side
 
 
-def _describe(report: FitReport) -> Iterator[Line]:
+def _describe(report: fits.FitReport) -> Iterator[Line]:
     for one in report.variables:
         sizes = " → ".join(map(str, one.values))
         many = len(one.dimensions)
@@ -158,24 +150,24 @@ def _describe(report: FitReport) -> Iterator[Line]:
             told = f"{list_some(one.alike)} change alike; "
             told += "if several sizes changed, no law below is valid"
             yield Line(quote_braces(told))
-    yield Line("{matched_share} of the bytes follow a law", FIT_FACTS, report.facts)
+    yield Line("{matched_share} of the bytes follow a law", fits.FIT_FACTS, report.facts)
     for row in report.limits:
-        yield Line(_describe_limit(row), LIMIT, row)
+        yield Line(_describe_limit(row), fits.LIMIT, row)
 
 
-def _describe_limit(row: FitRow) -> str:
+def _describe_limit(row: fits.FitRow) -> str:
     """Say what fits by the law, what surely, and which sizes to compile."""
     name = quote_braces(row.variable)
     held = f" with {quote_braces(row.others)}" if row.others else ""
     if row.fits is None:
         return f"no {name} fits {{limit_bytes}}{held} by this law"
     if row.next_value is None:
-        return f"{name} does not limit: {{fits}} fits {{limit_bytes}}{held} by this law"
+        return f"{name} is not limited: even {{fits}} fits {{limit_bytes}}{held} by this law"
     band = ""
     if row.surely_fits is None:
         band = " (none at the high end of the band)"
     elif row.is_band_end:
-        band = " (tried up to {surely_fits} alone)"
+        band = " (tried only up to {surely_fits})"
     elif row.surely_fits != row.fits:
         band = " (up to {surely_fits} at the high end of the band)"
     return (
@@ -184,10 +176,10 @@ def _describe_limit(row: FitRow) -> str:
     )
 
 
-def _note(report: FitReport) -> Iterator[Line]:
+def _note(report: fits.FitReport) -> Iterator[Line]:
     if report.facts.worst_ratio is not None and not report.facts.is_alike:
         told = "predictions for given programs are {worst_ratio} of the real figure at worst"
-        yield Line(told, FIT_FACTS, report.facts)
+        yield Line(told, fits.FIT_FACTS, report.facts)
     if any(row.part == OVERFLOW for row in report.terms):
         yield Line("assumed: 112 MiB of a TPU's vmem hold values, as on v5e")
     if report.lost:

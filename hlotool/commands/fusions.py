@@ -8,17 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.analysis.cost.chips import Chip
+from hlotool.analysis.fusions import rows as fusion_rows
 from hlotool.analysis.fusions.report import FusionReport, expand_fusion, expect_fusion
-from hlotool.analysis.fusions.rows import (
-    CALL_TOTALS,
-    CUSTOM_CALLS,
-    FUSION_TOTALS,
-    FUSIONS,
-    OUTSIDE,
-    CustomCallTotals,
-    OutsideFusions,
-    choose_fusion_columns,
-)
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.options import (
@@ -47,7 +38,7 @@ _PLACES: Final = ("computation", "scope", "op_name", "source_file", "source_line
 _SHARE: Final = "{flops_share} of all known flops"
 
 
-@document_command("fusions", FUSIONS, example=_EXAMPLE, renamed={"--expand": "--body"})
+@document_command("fusions", fusion_rows.FUSIONS, example=_EXAMPLE, renamed={"--expand": "--body"})
 @dump_options
 @option("--body NAME", "Show the body of one fusion.", default="")
 @option("--missed", "List large operations left unfused.")
@@ -79,7 +70,7 @@ def fusions(
     chip = program.machine.chip if program.machine else None
     report = program.fusions
     calls = program.custom_call_totals
-    shows_calls = options.rows == CUSTOM_CALLS.name
+    shows_calls = options.rows == fusion_rows.CUSTOM_CALLS.name
     lines = (
         _describe_calls(calls)
         if shows_calls
@@ -100,7 +91,7 @@ def fusions(
         listed_calls = program.find_custom_calls(tells_places=True)
     is_measured = program.measured is not None
     document = Document(
-        choose_fusion_columns(has_chip=chip is not None, is_measured=is_measured),
+        fusion_rows.choose_fusion_columns(has_chip=chip is not None, is_measured=is_measured),
         program.paths,
         rows={
             "rows": rows,
@@ -110,7 +101,7 @@ def fusions(
         blocks={
             "totals": report.totals,
             "custom_call_totals": calls,
-            **({OUTSIDE.name: program.outside_fusions} if is_measured else {}),
+            **({fusion_rows.OUTSIDE.name: program.outside_fusions} if is_measured else {}),
         },
         lines=lines,
         notes=() if lists or shows_calls else _say_outside(program.outside_fusions),
@@ -124,14 +115,14 @@ def fusions(
 
 
 def _headline(
-    report: FusionReport, calls: CustomCallTotals, chip: Chip | None, *, is_part: bool
+    report: FusionReport, calls: fusion_rows.CustomCallTotals, chip: Chip | None, *, is_part: bool
 ) -> tuple[Line, ...]:
     bound = "≥ " if is_part else ""
     totals = Line(
         f"{bound}{{fusion_count:fusion}}, {bound}{{distinct_count}} distinct: "
         "{traffic_bytes_per_step} of memory "
         "traffic and {flops_per_step} flops per step; {on_chip_bytes_per_step} never reach memory",
-        FUSION_TOTALS,
+        fusion_rows.FUSION_TOTALS,
         report.totals,
     )
     lines = (totals, *_point_to_calls(calls))
@@ -140,10 +131,10 @@ def _headline(
     said = f"Times are estimates at the peak rates of {quote_braces(chip.description)}"
     if calls.estimated_seconds:
         said += "; custom calls take another {estimated_seconds}"
-    return (*lines, Line(said, CALL_TOTALS, calls))
+    return (*lines, Line(said, fusion_rows.CALL_TOTALS, calls))
 
 
-def _say_outside(outside: OutsideFusions | None) -> tuple[Line, ...]:
+def _say_outside(outside: fusion_rows.OutsideFusions | None) -> tuple[Line, ...]:
     """Say how much was measured that the table does not show, and where that is listed."""
     if outside is None or not outside.measured_seconds:
         return ()
@@ -152,10 +143,10 @@ def _say_outside(outside: OutsideFusions | None) -> tuple[Line, ...]:
         "instructions, {longest_seconds} of it in {longest}; `hlotool summary --rows "
         "instructions` lists them"
     )
-    return (Line(text, OUTSIDE, outside),)
+    return (Line(text, fusion_rows.OUTSIDE, outside),)
 
 
-def _point_to_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
+def _point_to_calls(calls: fusion_rows.CustomCallTotals) -> tuple[Line, ...]:
     """Say in a line what custom calls do, and where they are; nothing where they cost nothing."""
     unknown = calls.unknown_flops_count
     said = []
@@ -170,10 +161,10 @@ def _point_to_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
         said.append(f"{told} may compute anything")
     if not said:
         return ()
-    return (Line(f"{', '.join(said)}: --rows custom_calls", CALL_TOTALS, calls),)
+    return (Line(f"{', '.join(said)}: --rows custom_calls", fusion_rows.CALL_TOTALS, calls),)
 
 
-def _describe_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
+def _describe_calls(calls: fusion_rows.CustomCallTotals) -> tuple[Line, ...]:
     """Say what all custom calls cost together, and of how many that is unknown."""
     if not calls.call_count:
         return (Line("no custom calls"),)
@@ -184,7 +175,9 @@ def _describe_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
         f"{count_noun(calls.call_count, 'custom call')}, {{distinct_count}} distinct: "
         f"{{flops_per_step}} flops{share} and {{traffic_bytes_per_step}} of memory traffic per step"
     )
-    return (Line(f"{text}; unknown: {left_out}" if left_out else text, CALL_TOTALS, calls),)
+    return (
+        Line(f"{text}; unknown: {left_out}" if left_out else text, fusion_rows.CALL_TOTALS, calls),
+    )
 
 
 def _describe_body(report: FusionReport, name: str, fusion: Instruction) -> tuple[Line, ...]:

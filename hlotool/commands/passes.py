@@ -72,7 +72,7 @@ def _say(name: str, rows: Sequence[PassRow], totals: PassTotals) -> Iterator[Lin
         said = "{pass_count:run} of passes in {pipeline_count:pipeline} took {seconds}"
         said += "" if totals.folded_bytes is None else ", writing dumps included"
         yield Line(f"{name}: {said}", TOTALS, totals)
-        outside = "{outside_seconds} more were outside of passes"
+        outside = "{outside_seconds} more were outside passes"
         if totals.outside_seconds is None:
             outside = "work outside of passes is not timed here; --profile times it"
         yield Line(outside, TOTALS, totals)

@@ -14,6 +14,7 @@ from typing import Final
 from zlib import crc32
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool import __version__
@@ -21,12 +22,13 @@ from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.findings.finding import Finding, choose_finding_columns
 from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
-from hlotool.analysis.memory.reduction_plan import RELIEF, ReliefRow, plan_relief
+from hlotool.analysis.memory.reduction_plan import RELIEF, Plan, plan_relief
 from hlotool.analysis.memory.report import measure_fit
 from hlotool.analysis.memory.rows import all_rows
 from hlotool.analysis.memory.timeline import choose_positions
 from hlotool.analysis.memory.told_twice import contradict_message
 from hlotool.analysis.memory_text import choose_message_columns, report_out_of_memory
+from hlotool.commands.buffers.command import choose_dump
 from hlotool.commands.buffers.text import describe_message, describe_program
 from hlotool.commands.diff.answers import describe_report
 from hlotool.commands.diff.text import count_changes, say_difference
@@ -44,16 +46,9 @@ from hlotool.commands.shared.options import (
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
+from hlotool.compare import inputs
 from hlotool.compare.answer import name_columns
 from hlotool.compare.changes.memory import list_spaces
-from hlotool.compare.inputs import (
-    Candidate,
-    DiffSide,
-    find_candidates,
-    level_sides,
-    parse_argument,
-    read_pair,
-)
 from hlotool.compare.pairing import Pairing, pair_candidates
 from hlotool.compare.report import DiffReport, compare_programs
 from hlotool.dump.siblings import NamedFiles
@@ -61,15 +56,9 @@ from hlotool.dump.text_kind import TextKind
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.oom.message import parse_out_of_memory
+from hlotool.page import html
 from hlotool.page.data import NO_PROGRAM, make_page, make_pair_page
-from hlotool.page.html import (
-    PageTable,
-    PageText,
-    expect_templates,
-    make_table,
-    render_index,
-    render_page,
-)
+from hlotool.page.sources import read_sources
 from hlotool.program.fleet import Member, forget_text, measure_program
 from hlotool.program.load import load_program
 from hlotool.program.program import Assumptions, Program
@@ -77,7 +66,7 @@ from hlotool.table import InputPaths, Line, RowList, Unit, quote_braces
 from hlotool.table.curve import draw_sparkline
 from hlotool.table.units import format_value, parse_size
 
-_Sides = tuple[DiffSide, DiffSide]
+_Sides = tuple[inputs.DiffSide, inputs.DiffSide]
 _Labels = tuple[str, str]
 _Listed = tuple[str, str, RowList, Sequence[object]]  # its anchor, its title, what it lists
 _EXAMPLES: Final = (
@@ -89,44 +78,67 @@ _EXAMPLES: Final = (
 _MOST_FINDINGS: Final = 5  # on the first screen
 
 
-def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[PageTable, ...]:
+def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[html.PageTable, ...]:
     """Write lists as tables, the largest rows first, and leave out those without a row."""
-    return tuple(make_table(*each, labels) for each in lists if each[-1])
+    return tuple(html.make_table(*each, labels) for each in lists if each[-1])
 
 
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
 @click.argument("new", metavar="[NEW]", required=False, callback=hide_typed)
 @option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
-@option("-o, --output FILE", "Write to FILE; to a directory, a page of each.", required=True)
+@option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")
+@option("--source DIR", "Include source lines from files below DIR.")
+@option("-o, --output FILE", "Write to FILE; into a directory, a page each.", required=True)
 @add_options(MACHINE)
-def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
+def report(
+    request: Request,
+    *,
+    new: str | None,
+    hbm: str | None,
+    dump: str | None,
+    source: str | None,
+    output: str,
+) -> None:
     """Write a program as one page of HTML that works offline.
 
     It shows the verdict, steps, collectives, memory over time, and all tables. With NEW, it shows
-    changes from PATH to NEW. To a directory, it writes a page of each program.
+    changes from PATH to NEW. If FILE is a directory, it writes a page for each program.
     """
     if find_max_chars() is not None:
-        raise UsageError("--max-chars shortens tables, markdown and JSON, and no page.")
+        raise UsageError("--max-chars shortens tables, markdown and JSON, not pages.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
-    expect_templates()  # a missing extra is told before anything is read
+    html.expect_templates()  # a missing extra is told before anything is read
+    if source is not None and not Path(source).is_dir():
+        raise UsageError(f"--source {source} is not a directory.")
     if new is None and (output.endswith("/") or Path(output).is_dir()):
-        _write_folder(request, limit, output)
+        _write_folder(request, _Asked(limit, source), output)
         return
     if new is None:
-        page, inputs = _write_one(request, limit)
+        page, read = _write_one(request, _Asked(limit, source), dump)
     else:
-        page, inputs = _write_pair(request, new, limit)
-    if output in {request.path, new, *inputs}:
+        if dump is not None or source is not None:
+            raise UsageError("--dump and --source need a single program.")
+        page, read = _write_pair(request, new, limit)
+    if output in {request.path, new, *read}:
         raise UsageError(f"--output {output} is the input itself; it was not overwritten.")
     write_text((page,), output)
 
 
-def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]]:
+class _Asked(Struct, frozen=True):
+    """What the user wants of a page: a memory to fit, a directory with source text."""
+
+    limit_bytes: int | None = None
+    source: str | None = None
+
+
+def _write_one(request: Request, asked: _Asked, dump: str | None) -> tuple[str, set[str]]:
     """Return the page about a program or a message, and the paths of what it was made from."""
     file = request.find_other(TextKind.OUT_OF_MEMORY)
     if file is None:
-        return _write_program(load_one(request, with_buffers=True), limit_bytes)
+        if dump is not None:
+            raise UsageError("--dump needs an out-of-memory message; this is a dump.")
+        return _write_program(load_one(request, with_buffers=True), asked)
     message = parse_out_of_memory(file.read())
     request.tell(tuple(warn_of_each(file, contradict_message(message))))
     said = report_out_of_memory(message)
@@ -136,26 +148,40 @@ def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]
         ("rows", "What the message lists", rows, said.rows),
         ("parts", "Parts", parts, said.parts),
     )
-    lines = describe_message(said.figures)
-    text = PageText("Out of memory", lines, (request.path,), __version__, others=tables)
-    return render_page(text, NO_PROGRAM), {request.path}
+    found = choose_dump(message, request, dump) if dump is not None else None
+    lines = found.lines if found else describe_message(said.figures)
+    text = html.PageText("Out of memory", lines, (request.path,), __version__, others=tables)
+    if found is None:
+        return html.render_page(text, NO_PROGRAM), {request.path}
+    limit = found.limit_bytes if asked.limit_bytes is None else asked.limit_bytes
+    program = load_one(found.request, with_buffers=True)
+    return _write_program(program, _Asked(limit, asked.source), text)
 
 
-def _write_program(program: Program, limit_bytes: int | None) -> tuple[str, set[str]]:
-    limit_bytes = _find_limit(program, limit_bytes)
-    made_from = tuple(dict.fromkeys(_list_paths(program.paths)))
+_ALONE: Final = html.PageText("", (), (), __version__)
+
+
+def _write_program(
+    program: Program, asked: _Asked, beside: html.PageText = _ALONE
+) -> tuple[str, set[str]]:
+    """Return the page about a program; `beside` is what a message adds to it."""
+    limit_bytes = _find_limit(program, asked.limit_bytes)
+    made_from = tuple(dict.fromkeys((*beside.made_from, *_list_paths(program.paths))))
     findings = program.findings if program.module else ()
-    text = PageText(
+    plan = _plan(program, limit_bytes)
+    excerpts = read_sources(program.module, asked.source) if asked.source else ()
+    text = html.PageText(
         program.module.name if program.module else program.name,
-        tuple(_say_all(program, limit_bytes)),
+        (*beside.lines, *_say_all(program, limit_bytes)),
         made_from,
         __version__,
         findings=tuple(_make_finding(one) for one in findings[:_MOST_FINDINGS]),
         more="More findings are below." if len(findings) > _MOST_FINDINGS else "",
-        leading=_list_tables((), ("relief", RELIEF.title, RELIEF, _plan(program, limit_bytes))),
-        others=_list_page_tables(program),
+        leading=_list_tables((), ("relief", RELIEF.title, RELIEF, plan.rows)),
+        others=(*beside.others, *_list_page_tables(program)),
+        embedded=tuple(dict.fromkeys(one.path for one in excerpts)),
     )
-    return render_page(text, make_page(program, limit_bytes)), {*made_from}
+    return html.render_page(text, make_page(program, limit_bytes, plan, *excerpts)), {*made_from}
 
 
 def _find_limit(program: Program, limit_bytes: int | None) -> int | None:
@@ -192,14 +218,14 @@ def _make_finding(one: Finding) -> tuple[str, str, str]:
     return f"{size}{one.message}{place}{advice}", one.severity, one.instruction or ""
 
 
-def _plan(program: Program, limit_bytes: int | None) -> Sequence[ReliefRow]:
+def _plan(program: Program, limit_bytes: int | None) -> Plan:
     """Return the ways to fit; none where it does, or nothing tells."""
     if program.memory is None or limit_bytes is None:
-        return ()
+        return Plan()
     return plan_relief(program.memory, program.module, measure_fit(program.memory, limit_bytes))
 
 
-def _list_page_tables(program: Program) -> tuple[PageTable, ...]:
+def _list_page_tables(program: Program) -> tuple[html.PageTable, ...]:
     findings = program.findings if program.module else ()
     held, title = program.rows("buffers"), "Values at the peak"
     if program.memory and not held:  # nothing says when values live
@@ -217,13 +243,13 @@ def _list_page_tables(program: Program) -> tuple[PageTable, ...]:
 # A directory.
 
 
-def _write_folder(request: Request, limit_bytes: int | None, folder: str) -> None:
+def _write_folder(request: Request, asked: _Asked, folder: str) -> None:
     """Write a page of each program into a folder, and an index; a failure is a row of it."""
     found = request.find()
     members = [Member(forget_text(one), found.path) for one in found.inputs]
     Path(folder).mkdir(parents=True, exist_ok=True)
     work = partial(
-        _write_member, assumptions=request.of_each().assumptions, limit=limit_bytes, folder=folder
+        _write_member, assumptions=request.of_each().assumptions, asked=asked, folder=folder
     )
     with progress("writing pages", sum(one.size_bytes for one in members)) as advance:
         results = map_inputs(work, members, progress=advance)
@@ -231,7 +257,9 @@ def _write_folder(request: Request, limit_bytes: int | None, folder: str) -> Non
         (one.place, "", (told.message,)) if isinstance(told, Failure) else (one.place, *told)
         for one, told in zip(members, results, strict=True)
     ]
-    write_text((render_index(request.path, _INDEX, rows, __version__),), f"{folder}/index.html")
+    write_text(
+        (html.render_index(request.path, _INDEX, rows, __version__),), f"{folder}/index.html"
+    )
 
 
 _INDEX: Final = ("program", "allocated", "peak", "step", "left", "memory over the program")
@@ -239,17 +267,17 @@ _MOST_DRAWN: Final = 40  # figures of the small curve
 
 
 def _write_member(
-    member: Member, assumptions: Assumptions, limit: int | None, folder: str
+    member: Member, assumptions: Assumptions, asked: _Asked, folder: str
 ) -> tuple[str, tuple[str, ...]]:
     """Write the page of one program; return its file, and what the index says of it."""
     path = member.chosen.path
     program = load_program(member.chosen, path, with_buffers=True, assumptions=assumptions)
     stem = re.sub(r"[^\w.-]+", "_", member.place)  # several places may have the same
     name = f"{stem}.{crc32(path.encode('utf-8', 'surrogateescape')):08x}.html"
-    write_text((_write_program(program, limit)[0],), f"{folder}/{name}")
+    write_text((_write_program(program, asked)[0],), f"{folder}/{name}")
     memory, row = program.memory, measure_program(program, path, member.place, None)
     time = program.step_estimate if program.module else None
-    bounds = _find_limit(program, limit)
+    bounds = _find_limit(program, asked.limit_bytes)
     fit = measure_fit(memory, bounds) if memory and bounds is not None else None
     curve, live = (memory.map.curve(0), memory.map.live_ranges) if memory else (None, None)
     drawn = choose_positions(curve, live.end, _MOST_DRAWN) if curve and live else ()
@@ -272,15 +300,16 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
         raise UsageError("--buffers, --live-range and --module-text need a single program.")
     if request.budgets:
         raise UsageError("--budget needs a single program; hlotool check compares two.")
-    arguments = parse_argument(request.path, "old"), parse_argument(new, "new")
+    arguments = inputs.parse_argument(request.path, "old"), inputs.parse_argument(new, "new")
     labels = arguments[0].label, arguments[1].label
     if labels[0] == labels[1]:
         raise UsageError(f"both sides have the name {labels[0]!r}.")
     found = [
-        find_candidates(one, request.stage, request.module, request.unpacking) for one in arguments
+        inputs.find_candidates(one, request.stage, request.module, request.unpacking)
+        for one in arguments
     ]
     pair = _choose_pair(pair_candidates(found[0][0], found[1][0]))
-    sides, facts = read_pair(pair, labels, request.assumptions)
+    sides, facts = inputs.read_pair(pair, labels, request.assumptions)
     request.tell((*found[0][1], *found[1][1], *sides[0].notes(), *sides[1].notes()))
     report = compare_programs(*sides)
     machine = request.assumptions.machine
@@ -290,7 +319,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
     read = (one.input for one in facts)
     paths = tuple(path for one in read for path in _list_paths(one))
     leading, others = _list_changes(report, sides, labels)
-    text = PageText(
+    text = html.PageText(
         " → ".join(dict.fromkeys(one.name for one in pair)),
         (
             *said[:1],
@@ -304,10 +333,10 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
         leading=leading,
         others=others,
     )
-    return render_page(text, make_pair_page(sides, labels, limit_bytes)), {*paths}
+    return html.render_page(text, make_pair_page(sides, labels, limit_bytes)), {*paths}
 
 
-def _choose_pair(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
+def _choose_pair(pairs: Sequence[Pairing]) -> tuple[inputs.Candidate, inputs.Candidate]:
     """Choose the programs with most to read, and say so where there are others."""
     whole = [(one.old, one.new) for one in pairs if one.old and one.new]
     if not whole:
@@ -330,13 +359,13 @@ def _fit(sides: _Sides, labels: _Labels, limit_bytes: int | None) -> Iterator[Li
 
 def _list_changes(
     report: DiffReport, sides: _Sides, labels: _Labels
-) -> tuple[tuple[PageTable, ...], tuple[PageTable, ...]]:
+) -> tuple[tuple[html.PageTable, ...], tuple[html.PageTable, ...]]:
     """List what is new at the peak and the figures first, then all that changed."""
     lists = {one.name: one for one in name_columns(*labels, report.collectives).row_lists}
     memory = lists["memory"]
     added = [row for row in report.memory if row.change == "added"]
     others = [row for row in report.memory if row.change != "added"]
-    old, new = (one.program.memory if one.program else None for one in level_sides(sides))
+    old, new = (one.program.memory if one.program else None for one in inputs.level_sides(sides))
     spaces = list_spaces(old.figures, new.figures) if old and new else ()
     shown = spaces if len(spaces) > 1 else ()
 

@@ -28,7 +28,7 @@ _NOT_TOLD: Final = (
 _PROBLEMS_SHOWN: Final = 3
 _SENT: Final = "{count:collective}: a device sends {sent_bytes_per_step} per step"
 _NO_PASSES: Final = (
-    "without texts of passes some specs, and which reshards are involuntary, are unknown; "
+    "some specs, and which reshards are involuntary, are unknown without texts of passes; "
     "add XLA_FLAGS=--xla_dump_hlo_pass_re=.*"
 )
 

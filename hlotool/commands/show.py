@@ -28,6 +28,7 @@ from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import FORMATS, RowOptions, dump_options, option
 from hlotool.commands.shared.output import print_document, write_text
 from hlotool.commands.shared.request import Request, load_one
+from hlotool.commands.summary import NEARLY
 from hlotool.dump.read import STDIN
 from hlotool.dump.stores import is_address
 from hlotool.export.graph import GRAPH_FORMATS, GraphEdge, GraphNode
@@ -89,8 +90,8 @@ def _document(program: Program, report: ShowReport) -> Document:
             rows=rows,
             notes=(
                 Line(
-                    "For everything about one, name it alone; for one list of all, add "
-                    "--rows memory, …."
+                    "To see everything about one, name only that one. To see one list of "
+                    "all, add --rows memory, …."
                 ),
                 *_say_called(program, report),
             ),
@@ -191,6 +192,8 @@ def _write_cost(row: SubjectRow) -> Line:
     flops += " ({flops_share} of all)" * _is_seen(row.flops_share)
     traffic = "{traffic_bytes_per_step} of memory traffic"
     traffic += " ({traffic_share} of all)" * _is_seen(row.traffic_share)
+    if row.padded_traffic_bytes_per_step > row.traffic_bytes_per_step * NEARLY:
+        traffic += ", {padded_traffic_bytes_per_step} with tile padding"
     inside = ", {instruction_count} instructions inside" if row.instruction_count else ""
     times = {0: "never", 1: "once"}.get(row.known_executions, "{executions} times")
     most = "at most " if row.is_conditional and row.known_executions else ""

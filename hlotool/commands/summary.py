@@ -28,25 +28,7 @@ from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory_text import USAGE_REPORT
-from hlotool.analysis.summary.report import (
-    COLLECTIVES,
-    COMPILATION,
-    COMPILATIONS,
-    MODULE,
-    MODULES,
-    ROOFLINE,
-    STEP_TIME,
-    SUMMARY,
-    SUMMARY_DIRECTORY,
-    ProgramRow,
-    ReasonRow,
-    Roofline,
-    StepEstimate,
-    Summary,
-    check_fit,
-    choose_directory_columns,
-    choose_summary_columns,
-)
+from hlotool.analysis.summary import report
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.memory_text import describe_usage, say_fit, write_accuracy
@@ -60,7 +42,7 @@ from hlotool.commands.shared.options import (
     dump_options,
     option,
 )
-from hlotool.commands.shared.output import make_look, print_document, render_document
+from hlotool.commands.shared.output import print_document, render_document
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.compare.compilations import find_compilations
 from hlotool.dump.files import DumpFile
@@ -83,11 +65,19 @@ hlotool summary dump/ --sort -peak_bytes -n 5
 hlotool summary dump/ --module jit_step --chip h100"""
 
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
+_MOST_ROWS: Final = 24  # of a terminal
+# Holders and findings that it shows, and whether loops; what is left out first comes last.
+_WAYS: Final = ((5, 3, True), (5, 3, False), (3, 3, False), (3, 2, False), (2, 1, False))
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
 @document_command(
-    "summary", SUMMARY, SUMMARY_DIRECTORY, LOG, example=_EXAMPLE, others=(USAGE_REPORT,)
+    "summary",
+    report.SUMMARY,
+    report.SUMMARY_DIRECTORY,
+    LOG,
+    example=_EXAMPLE,
+    others=(USAGE_REPORT,),
 )
 @dump_options
 @add_options(MACHINE)
@@ -153,14 +143,14 @@ def _asks_for_one(request: Request, fleet: FleetOptions, options: RowOptions) ->
     found = request.find()
     if not found.is_directory:
         return True
-    of_many = {MODULES.name, COMPILATIONS.name}
+    of_many = {report.MODULES.name, report.COMPILATIONS.name}
     if len(found.inputs) > 1 or fleet != FleetOptions() or options.rows in of_many:
         return False
     return bool(options.rows) or (not options.chooses_rows and options.format in _WHOLE)
 
 
 def _describe(
-    found: Summary, program: Program, options: RowOptions, *, has_findings: bool
+    found: report.Summary, program: Program, options: RowOptions, *, has_findings: bool
 ) -> Document:
     """Return the answer: for eyes in the order of the questions, else all that there is."""
     rows: dict[str, Sequence[object]] = {
@@ -180,22 +170,22 @@ def _describe(
     names += ["fit"] if found.fit is not None else []
     names += ["roofline", "step_time"] if found.roofline is not None else []
     blocks = {name: getattr(found, name) for name in names}
-    lines, above, notes = _place_prose(found, rows, options)
-    return Document(
-        spec=choose_summary_columns(
-            found,
-            is_sharded=any(row.is_placed for row in holders),
-            width=make_look(options).width,
-        ),
-        input=program.paths,
+    document = Document(
+        report.choose_summary_columns(found, is_sharded=any(row.is_placed for row in holders)),
+        program.paths,
         blocks=blocks,
         rows=rows,
-        lines=lines,
-        above=above,
-        notes=notes,
-        shown=tuple(above),
         find_words=program.find_words,
     )
+    if not options.wants_overview:
+        is_ordered = options.rows == "findings" and not (options.sort or options.by)
+        notes = say_order(found.findings) if is_ordered else ()
+        return replace(document, lines=say_what(found), notes=notes)
+
+    def shorten(whole: Document) -> Iterator[Document]:
+        return (_place_prose(whole, found, *way) for way in _WAYS)
+
+    return replace(next(iter(shorten(document))), shorten=shorten, most_rows=_MOST_ROWS)
 
 
 def render_summary(program: Program) -> str:
@@ -206,33 +196,37 @@ def render_summary(program: Program) -> str:
 
 
 def _place_prose(
-    found: Summary, rows: dict[str, Sequence[object]], options: RowOptions
-) -> tuple[tuple[Line, ...], dict[str, tuple[Line, ...]], tuple[Line, ...]]:
-    """Put the sentences before, between and behind the tables of holders and loops.
-
-    Who asks for certain rows sees what the program is, and those rows.
-    """
-    what = say_what(found)
-    if not options.wants_overview:
-        is_ordered = options.rows == "findings" and not (options.sort or options.by)
-        return what, {}, say_order(found.findings) if is_ordered else ()
-    memory, findings = say_memory(found), say_findings(found)
+    document: Document,
+    found: report.Summary,
+    holder_count: int,
+    finding_count: int,
+    has_loops: bool,
+) -> Document:
+    """Put the sentences before, between and behind the tables of holders and loops."""
+    rows, lines, above = document.rows, say_what(found), {}
+    memory, notes = say_memory(found), say_findings(found, finding_count)
     work = (*say_work(found), *say_collectives(found), *say_measured(found))
-    if len(rows.get("holders", ())) == _MOST_HOLDERS:
+    if len(rows["holders"]) == _MOST_HOLDERS:
         note = f"only the {_MOST_HOLDERS:,} largest values at the peak are searched; "
-        findings = (Line(f"{note}`hlotool buffers` lists every one"), *findings)
-    lines, above, notes = what, {}, findings
-    if rows.get("holders"):
+        notes = (Line(f"{note}`hlotool buffers` lists every one"), *notes)
+    if rows["holders"]:
         above["holders"] = memory
     else:
         lines = (*lines, Line(""), *memory)
-    if rows.get("loops"):
+    if rows["loops"] and has_loops:
         above["loops"] = work
     else:
+        loops = count_noun(len(rows["loops"]), "loop")
+        work += (Line(f"{loops}; --rows loops lists every one"),) if rows["loops"] else ()
         notes = (*work, *((Line(""), *notes) if notes else ()))
     if not above:
-        return (*lines, Line(""), *notes), above, ()
-    return lines, above, notes
+        lines, notes = (*lines, Line(""), *notes), ()
+    lists = (
+        replace(one, limit=holder_count) if one.name == "holders" else one
+        for one in document.spec.row_lists
+    )
+    spec = replace(document.spec, row_lists=tuple(lists))
+    return replace(document, spec=spec, lines=lines, above=above, notes=notes, shown=tuple(above))
 
 
 def _print_modules(
@@ -263,7 +257,7 @@ def _print_modules(
     if limit_bytes is not None:
         notes = (say_fits(rows, limit_bytes), *notes)
     lists: dict[str, Sequence[object]] = {"modules": rows}
-    if options.rows == COMPILATIONS.name or (not options.rows and options.format in _WHOLE):
+    if options.rows == report.COMPILATIONS.name or (not options.rows and options.format in _WHOLE):
         # Who chooses by place sees some compilations of a function: of these nothing is said.
         pattern = parse_module_pattern(request.module)
         compiled = [
@@ -274,7 +268,7 @@ def _print_modules(
         lists["compilations"] = compiled
         notes = (*(say_compilations(compiled) if options.wants_overview else ()), *notes)
     document = Document(
-        choose_directory_columns(rows), InputPaths(found.path), rows=lists, notes=notes
+        report.choose_directory_columns(rows), InputPaths(found.path), rows=lists, notes=notes
     )
     print_document(document, options)
     return next((each.exit_code for each in measured if each.exit_code), 0)
@@ -282,7 +276,6 @@ def _print_modules(
 
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
 _WORST: Final = Block("collective", CollectiveRow, COLLECTIVE_ROWS.meaning)
-_MOST_FINDINGS: Final = 3  # one line each; --rows findings explains all
 _INSTRUCTION: Final = Block("instruction", MeasuredInstruction, MEASURED_INSTRUCTIONS.meaning)
 _MOST_INSTRUCTIONS: Final = 3  # one line each; --rows instructions has all
 _FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
@@ -300,7 +293,7 @@ _SCOPES: Final = {
 }
 
 
-def say_what(found: Summary) -> tuple[Line, ...]:
+def say_what(found: report.Summary) -> tuple[Line, ...]:
     """Say what the program is, and under what it was compiled."""
     facts, compiled = found.module, found.compilation
     scheduled = "scheduled" if facts.is_scheduled else "not scheduled"
@@ -310,11 +303,11 @@ def say_what(found: Summary) -> tuple[Line, ...]:
     if compiled.mesh:
         parts.append(quote_braces(f"mesh {' '.join(compiled.mesh)}"))
     lines = [
-        Line(", ".join(parts), MODULE, facts),
+        Line(", ".join(parts), report.MODULE, facts),
         Line(
             "{instruction_count:instruction} ({executed_instruction_count} outside fusions), "
             "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated)",
-            MODULE,
+            report.MODULE,
             facts,
         ),
     ]
@@ -328,11 +321,11 @@ def say_what(found: Summary) -> tuple[Line, ...]:
         lines.append(Line("; ".join(known)))
     if compiled.tpu_flag_count is not None:
         text = "tpu_comp_env.txt has {tpu_flag_count:flag}, default or not; `hlotool diff` compares"
-        lines.append(Line(f"{text} them", COMPILATION, compiled))
+        lines.append(Line(f"{text} them", report.COMPILATION, compiled))
     return tuple(lines)
 
 
-def say_memory(found: Summary) -> tuple[Line, ...]:
+def say_memory(found: report.Summary) -> tuple[Line, ...]:
     """Say how much memory it takes, and whether that fits."""
     memory = found.memory
     lines = [Line(f"memory unknown: {quote_braces(found.memory_unknown)}")]
@@ -358,7 +351,7 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
 _REPLICATED_ROW: Final = Block("group", ReplicatedRow, REPLICATED.meaning)
 
 
-def _say_replicated(found: Summary) -> Iterator[Line]:
+def _say_replicated(found: report.Summary) -> Iterator[Line]:
     """Say how much of the peak is replicated over the axes over which most is."""
     row = found.most_replicated
     if row is not None:
@@ -367,7 +360,7 @@ def _say_replicated(found: Summary) -> Iterator[Line]:
         yield Line(text, _REPLICATED_ROW, row)
 
 
-def say_work(found: Summary) -> tuple[Line, ...]:
+def say_work(found: report.Summary) -> tuple[Line, ...]:
     """Say what one step computes and moves, and on a chip what it waits for and what limits it."""
     cost = found.cost
     text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_step}} flops{_say_parts(cost)}"
@@ -383,7 +376,7 @@ def say_work(found: Summary) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _say_step_time(run: StepEstimate, chip: str) -> Line:
+def _say_step_time(run: report.StepEstimate, chip: str) -> Line:
     """Say how long a step takes, and what most of that is, before what limits its work."""
     most = "its largest part is unknown"
     if run.largest_part is not None:
@@ -392,10 +385,10 @@ def _say_step_time(run: StepEstimate, chip: str) -> Line:
     text = f"{quote_braces(chip)}: {{estimated_seconds}}{padded} per step (estimate), {most}"
     if run.xla_seconds is not None:
         text += "; XLA estimates {xla_seconds} for its kernels"
-    return Line(text, STEP_TIME, run)
+    return Line(text, report.STEP_TIME, run)
 
 
-def _say_roofline(roofline: Roofline, found: Summary) -> Line:
+def _say_roofline(roofline: report.Roofline, found: report.Summary) -> Line:
     """Say how long arithmetic, and all traffic, take by themselves, and which takes longer."""
     subject = "at its peaks" if found.step_time else "{chip}, at its peaks"
     text = f"{subject}: arithmetic {{compute_seconds}}, all traffic {{memory_seconds}}"
@@ -410,7 +403,7 @@ def _say_roofline(roofline: Roofline, found: Summary) -> Line:
         text += {"compute": "; compute-bound", "memory": "; memory-bound"}[roofline.bound]
     if roofline.assumed_bf16:
         text += f"; products in {', '.join(roofline.assumed_bf16)} are assumed as fast as in bf16"
-    return Line(text, ROOFLINE, roofline)
+    return Line(text, report.ROOFLINE, roofline)
 
 
 def _say_parts(cost: CostReport) -> str:
@@ -434,7 +427,7 @@ def say_why_unknown(cost: CostReport) -> str:
     return "a size or a trip count is not known"
 
 
-def say_collectives(found: Summary) -> tuple[Line, ...]:
+def say_collectives(found: report.Summary) -> tuple[Line, ...]:
     """Say what is sent, how much of it nothing hides, and where most of that is."""
     totals, slices, host = found.collectives, found.collectives.between_slices(), found.host
     lines: list[Line] = []
@@ -449,7 +442,7 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
             text += f"; {{exposed_bytes_per_step}} is exposed, by estimate{basis}"
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
-        lines.append(Line(text, COLLECTIVES, totals))
+        lines.append(Line(text, report.COLLECTIVES, totals))
     worst = found.worst_collective
     if worst is not None:
         is_timed = worst.exposed_seconds is not None
@@ -475,7 +468,7 @@ def _say_basis(totals: CollectiveTotals) -> str:
     return " for work at the rates of {reference_chip} and the given link"
 
 
-def say_measured(found: Summary) -> tuple[Line, ...]:
+def say_measured(found: report.Summary) -> tuple[Line, ...]:
     """Say how often a profiler saw it run, and how long."""
     if found.measured is None:
         return ()
@@ -489,14 +482,14 @@ def say_measured(found: Summary) -> tuple[Line, ...]:
             "measured collectives: {measured_seconds} per step, "
             "{measured_exposed_seconds} of it exposed"
         )
-        lines.append(Line(text, COLLECTIVES, found.collectives))
+        lines.append(Line(text, report.COLLECTIVES, found.collectives))
     return (*lines, *_name_longest(found.instructions))
 
 
 def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
     """Say what of the devices' time is of no instruction by its own mark; and what TPU states."""
     parts = {
-        "named_seconds": "by names or order of kernels",
+        "named_seconds": "of kernels matched by name or order",
         "copy_seconds": "copies",
         "collective_seconds": "collectives' kernels",
         "unknown_seconds": "unknown",
@@ -518,12 +511,12 @@ def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:
         yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
 
 
-def say_findings(found: Summary) -> tuple[Line, ...]:
-    """Name what is worth a look, the worst first; the list itself says more."""
+def say_findings(found: report.Summary, most: int = 3) -> tuple[Line, ...]:
+    """Name what is worth a look in a line each, the worst first; the list itself says more."""
     if not found.findings:
         return ()
     lines: list[Line] = []
-    for one in found.findings[:_MOST_FINDINGS]:
+    for one in found.findings[:most]:
         size = "{bytes} " if one.bytes is not None else ""
         time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
         place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
@@ -532,7 +525,7 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
         where = between.join(part for part in (subject, place) if part)
         where = f": {where}" if where else ""
         lines.append(Line(f"* {size}{time}{{id}}{where}", _FINDING, one, tone=one.severity))
-    more = len(found.findings) - _MOST_FINDINGS
+    more = len(found.findings) - most
     order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
     said = f"… and {more} more{order}; " if more > 0 else ""
     lines.append(Line(f"{said}--rows findings adds reasons and remedies"))
@@ -556,28 +549,28 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
     said = "Warnings first, then by time"
     if all(one.estimated_seconds is not None for one in timed):
         return (Line(f"{said}."),)
-    moved = "traffic is the bytes that memory moves in that time"
+    moved = "`as traffic` is the bytes that memory moves in that time"
     return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)
 
 
 # A directory.
 
 
-def point_to_program(path: str, rows: Sequence[ProgramRow]) -> tuple[Line, ...]:
+def point_to_program(path: str, rows: Sequence[report.ProgramRow]) -> tuple[Line, ...]:
     """Say what to type to see one program, the first that could be read."""
-    readable = sort_rows(MODULES, [row for row in rows if row.error is None], "")
-    first = next((row for row in readable if isinstance(row, ProgramRow)), None)
+    readable = sort_rows(report.MODULES, [row for row in rows if row.error is None], "")
+    first = next((row for row in readable if isinstance(row, report.ProgramRow)), None)
     if first is None or len(rows) == 1 or path == STDIN:
         return ()
     typed = quote_command("summary", path, "--module", first.place)
-    return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
+    return (Line(f"{quote_braces(typed)}  # one program", is_typed=True),)
 
 
 _MOST_REASONS: Final = 4
 _MOST_FUNCTIONS: Final = 3  # one line each; --rows compilations has all
 
 
-def say_compilations(rows: Sequence[ReasonRow]) -> Iterator[Line]:
+def say_compilations(rows: Sequence[report.ReasonRow]) -> Iterator[Line]:
     """Say which functions were compiled several times, and what made each compilation new."""
     functions = group_by(rows, lambda row: (row.function, row.place.rpartition("#")[0]))
     for (function, folder), found in list(functions.items())[:_MOST_FUNCTIONS]:
@@ -601,14 +594,14 @@ _ALONE: Final = {
 }
 
 
-def _say_chain(rows: Sequence[ReasonRow]) -> str:
+def _say_chain(rows: Sequence[report.ReasonRow]) -> str:
     """Say the reasons of one function's compilations: `x f32[8,16] → [9,16] → bf16`."""
     first = rows[0]
     if len(rows) == 1 and first.old is first.new is None:
         return f"{_ALONE[first.reason]} {first.subject}".rstrip()
     is_sized = all(row.reason in {"shape", "type"} for row in rows)
     follow = is_sized or all(one.new == other.old for one, other in pairwise(rows))
-    if follow and first.new and len({row.subject for row in rows}) == 1:
+    if follow and (first.new or len(rows) == 1) and len({row.subject for row in rows}) == 1:
         values = " → ".join(each or "(none)" for each in (first.old, *(row.new for row in rows)))
         dtype = (first.old or "").partition("[")[0]
         named = "constant " * (first.reason == "constant") + first.subject
@@ -618,9 +611,9 @@ def _say_chain(rows: Sequence[ReasonRow]) -> str:
     return list_some(said, _MOST_REASONS)
 
 
-def say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
+def say_fits(rows: Sequence[report.ProgramRow], limit_bytes: int) -> Line:
     """Say which programs do not fit into so much memory, and of how many nobody can tell."""
-    found = check_fit(rows, limit_bytes)
+    found = report.check_fit(rows, limit_bytes)
     limit = format_value(limit_bytes, Unit.BYTES)
     named = [f"{'~ ' * row.is_estimate}{row.program}" for row in found.too_large]
     said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"

@@ -30,7 +30,7 @@ _EXAMPLES = (
 def text(request: Request, *, computation: str, output: str) -> None:
     """Print the HLO text of a module, or of a protobuf as XLA prints it.
 
-    Texts are printed unchanged; a note marks cut ones.
+    Texts are printed unchanged; a note says if one is cut off.
     """
     source = _read_one(request)
     found = _cut(source, computation) if computation else source.text

@@ -52,7 +52,7 @@ class DiffFacts(Struct, frozen=True):
     copied_count: Annotated[
         int | None, figure("instructions that are copies of those in a loop's body", COUNT)
     ]
-    stages: Annotated[tuple[str, ...], figure("the stages of both texts, if these are two")]
+    stages: Annotated[tuple[str, ...], figure("the stages of both texts, if they differ")]
     old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)]
     new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)]
     not_compared: Annotated[tuple[str, ...], figure("files that only one side has")]
@@ -65,6 +65,7 @@ INSTRUCTIONS: Final = RowList(
     key="name",
     has_total=False,
     title="Instructions",
+    screen="change,count,opcode,name,delta_bytes,what,scope",
 )
 MEMORY: Final = RowList(
     "memory",
@@ -73,6 +74,8 @@ MEMORY: Final = RowList(
     size="delta_bytes",
     key="value",
     title="Memory at the peak",
+    screen="reason,count,value,shape,old_bytes,new_bytes,delta_bytes,scope",
+    wide_screen="allocation_type,source",
 )
 COLLECTIVES: Final = RowList(
     "collectives",
@@ -81,6 +84,8 @@ COLLECTIVES: Final = RowList(
     size="delta_bytes",
     key="kind",
     title="Collectives",
+    screen="change,kind,interconnect,axes,old_count,new_count,delta_bytes,delta_exposed_bytes,what",
+    wide_screen="scope,dtype,old_executions,new_executions,old_exposed_seconds,new_exposed_seconds",
 )
 FUSIONS: Final = RowList(
     "fusions",
@@ -89,6 +94,8 @@ FUSIONS: Final = RowList(
     size="delta_bytes",
     key="name",
     title="Fusions",
+    screen="change,count,name,old_bytes,new_bytes,delta_bytes,scope",
+    wide_screen="form,root_opcode,what",
 )
 METRICS: Final = RowList(
     "metrics", MetricRow, "figures on both sides", has_total=False, limit=0, title="Figures"
@@ -117,9 +124,11 @@ SPACES: Final = RowList(
 MEASURED: Final = RowList(
     "measured",
     MeasuredChange,
-    "with two profiles: instructions by how much longer they take, or shorter",
+    "with two profiles: instructions by the change of their time",
     key="name",
     title="Measured time",
+    screen="name,opcode,old_seconds,new_seconds,delta_seconds",
+    wide_screen="source",
 )
 CAUSES: Final = RowList(
     "causes",
@@ -127,6 +136,8 @@ CAUSES: Final = RowList(
     "reasons for differences, found by comparison: changes of the program first, then by bytes",
     has_total=False,
     title="Why",
+    screen="id,subject,old,new,delta_bytes",
+    wide_screen="count,scope,measure",
 )
 ACCOUNT: Final = RowList(
     "account",
@@ -143,7 +154,7 @@ TRIAGE: Final = Block(
 TIME: Final = Block(
     "time",
     TimeChange,
-    "estimated time of one step; null if the sides are equal, or no one chip fits both",
+    "estimated time of one step; null if the sides are equal, or no single chip fits both",
     is_nullable=True,
 )
 ORDER: Final = Block(

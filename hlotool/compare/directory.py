@@ -28,7 +28,6 @@ from hlotool.table import (
     FLOPS,
     PERCENT,
     SECONDS,
-    WHOLE,
     DocumentSpec,
     RowList,
     Unit,
@@ -40,15 +39,15 @@ Status: TypeAlias = Literal["identical", "changed", "added", "removed", "ambiguo
 
 _PATH: Final = "its path"
 _SECONDS: Final = "with --chip: estimated time of one step"
-_PEAKS: Final = sides(column, "peak", BYTES, "peak", hide_order=1)
-_FUSIONS: Final = sides(column, "fusions", COUNT, "fusions", hide_order=4)
-_ALONE: Final = sides(column, "instructions without a counterpart", COUNT, "only", hide_order=5)
+_PEAKS: Final = sides(column, "peak", BYTES, "peak")
+_FUSIONS: Final = sides(column, "fusions", COUNT, "fusions")
+_ALONE: Final = sides(column, "instructions without a counterpart", COUNT, "only")
 _UNKNOWN: Final = "whether a part of the {} time is unknown"
 
 
-def _difference(of: str, unit: Unit, heading: str, hide_order: int) -> Meta:
+def _difference(of: str, unit: Unit, heading: str) -> Meta:
     says = f"{of}, new minus old"
-    return column(says, unit, heading=heading, is_signed=True, hide_order=hide_order)
+    return column(says, unit, heading=heading, is_signed=True)
 
 
 def _part(of: str, heading: str) -> Meta:
@@ -62,16 +61,13 @@ class ModuleDiff(Struct, frozen=True):
     Of a module without a counterpart all is a difference.
     """
 
-    module: Annotated[str, column("the module's name")]
+    module: Annotated[str, column("the module's name", shown=lambda row: row.program or row.module)]
     status: Annotated[
         Status,
         column("its status; added and removed modules have no counterpart, ambiguous ones several"),
     ]
     place: Annotated[
-        str,
-        column(
-            "both locations, with XLA's number instead of the name; once if equal", min_width=WHOLE
-        ),
+        str, column("both locations, with XLA's number instead of the name; once if equal")
     ] = ""
     old_path: Annotated[str | None, figure(_PATH + OLD)] = None
     new_path: Annotated[str | None, figure(_PATH + NEW)] = None
@@ -81,7 +77,7 @@ class ModuleDiff(Struct, frozen=True):
     delta_peak_bytes: Annotated[int | None, DELTA_BYTES] = None
     peak_change: Annotated[float | None, RELATIVE_DELTA] = None
     delta_sent_bytes: Annotated[
-        int | None, _difference("bytes sent per step", BYTES, "Δ sent/step", hide_order=3)
+        int | None, _difference("bytes sent per step", BYTES, "Δ sent/step")
     ] = None
     delta_exposed_bytes: Annotated[
         int | None, figure("bytes sent that are exposed, new minus old", BYTES, is_signed=True)
@@ -90,9 +86,7 @@ class ModuleDiff(Struct, frozen=True):
         float | None,
         figure("with --chip: time that is exposed, new minus old", SECONDS, is_signed=True),
     ] = None
-    delta_flops: Annotated[
-        int | None, _difference("flops per step", FLOPS, "Δ flops/step", hide_order=2)
-    ] = None
+    delta_flops: Annotated[int | None, _difference("flops per step", FLOPS, "Δ flops/step")] = None
     time_change: Annotated[
         float | None,
         column(
@@ -100,7 +94,6 @@ class ModuleDiff(Struct, frozen=True):
             PERCENT,
             heading="Δ time",
             is_signed=True,
-            hide_order=2,
             null_text="",
             lower_if="is_time_lower_bound",
             upper_if="is_time_upper_bound",
@@ -124,7 +117,7 @@ class ModuleDiff(Struct, frozen=True):
     new_fusion_count: Annotated[int | None, _FUSIONS[1]] = None
     matched_count: Annotated[int | None, figure("instructions with a counterpart", COUNT)] = None
     changed_count: Annotated[
-        int | None, column("how many of these differ", COUNT, heading="changed", hide_order=5)
+        int | None, column("how many of these differ", COUNT, heading="changed")
     ] = None
     old_only_count: Annotated[int | None, _ALONE[0]] = None
     new_only_count: Annotated[int | None, _ALONE[1]] = None
@@ -146,6 +139,9 @@ MODULES: Final = RowList(
     key="module",
     has_total=False,
     limit=0,
+    screen="module,status,place,old_peak_bytes,new_peak_bytes,delta_peak_bytes,"
+    "peak_change,time_change,sent_change,flops_change,same_share",
+    wide_screen="delta_sent_bytes,delta_flops,changed_count",
 )
 DIFF_DIRECTORY: Final = DocumentSpec(
     "diff-directory", "changes from one directory of programs to another", row_lists=(MODULES,)
@@ -160,8 +156,6 @@ _STAT: Final = {"module", "status", "old_peak_bytes", "new_peak_bytes", "peak_ch
 def choose_columns(rows: Sequence[ModuleDiff], *, is_stat: bool) -> DocumentSpec:
     """Return the answer with a column for times if any is estimated, for places if they tell."""
     shown = _STAT if is_stat else MODULES.shown()
-    if is_stat and len({row.module for row in rows}) < len(rows):
-        shown = shown | {"place"}
     shown = shown - {one for one in _PARTS if all(getattr(row, one) is None for row in rows)}
     return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(shown),))
 

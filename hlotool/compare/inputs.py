@@ -243,6 +243,11 @@ class Candidate(Struct, frozen=True):
             return (self.saved.identity if self.saved else None) or older
         return Identity(self.name, self.folder, read_arguments(self.input))
 
+    @property
+    def call_key(self) -> tuple[str, str, tuple[str, ...] | None]:
+        """What a later run knows it by, but for its content."""
+        return self.name, self.folder, self.identify().arguments
+
     def named(self) -> Named:
         """Return what is known of it, to be named."""
         if self.saved or self.input is None:
@@ -381,7 +386,7 @@ def take_lowered(sides: Sequence[DiffSide]) -> tuple[list[DiffSide], str]:
 
 
 _LOWERED: Final = (
-    "the text before optimization; module.mlir, which nothing has optimized yet, is taken for it"
+    "the text before optimization; module.mlir is read, which nothing has optimized yet"
 )
 
 

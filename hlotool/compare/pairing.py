@@ -148,7 +148,7 @@ def parse_map(items: Iterable[str]) -> tuple[Named, ...]:
     for item in items:
         old, equals, new = item.partition("=")
         if not (old and equals and new):
-            raise UsageError(f"--map {item}: expected OLD=NEW, two names, paths or places.")
+            raise UsageError(f"--map {item}: expected OLD=NEW, two names, paths or locations.")
         found.append((old, new))
     return tuple(found)
 

@@ -25,10 +25,10 @@ from hlotool.table import BYTES, COUNT, SECONDS, Block, DocumentSpec, figure
 class PassTotals(Struct, frozen=True):
     """A compilation; null where nothing tells."""
 
-    pass_count: Annotated[int, figure("runs of passes that have a time", COUNT)]
+    pass_count: Annotated[int, figure("runs of passes with a known time", COUNT)]
     pipeline_count: Annotated[int, figure("pipelines that ran these", COUNT)]
     seconds: Annotated[float | None, figure("their time, nested ones counted once", SECONDS)]
-    outside_seconds: Annotated[float | None, figure("from a profile: the rest of it all", SECONDS)]
+    outside_seconds: Annotated[float | None, figure("from a profile: time outside passes", SECONDS)]
     folded_bytes: Annotated[int | None, figure("constants that constant folding made", BYTES)]
 
 

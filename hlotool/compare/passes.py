@@ -26,7 +26,7 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, OPCODES
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, RowList, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, RowList, column, figure
 
 _STEP: Final = "XLA's number of the dump; null before and after all passes"
 _SENT: Final = "their bytes sent per step, "
@@ -34,14 +34,14 @@ _MADE: Final = "bytes of all arrays that instructions outside fusions make, "
 _PEAK: Final = "estimated peak {}; null until scheduled"
 
 
-def _count(meaning: str, heading: str, hide_order: int) -> Meta:
-    return column(meaning, COUNT, heading=heading, hide_order=hide_order, null_text="")
+def _count(meaning: str, heading: str) -> Meta:
+    return column(meaning, COUNT, heading=heading, null_text="")
 
 
-_AFTER: Final = _count("instructions after the pass, or in NEW", "instructions", 7)
-_REMOVED: Final = _count("instructions before it that are not there after it", "removed", 4)
-_ADDED: Final = _count("instructions after it that were not there before it", "added", 4)
-_CHANGED: Final = _count("instructions that it changed in place", "changed", 4)
+_AFTER: Final = _count("instructions after the pass, or in NEW", "instructions")
+_REMOVED: Final = _count("instructions that are gone after it", "removed")
+_ADDED: Final = _count("instructions that are new after it", "added")
+_CHANGED: Final = _count("instructions that it changed in place", "changed")
 
 
 class PassRow(Struct, frozen=True):
@@ -53,10 +53,9 @@ class PassRow(Struct, frozen=True):
 
     step: Annotated[int | None, column(_STEP, NUMBER, null_text="")]
     pass_name: Annotated[
-        str,
-        column("the pass before this dump, or the passes around it", heading="by", min_width=WHOLE),
+        str, column("the pass before this dump, or the passes around it", heading="by")
     ]
-    pipeline: Annotated[str, column("the pipeline of that pass, blank without one", hide_order=9)]
+    pipeline: Annotated[str, column("the pipeline of that pass, blank without one")]
     path: Annotated[str, figure("the dump")]
     differs_in: Annotated[
         tuple[str, ...],
@@ -74,24 +73,21 @@ class PassRow(Struct, frozen=True):
     changed_count: Annotated[int | None, _CHANGED] = None
     old_collective_count: Annotated[int | None, figure("collectives before", COUNT)] = None
     new_collective_count: Annotated[
-        int | None, column("collectives after", COUNT, heading="collectives", hide_order=2)
+        int | None, column("collectives after", COUNT, heading="collectives")
     ] = None
     old_sent_bytes: Annotated[int | None, figure(_SENT + "before", BYTES)] = None
-    new_sent_bytes: Annotated[
-        int | None, column(_SENT + "after", BYTES, heading="sent/step", hide_order=5)
-    ] = None
+    new_sent_bytes: Annotated[int | None, column(_SENT + "after", BYTES, heading="sent/step")] = (
+        None
+    )
     old_fusion_count: Annotated[int | None, figure("fusions before", COUNT)] = None
-    new_fusion_count: Annotated[
-        int | None, column("fusions after", COUNT, heading="fusions", hide_order=6)
-    ] = None
+    new_fusion_count: Annotated[int | None, column("fusions after", COUNT, heading="fusions")] = (
+        None
+    )
     old_copy_count: Annotated[int | None, figure("copies before", COUNT)] = None
-    new_copy_count: Annotated[
-        int | None, column("copies after", COUNT, heading="copies", hide_order=6)
-    ] = None
+    new_copy_count: Annotated[int | None, column("copies after", COUNT, heading="copies")] = None
     old_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"), BYTES)] = None
     new_peak_bytes: Annotated[
-        int | None,
-        column(_PEAK.format("after"), BYTES, heading="peak (estimate)", hide_order=3, null_text=""),
+        int | None, column(_PEAK.format("after"), BYTES, heading="peak (estimate)", null_text="")
     ] = None
     old_result_bytes: Annotated[int | None, figure(_MADE + "before", BYTES)] = None
     new_result_bytes: Annotated[
@@ -106,7 +102,7 @@ class PassRow(Struct, frozen=True):
     own_seconds: Annotated[
         float | None,
         figure(
-            "by `hlotool passes`: how long it took, passes in it aside",
+            "by `hlotool passes`: its time, without passes inside it",
             SECONDS,
             heading="time",
             null_text="",
@@ -119,7 +115,6 @@ class PassRow(Struct, frozen=True):
             "opcodes whose count it changed, those with work first; `--rows opcodes` "
             "lists every one",
             heading="opcodes",
-            hide_order=1,
         ),
     ] = ()
 
@@ -158,6 +153,9 @@ PASSES: Final = RowList(
     "dumps between passes, in order; XLA dumps after those that changed something",
     has_total=False,
     limit=0,
+    screen="step,pass_name,differs_in,own_seconds,new_instruction_count,old_only_count,"
+    "new_only_count,changed_count,new_peak_bytes,new_result_bytes,constant_bytes",
+    wide_screen="pipeline,new_collective_count,opcodes",
 )
 PASS_OPCODES: Final = RowList(
     "opcodes",

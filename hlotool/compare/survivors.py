@@ -20,7 +20,7 @@ from hlotool.compare.changes.instructions import (
 )
 from hlotool.compare.passes import PASS_OPCODES, PASSES, PassesFacts, Snapshot, Step
 from hlotool.hlo.opcodes import FREE
-from hlotool.table import COUNT, NUMBER, WHOLE, Block, DocumentSpec, RowList, column
+from hlotool.table import COUNT, NUMBER, Block, DocumentSpec, RowList, column
 
 _Marks: TypeAlias = frozenset[Hashable]
 
@@ -32,14 +32,12 @@ class SurvivorRow(Struct, frozen=True):
         int | None,
         column("the number of that pass's dump; null for the texts around", NUMBER, null_text=""),
     ]
-    pass_name: Annotated[
-        str, column("the pass since which they differ", heading="by", min_width=WHOLE)
-    ]
-    pipeline: Annotated[str, column("the pipeline that ran it", hide_order=2)]
+    pass_name: Annotated[str, column("the pass since which they differ", heading="by")]
+    pipeline: Annotated[str, column("the pipeline that ran it")]
     count: Annotated[int, column("number of differences of the last texts", COUNT)]
     what: Annotated[tuple[str, ...], column("the differences, most frequent first")]
     scope: Annotated[str | None, SCOPE]
-    example: Annotated[str, column("one of them, in the last text", hide_order=1)]
+    example: Annotated[str, column("one of them, in the last text")]
 
 
 SURVIVORS: Final = RowList(
@@ -50,6 +48,8 @@ SURVIVORS: Final = RowList(
     has_total=False,
     limit=0,
     title="Final differences",
+    screen="step,pass_name,count,what,scope",
+    wide_screen="pipeline,example",
 )
 DIFF_PASSES: Final = DocumentSpec(
     "diff-passes",

@@ -87,7 +87,7 @@ class TraceFacts(Struct, frozen=True):
     first_pass_number: Annotated[int | None, figure("the number of its dump", NUMBER)]
     last_pass: Annotated[str | None, figure("the pass that removed the last; null if some stay")]
     last_pass_number: Annotated[int | None, figure("the number of its dump", NUMBER)]
-    seen_count: Annotated[int, figure("instructions that it ever chose", COUNT)]
+    seen_count: Annotated[int, figure("instructions that it ever matched", COUNT)]
     remaining_count: Annotated[int, figure("those in the last dump", COUNT)]
     continued_count: Annotated[
         int, figure("those that continue under another opcode or name", COUNT)

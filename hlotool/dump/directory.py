@@ -15,27 +15,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from hlotool.dump import groups as grouping
+from hlotool.dump import read
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpedProgram, DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.groups import (
-    FileGroup,
-    GroupMember,
-    adopt_buffers,
-    group_files,
-    make_member,
-    pair_programs,
-)
 from hlotool.dump.identity import find_folder, name_inputs
 from hlotool.dump.modules import FoundModules, read_module_head, split_modules, split_stream
 from hlotool.dump.names import Stage, short_path, split_file_name, strip_compression
-from hlotool.dump.read import (
-    STDIN,
-    choose_store,
-    display_name,
-    find_root,
-    read_source,
-    read_unpacked,
-)
 from hlotool.dump.stores import Entry
 from hlotool.dump.text_kind import HOW_TO_DUMP, TextKind, detect_kind
 from hlotool.errors import InputError, NothingCheckedError
@@ -69,7 +55,7 @@ def choose_inputs(
     if not chosen and pattern:
         listed = list_some(sorted({each.name for each in programs}), _NAMES_LISTED, ", …")
         raise NothingCheckedError(
-            f"{display_name(path)}: --module {pattern.text!r} matches no module; "
+            f"{read.display_name(path)}: --module {pattern.text!r} matches no module; "
             f"there are: {listed}."
         )
     inputs = tuple(one for each in chosen for one in each.inputs(stage))
@@ -78,7 +64,7 @@ def choose_inputs(
     other: StageChoice = "before" if stage == "after" else "after"
     count = sum(bool(each.inputs(other)) for each in chosen)
     raise InputError(
-        f"{display_name(path)}: no program has text from {stage} optimizations; "
+        f"{read.display_name(path)}: no program has text from {stage} optimizations; "
         f"{count} of {len(chosen)} have text from {other} optimizations (--stage {other})."
     )
 
@@ -130,21 +116,21 @@ def collect_programs(directory: str, root: str = "", budget: ByteBudget = DEFAUL
     Sorted by directory, number and name, the modules of texts that hold several last. `root` is
     what the paths of an archive begin with, if it is open. Raises InputError if there are none.
     """
-    files, notes = _walk_directory(root or find_root(directory, budget) or directory, budget)
+    files, notes = _walk_directory(root or read.find_root(directory, budget) or directory, budget)
     members = []
     for folder, entry in files:
         path = os.path.join(folder, entry.name)
         file = DumpFile(path, size_bytes=entry.size_bytes, budget=budget)
-        members.append(make_member(folder, entry.name, file))
-    groups, parts, around = _take_parts(group_files(members))
-    groups, more = adopt_buffers(groups)
+        members.append(grouping.make_member(folder, entry.name, file))
+    groups, parts, around = _take_parts(grouping.group_files(members))
+    groups, more = grouping.adopt_buffers(groups)
     profiled, broken = _find_profiled(members, budget)
-    programs = pair_programs(groups) + parts + profiled
+    programs = grouping.pair_programs(groups) + parts + profiled
     if programs:
         return programs, notes + around + more + broken
     if broken:
         raise InputError(*broken)
-    name = display_name(directory)
+    name = read.display_name(directory)
     what = {
         0: "the directory is empty",
         1: "the only file in this directory is not an HLO module",
@@ -158,9 +144,9 @@ def list_in_stream(source: Source) -> Found:
     for section in split_stream(source):
         text = section.source
         file = DumpFile(text.name, size_bytes=len(text.text), source=text)
-        members.append(make_member(f"{section.copy}", section.name, file))
-    groups, notes = adopt_buffers(group_files(members))
-    programs = pair_programs(groups)
+        members.append(grouping.make_member(f"{section.copy}", section.name, file))
+    groups, notes = grouping.adopt_buffers(grouping.group_files(members))
+    programs = grouping.pair_programs(groups)
     if not programs:
         raise InputError(
             f"{source.name}: none of the {len(members)} sections between *** Begin and *** End "
@@ -188,8 +174,8 @@ def make_parts(path: str, found: FoundModules) -> tuple[DumpedProgram, ...]:
 
 
 def _take_parts(
-    groups: list[FileGroup],
-) -> tuple[list[FileGroup], tuple[DumpedProgram, ...], tuple[str, ...]]:
+    groups: list[grouping.FileGroup],
+) -> tuple[list[grouping.FileGroup], tuple[DumpedProgram, ...], tuple[str, ...]]:
     """Take the texts of several modules out of groups; return what is left, programs and notes.
 
     Only texts that XLA did not name are looked at: it writes one module into a file. Of one that
@@ -200,7 +186,7 @@ def _take_parts(
     for group in groups:
         for text in tuple(group.texts) if group.number is None else ():
             try:
-                source = text.file.source or read_source(text.file.raw_path, text.file.budget)
+                source = text.file.source or read.read_source(text.file.raw_path, text.file.budget)
             except InputError:
                 continue
             detection = detect_kind(source.text)
@@ -219,18 +205,18 @@ def list_in_profile(path: str, data: bytes, budget: ByteBudget) -> Found:
 
     Raises InputError if it is broken, or has no program.
     """
-    name = display_name(path)
+    name = read.display_name(path)
     directory, entries = os.path.dirname(path), list[Entry]()
-    if path != STDIN:
+    if path != read.STDIN:
         with suppress(OSError):
-            entries = choose_store(path, budget).list_directory(directory or ".")
+            entries = read.choose_store(path, budget).list_directory(directory or ".")
     names = sorted(each.name for each in entries)
     found = (each for each in names if strip_compression(each).endswith(PROTO_ENDING))
     protos = [os.path.join(directory, each) for each in found]
     return _read_profiles(name, [(path, data)], protos, budget)
 
 
-def _find_profiled(members: Iterable[GroupMember], budget: ByteBudget) -> Found:
+def _find_profiled(members: Iterable[grouping.GroupMember], budget: ByteBudget) -> Found:
     """Return the programs of all profiles among files, and what is wrong with some."""
     # The profiles of one run of a profiler lie in one directory, `plugins/profile/RUN`, a file for
     # each host; protos beside them are of programs that the profiles may lack.
@@ -244,7 +230,7 @@ def _find_profiled(members: Iterable[GroupMember], budget: ByteBudget) -> Found:
     notes: list[str] = []
     for directory, (profiles, protos) in runs.items():
         try:
-            spaces = [(path, read_unpacked(path, budget)) for path in profiles]
+            spaces = [(path, read.read_unpacked(path, budget)) for path in profiles]
             found, unmeasured = _read_profiles(directory, spaces, protos, budget)
         except InputError as error:
             notes.append(error.lines[0])
@@ -264,8 +250,8 @@ def _read_profiles(
     from hlotool.profile.measure import read_profiles  # noqa: PLC0415  optional
     from hlotool.profile.space import Space  # noqa: PLC0415  optional
 
-    spaces = [Space(path, display_name(path), data) for path, data in profiles]
-    measured = read_profiles(spaces, ((path, read_unpacked(path, budget)) for path in protos))
+    spaces = [Space(path, read.display_name(path), data) for path, data in profiles]
+    measured = read_profiles(spaces, ((path, read.read_unpacked(path, budget)) for path in protos))
     programs = []
     for at, (one, times) in enumerate(measured, 1):
         number = at if one.label.program is None else one.label.program
@@ -317,7 +303,7 @@ def _walk_directory(
     while pending or links:
         directory, depth = pending.pop() if pending else links.popleft()
         try:
-            store = choose_store(directory, budget)
+            store = read.choose_store(directory, budget)
             identity = store.identify(directory)
             if identity in met:
                 continue
@@ -325,7 +311,7 @@ def _walk_directory(
             entries = store.list_directory(directory)
         except OSError as error:
             why = error.strerror or error
-            message = f"{display_name(directory)}: the directory cannot be read ({why})."
+            message = f"{read.display_name(directory)}: the directory cannot be read ({why})."
             if depth == 0:
                 raise InputError(message) from error
             notes.append(message)
@@ -341,7 +327,7 @@ def _walk_directory(
                 below.append((os.path.join(directory, entry.name), depth + 1))
         if len(found) > MAX_FILES:
             raise InputError(
-                f"{display_name(path)}: this directory has more than {MAX_FILES:,} files; "
+                f"{read.display_name(path)}: this directory has more than {MAX_FILES:,} files; "
                 "give the one with the dump."
             )
     return sorted(found, key=lambda each: (each[0], each[1].name)), tuple(notes)

@@ -98,7 +98,7 @@ class DumpFile(Struct, frozen=True):
         if len(modules) > 1:
             raise InputError(
                 f"{source.name}: expected {TextKind.MODULE.value}, but this holds "
-                f"{len(modules):,} of them; give the file itself to read these."
+                f"{len(modules):,} of them; give this file as PATH to read them."
             )
         return modules[0]
 

@@ -12,11 +12,13 @@ are read, JAX is never imported:
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.dump import read
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.directory import (
     Found,
@@ -29,18 +31,7 @@ from hlotool.dump.directory import (
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.groups import read_header_line
 from hlotool.dump.modules import read_module_head, split_modules
-from hlotool.dump.read import (
-    STDIN,
-    choose_store,
-    display_name,
-    find_root,
-    find_root_in,
-    is_read_once,
-    make_source,
-    read_bytes,
-    read_unpacked,
-    unpack,
-)
+from hlotool.dump.names import split_file_name
 from hlotool.dump.siblings import NamedFiles, describe_file, list_beside
 from hlotool.dump.text_kind import TextKind, detect_kind, is_refused
 from hlotool.errors import BudgetError, HlotoolError, InputError, NothingCheckedError, UsageError
@@ -67,7 +58,7 @@ class _Wanted(Struct, frozen=True):
         """Refuse files named by hand where there may be many programs."""
         if self.named != NamedFiles():
             raise UsageError(
-                f"{display_name(path)} has whole programs; --buffers, --live-range and "
+                f"{read.display_name(path)} has whole programs; --buffers, --live-range and "
                 "--module-text need a single file."
             )
 
@@ -92,16 +83,18 @@ def resolve_inputs(
     """
     wanted = _Wanted(stage, parse_module_pattern(module_pattern), named or NamedFiles(), budget)
     # Nobody can read a pipe again: whatever it turns out to be, that is told from these bytes.
-    content = read_bytes(path, budget) if is_read_once(path) else None
+    content = read.read_bytes(path, budget) if read.is_read_once(path) else None
     if content is None:
-        root = find_root(path, budget)
+        root = read.find_root(path, budget)
     else:
-        root = find_root_in(content, display_name(path), budget)
+        root = read.find_root_in(content, read.display_name(path), budget)
     if root is not None:
         wanted.refuse_named(path)
         return wanted.choose(path, collect_programs(path, root, budget), is_directory=True)
     try:
-        data = unpack(read_bytes(path, budget) if content is None else content, path, budget)
+        data = read.unpack(
+            read.read_bytes(path, budget) if content is None else content, path, budget
+        )
         if is_profile(data):
             wanted.refuse_named(path)
             return wanted.choose(path, list_in_profile(path, data, budget))
@@ -113,7 +106,7 @@ def resolve_inputs(
         raise
     except InputError as error:
         # A file that is not there was not refused.
-        if content is not None or choose_store(path, budget).find_size(path) is None:
+        if content is not None or read.choose_store(path, budget).find_size(path) is None:
             raise
         found = _find_beside(path, error, wanted)
         if found is None:
@@ -122,6 +115,12 @@ def resolve_inputs(
     wanted.refuse_named(path)
     file = DumpFile(path, other, len(source.text), source, is_settled=True, budget=budget)
     return Inputs(path, False, (Input(path, other=file),))
+
+
+def refuse_path(path: str, why: str) -> Input:
+    """Return what stands for one of several paths of which nothing can be read."""
+    name = split_file_name(os.path.basename(path)).name
+    return Input(read.display_name(path), name, refused=why)
 
 
 def _find_other_kind(
@@ -147,16 +146,17 @@ def _find_other_kind(
 def _find_beside(path: str, error: HlotoolError, wanted: _Wanted) -> Inputs | None:
     """Return what the nearest text beside a refused file leads to, None where there is none."""
     # Only what was wrong: what to give instead was found.
-    refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").partition(";")[0].rstrip(".")
+    refusal = (
+        error.lines[0].removeprefix(f"{read.display_name(path)}: ").partition(";")[0].rstrip(".")
+    )
     for beside in list_beside(path, wanted.budget):
         try:
-            source = _make_source(beside, read_unpacked(beside, wanted.budget), wanted.budget)
+            source = _make_source(beside, read.read_unpacked(beside, wanted.budget), wanted.budget)
             found = _find_in_source(beside, source, wanted)
         except InputError:
             continue
-        note = (
-            f"{display_name(path)}: {refusal}. This refers to {display_name(beside)}, next to it."
-        )
+        of, other = read.display_name(path), read.display_name(beside)
+        note = f"{of}: {refusal}. The answer uses {other}, next to it."
         return replace(found, notes=(note, *found.notes))
     return None
 
@@ -172,7 +172,7 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
         from hlotool.dump.mlir import convert_mlir  # noqa: PLC0415  most texts are dumps
 
         source = convert_mlir(source.text.encode(), source.name)
-        told = "this is MLIR; this is about the HLO that XLA makes of it, before any optimization"
+        told = "this is MLIR; the answer is about its HLO before any optimization"
         notes = (f"{source.name}: {told}.",)
         detection = detect_kind(source.text)
     elif is_refused(detection.kind):
@@ -213,9 +213,13 @@ def _make_source(path: str, data: bytes, budget: ByteBudget) -> Source:
 
     The devices that a proto does not count are taken from the text of the same module beside it.
     """
-    source = make_source(data, display_name(path))
+    source = read.make_source(data, read.display_name(path))
     counts = source.counts
-    if path == STDIN or counts is None or None not in {counts.replica_count, counts.num_partitions}:
+    if (
+        path == read.STDIN
+        or counts is None
+        or None not in {counts.replica_count, counts.num_partitions}
+    ):
         return source
     beside = next(iter(list_beside(path, budget)), None)
     if beside is None:
@@ -231,7 +235,7 @@ def resolve_text(
 ) -> Inputs:
     """Return what a text holds, as if it stood in a file."""
     wanted = _Wanted(stage, parse_module_pattern(module_pattern))
-    return _find_in_source(STDIN, Source(text, "<text>"), wanted)
+    return _find_in_source(read.STDIN, Source(text, "<text>"), wanted)
 
 
 _NAME: Final = "<compiled>"
@@ -258,7 +262,7 @@ def resolve_compiled(
     """
     if hasattr(compiled, "compile") and hasattr(compiled, "compiler_ir"):
         raise UsageError(
-            "this function is lowered, and not compiled: there is no optimized program yet; "
+            "this function is lowered, but not compiled: there is no optimized program yet; "
             "call .compile(), and load what that returns."
         )
     found = resolve_text(compiled.as_text(), stage, module_pattern)

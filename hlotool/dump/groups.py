@@ -17,15 +17,8 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hlotool.dump import modules
 from hlotool.dump.files import DumpedProgram, DumpFile, Input, PassText
-from hlotool.dump.modules import (
-    HEAD_BYTES,
-    LONG_HEAD_BYTES,
-    ArrayText,
-    ModuleHead,
-    read_arrays,
-    read_module_head,
-)
 from hlotool.dump.names import DumpFileName, Stage, split_file_name
 from hlotool.dump.siblings import PARTS, SAME_TEXT, find_first_assignment, find_part
 from hlotool.dump.text_kind import TextKind, detect_kind
@@ -57,7 +50,7 @@ class ModuleText(Struct, frozen=True):
 
     file: DumpFile
     name: DumpFileName  # with what the file says of its own name and stage
-    head: ModuleHead = ModuleHead()
+    head: modules.ModuleHead = modules.ModuleHead()
 
 
 class FileGroup(Struct, eq=False):
@@ -147,7 +140,7 @@ def _find_part(member: GroupMember) -> ModuleText | TextKind | None:
     if _is_module(member) and name.stage in (Stage.PASS, Stage.OTHER):
         return ModuleText(file, name)
     if _is_module(member) and name.stage is not None and name.number is not None:
-        return ModuleText(file, name, read_module_head(read_header_line(file)))
+        return ModuleText(file, name, modules.read_module_head(read_header_line(file)))
     if name.kind is not None and name.kind not in PARTS:
         return None
     if name.kind in PARTS and not _is_module(member) and name.number is not None:
@@ -155,14 +148,14 @@ def _find_part(member: GroupMember) -> ModuleText | TextKind | None:
     if name.kind is None and _PASSED_OVER.fullmatch(name.stem.rpartition(".")[2].lower()):
         return None
     try:
-        text = file.head(HEAD_BYTES)
+        text = file.head(modules.HEAD_BYTES)
     except InputError:
         return None
     part = find_part(detect_kind(text).kind) if text else None
     if part is not TextKind.MODULE:
         return part
     file = replace(file, kind=part)
-    head = read_module_head(read_header_line(file))
+    head = modules.read_module_head(read_header_line(file))
     if name.number is None:
         stage = name.stage or (Stage.AFTER if head.is_scheduled else None)
         return ModuleText(file, replace(name, stage=stage), head)
@@ -179,12 +172,12 @@ def read_header_line(file: DumpFile) -> str:
     Who reads the whole file gets the error.
     """
     try:
-        text = file.head(HEAD_BYTES)
+        text = file.head(modules.HEAD_BYTES)
         detection = detect_kind(text)
         if detection.kind is not TextKind.MODULE:
             return ""
         if text.find("\n", detection.begin) < 0:
-            text = file.head(LONG_HEAD_BYTES)
+            text = file.head(modules.LONG_HEAD_BYTES)
     except InputError:
         return ""
     end = text.find("\n", detection.begin)
@@ -297,7 +290,7 @@ def _order(group: FileGroup) -> tuple[str, list[str | int], int, str]:
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
-def may_be_same_program(before: ModuleHead, after: ModuleHead) -> bool:
+def may_be_same_program(before: modules.ModuleHead, after: modules.ModuleHead) -> bool:
     """Whether two heads fit one program before and after optimization.
 
     The names and device counts are equal, and so is the entry signature but for layouts and
@@ -326,7 +319,7 @@ def _differ(before: int | None, after: int | None) -> bool:
     return before is not None and after is not None and before != after
 
 
-def _may_be_part(whole: ArrayText, part: ArrayText, devices: int | None) -> bool:
+def _may_be_part(whole: modules.ArrayText, part: modules.ArrayText, devices: int | None) -> bool:
     """Whether an array may be one device's part of another."""
     if whole[0] != part[0] or len(whole[1]) != len(part[1]):
         return False
@@ -461,7 +454,9 @@ def _list_homes(file: DumpFile, homes: list[FileGroup]) -> list[tuple[FileGroup,
         text = file.read().text
     except InputError:
         return []
-    arrays = frozenset(array for shape in _PARAMETER.findall(text) for array in read_arrays(shape))
+    arrays = frozenset(
+        array for shape in _PARAMETER.findall(text) for array in modules.read_arrays(shape)
+    )
     names = frozenset(_VALUE_NAME.findall(text))
     likely = [
         (home, after)

@@ -52,10 +52,11 @@ class Identity(Struct, frozen=True, omit_defaults=True):
         return list_some([*pairs])
 
 
-_ENTRY: Final = re.compile(r"^ENTRY\b", re.MULTILINE)
+_ENTRY: Final = re.compile(r"^([ \t]*+)ENTRY\b", re.MULTILINE)
 _PARAMETER: Final = re.compile(
-    r"^\s*+(?:ROOT )?+[^\s=]++ = ([^\n]*?) parameter\((\d+)\)([^\n]*+)", re.MULTILINE
+    r"^([ \t]*+)(?:ROOT )?+[^\s=]++ = ([^\n]*?) parameter\((\d+)\)([^\n]*+)", re.MULTILINE
 )
+_INDENT: Final = re.compile(r"\n([ \t]*+)")
 _OP_NAME: Final = re.compile(r'op_name="((?:[^"\\]|\\.)*+)"')
 _ROOT: Final = re.compile(r"[^\[.]*")
 _FEW: Final = 8  # arguments without a name that are listed, each by its shape
@@ -71,10 +72,12 @@ def read_arguments(chosen: Input) -> tuple[str, ...] | None:
     entry = _ENTRY.search(text)
     if entry is None:
         return None
-    end = text.find("\n}", entry.end())
+    end = text.find(f"\n{entry[1]}}}", entry.end())
     found = _PARAMETER.findall(text, entry.end(), end if end >= 0 else len(text))
+    indent = _INDENT.search(text, entry.end())  # some prints have callees within the entry
+    own = (one[1:] for one in found if indent and len(one[0]) <= len(indent[1]))
     given = []
-    for shape, _, rest in sorted(found, key=lambda one: int(one[1])):
+    for shape, _, rest in sorted(own, key=lambda one: int(one[1])):
         name = _OP_NAME.search(rest)
         arrays = [f"{dtype}[{','.join(dims)}]" for dtype, dims in read_arrays(shape)]
         given.append((re.sub(r"\\(.)", r"\1", name[1]) if name else "", " ".join(arrays)))

@@ -47,7 +47,7 @@ def convert_mlir(data: bytes, name: str) -> Source:
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][:_LONGEST]
         raise InputError(
-            f"{name}: XLA's converter makes no HLO of this MLIR: {said or 'it aborted'}."
+            f"{name}: XLA's converter cannot convert this MLIR to HLO: {said or 'it aborted'}."
         )
     text = _NO_PLACE.sub("", done.stdout.decode("utf-8", "replace")).replace(_NO_METADATA, "")
     head = data[: 1 << 20].decode("utf-8", "replace")

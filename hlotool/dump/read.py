@@ -17,17 +17,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
+from hlotool.dump import compression
 from hlotool.dump.budget import DEFAULT_BUDGET, Allowance, ByteBudget
-from hlotool.dump.compression import (
-    UTF16_MARKS,
-    decompress,
-    describe_error,
-    find_binary_kind,
-    find_compression,
-    is_tar,
-    read_decompressed,
-    refuse_binary,
-)
 from hlotool.dump.stores import LocalStore, Remote, RemoteStore, Store, is_address, is_pipe
 from hlotool.dump.text_kind import HOW_TO_DUMP, MLIR_BYTECODE
 from hlotool.errors import InputError
@@ -88,7 +79,7 @@ def make_assignment(data: bytes, name: str) -> Source:
         raise InputError(f"{name}: expected an HLO protobuf with a buffer assignment.")
     text = _decode(data, head, name).print_assignment(name)
     if text is None:
-        raise InputError(f"{name}: this protobuf holds a module, and no buffer assignment.")
+        raise InputError(f"{name}: this protobuf holds a module, but no buffer assignment.")
     return Source(text, name)
 
 
@@ -124,9 +115,9 @@ def read_unpacked(path: str, budget: ByteBudget) -> bytes:
 
 def unpack(data: bytes, path: str, budget: ByteBudget) -> bytes:
     """Undo the compression of what was read."""
-    if find_compression(data) is None:
+    if compression.find_compression(data) is None:
         return data
-    return decompress(data, display_name(path), _allow(path, len(data), budget))
+    return compression.decompress(data, display_name(path), _allow(path, len(data), budget))
 
 
 def _allow(path: str, packed_bytes: int, budget: ByteBudget) -> Allowance:
@@ -147,7 +138,7 @@ def read_bytes(path: str, budget: ByteBudget = DEFAULT_BUDGET) -> bytes:
             return sys.stdin.buffer.read()
         return choose_store(path, budget).read(path)
     except OSError as error:
-        raise InputError(f"{name}: {describe_error(error)}") from error
+        raise InputError(f"{name}: {compression.describe_error(error)}") from error
     except MemoryError as error:
         raise InputError(f"{name}: the file does not fit into memory.") from error
 
@@ -162,14 +153,14 @@ def read_head(path: str, limit_bytes: int, budget: ByteBudget) -> str:
     name = display_name(path)
     try:
         with choose_store(path, budget).open(path) as file:
-            data = read_decompressed(file, limit_bytes, name)
+            data = compression.read_decompressed(file, limit_bytes, name)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name}: {describe_error(error)}") from error
-    if data.startswith(UTF16_MARKS):
+        raise InputError(f"{name}: {compression.describe_error(error)}") from error
+    if data.startswith(compression.UTF16_MARKS):
         return data.decode("utf-16", "replace")
     if (head := find_proto_head(data)) is not None:
         return f"{_decode(read_unpacked(path, budget), head, name).print_head()}\n"
-    if find_binary_kind(data) is not None:
+    if compression.find_binary_kind(data) is not None:
         return ""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
@@ -178,10 +169,10 @@ def decode_text(data: bytes, name: str) -> str:
     """Decode UTF-8 (or UTF-16 with its mark), without byte-order mark and CRs before LFs."""
     if not data:
         raise InputError(f"{name}: the file is empty.", HOW_TO_DUMP)
-    if data.startswith(UTF16_MARKS):
+    if data.startswith(compression.UTF16_MARKS):
         text = data.decode("utf-16", "replace")
     else:
-        refuse_binary(data, name)
+        compression.refuse_binary(data, name)
         text = _decode_utf8(data, name).removeprefix("\ufeff")
     return text.replace("\r\n", "\n") if "\r" in text else text
 
@@ -323,7 +314,7 @@ def _open_known_archive(
         file.seek(0)
         return _open_archive(path, file, allowance)
     except OSError as error:
-        raise InputError(f"{path}: {describe_error(error)}") from error
+        raise InputError(f"{path}: {compression.describe_error(error)}") from error
 
 
 def _open_archive(name: str, file: BinaryIO, allowance: Allowance) -> ArchiveStore | None:
@@ -335,29 +326,33 @@ def _open_archive(name: str, file: BinaryIO, allowance: Allowance) -> ArchiveSto
         file.seek(0)
         if head.startswith(_ZIP):
             members = list_zip(file, allowance)
-        elif is_tar(head):
+        elif compression.is_tar(head):
             members = list_tar(file)
-        elif is_tar(_unpack_head(file, name)):
+        elif compression.is_tar(_unpack_head(file, name)):
             file.seek(0)
             members = list_packed_tar(file.read(), name, allowance)
         else:
             return None
         return ArchiveStore(f"{name}{_MARK}", members, allowance)
     except (OSError, EOFError) as error:
-        raise InputError(f"{name}: {describe_error(error)}") from error
+        raise InputError(f"{name}: {compression.describe_error(error)}") from error
     except MemoryError as error:
         raise InputError(f"{name}: the archive does not fit into memory.") from error
 
 
 def _may_be_archive(head: bytes) -> bool:
     """Whether the first bytes are those of an archive, or of what is compressed."""
-    return head.startswith(_ZIP) or is_tar(head) or find_compression(head) is not None
+    return (
+        head.startswith(_ZIP)
+        or compression.is_tar(head)
+        or compression.find_compression(head) is not None
+    )
 
 
 def _unpack_head(file: BinaryIO, name: str) -> bytes:
     """Return the beginning of what is compressed, b"" if it is damaged: its reader says so."""
     try:
-        return read_decompressed(file, _HEAD_BYTES, name)
+        return compression.read_decompressed(file, _HEAD_BYTES, name)
     except (OSError, EOFError, zlib.error):
         return b""
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from hlotool import __version__
 from hlotool.dump.read import may_share
 from hlotool.errors import HlotoolError, InputError, UsageError
 
@@ -81,7 +82,6 @@ _DIED: Final = Failure("the process for this file died, perhaps for lack of memo
 Item = TypeVar("Item", bound=Sized)
 Result = TypeVar("Result")
 Task: TypeAlias = list[int]  # the numbers of items that are sent to a worker at once
-Report: TypeAlias = Callable[[Item, Result | Failure], None]  # hears of each as it comes
 
 
 def map_inputs(
@@ -90,14 +90,9 @@ def map_inputs(
     *,
     executor: Executor | None = None,
     progress: Callable[[int], None] | None = None,
-    keep: Report[Item, Result] | None = None,
 ) -> list[Result | Failure]:
-    """Return what `iterate_inputs` yields, in order; `keep` hears of each result as it comes."""
-    found: dict[int, Result | Failure] = {}
-    for number, result in iterate_inputs(function, items, executor=executor, progress=progress):
-        found[number] = result
-        if keep is not None:
-            keep(items[number], result)
+    """Return what `iterate_inputs` yields, in order."""
+    found = dict(iterate_inputs(function, items, executor=executor, progress=progress))
     return [found[number] for number in range(len(items))]
 
 
@@ -114,7 +109,8 @@ def iterate_inputs(
     items start first. `progress` is called in this process with the bytes just finished.
 
     The executor may be any; where its workers are processes, `function`, items and results
-    must be picklable. What it does not finish, as a worker died or cannot read it, are Failures.
+    must be picklable. What it does not finish, as a worker died, cannot read it or has another
+    hlotool, are Failures.
     Without an executor the work is done in processes of its own, one for each processor this
     process may use; few or small items are done here, and all where processes cannot be started,
     or where files come from an address or a pipe.
@@ -221,8 +217,10 @@ class Work(Struct, Generic[Item, Result], eq=False):
                     while tasks and len(sent) < at_once:
                         # Dask takes equal calls for one and keeps what came of it, but files
                         # change: no calls are equal.
-                        items = [self.items[number] for number in tasks[0]]
-                        work = executor.submit(_attempt_each, self.function, items, os.urandom(16))
+                        items, call = [self.items[number] for number in tasks[0]], os.urandom(16)
+                        work = executor.submit(
+                            _attempt_each, self.function, items, __version__, call
+                        )
                         sent[work] = tasks.popleft()
                         work.add_done_callback(done.put)
                 if not sent:
@@ -243,9 +241,11 @@ class Work(Struct, Generic[Item, Result], eq=False):
 
 
 def _attempt_each(
-    function: Callable[[Item], Result], items: Sequence[Item], _call: bytes
+    function: Callable[[Item], Result], items: Sequence[Item], version: str, _call: bytes
 ) -> list[Result | Failure] | _Bug:
     """Apply the function to the items of a task; runs in a worker."""
+    if version != __version__:
+        return [Failure(f"the worker for this file has hlotool {__version__}.", 3)] * len(items)
     try:
         return [attempt(function, item) for item in items]
     except Exception as error:  # noqa: BLE001  raised in the parent

@@ -262,7 +262,6 @@ _VALUE = re.compile(
 _TOTAL = re.compile(rf"\s*+Total bytes used: ({INTEGER})(?: \([^)\n]*+\))?+[ \t]*+\r?(?:\n|\Z)")
 _HEADER_USED_VALUES = re.compile(r"\s*+Used values:[ \t]*+\r?(?:\n|\Z)")
 _BEGIN = re.compile(_FIRST_LINE, re.VERBOSE)
-_POSITIONS: Final = " positions:"
 _LINE = re.compile(
     rf"(?P<heading>[ ]\w[^\n:]*+:\r?\n)|(?P<uses>{_USE})|(?P<positions>{_POSITION})", re.VERBOSE
 )
@@ -375,7 +374,7 @@ def _end_of_value(text: str, at: int, end: int) -> int:
     """
     while (at := text.find("<", at, end)) >= 0:
         first = _BEGIN.match(text, at)
-        if first and (text[at - 1] == "\n" or text.startswith(_POSITIONS, first.end())):
+        if first and (text[at - 1] == "\n" or text.startswith(" positions:", first.end())):
             return at
         at += 1
     return end

@@ -22,7 +22,6 @@ from hlotool.hlo.opcodes import CALL_KEYS
 from hlotool.hlo.scanner import NAME, QUOTED, STRING, Scanner
 from hlotool.text import Source
 
-_MAY_COME_TWICE: Final = "statistics"
 _BRACES_DEPTH: Final = 6  # what backend_config's JSON needs; deeper goes the slow way
 
 
@@ -100,7 +99,7 @@ def parse_attributes(scanner: Scanner, read_bodies: ReadBodies | None = None) ->
         scanner.skip_blanks()
         if read_bodies and _opens_body(scanner, key):
             attributes[key] = read_bodies(key)
-        elif key in attributes and key != _MAY_COME_TWICE:
+        elif key in attributes and key != "statistics":
             scanner.fail(f"the attribute {key!r} is given twice", end - len(key), end)
         else:
             attributes[key] = _read_value(scanner, key)

@@ -23,7 +23,6 @@ from hlotool.hlo.shape_parser import ShapeCache
 # Starts and dones that are opcodes of their own, and those that take all operands in one tuple.
 _OWN_STARTS: Final = opcodes.ASYNC_STARTS - {"async-start"}
 _OWN_DONES: Final = opcodes.ASYNC_DONES - {"async-done"}
-_TAKE_TUPLES: Final = frozenset(("all-gather-start", "collective-permute-start"))
 MAY_BE_SUGAR: Final = _OWN_STARTS | _OWN_DONES
 
 _STEPS: Final = opcodes.LATER_STEPS | {"async-start"}
@@ -54,7 +53,7 @@ def _is_lookalike(opcode: str, shape: Shape, operands: tuple[Instruction, ...]) 
         return False
     if not _holds(shape.elements[0], operands):
         return False
-    is_open = len(operands) > 1 and opcode in _TAKE_TUPLES
+    is_open = len(operands) > 1 and opcode in {"all-gather-start", "collective-permute-start"}
     return not is_open or len(shape.elements) == _WITH_CONTEXT
 
 

@@ -80,7 +80,7 @@ def _count_parts(instruction: Instruction, shape: Shape, most: int) -> int:
         if isinstance(part, ArrayShape):
             parts += len(part.dims)
             if not is_countable(part.dims):
-                _fail(instruction, "it has more elements than 64 bits count")
+                _fail(instruction, "it has more elements than 64 bits can count")
         else:
             pending.extend((element, level + 1) for element in part.elements)
         if parts + len(pending) > most:
@@ -336,7 +336,7 @@ def _tuple(instruction: Instruction) -> Shape:
 def _element(instruction: Instruction) -> Shape:
     operand = _shape_of(instruction, 0)
     if isinstance(operand, ArrayShape):
-        _fail(instruction, f"{operand} is no tuple")
+        _fail(instruction, f"{operand} is not a tuple")
     return operand.elements[instruction.tuple_index]
 
 
@@ -368,7 +368,7 @@ def _transpose(instruction: Instruction) -> Shape:
     operand = _array_of(instruction, 0)
     order = instruction.integers("dimensions")
     if sorted(order) != list(range(len(operand.dims))):
-        _fail(instruction, f"dimensions= is no order of the dimensions of {operand}")
+        _fail(instruction, f"dimensions= does not name each dimension once of {operand}")
     layout = operand.layout or Layout(tuple(reversed(range(len(order)))))
     minor_to_major = tuple(order.index(number) for number in layout.minor_to_major)
     moved = replace(layout, minor_to_major=minor_to_major)
@@ -442,7 +442,7 @@ def _gather(instruction: Instruction) -> Shape:
         _fail(instruction, "offset_dims= does not fit slice_sizes=")
     for offset, one in zip(offsets, kept, strict=True):
         if not 0 <= offset <= len(result):
-            _fail(instruction, f"offset_dims= names dimension {offset}, which is too far")
+            _fail(instruction, f"offset_dims= names dimension {offset}, which is out of range")
         result.insert(offset, one)
     return _make_array(operand.dtype, result)
 
@@ -453,7 +453,7 @@ def _top_k(instruction: Instruction) -> Shape:
     operand = _array_of(instruction, 0)
     count = instruction.expect_number("k")
     if not operand.dims or not 0 <= count <= operand.dims[-1]:
-        _fail(instruction, f"{operand} has not {count} elements in a row")
+        _fail(instruction, f"{operand} has fewer than {count} elements in a row")
     dimensions = [*_dimensions_of(operand)[:-1], (count, False)]
     return TupleShape((_make_array(operand.dtype, dimensions), _make_array("s32", dimensions)))
 
@@ -538,7 +538,7 @@ def _expect_dot(instruction: Instruction, left: ArrayShape, right: ArrayShape) -
     ):
         sizes = [left.dims[number] for number in left_numbers]
         if _differ(sizes, [right.dims[number] for number in right_numbers]):
-            _fail(instruction, f"{left} and {right} do not go together")
+            _fail(instruction, f"{left} and {right} do not match")
     return numbers
 
 
@@ -657,7 +657,7 @@ def _reduce(instruction: Instruction) -> Shape:
     result = _callee_result(instruction, "to_apply")
     elements = result.elements if isinstance(result, TupleShape) else (result,)
     if len(elements) != count:
-        _fail(instruction, "to_apply= returns not one element for each array")
+        _fail(instruction, "to_apply= does not return one element for each array")
     reduced: list[Shape] = []
     for operand, element in zip(_arrays_of(instruction)[:count], elements, strict=True):
         if isinstance(element, TupleShape):

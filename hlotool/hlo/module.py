@@ -36,6 +36,7 @@ from hlotool.hlo.values import (
     DotDimensions,
     Metadata,
     PaddingDimension,
+    ShapeIndex,
     SliceDimension,
     SourceLocation,
     WindowDimension,
@@ -443,6 +444,12 @@ class Computation(Node, eq=False, dict=True):
         """The parameters by number."""
         found = [one for one in self.instructions if one.opcode == "parameter"]
         return tuple(sorted(found, key=lambda one: one.parameter_number))
+
+    def parameter_arrays(self) -> Iterator[tuple[Instruction, ShapeIndex, ArrayShape]]:
+        """Yield the arrays of all parameters, each with its parameter and its place in that."""
+        for one in self.parameters:
+            for index, shape in one.shape.leaves_with_index():
+                yield one, index, shape
 
     @cached_property
     def by_name(self) -> Mapping[str, Instruction]:

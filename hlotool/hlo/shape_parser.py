@@ -94,7 +94,7 @@ def _parse_tile(scanner: Scanner) -> tuple[int, ...]:
     if 0 in entries:
         scanner.fail("tile sizes are positive", start, scanner.pos - 1)
     if not is_countable(entries):
-        scanner.fail("the tile has more elements than 64 bits count", start, scanner.pos - 1)
+        scanner.fail("the tile has more elements than 64 bits can count", start, scanner.pos - 1)
     return tuple(entries)
 
 
@@ -153,7 +153,7 @@ def _parse_array(scanner: Scanner) -> ArrayShape:
     dims = tuple(size for size, _ in dimensions)
     dynamic = tuple(number for number, (_, is_dynamic) in enumerate(dimensions) if is_dynamic)
     if not is_countable(dims):
-        scanner.fail("the array has more elements than 64 bits count", start, scanner.pos)
+        scanner.fail("the array has more elements than 64 bits can count", start, scanner.pos)
     opens = scanner.accept_match(_LAYOUT_OPENS)
     if opens:
         scanner.pos = opens.end() - 1

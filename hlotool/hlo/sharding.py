@@ -267,7 +267,7 @@ class _Segments:
             begin, end = ref.pre_size, ref.pre_size * (ref.size or self.sizes[ref.name])
             taken = [one for each in self._free for one in self._cut(each, ref.name, begin, end)]
             if prod(one.size for one in taken) * begin != end:
-                raise ValueError(f"axis {ref} is used twice, or is no part of its axis")
+                raise ValueError(f"axis {ref} is used twice, or is not a part of its axis")
             found += taken
         return found
 

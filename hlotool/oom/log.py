@@ -88,7 +88,7 @@ def parse_log(source: Source) -> Log:
             elif handed_out := _CHUNKS.search(item):
                 reader.chunks.append(Chunks(int(handed_out["size"]), int(handed_out["count"])))
     if not reader.found:
-        raise InputError(f"{source.name}: this holds no message of XLA or JAX that is known.")
+        raise InputError(f"{source.name}: this holds no known message of XLA or JAX.")
     return Log(tuple(reader.found.values()), tuple(reader.chunks))
 
 

@@ -14,32 +14,41 @@ class Icicle {
       const [node] = box;
       if (node.reference) this.page.select(node.reference, model);
       else if (this.by === "scope" && node.path) this.page.select({ kind: "scope", name: node.path }, model);
-      else if (this.by === "source" && node.path.includes("/")) this.page.select({ kind: "source", name: node.name }, model);
+      else if (this.by === "source" || this.by === "stack") { // the last part is a line, with its function
+        const [source] = node.path.split("/").at(-1).split(" ");
+        if (source.includes(":")) this.page.select({ kind: "source", name: source }, model);
+      }
       if (node.children.length) this.open(node.path === this.root ? "" : node.path);
     });
   }
   open(path) { this.root = path; this.draw(); this.page.viewed(); }
   say(node) { return `${node.path || "all"}: ${MEASURES[this.measure][1](node.value)}, ${percent(node.value / this.tree.value)}`; }
-  parts(scope, source, name) {
-    if (this.by === "source") { const text = this.model.word(source) || UNKNOWN; return [text.split(":")[0], text, name]; }
-    return [...(this.model.word(scope) || UNKNOWN).split("/"), name];
+  // `of` has the words of a value or an instruction: the space, or the model.
+  parts(of, one, name) {
+    const source = this.model.word(of.source[one]) || UNKNOWN;
+    if (this.by === "source") return [source.split(":")[0], source, name];
+    if (this.by === "stack") {
+      const frames = this.model.stack(of.frame[one]).map((each) => this.model.word(each.what).replaceAll("/", "∕")).reverse();
+      return [...(frames.length ? frames : [source]), name];
+    }
+    return [...(this.model.word(of.scope[one]) || UNKNOWN).split("/"), name];
   }
   *rows() {
     const { model } = this, { space, step } = this.page.instant(model);
     if (this.measure === "bytes") {
       for (const [value, held] of space ? space.holders(step) : []) {
         const name = model.valueName(space, value), home = space.allocation[value], parameter = model.word(space.raw.allocations.parameter[home]);
-        const parts = this.by === "parameter" ? [parameter || `no parameter: ${model.word(space.raw.allocations.type[home])}`, name] : this.parts(space.scope[value], space.source[value], name);
+        const parts = this.by === "parameter" ? [parameter || `no parameter: ${model.word(space.raw.allocations.type[home])}`, name] : this.parts(space, value, name);
         yield [parts, held, { kind: "value", name, space: space.raw.number }];
       }
       return;
     }
     if (this.measure === "sent_bytes" || this.measure === "exposed_bytes") {
-      for (const each of model.transfers) yield [this.parts(model.scope[each.start], model.source[each.start], model.names[each.start]), each[this.measure] ?? 0, { kind: "instruction", name: model.names[each.start] }];
+      for (const each of model.transfers) yield [this.parts(model, each.start, model.names[each.start]), each[this.measure] ?? 0, { kind: "instruction", name: model.names[each.start] }];
       return;
     }
     for (let one = 0; one < model.size; one += 1) {
-      if (model[this.measure][one] && (this.measure === "seconds" || !FLOW.has(model.word(model.opcode[one])))) yield [this.parts(model.scope[one], model.source[one], model.names[one]), model[this.measure][one], { kind: "instruction", name: model.names[one] }];
+      if (model[this.measure][one] && (this.measure === "seconds" || !FLOW.has(model.word(model.opcode[one])))) yield [this.parts(model, one, model.names[one]), model[this.measure][one], { kind: "instruction", name: model.names[one] }];
     }
   }
   draw() {
@@ -55,11 +64,14 @@ class Icicle {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.font = "12px system-ui, sans-serif";
     pen.textBaseline = "middle";
-    const names = pickColors([...new Set(this.boxes.filter(([, level]) => level).map(([each]) => foldNumbers(each.path.split("/")[0])))]);
+    let fork = this.tree;
+    while (fork.children.length === 1) [fork] = fork.children; // where all share a path, what is below it has the colours
+    const depth = fork.path ? fork.path.split("/").length : 0, keyOf = (each) => foldNumbers(each.path.split("/").slice(0, depth + 1).join("/"));
+    const names = pickColors([...new Set(this.boxes.filter(([, level]) => level).map(([each]) => keyOf(each)))]);
     for (const [each, level, from, until] of this.boxes) {
       const left = from * width, wide = (until - from) * width, isFound = words && each.path.toLowerCase().includes(words);
       pen.globalAlpha = words && !isFound ? 0.25 : 1;
-      pen.fillStyle = !level ? css("--raised") : isFound ? "#f0e442" : names.get(foldNumbers(each.path.split("/")[0]));
+      pen.fillStyle = !level ? css("--raised") : isFound ? "#f0e442" : names.get(keyOf(each));
       pen.fillRect(left, level * row, wide, row - 1);
       pen.strokeStyle = css("--paper");
       pen.strokeRect(left + 0.5, level * row + 0.5, Math.max(0, wide - 1), row - 2);
@@ -67,7 +79,7 @@ class Icicle {
       if (letters > 2) {
         pen.fillStyle = level ? "#101114" : css("--ink");
         const text = `${each.name} ${MEASURES[this.measure][1](each.value)}`;
-        pen.fillText(short(text.length <= letters ? text : each.name, letters), left + 4, level * row + row / 2);
+        pen.fillText(short(text.length <= letters ? text : this.by === "stack" ? each.name.split("/").at(-1) : each.name, letters), left + 4, level * row + row / 2);
       }
     }
     pen.globalAlpha = 1;
@@ -125,16 +137,20 @@ class Roof {
     const pen = canvas.getContext("2d"), chip = model.raw.chip;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const xs = points.map(([each]) => each).concat(chip?.is_rated ? [model.raw.ridge] : []), ys = points.map(([, each]) => each);
-    const range = (list) => { const low = Math.log10(list.reduce((a, b) => Math.min(a, b))), high = Math.log10(list.reduce((a, b) => Math.max(a, b))); return [low - 0.1, high + 0.15]; };
+    const range = (list) => { const low = Math.log10(list.reduce((a, b) => Math.min(a, b))), high = Math.log10(list.reduce((a, b) => Math.max(a, b))); const spare = Math.max(0, 2 - (high - low)) / 2; return [low - 0.1 - spare, high + 0.15 + spare]; };
     const [x0, x1] = range(xs), [y0, y1] = range(ys);
     this.x = (value) => left + ((Math.log10(value) - x0) / (x1 - x0)) * (width - left - 4);
     this.y = (value) => height - 24 - ((Math.log10(value) - y0) / (y1 - y0)) * (height - 32);
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = css("--quiet");
     pen.strokeStyle = css("--line");
-    for (let power = Math.ceil(x0); power <= x1; power += 1) { const x = this.x(10 ** power); pen.strokeRect(x, 8, 0.01, height - 32); pen.fillText(count(10 ** power), x + 2, height - 10); }
+    for (let power = Math.ceil(x0); power <= x1; power += 1) { const x = this.x(10 ** power); pen.strokeRect(x, 8, 0.01, height - 32); pen.fillText(power < -3 ? `1e${power}` : count(10 ** power), x + 2, height - 10); }
     for (let power = Math.ceil((y0 * Math.log2(10)) / 5) * 5; power <= y1 * Math.log2(10); power += 5) { const y = this.y(2 ** power); pen.strokeRect(left, y, width - left, 0.01); pen.fillText(bytes(2 ** power), 2, y + 4); }
-    pen.globalAlpha = 0.65;
+    pen.fillText("traffic", 2, 10);
+    pen.textAlign = "right";
+    pen.fillText("flops for each byte", width - 4, height - 28);
+    pen.textAlign = "left";
+    pen.globalAlpha = 0.8;
     for (const [x, y, one] of points) {
       pen.fillStyle = CLASSES[model.limit[one] === 2 ? "memory" : "compute"][0];
       pen.beginPath();
@@ -165,7 +181,7 @@ function drawOutline(model, place) {
     if (told.traffic_bytes[number]) figures.push(`${bound(low & 2, high)}${bytes(told.traffic_bytes[number])}`);
     if (told.sent_bytes[number] !== null) figures.push(`sends ${about}${bytes(told.sent_bytes[number])}`);
     if (told.exposed_share[number] !== null) figures.push(`${percent(told.exposed_share[number])} exposed`);
-    const text = model.word(what) + (told.count[number] > 1 ? ` ×${told.count[number]}` : "");
+    const text = model.word(what) + (told.count[number] > 1 && !model.word(what).includes("×") ? ` ×${told.count[number]}` : "");
     const said = make("span", `  ${figures.join(", ")}`, { class: "figures" }), links = make("span", null, { class: "figures" });
     const label = told.first[number] >= 0 && !holding.has(number) ? linkTo(model, "instruction", model.names[told.first[number]], text) : make("span", text);
     if (told.scope[number] >= 0) links.append("  ", linkTo(model, "scope", model.word(told.scope[number]), short(model.word(told.scope[number]))));

@@ -12,24 +12,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from msgspec.structs import asdict
+
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING
 from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
 from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.measured import join_times
+from hlotool.analysis.memory.reduction_plan import Plan
 from hlotool.analysis.memory.rows import find_parameter_name
 from hlotool.analysis.memory.value_origins import ValueOrigin, ValueOrigins
 from hlotool.analysis.origin import Origin, find_parameter_tree, read_origin, write_short_source
 from hlotool.analysis.outline.clock import NO_TIME
 from hlotool.analysis.outline.report import OutlineRow
 from hlotool.compare.inputs import DiffSide, level_sides
-from hlotool.hlo import Instruction
+from hlotool.hlo import DebugInfo, Instruction
 from hlotool.hlo.buffers import format_position
 from hlotool.hlo.module import list_plain_texts
+from hlotool.page.sources import Excerpt
 from hlotool.program.program import Program
 
 Json: TypeAlias = dict[str, object]
 
+NO_PLAN: Final = Plan()
 NO_PROGRAM: Final[Json] = {"sides": [], "labels": [""]}  # of a page that tables make up
 _MOST_OUTLINED: Final = 3_000
 _LONGEST: Final = 400  # of attributes and literals
@@ -37,9 +42,16 @@ _RUNS_STEPS: Final = frozenset(("while", "conditional", "call"))
 _SPLITS: Final = frozenset(("loop", "conditional", "branch", "call", "repeat"))
 
 
-def make_page(program: Program, limit_bytes: int | None = None) -> Json:
-    """Return what a page draws of a program; `limit_bytes` is the memory that it must fit."""
-    return {"sides": [_Model(program).describe(limit_bytes)], "labels": [""]}
+def make_page(
+    program: Program, limit_bytes: int | None = None, plan: Plan = NO_PLAN, *excerpts: Excerpt
+) -> Json:
+    """Return what a page draws of a program; `limit_bytes` is the memory that it must fit.
+
+    With `plan` there are ways to, and with `excerpts` source text.
+    """
+    side = _Model(program).describe(limit_bytes)
+    side |= {"ways": _describe_ways(plan), "texts": _columns(map(asdict, excerpts))}
+    return {"sides": [side], "labels": [""]}
 
 
 def make_pair_page(
@@ -62,7 +74,9 @@ class _Model:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.memory = program.memory
+        self.debug_info = program.module.debug_info if program.module else DebugInfo()
         self.words: dict[str, int] = {}
+        self.frames: dict[int, int] = {}  # places of rows of StackFrames
         self.names: dict[str, int] = {}  # of instructions, by which the records name them
         self.instructions: list[Instruction | None] = []
         self.step_count = self._add_instructions()
@@ -74,6 +88,14 @@ class _Model:
     def source(self, origin: Origin | ValueOrigin) -> int:
         """Return the place of the word for a source line."""
         return self.word(write_short_source(origin.source_file, origin.source_line))
+
+    def frame(self, row: int | None) -> int:
+        """Return the place of a row of StackFrames; -1 for none, or one that the text lacks."""
+        frames, caller = self.debug_info.frames, row or 0
+        while caller in frames and caller not in self.frames:
+            self.frames[caller] = len(self.frames)
+            caller = frames[caller].parent
+        return self.frames.get(row or 0, -1)
 
     def instruction(self, name: str) -> int:
         """Return the place of an instruction; one that no text has gets a place for its name."""
@@ -109,7 +131,7 @@ class _Model:
         report, chip = self.memory, program.pricing.chip if module else None
         rows = program.explained_collectives.rows if module else ()
         colors = report.map.colors() if report and report.map.live_ranges else ()
-        found: Json = {
+        return {
             "steps": self.step_count,
             "problem": self._find_problem(),
             "spaces": [self._describe_space(space, limit_bytes) for space in colors],
@@ -121,13 +143,38 @@ class _Model:
                 for one in (program.findings if module else ())
                 if one.instruction
             ],
+            "placements": self._describe_placements() if module else {},
             "times": self._describe_times() if module else None,
             "instructions": self._describe_instructions(),
             "computations": self._describe_computations() if module else {},
             "chip": chip and {"name": chip.name, "is_rated": program.pricing.is_rated},
             "ridge": chip and chip.flops_per_second / chip.hbm_bytes_per_second,
+            # Last, as all else finds its frames and words.
+            "frames": _columns(map(self._describe_frame, list(self.frames))),
+            "words": list(self.words),
         }
-        return {**found, "words": list(self.words)}
+
+    def _describe_frame(self, row: int) -> Json:
+        """Return a line with its function, and the frame that calls it."""
+        found = self.debug_info.find_location(row)
+        text = f"{write_short_source(found.file, found.line)} {found.function}" if found else "?"
+        caller = self.frames.get(self.debug_info.frames[row].parent, -1)
+        return {"what": self.word(text.strip()), "caller": caller}
+
+    def _describe_placements(self) -> Json:
+        """Return where parameters and results lie on the devices, by the instruction."""
+        found, entry = self.program.placed_arrays, self.program.expect_module().entry
+        returned = entry.root.operands if entry.root.opcode == "tuple" else (entry.root,)
+        homes, rows = (*entry.parameters, *returned), (*found.parameters, *found.results)
+        return _columns(
+            {
+                "instruction": self.names[home.full_name],
+                "global_shape": self.word(row.global_shape),
+                "spec": self.word(row.spec_text),
+                "copies": row.copies,
+            }
+            for home, row in zip(homes, rows, strict=False)
+        )
 
     def _find_problem(self) -> str:
         """Say why there are no lanes, '' where there are."""
@@ -167,6 +214,7 @@ class _Model:
                         "shape": self.word(str(value.shape)),
                         "scope": self.word(tree or origin.scope),
                         "source": self.source(origin),
+                        "frame": self.frame(origin.stack_frame),
                     }
                 )
         return {
@@ -208,8 +256,8 @@ class _Model:
         if one is None:
             return {"name": name}
         program = self.program
-        body = one.callee() if one.opcode == "fusion" else None
-        origin = read_origin(one, body.instructions if body else ())
+        called = one.called_computations()
+        origin = read_origin(one, (each for body in called for each in body.instructions))
         runs = program.executions.counts.get(one.computation)
         cost = program.costs.of_all_rounds(one) if runs else NOTHING
         known = runs.known if runs else 0
@@ -231,6 +279,7 @@ class _Model:
             "attributes": self.word(self._write_attributes(one)),
             "scope": self.word(origin.scope),
             "source": self.source(origin),
+            "frame": self.frame(origin.stack_frame),
             "pass": 3 if "rematted_computation" in op_name else way,
             "flops": cost.total_flops * known,
             "traffic_bytes": cost.traffic_bytes * known,
@@ -341,6 +390,16 @@ class _Model:
             + 4 * row.is_upper_bound,
             "is_open": int(row.executions is None),
         }
+
+
+def _describe_ways(plan: Plan) -> list[Json]:
+    """Return what is reserved over time as it is, and with each way to fit that has a number."""
+    found = []
+    for number, curve in enumerate(plan.curves):
+        changes = dict.fromkeys(row.how for row in plan.rows if row.option == number)
+        name = ", ".join(changes) or "as it is"
+        found.append({"name": name, **_take(curve, "positions", "levels")})
+    return found
 
 
 def _columns(rows: Iterable[Json]) -> Json:

@@ -4,8 +4,9 @@
 become one file that asks no network for anything.
 
 Foreign text in a page is text. It is escaped twice, against two things: `text.escape` shows control
-characters and marks of direction, and jinja2's autoescape keeps markup from being markup. A
-template that writes `|safe` gets past the second, which only this file's own parts may do.
+characters and marks of direction, and jinja2's autoescape keeps markup from being markup. Lines and
+cells come from `table` with the first; all else needs it in the template, as `|plain`. One that
+writes `|safe` gets past the second, which only this file's own parts may do.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _MISSING: Final = "hlotool report needs jinja2; install hlotool[report]."
 SCRIPTS: Final = (
-    "axis.js", "model.js", "icicle.js", "lanes.js", "panel.js", "charts.js", "page.js",
+    "axis.js", "model.js", "where.js", "icicle.js", "lanes.js", "panel.js", "charts.js", "page.js",
 )  # fmt: skip
 _MOST_ROWS: Final = 3_000  # more than anybody reads; a note says what was left out
 
@@ -53,7 +54,7 @@ class PageText(Struct, frozen=True):
 
     `labels` are what two programs are called; there are none where the page is about one. A finding
     has a text, a tone and an instruction; `more` says what others there are. `leading` stand before
-    the charts, `others` behind.
+    the charts, `others` behind. `embedded` are files of which the page has lines.
     """
 
     title: str
@@ -65,6 +66,7 @@ class PageText(Struct, frozen=True):
     more: str = ""
     leading: tuple[PageTable, ...] = ()
     others: tuple[PageTable, ...] = ()
+    embedded: tuple[str, ...] = ()
 
 
 def make_table(
@@ -94,33 +96,21 @@ def render_page(text: PageText, data: dict[str, object]) -> str:
 
     Raises UsageError where the packages of the extra are missing.
     """
-    template = expect_templates().get_template("page.html")
-    # Lines and cells come escaped from `table`; `more` and `version` are hlotool's own words.
-    page: str = template.render(
-        title=escape(text.title),
-        lines=[(render_line(line, "auto"), line.tone) for line in text.lines],
-        findings=[(escape(said), *more) for said, *more in text.findings],
-        more=text.more,
-        labels=[escape(label) for label in text.labels],
-        made_from=[escape(path) for path in text.made_from],
-        version=text.version,
-        leading=text.leading,
-        tables=text.others,
-        data=pack(data),
-        style=_read("page.css"),
-        script="".join(map(_read, SCRIPTS)),
-    )
-    return page
+    lines = [(render_line(line, "auto"), line.tone) for line in text.lines]
+    script = "".join(map(_read, SCRIPTS))
+    return _render("page.html", text=text, lines=lines, data=pack(data), script=script)
 
 
 def render_index(
     title: str, heads: Sequence[str], rows: Sequence[tuple[str, str, Sequence[str]]], version: str
 ) -> str:
     """Return a page that lists others: of each its name, its file, '' for none, and cells."""
-    page: str = expect_templates().get_template("index.html").render(
-        title=escape(title), heads=heads, version=version, style=_read("page.css"),
-        rows=[(escape(name), file, list(map(escape, cells))) for name, file, cells in rows],
-    )  # fmt: skip
+    text = PageText(title, (), (), version)
+    return _render("index.html", text=text, heads=heads, rows=rows)
+
+
+def _render(name: str, **values: object) -> str:
+    page: str = expect_templates().get_template(name).render(style=_read("page.css"), **values)
     return page
 
 
@@ -133,13 +123,12 @@ def expect_templates() -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  an extra
     except ImportError as error:
         raise UsageError(_MISSING) from error
-    return Environment(
-        loader=PackageLoader("hlotool.page", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    found = Environment(
+        loader=PackageLoader("hlotool.page", "."), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    found.filters["plain"] = escape
+    return found
 
 
 def _read(name: str) -> str:

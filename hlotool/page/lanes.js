@@ -2,11 +2,12 @@
 // heights, and says what lies at a step and a height.
 const TYPES = { parameter: "#0072b2", temp: "#e69f00", output: "#009e73", constant: "#cc79a7", "thread-local": "#8a6fc9" };
 const GROUP_COLORS = ["#56b4e9", "#b2df8a", "#8a6fc9", "#f0e442", "#5ab4ac", "#cc79a7", "#a6761d", "#7fc97f", "#bc80bd", "#80b1d3", "#fdb462", "#b3de69"];
-const REST_COLOR = "#999999", EXPOSED = "#d55e00", HIDDEN = "#f2c4a0", LIMIT = "#c1121f";
+const REST_COLOR = "#999999", EXPOSED = "#d55e00", HIDDEN = "#f2c4a0", LIMIT = "#e5484d";
 const CLASSES = {
   compute: ["#3b6fd4", "limited by arithmetic"], memory: ["#7fb2e5", "limited by memory"], move: ["#b9bec7", "moves bytes only"],
   transfer: [EXPOSED, "transfer"], flow: ["#8d8d8d", "loop, branch or call"],
 };
+const WAY_COLORS = ["#8d8d8d", "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"]; // as it is, then each option
 const PASS_COLORS = ["", "#cfe8d5", "#d9cdea", "#f7e3b0"];
 const TITLE = 18, ROW = 17, GAP = 8;
 
@@ -76,12 +77,16 @@ class Lanes {
     const rows = this.listProgram();
     if (rows.length) add({ kind: "program", title: "Program: loops, scopes, passes", height: rows.length * ROW, rows });
     if (this.work.most) add({ kind: "work", title: `Work: ${model.raw.times ? "estimated time" : "memory traffic"} of each step`, height: 52, legend: this.listClasses() });
-    if (this.measured.most) add({ kind: "work", work: this.measured, title: "Measured: mean time of each step per run of the program", height: 52, legend: [] });
+    if (this.measured.most) add({ kind: "work", work: this.measured, title: "Measured: mean time of each step per run", height: 52, legend: [] });
     for (const [axes, found] of this.listTransfers()) add({ kind: "axis", title: `Sent over ${axes}`, height: found.length * 14 + 2, rows: found, legend: [[EXPOSED, "exposed"], [HIDDEN, "hidden by work"], ...(found.flat().some((each) => each.exposed_share === null) ? [["", "hatched: nobody knows"]] : [])] });
     for (const space of model.spaces) {
       if (!space.most && space !== model.spaces[0]) continue;
       const stack = space.stack(this.by), colors = this.page.colorsOf?.(this.by) ?? pickColors(stack.names);
       add({ kind: "memory", space, stack, colors, title: `Memory of ${space.raw.name}, by ${{ type: "allocation type", scope: "scope", dtype: "element type" }[this.by]}`, height: space === model.spaces[0] ? 150 : 84, legend: [...stack.names.map((name) => [colors.get(name), short(name, 32)]), ...this.sayMost(space).map((text) => ["", text])] });
+    }
+    if (model.ways.length > 1) {
+      const named = model.ways.map((way, place) => [WAY_COLORS[place % WAY_COLORS.length], place ? `${place}: ${way.name}` : way.name]);
+      add({ kind: "ways", title: "Each way to fit: reserved, with temporaries in use", height: 150, legend: [...named, ["", `limit ${bytes(model.spaces[0]?.raw.limit_bytes)} ╌`]] });
     }
     if (this.space && !model.raw.is_estimate && this.space.size) {
       add({ kind: "addresses", space: this.space, title: `Addresses of ${this.space.raw.name}: where each value lies`, height: 230 });
@@ -303,9 +308,8 @@ class Lanes {
       }
     }
     const limit = space.raw.limit_bytes;
-    const rule = (value, color, dash) => { pen.strokeStyle = color; pen.lineWidth = 1.5; pen.setLineDash(dash); pen.beginPath(); pen.moveTo(this.left, y(value)); pen.lineTo(this.width, y(value)); pen.stroke(); pen.setLineDash([]); pen.lineWidth = 1; };
-    if (limit && limit <= most) rule(limit, LIMIT, [7, 4]);
-    if (!this.model.raw.is_estimate && space.allocated <= most) rule(space.allocated, this.ink, [2, 3]);
+    if (limit && limit <= most) this.rule(pen, y(limit), LIMIT, [7, 4]);
+    if (!this.model.raw.is_estimate && space.allocated <= most) this.rule(pen, y(space.allocated), this.ink, [2, 3]);
     const peak = space.raw.peak;
     if (peak !== null) {
       const [left, width] = this.span(peak, peak);
@@ -315,16 +319,48 @@ class Lanes {
       pen.fill();
     }
   }
+  rule(pen, y, color, dash) {
+    for (const [stroke, width, gaps] of [[this.paper, 3.5, []], [color, 1.5, dash]]) { // on paper, to be seen on any colour
+      pen.strokeStyle = stroke;
+      pen.lineWidth = width;
+      pen.setLineDash(gaps);
+      pen.beginPath();
+      pen.moveTo(this.left, y);
+      pen.lineTo(this.width, y);
+      pen.stroke();
+    }
+    pen.setLineDash([]);
+    pen.lineWidth = 1;
+  }
+  // A line for each way to fit: of a pixel column its most, so that no peak is lost.
+  draw_ways(pen, lane) {
+    const { columns } = this, most = this.topOfWays(), y = (value) => lane.top + lane.height - (value / most) * lane.height;
+    this.model.ways.forEach(({ levels }, place) => {
+      pen.fillStyle = WAY_COLORS[place % WAY_COLORS.length];
+      let before = null;
+      for (let x = 0; x < columns.first.length; x += 1) {
+        let best = 0;
+        for (let step = columns.first[x]; step <= columns.last[x]; step += 1) best = Math.max(best, levels[step]);
+        const high = y(best), low = before ?? high;
+        pen.fillRect(this.left + x, Math.min(high, low) - 1, 1, Math.abs(high - low) + 2);
+        before = high;
+      }
+    });
+    const limit = this.model.spaces[0]?.raw.limit_bytes;
+    if (limit) this.rule(pen, y(limit), LIMIT, [7, 4]);
+  }
+  topOfWays() { return Math.max(this.model.spaces[0]?.raw.limit_bytes ?? 0, ...this.model.ways.map(({ levels }) => levels.reduce((most, each) => Math.max(most, each), 0))) * 1.04; }
+  label_ways(pen, lane) { this.labelBytes(pen, lane, this.topOfWays()); }
+  labelBytes(pen, lane, top) {
+    for (const value of ticks(0, top, lane.height > 100 ? 5 : 2, byteBase(top))) this.label(pen, lane, bytes(value), lane.top + lane.height - (value / top) * lane.height);
+  }
   // What a lane of memory goes to: the limit and what is allocated too, unless they would press it flat.
   topOf(lane) {
     const most = Math.max(lane.space.most, lane.space === this.model.spaces[0] ? this.most : 0, 1);
     const marks = [lane.space.raw.limit_bytes, this.model.raw.is_estimate ? 0 : lane.space.allocated].filter((each) => each && each < 2.5 * most);
     return Math.max(most, ...marks) * 1.04;
   }
-  label_memory(pen, lane) {
-    const top = this.topOf(lane);
-    for (const value of ticks(0, top, lane.height > 100 ? 5 : 2, byteBase(top))) this.label(pen, lane, bytes(value), lane.top + lane.height - (value / top) * lane.height);
-  }
+  label_memory(pen, lane) { this.labelBytes(pen, lane, this.topOf(lane)); }
   label(pen, lane, text, y) {
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = this.quiet;
@@ -482,6 +518,7 @@ class Lanes {
       const each = row.find((one) => one.from <= step && step <= one.until);
       return each ? { lines: this.page.sayTransfer(model, each), select: { kind: "instruction", name: model.names[each.start] } } : { lines: ["nothing is sent"], select: self };
     }
+    if (lane.kind === "ways") return { lines: model.ways.map((way, place) => `${bytes(way.levels[step])} ${place ? `with ${place}: ` : ""}${way.name}`), select: self };
     if (lane.kind === "memory") {
       const held = lane.space.holders(step).slice(0, 5).map(([value, size]) => `${bytes(size)} ${short(model.valueName(lane.space, value), 44)}`);
       return { lines: [`${bytes(lane.space.used[step])} in use`, ...held], select: self };

@@ -6,12 +6,21 @@ const foldNumbers = (text) => text.replace(/\d+/g, "*");
 
 const COLUMNS = {
   computations: ["name", "caller", "runs", "is_run"], transfers: ["start"], outline: ["what", "parent"], allocations: ["number", "size_bytes", "type", "parameter"],
-  values: ["instruction", "index", "allocation", "live_from", "live_until", "shape", "scope", "source", "number", "offset", "size_bytes"],
+  values: ["instruction", "index", "allocation", "live_from", "live_until", "shape", "scope", "source", "frame", "number", "offset", "size_bytes"],
 };
 // Groups without a row have columns, too.
 function fill(raw) {
   for (const [group, names] of Object.entries(COLUMNS)) if (raw[group]) for (const name of names) raw[group][name] ??= [];
   return raw;
+}
+// Columns as rows.
+const listRows = (columns) => (Object.values(columns)[0] ?? []).map((_, place) => Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, column[place]])));
+
+// The level of each step, of a curve that tells where levels change.
+function spread(curve, size) {
+  const found = new Float64Array(size);
+  curve.positions.forEach((position, place) => found.fill(curve.levels[place], position, curve.positions[place + 1] ?? size));
+  return found;
 }
 
 class Model {
@@ -23,7 +32,7 @@ class Model {
     this.steps = raw.steps;
     this.size = told.name.length;
     this.names = told.name.map(plain);
-    for (const key of ["opcode", "shape", "computation", "attributes", "scope", "source"]) this[key] = Int32Array.from(told[key] ?? told.name, (word) => (typeof word === "number" ? word : -1));
+    for (const key of ["opcode", "shape", "computation", "attributes", "scope", "source", "frame"]) this[key] = Int32Array.from(told[key] ?? told.name, (word) => (typeof word === "number" ? word : -1));
     for (const key of ["flops", "traffic_bytes", "seconds", "measured"]) this[key] = Float64Array.from(told[key] ?? told.name, (figure) => Math.max(figure, 0) || 0);
     this.bounds = Uint8Array.from(told.bounds ?? told.name, (each) => (each > 0 ? each : 0));
     this.limit = Uint8Array.from(told.limit ?? told.name, (each) => (each > 0 ? each : 0)); // 1: arithmetic, 2: memory
@@ -34,7 +43,11 @@ class Model {
     this.operandList = Uint32Array.from(told.operands);
     this.spaces = raw.spaces.map((space) => new Space(space, this));
     this.runsOf = new Map(raw.computations.name.map((word, place) => [word, place]));
-    this.transfers = Array.from(raw.transfers.start, (start, place) => Object.fromEntries(Object.entries(raw.transfers).map(([key, column]) => [key, column[place]])));
+    this.transfers = listRows(raw.transfers);
+    this.frames = listRows(raw.frames);
+    this.placements = listRows(raw.placements);
+    this.texts = listRows(raw.texts ?? {});
+    this.ways = (raw.ways ?? []).map((way) => ({ name: way.name, levels: spread(way, this.steps + 1) }));
     this.isTransfer = new Set(this.transfers.flatMap((each) => [each.start, each.end]));
     this.stepAxis = Axis.ofSteps(this.steps + 1);
     this.timeAxis = raw.times ? Axis.ofTimes(raw.times.begins) : null;
@@ -73,6 +86,12 @@ class Model {
       place = this.runsOf.get(this.computation[caller]);
     }
     return found;
+  }
+  // The frames of a call stack, innermost first.
+  stack(frame) {
+    const found = [];
+    for (let each = frame; each >= 0 && !found.includes(each); each = this.frames[each].caller) found.push(each);
+    return found.map((each) => this.frames[each]);
   }
   // Lines of what an instruction is, as the text has it without metadata.
   definition(one) {
@@ -132,11 +151,10 @@ class Space {
   constructor(raw, model) {
     this.raw = fill(raw);
     this.model = model;
-    for (const key of ["instruction", "index", "allocation", "live_from", "live_until", "shape", "scope", "source", "number"]) this[key] = Int32Array.from(raw.values[key]);
+    for (const key of ["instruction", "index", "allocation", "live_from", "live_until", "shape", "scope", "source", "frame", "number"]) this[key] = Int32Array.from(raw.values[key]);
     for (const key of ["offset", "size_bytes"]) this[key] = Float64Array.from(raw.values[key]);
     this.size = this.instruction.length;
-    this.used = new Float64Array(model.steps + 1);
-    raw.positions.forEach((position, place) => this.used.fill(raw.levels[place], position, raw.positions[place + 1] ?? model.steps + 1));
+    this.used = spread(raw, model.steps + 1);
     // Allocations stand one upon the other, as the assignment numbers them.
     this.bases = new Float64Array(raw.allocations.number.length + 1);
     raw.allocations.size_bytes.forEach((size, place) => { this.bases[place + 1] = this.bases[place] + size; });

@@ -68,7 +68,7 @@ const page = {
     document.body.classList.toggle("panelled", Boolean(chosen));
     if (chosen) {
       const model = this.model(this.side), found = this.marked(model);
-      const body = { instruction: () => describeInstruction(model, chosen.name), value: () => describeValue(model, chosen.name, chosen.space), range: () => describeRange(model, ...found.range, this.lanesOf(model)?.space), scope: () => describeGroup(model, found.steps, found.values), source: () => describeGroup(model, found.steps, found.values) }[chosen.kind]();
+      const body = { instruction: () => describeInstruction(model, chosen.name), value: () => describeValue(model, chosen.name, chosen.space), range: () => describeRange(model, ...found.range, this.lanesOf(model)?.space), scope: () => describeGroup(model, found.steps, found.values), source: () => [...quoteText(model, chosen.name), ...describeGroup(model, found.steps, found.values)] }[chosen.kind]();
       const title = chosen.kind === "range" ? `steps ${found.range.map((each) => each.toLocaleString("en")).join(" to ")}` : chosen.name;
       get("panel-body").replaceChildren(make("p", chosen.kind + (model.label ? ` of ${model.label}` : ""), { class: "kind" }), make("h2", title), ...body);
       panel.scrollTop = 0;
@@ -110,7 +110,7 @@ const page = {
       each.by = ["type", "scope", "dtype"].includes(by) ? by : "type";
       each.build();
     });
-    if (this.icicle) Object.assign(this.icicle, { measure: MEASURES[said.get("measure")] ? said.get("measure") : "bytes", by: ["source", "parameter"].includes(said.get("by")) ? said.get("by") : "scope", root: said.get("in") ?? "" });
+    if (this.icicle) Object.assign(this.icicle, { measure: MEASURES[said.get("measure")] ? said.get("measure") : "bytes", by: ["stack", "source", "parameter"].includes(said.get("by")) ? said.get("by") : "scope", root: said.get("in") ?? "" });
     for (const [id, value] of [["x-axis", isTimed ? "time" : "step"], ["grouping", first?.by], ["space", String(first?.space?.raw.number ?? "")], ["measure", this.icicle?.measure], ["tree", this.icicle?.by]]) if (get(id) && value !== undefined) get(id).value = value;
     const [kind, ...rest] = (said.get("sel") ?? "").split(":"), name = rest.join(":");
     const range = /^(\d+)-(\d+)$/.exec(name);
@@ -179,7 +179,7 @@ function linkNames(part, side = "") {
   }
 }
 
-// The palette: `/` opens it over names, scopes and source lines.
+// The palette: `/` opens it over names, scopes and source lines, or what a condition of `--where` holds for.
 function listFound(words) {
   const found = [];
   for (const model of page.models) {
@@ -190,12 +190,24 @@ function listFound(words) {
   }
   return found;
 }
+// What a condition holds for, and how much that is; or why it is none.
+function listHeld(text) {
+  const found = [], refused = [];
+  const ask = (fields, list) => { try { const test = parseWhere(text, fields); for (const [make, get] of list()) if (test(get)) found.push(make); } catch (error) { if (!(error instanceof Refused)) throw error; refused.push(error.message); } };
+  for (const model of page.models) {
+    ask(INSTRUCTION_FIELDS, () => listRunning(model).map((one) => [[model, "instruction", model.names[one]], readInstruction(model, one)]));
+    ask(VALUE_FIELDS, () => model.spaces.flatMap((space) => Array.from(space.instruction, (_, value) => [[model, "value", model.valueName(space, value), space], readValue(space, value)])));
+  }
+  return { found, refused: refused.length === 2 * page.models.length ? refused : [] };
+}
 function startPalette() {
-  const palette = get("palette"), input = palette.querySelector("input"), list = palette.querySelector("ul");
+  const palette = get("palette"), input = palette.querySelector("input"), list = palette.querySelector("ul"), said = palette.querySelector("p");
   const open = () => { palette.showModal(); input.value = ""; input.dispatchEvent(new Event("input")); input.focus(); };
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    list.replaceChildren(...(words.length ? listFound(words) : []).map(([model, kind, name]) => { const item = make("li"); item.append(linkTo(model, kind, name), ` ${kind}${model.label ? `, ${model.label}` : ""}`); return item; }));
+    const isCondition = /[=<>~]|\s(?:in|contains)\s/.test(input.value), { found, refused } = isCondition ? listHeld(input.value) : { found: words.length ? listFound(words) : [], refused: [] };
+    list.replaceChildren(...found.slice(0, 60).map(([model, kind, name, space]) => { const item = make("li"); item.append(linkTo(model, kind, name, name, space ? { "data-space": space.raw.number } : {}), ` ${kind}${model.label ? `, ${model.label}` : ""}`); return item; }));
+    said.textContent = refused.length ? [...new Set(refused)].join("; ") : isCondition ? `holds for ${found.length.toLocaleString("en")}${found.length > 60 ? ", of which 60 are listed" : ""}` : "";
   });
   palette.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); (event.target.closest("a") ?? list.querySelector("a"))?.click(); } });
   palette.addEventListener("click", (event) => { if (event.target.closest("a") || event.target === palette) palette.close(); });
@@ -250,7 +262,11 @@ async function start() {
   setTimeout(() => {
     for (const link of document.querySelectorAll("#verdict a.name")) if (!page.models[0]?.places.has(plain(link.dataset.name))) link.replaceWith(...link.childNodes);
     for (const cell of document.querySelectorAll("td.key")) linkNames(cell, cell.parentElement.dataset.side ?? "");
-    for (const sentence of document.querySelectorAll("#verdict p")) linkNames(sentence);
+    for (const sentence of document.querySelectorAll("#verdict p")) {
+      const own = sentence.querySelector("a.name");
+      linkNames(sentence);
+      if (own && [...sentence.querySelectorAll("a.name")].some((each) => each !== own && each.dataset.name === own.dataset.name)) own.remove(); // its sentence names it
+    }
     if (!isPair && page.models[0]) {
       drawOutline(page.models[0], get("steps"));
       drawAxes(page.models[0], get("axes"));

@@ -64,7 +64,7 @@ function describeInstruction(model, name) {
   const parts = [make("pre", model.definition(one).join("\n    "))];
   const way = model.way(one);
   if (way.length) parts.push(paragraph("in", ...way.flatMap((each, at) => [at ? " > " : "", at % 2 ? linkTo(model, "instruction", each) : make("span", each, { class: "mono" })])));
-  parts.push(...describePlace(model, model.scope[one], model.source[one], PASSES[model.pass[one]]));
+  parts.push(...describePlace(model, model.scope[one], model.source[one], model.frame[one], PASSES[model.pass[one]]), ...describePlacement(model, one));
   if (one < model.steps) parts.push(paragraph("step", one.toLocaleString("en")));
   if (place !== undefined && model.raw.computations.is_run[place]) {
     const runs = model.raw.computations.runs[place];
@@ -81,11 +81,28 @@ function describeInstruction(model, name) {
   if (inside.length) parts.push(listLinks("Inside", near(inside)));
   return parts;
 }
-function describePlace(model, scope, source, pass = "") {
-  const parts = [];
+function describePlace(model, scope, source, frame, pass = "") {
+  const parts = [], stack = model.stack(frame);
   if (scope >= 0) parts.push(paragraph("scope", linkTo(model, "scope", model.word(scope)), pass ? `, ${pass}` : ""));
-  if (source >= 0) parts.push(paragraph("source", linkTo(model, "source", model.word(source))));
+  if (source >= 0) parts.push(paragraph("source", linkTo(model, "source", model.word(source))), ...quoteText(model, model.word(source)));
+  if (stack.length > 1) parts.push(listLinks("Call stack", stack.map((each) => linkTo(model, "source", model.word(each.what).split(" ")[0], model.word(each.what)))));
   return parts;
+}
+// The text around a line, of each file that it may be in; there is none without `--source`.
+function quoteText(model, source) {
+  const [file, line] = source.split(":"), found = [];
+  for (const each of model.texts) {
+    const lines = each.text.split("\n"), place = Number(line) - each.first_line;
+    if (each.name !== file || !(place >= 0 && place < lines.length)) continue;
+    const near = make("pre", null, { "aria-label": `${each.path}, around line ${line}` });
+    lines.slice(Math.max(0, place - 5), place + 6).forEach((text, at) => { const number = Math.max(0, place - 5) + at + each.first_line; near.append(make(number === Number(line) ? "mark" : "span", `${number}  ${plain(text)}\n`)); });
+    found.push(make("p", each.path, { class: "kind" }), near);
+  }
+  return found;
+}
+// Where an argument or a result lies on the devices.
+function describePlacement(model, one) {
+  return model.placements.filter((each) => each.instruction === one).map((each) => paragraph(model.word(model.opcode[one]) === "parameter" ? "argument" : "result", each.global_shape < 0 ? "unknown global shape" : `global shape ${model.word(each.global_shape)}`, `, sharding ${model.word(each.spec) || "?"}`, each.copies > 1 ? `, ${each.copies.toLocaleString("en")} copies` : ""));
 }
 function describeValue(model, name, number) {
   const found = findValue(model, name, number);
@@ -98,7 +115,7 @@ function describeValue(model, name, number) {
   parts.push(paragraph("lives until", at(until), until >= model.steps ? ": it leaves the program, or lives throughout" : users[0] === until ? ": its last user" : ": what runs when it is free"));
   const held = space.holders(space.raw.peak ?? 0).find(([each]) => each === value);
   parts.push(paragraph("at the peak", held ? `it holds ${bytes(held[1])}` : "it holds nothing"));
-  parts.push(...describePlace(model, space.scope[value], space.source[value]));
+  parts.push(...describePlacement(model, producer), ...describePlace(model, space.scope[value], space.source[value], space.frame[value]));
   if (users.length) parts.push(listLinks("Users, the last first", users.map((each) => [linkTo(model, "instruction", model.names[each]), ` step ${each.toLocaleString("en")}`])));
   if (!model.raw.is_estimate) {
     const sharing = space.sharing(value).sort((a, b) => space.live_from[a] - space.live_from[b]);

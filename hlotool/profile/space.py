@@ -154,7 +154,6 @@ _MARKS: Final = {
     "flops": "flops",
     "bytes_accessed": "accessed_bytes",
 }
-_TEXTS: Final = frozenset(("op", "module", "category"))
 # The architectures of AMD by the version that its planes state.
 _AMD: Final = {"9.0": "gfx90a", "9.4": "gfx942", "9.5": "gfx950"}
 _INSTRUCTION: Final = re.compile(r"%?([^\s=%(){},]+)")
@@ -219,7 +218,7 @@ class Tables:
         found: dict[str, str | int] = {}
         for stat in stats:
             field = self._fields.get(stat.metadata_id)
-            if field in _TEXTS:
+            if field in {"op", "module", "category"}:
                 if text := self._text(stat):
                     found[field] = text
             elif field is not None:

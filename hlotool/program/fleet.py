@@ -13,25 +13,23 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from hlotool import __version__
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.summary.report import ProgramRow, ProgramStage
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import Input, StageChoice
-from hlotool.dump.find import resolve_inputs
+from hlotool.dump.find import refuse_path, resolve_inputs
 from hlotool.dump.identity import Named, find_folder, name_programs, read_arguments
-from hlotool.dump.names import Stage, short_path, split_file_name
+from hlotool.dump.names import Stage, short_path
 from hlotool.dump.read import display_name, read_bytes
 from hlotool.dump.saved import update_document
-from hlotool.dump.workers import Failure, map_inputs
-from hlotool.errors import InputError, UsageError
+from hlotool.dump.workers import Failure, iterate_inputs, map_inputs
+from hlotool.errors import UsageError
 from hlotool.program.load import load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.table import fields_of
@@ -140,39 +138,31 @@ def _key_of(member: Member, assumptions: Assumptions) -> str:
 
 def _measure(members: Sequence[Member], context: FleetContext) -> list[Measured]:
     """Read programs; each row is kept as it comes."""
-
-    def keep(member: Member, result: Measured | Failure) -> None:
-        if context.cache and isinstance(result, Measured) and member.key and result.is_settled:
-            context.cache.add(member.key, result.row, result.notes)
-
-    results = map_inputs(
-        partial(measure_member, assumptions=context.assumptions, version=__version__),
+    rows: dict[int, Measured] = {}
+    for number, found in iterate_inputs(
+        partial(measure_member, assumptions=context.assumptions),
         members,
         executor=context.executor,
         progress=context.progress,
-        keep=keep,
-    )
-    rows = []
-    for member, result in zip(members, results, strict=True):
-        if isinstance(result, Failure):
-            chosen, error = member.chosen, result.message.partition("\n")[0]
+    ):
+        member = members[number]
+        if isinstance(found, Failure):
+            chosen, error = member.chosen, found.message.partition("\n")[0]
             stage = _STAGES.get(chosen.stage)
             row = ProgramRow(chosen.name, chosen.path, member.place, stage=stage, error=error)
-            rows.append(Measured(replace(row, folder=member.folder), exit_code=result.exit_code))
-        else:
-            rows.append(result)
-    return rows
+            rows[number] = Measured(replace(row, folder=member.folder), exit_code=found.exit_code)
+            continue
+        if context.cache and member.key and found.is_settled:
+            context.cache.add(member.key, found.row, found.notes)
+        rows[number] = found
+    return [rows[number] for number in range(len(members))]
 
 
-def measure_member(
-    member: Member, *, assumptions: Assumptions = NO_ASSUMPTIONS, version: str = __version__
-) -> Measured:
+def measure_member(member: Member, *, assumptions: Assumptions = NO_ASSUMPTIONS) -> Measured:
     """Read and measure one program; runs in a process of its own, perhaps of another machine.
 
-    Raises what reading and measuring raise, InputError in a worker with another hlotool.
+    Raises what reading and measuring raise.
     """
-    if version != __version__:
-        raise InputError(f"the worker for this file has hlotool {__version__}.")
     chosen = member.chosen
     program = load_program(chosen, chosen.path, with_buffers=True, assumptions=assumptions)
     row = measure_program(program, chosen.path, member.place, _STAGES.get(chosen.stage))
@@ -240,19 +230,16 @@ def measure_paths(
     """Return the rows of files and directories, in order; what is no dump is a row, too."""
     places = [PathToRead(path, _size_of(path)) for path in paths]
     find = partial(find_members, stage=stage, budget=context.budget)
-    found = map_inputs(find, places, executor=context.executor)
-    members = [one for each in found if not isinstance(each, Failure) for one in each]
-    measured = iter(measure_members(members, context))
-    rows: list[ProgramRow] = []
-    for place, each in zip(places, found, strict=True):
-        if isinstance(each, Failure):
-            folder, filename = os.path.split(place.path)
-            shown, error = display_name(place.path), each.message.partition("\n")[0]
-            name = split_file_name(filename).name
-            rows.append(ProgramRow(name, shown, short_path(shown, folder), error=error))
+    members: list[Member] = []
+    for place, found in zip(
+        places, map_inputs(find, places, executor=context.executor), strict=True
+    ):
+        if isinstance(found, Failure):
+            refused = refuse_path(place.path, found.message)
+            members.append(Member(refused, os.path.dirname(refused.path)))  # noqa: PTH120
         else:
-            rows += (one.row for one in islice(measured, len(each)))
-    return name_rows(rows)
+            members += found
+    return name_rows([each.row for each in measure_members(members, context)])
 
 
 def _size_of(path: str) -> int:

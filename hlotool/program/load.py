@@ -14,16 +14,8 @@ from hlotool.errors import InputError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
-from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
-from hlotool.program.siblings import (
-    SiblingMesh,
-    ask_witnesses,
-    read_cycles,
-    read_flags,
-    read_pass_texts,
-    read_target,
-    tell_backend,
-)
+from hlotool.program import siblings
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Beside, Program
 from hlotool.table import InputPaths
 from hlotool.table.words import count_noun
 
@@ -47,20 +39,22 @@ def load_program(
         raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
     module = parse_module(chosen.module.read()) if chosen.module else None
     if module is not None and find_backend(module) is None:
-        suggest_backend(module, tell_backend(chosen))
+        suggest_backend(module, siblings.tell_backend(chosen))
     program = Program(
         (module.name if module else "") or chosen.name,
         module,
         read_assignment(chosen) if with_buffers else None,
         input_paths(path, chosen, with_buffers=with_buffers),
         assumptions,
-        sibling_mesh=SiblingMesh(chosen.before) if chosen.before else None,
         measured=chosen.measured,
-        find_compilation=lambda: read_flags(chosen).describe(),
-        ask_witnesses=partial(ask_witnesses, chosen),
-        read_pass_texts=partial(read_pass_texts, chosen),
-        target=read_target(chosen),
-        read_cycles=partial(read_cycles, chosen),
+        beside=Beside(
+            siblings.SiblingMesh(chosen.before) if chosen.before else None,
+            lambda: siblings.read_flags(chosen).describe(),
+            partial(siblings.ask_witnesses, chosen),
+            partial(siblings.read_pass_texts, chosen),
+            siblings.read_target(chosen),
+            partial(siblings.read_cycles, chosen),
+        ),
     )
     _ = program.machine  # a chip that does not fit is refused before anything is worked out
     return program

@@ -101,14 +101,29 @@ class NamedFigures(Protocol):
         """Return the rows of a list such as `collectives`; none where nothing tells."""
 
 
+class Beside(Struct, frozen=True):
+    """What is asked for what the files beside a text tell, where there are some.
+
+    `mesh` is the one that the text before optimization names; `ask_witnesses` gives what all files
+    say of its arrays, `read_pass_texts` the texts around the partitioner.
+    """
+
+    mesh: SiblingMesh | None = None
+    find_compilation: Callable[[], Compilation] | None = None
+    ask_witnesses: Callable[..., Sequence[Witness]] | None = None
+    read_pass_texts: Callable[[], PassTexts] | None = None
+    target: Target | None = None
+    read_cycles: Callable[[], Mapping[str, int]] = dict
+
+
+NOTHING_BESIDE: Final = Beside()
+
+
 class Program:
     """One program: its module, its buffer assignment, or both; perhaps a measurement.
 
     What is about the module raises InputError where there is none; memory is None where nothing
-    tells of it. Everything raises what its analysis raises. `find_compilation` is asked for what
-    the files beside it tell, `sibling_mesh` for the mesh that the text before optimization names,
-    `ask_witnesses` for what all of them say of its arrays, `read_pass_texts` for the texts around
-    the partitioner.
+    tells of it. Everything raises what its analysis raises.
     """
 
     def __init__(
@@ -119,51 +134,29 @@ class Program:
         paths: InputPaths = _TEXT,
         assumptions: Assumptions = NO_ASSUMPTIONS,
         *,
-        sibling_mesh: SiblingMesh | None = None,
         measured: Measurement | None = None,
-        find_compilation: Callable[[], Compilation] | None = None,
-        ask_witnesses: Callable[..., Sequence[Witness]] | None = None,
-        read_pass_texts: Callable[[], PassTexts] | None = None,
-        target: Target | None = None,
-        read_cycles: Callable[[], Mapping[str, int]] = dict,
+        beside: Beside = NOTHING_BESIDE,
     ) -> None:
         self.name = name
         self.module = module
         self.assignment = assignment
         self.assumptions = assumptions
         self.measured = measured
-        self._sibling_mesh = sibling_mesh
-        self._find_compilation = find_compilation
-        self._ask_witnesses = ask_witnesses
-        self._read_pass_texts = read_pass_texts
+        self._beside = beside
         self._paths = paths
-        self._target = target
-        self._read_cycles = read_cycles
 
     # What it was made of.
 
     @property
     def paths(self) -> InputPaths:
         """The files it was read from so far: a mesh is looked for only when axes need it."""
-        mesh_path = self._sibling_mesh.path if self._sibling_mesh else None
+        mesh_path = self._beside.mesh.path if self._beside.mesh else None
         return replace(self._paths, mesh_path=mesh_path) if mesh_path else self._paths
 
     def without_assignment(self) -> Self:
         """Return the same program as if it had no buffer assignment."""
-        return type(self)(
-            self.name,
-            self.module,
-            None,
-            self._paths,
-            self.assumptions,
-            sibling_mesh=self._sibling_mesh,
-            measured=self.measured,
-            find_compilation=self._find_compilation,
-            ask_witnesses=self._ask_witnesses,
-            read_pass_texts=self._read_pass_texts,
-            target=self._target,
-            read_cycles=self._read_cycles,
-        )
+        made_of = self.name, self.module, None, self._paths, self.assumptions
+        return type(self)(*made_of, measured=self.measured, beside=self._beside)
 
     @cached_property
     def machine(self) -> Machine | None:
@@ -187,13 +180,15 @@ class Program:
     @cached_property
     def target_chip(self) -> Chip | None:
         """The chip that the files beside the text name; of a file's name it is an assumption."""
-        if self._target is None:
+        if self._beside.target is None:
             return None
         from hlotool.analysis.collectives.machine import ASSUMED_CHIP
         from hlotool.analysis.cost.chips import match_chip
 
-        found = match_chip(self._target, self.module.header.device_count if self.module else None)
-        if self._target.is_sure:
+        found = match_chip(
+            self._beside.target, self.module.header.device_count if self.module else None
+        )
+        if self._beside.target.is_sure:
             return found
         if self.module is not None and found is not None:
             self.module.values[ASSUMED_CHIP] = found
@@ -224,12 +219,12 @@ class Program:
         from hlotool.analysis.summary.counts import Compilation
 
         mesh = find_header_mesh(self.expect_module()) or self._find_mesh()
-        found = self._find_compilation() if self._find_compilation else Compilation()
+        found = self._beside.find_compilation() if self._beside.find_compilation else Compilation()
         axes = tuple(f"{axis.name}={axis.size}" for axis in mesh.axes) if mesh else None
         return replace(found, mesh=axes)
 
     def _find_mesh(self) -> Mesh | None:
-        return self._sibling_mesh.find(self.expect_module()) if self._sibling_mesh else None
+        return self._beside.mesh.find(self.expect_module()) if self._beside.mesh else None
 
     # Figures by the names that budgets and diffs have for them.
 
@@ -565,7 +560,7 @@ class Program:
         module = self.expect_module()
         if mesh is not None:
             check_given_mesh(mesh, module)
-        ask = self._ask_witnesses
+        ask = self._beside.ask_witnesses
         path = self.paths.path
         witnesses = ask(module, with_results=with_results) if ask else (ask_module(module, path),)
         mesh = mesh or find_header_mesh(module) or self._find_mesh()
@@ -576,7 +571,9 @@ class Program:
         """What the texts of passes around the partitioner say, where they lie beside the text."""
         from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
 
-        return Partitioned(self._read_pass_texts() if self._read_pass_texts else PassTexts())
+        return Partitioned(
+            self._beside.read_pass_texts() if self._beside.read_pass_texts else PassTexts()
+        )
 
     @cached_property
     def reshards(self) -> tuple[ReshardRow, ...]:
@@ -744,7 +741,7 @@ class Program:
     def _find_xla_seconds(self) -> float | None:
         """Return what XLA's own estimates of a step's instructions come to, None without any."""
         hertz = self._chip.clock_hertz if self._chip else None
-        cycles = self._read_cycles() if hertz else {}
+        cycles = self._beside.read_cycles() if hertz else {}
         found = [
             cycles[one.name] * self.executions.lower_bound(computation)
             for computation in (self.executions.executed if cycles else ())

@@ -18,21 +18,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import Backend
+from hlotool.dump import siblings
 from hlotool.dump.budget import DEFAULT_BUDGET
 from hlotool.dump.files import DumpFile, Input
 from hlotool.dump.groups import read_header_line
 from hlotool.dump.read import read_entry_shardings, read_source
-from hlotool.dump.siblings import (
-    find_build,
-    find_codegen,
-    find_mlir,
-    find_partitioning,
-    find_proto,
-    find_shardy,
-    find_target,
-    find_tpu_flags,
-    list_beside,
-)
 from hlotool.errors import HlotoolError
 from hlotool.hlo.values import Target
 from hlotool.text import Source
@@ -110,8 +100,8 @@ def read_flags(chosen: Input) -> SiblingFlags:
     text = chosen.module or chosen.buffers
     path = text.raw_path if text and not text.part else ""
     printed, printed_path = _read(chosen.debug_options)
-    tpu, tpu_path = _read(find_tpu_flags(path, text.budget) if text else None)
-    return SiblingFlags(printed, printed_path, tpu, tpu_path, find_build(path))
+    tpu, tpu_path = _read(siblings.find_tpu_flags(path, text.budget) if text else None)
+    return SiblingFlags(printed, printed_path, tpu, tpu_path, siblings.find_build(path))
 
 
 _CYCLES: Final = re.compile(
@@ -122,7 +112,7 @@ _CYCLES: Final = re.compile(
 def read_cycles(chosen: Input) -> Mapping[str, int]:
     """Return how many cycles XLA estimates of instructions, where TPU's last text lies beside."""
     text = chosen.module
-    file = find_codegen(text.raw_path, text.budget) if text and not text.part else None
+    file = siblings.find_codegen(text.raw_path, text.budget) if text and not text.part else None
     with suppress(HlotoolError):
         if file is not None:
             said = read_source(file.raw_path, file.budget).text
@@ -140,9 +130,9 @@ def tell_backend(chosen: Input) -> Backend | None:
     text = chosen.module or chosen.buffers
     if text is None or text.part:
         return None
-    if find_build(text.raw_path) is not None:
+    if siblings.find_build(text.raw_path) is not None:
         return "tpu"
-    beside = (text.raw_path, *list_beside(text.raw_path, text.budget))
+    beside = (text.raw_path, *siblings.list_beside(text.raw_path, text.budget))
     named = [each.rpartition("/")[2] for each in beside]
     for names in (named[:1], named, _read(chosen.debug_options)[0] or ()):
         found = {each for name in names for mark, each in _BACKENDS.items() if mark in name}
@@ -164,7 +154,7 @@ def read_target(chosen: Input) -> Target | None:
         return chosen.measured.target
     text = chosen.module or chosen.buffers
     path = text.raw_path if text and not text.part else ""
-    file = find_target(path, text.budget) if text and path else None
+    file = siblings.find_target(path, text.budget) if text and path else None
     if file is not None:
         with suppress(HlotoolError):
             return parse_target(read_source(file.raw_path, file.budget).text)
@@ -267,11 +257,11 @@ def ask_witnesses(chosen: Input, module: Module, *, with_results: bool) -> tuple
     if not with_results and witness.are_parameters_told(told):
         return tuple(told)
     after_partitioning = [  # or right before it
-        *_ask(partial(_ask_proto, module), find_proto(path, budget)),
-        *_ask(_ask_settled, find_partitioning(path, budget)[0]),
-        *_ask(_ask_mlir, find_shardy(path, budget)),
+        *_ask(partial(_ask_proto, module), siblings.find_proto(path, budget)),
+        *_ask(_ask_settled, siblings.find_partitioning(path, budget)[0]),
+        *_ask(_ask_mlir, siblings.find_shardy(path, budget)),
     ]
-    return (own, *after_partitioning, *told[1:], *_ask(_ask_mlir, find_mlir(path, budget)))
+    return (own, *after_partitioning, *told[1:], *_ask(_ask_mlir, siblings.find_mlir(path, budget)))
 
 
 def _ask(read: Callable[[DumpFile], Witness | None], file: DumpFile | None) -> Iterator[Witness]:
@@ -360,13 +350,13 @@ def read_pass_texts(chosen: Input) -> PassTexts:
     text = chosen.module
     if text is None or text.part:
         return PassTexts()
-    files = find_partitioning(text.raw_path, text.budget)
+    files = siblings.find_partitioning(text.raw_path, text.budget)
     modules: list[Module | None] = [None, None]
     for at, file in enumerate(files):
         with suppress(HlotoolError):
             modules[at] = parse_module(file.read()) if file else None
     paths = [file.path for file, module in zip(files, modules, strict=True) if file and module]
-    shardy = None if modules[0] else find_shardy(text.raw_path, text.budget)
+    shardy = None if modules[0] else siblings.find_shardy(text.raw_path, text.budget)
     with suppress(HlotoolError):
         if shardy and (said := write_propagated(read_source(shardy.raw_path, text.budget).text)):
             before = parse_module(Source(said, shardy.path))

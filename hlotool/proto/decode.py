@@ -15,28 +15,13 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from hlotool.errors import InputError
+from hlotool.proto import messages as pb
 from hlotool.proto.kind import (
     LENGTH_DELIMITED,
     BrokenFieldError,
     ProtoHead,
     choose_message,
     list_fields,
-)
-from hlotool.proto.messages import (
-    INSTRUCTION_PARTS,
-    BufferAllocationProto,
-    BufferAssignmentProto,
-    HloInstructionProto,
-    HloModuleConfigProto,
-    HloModuleProto,
-    HloModuleProtoWithConfig,
-    HloProto,
-    HloSnapshot,
-    HloUnoptimizedSnapshot,
-    ShapeProto,
-    UsageReport,
-    list_submessages,
-    message_class,
 )
 from hlotool.proto.module import find_counts, prove_counts, render_head, render_module
 from hlotool.proto.values import TUPLE, ShapeTexts, decode_shape, join_numbers
@@ -53,10 +38,10 @@ class DecodedModule(Struct, frozen=True):
     `data` is the file.
     """
 
-    module: HloModuleProto
-    config: HloModuleConfigProto | None
+    module: pb.HloModuleProto
+    config: pb.HloModuleConfigProto | None
     data: bytes
-    assignment: BufferAssignmentProto | None = None
+    assignment: pb.BufferAssignmentProto | None = None
 
     @property
     def counts(self) -> DeviceCounts:
@@ -105,7 +90,7 @@ class DecodedModule(Struct, frozen=True):
         """Say where a part of an instruction is broken, which is decoded when it is printed."""
         for computation in self.module.computations:
             for instruction in computation.instructions:
-                for field, message in INSTRUCTION_PARTS.items():
+                for field, message in pb.INSTRUCTION_PARTS.items():
                     part: bytes = getattr(instruction, field)
                     if not _decodes(message, part):
                         damage = locate_damage(part, 0, len(part), message)
@@ -133,14 +118,14 @@ def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
 def _take(message: str, data: bytes, file: bytes) -> DecodedModule:
     """Decode a message by its name and return the module in it."""
     if message == "HloModuleProto":
-        return DecodedModule(HloModuleProto.FromString(data), None, file)
+        return DecodedModule(pb.HloModuleProto.FromString(data), None, file)
     if message == "HloModuleProtoWithConfig":
-        both = HloModuleProtoWithConfig.FromString(data)
+        both = pb.HloModuleProtoWithConfig.FromString(data)
         return DecodedModule(both.hlo_module, both.config, file)
     if message == "HloUnoptimizedSnapshot":
-        return DecodedModule(HloUnoptimizedSnapshot.FromString(data).hlo_module, None, file)
+        return DecodedModule(pb.HloUnoptimizedSnapshot.FromString(data).hlo_module, None, file)
     is_snapshot = message == "HloSnapshot"
-    proto = HloSnapshot.FromString(data).hlo if is_snapshot else HloProto.FromString(data)
+    proto = pb.HloSnapshot.FromString(data).hlo if is_snapshot else pb.HloProto.FromString(data)
     # An empty assignment says nothing.
     has_one = proto.HasField("buffer_assignment") and proto.buffer_assignment.buffer_allocations
     found = proto.buffer_assignment if has_one else None
@@ -160,7 +145,7 @@ def locate_damage(data: bytes, begin: int, end: int, message: str) -> BrokenFiel
     Each field that is a message is decoded alone; the first that cannot be is looked into.
     """
     for _ in range(_DEEPEST):
-        inner = list_submessages(message)
+        inner = pb.list_submessages(message)
         try:
             for field in list_fields(data, begin, end):
                 is_message = field.wire_type == LENGTH_DELIMITED and field.number in inner
@@ -176,7 +161,7 @@ def locate_damage(data: bytes, begin: int, end: int, message: str) -> BrokenFiel
 
 def _decodes(message: str, data: bytes) -> bool:
     try:
-        message_class(message).FromString(data)
+        pb.message_class(message).FromString(data)
     except DecodeError:
         return False
     return True
@@ -190,7 +175,7 @@ _FLAGS: Final = (
 
 
 def render_assignment(
-    assignment: BufferAssignmentProto, module: HloModuleProto, name: str, limit: int
+    assignment: pb.BufferAssignmentProto, module: pb.HloModuleProto, name: str, limit: int
 ) -> str:
     """Return the text of an assignment; `name` is the file's, for errors.
 
@@ -209,7 +194,7 @@ def render_assignment(
     return "".join(parts)
 
 
-def _list_lines(allocation: BufferAllocationProto, values: _Values) -> Iterator[str]:
+def _list_lines(allocation: pb.BufferAllocationProto, values: _Values) -> Iterator[str]:
     """Yield an allocation, and the values in it by their numbers."""
     if allocation.size < 0 or any(min(each.size, each.offset) < 0 for each in allocation.assigned):
         raise InputError(f"{values.file}: a size in allocation {allocation.index} is below zero.")
@@ -231,13 +216,13 @@ class _Values:
     """The values of an assignment by their numbers, and what the text says of them."""
 
     def __init__(
-        self, assignment: BufferAssignmentProto, module: HloModuleProto, name: str
+        self, assignment: pb.BufferAssignmentProto, module: pb.HloModuleProto, name: str
     ) -> None:
         self.file = name
         self.shapes = ShapeTexts()
         self.buffers = {buffer.id: buffer for buffer in assignment.logical_buffers}
-        self.by_id: dict[int, HloInstructionProto] = {}
-        self.by_name: dict[str, HloInstructionProto] = {}
+        self.by_id: dict[int, pb.HloInstructionProto] = {}
+        self.by_name: dict[str, pb.HloInstructionProto] = {}
         self.parameters: dict[int, bytes] = {}
         for computation in module.computations:
             is_entry = computation.id == module.entry_computation_id
@@ -283,7 +268,7 @@ class _Values:
         return self.shapes.short(shape) if shape else ""
 
 
-def _find_part(shape: ShapeProto, index: Sequence[int]) -> ShapeProto | None:
+def _find_part(shape: pb.ShapeProto, index: Sequence[int]) -> pb.ShapeProto | None:
     """Return the part of a shape at an index, None if it has none there."""
     for number in index:
         if not 0 <= number < len(shape.tuple_shapes):
@@ -295,7 +280,7 @@ def _find_part(shape: ShapeProto, index: Sequence[int]) -> ShapeProto | None:
 def print_usage_report(data: bytes, name: str) -> str:
     """Return the text form of a report, with exact sizes; raise InputError if it is broken."""
     try:
-        report = UsageReport.FromString(data)
+        report = pb.UsageReport.FromString(data)
     except DecodeError as error:
         damage = locate_damage(data, 0, len(data), "UsageReport")
         raise InputError(

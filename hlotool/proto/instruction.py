@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 from msgspec import Struct, field
 
 from hlotool.errors import InputError
+from hlotool.proto import sharding
 from hlotool.proto.attributes import list_own_attributes
 from hlotool.proto.messages import (
     FrontendAttributes,
@@ -22,14 +23,6 @@ from hlotool.proto.messages import (
     StatisticsViz,
 )
 from hlotool.proto.nodes import Block, Node
-from hlotool.proto.sharding import (
-    find_payload,
-    render_accuracy,
-    render_frontend_attributes,
-    render_metadata,
-    render_original_value,
-    render_sharding,
-)
 from hlotool.proto.values import (
     ShapeTexts,
     decode_shape,
@@ -139,7 +132,7 @@ class Surroundings(Struct, eq=False):
         if data not in self.origins:
             metadata = OpMetadata.FromString(data)
             frame = self.frames.numbers.get(metadata.stack_frame_id, 0)
-            self.origins[data] = render_metadata(metadata, frame, self.payloads)
+            self.origins[data] = sharding.render_metadata(metadata, frame, self.payloads)
         return self.origins[data]
 
     def spend(self, count: int) -> None:
@@ -171,12 +164,12 @@ def render_instruction(node: Node, around: Surroundings) -> str:
         *_list_attributes(node, around),
     ]
     if proto.HasField("original_value"):
-        parts.append(f"origin={{{render_original_value(proto.original_value)}}}")
+        parts.append(f"origin={{{sharding.render_original_value(proto.original_value)}}}")
     if metadata := around.describe_origin(proto.metadata):
         parts.append(f"metadata={{{metadata}}}")
     config = proto.backend_config
     if not config and proto.HasField("backend_config_payload"):
-        config = find_payload(proto.backend_config_payload, around.payloads)
+        config = sharding.find_payload(proto.backend_config_payload, around.payloads)
     if config:
         parts.append(f"backend_config={render_config(config)}")
     return ", ".join(parts)
@@ -207,9 +200,9 @@ def _list_attributes(node: Node, around: Surroundings) -> list[str]:
     if node.callees:
         parts += _list_callees(node, around)
     if proto.HasField("sharding"):
-        parts.append(f"sharding={render_sharding(proto.sharding)}")
+        parts.append(f"sharding={sharding.render_sharding(proto.sharding)}")
     if (given := proto.frontend_attributes) and (found := FrontendAttributes.FromString(given).map):
-        parts.append(f"frontend_attributes={render_frontend_attributes(found)}")
+        parts.append(f"frontend_attributes={sharding.render_frontend_attributes(found)}")
     if node.predecessors:
         names = ", ".join(around.list_names(node.predecessors))
         parts.append(f"control-predecessors={{{names}}}")
@@ -217,7 +210,9 @@ def _list_attributes(node: Node, around: Surroundings) -> list[str]:
         figures = (f"{each.stat_name}={each.stat_val:g}" for each in shown.statistics)
         both = (f"visualizing_index={shown.stat_index_to_visualize}", *figures)
         parts.append(f"statistics={{{','.join(both)}}}")
-    if proto.HasField("result_accuracy") and (accuracy := render_accuracy(proto.result_accuracy)):
+    if proto.HasField("result_accuracy") and (
+        accuracy := sharding.render_accuracy(proto.result_accuracy)
+    ):
         parts.append(f"result_accuracy={accuracy}")
     return parts
 

@@ -60,9 +60,9 @@ def list_fields(data: bytes, begin: int, end: int) -> Iterator[Field]:
         elif wire_type in FIXED_BYTES:
             stop = after + FIXED_BYTES[wire_type]
         else:
-            raise BrokenFieldError(position, f"no field is stored in way {wire_type}")
+            raise BrokenFieldError(position, f"wire type {wire_type} does not exist")
         if number == 0 or stop > end:
-            why = "a field ends too early" if number else "no field is 0"
+            why = "a field ends too early" if number else "field number 0 is not allowed"
             raise BrokenFieldError(position, why)
         yield Field(number, wire_type, position, after, stop)
         position = stop
@@ -98,7 +98,7 @@ def read_varint(data: bytes, position: int, end: int) -> tuple[int, int]:
 def _read_tagged(data: bytes, position: int, tag: bytes) -> tuple[int, int]:
     """Read the number behind a tag; raise BrokenFieldError where another field stands."""
     if data[position : position + 1] != tag:
-        raise BrokenFieldError(position, "another field is here")
+        raise BrokenFieldError(position, "this is another field than expected")
     return read_varint(data, position + 1, len(data))
 
 

@@ -14,30 +14,23 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from hlotool.errors import InputError
+from hlotool.proto import messages as pb
 from hlotool.proto.instruction import FrameTables, Surroundings, render_instruction
-from hlotool.proto.messages import (
-    HloInstructionProto,
-    HloModuleConfigProto,
-    HloModuleProto,
-    MeshProto,
-    OpSharding,
-    OriginalValueRecoveryTableProto,
-    ReplicaGroup,
-    enum_names,
-)
 from hlotool.proto.nodes import Block, Node, link_module, list_scheduled, order_blocks, order_nodes
 from hlotool.proto.sharding import render_frontend_attributes, render_original_array
 from hlotool.proto.values import ShapeTexts, escape_text, join_annotated, join_numbers
 from hlotool.text import DeviceCounts
 
-_OTHER: Final = next(n for n, name in enum_names("OpSharding.Type").items() if name == "OTHER")
+_OTHER: Final = next(n for n, name in pb.enum_names("OpSharding.Type").items() if name == "OTHER")
 # With a channel these name replicas, or devices; the others partitions.
 _REDUCING: Final = frozenset({"all-gather", "all-reduce", "reduce-scatter"})
 _COVERING: Final = _REDUCING | {"all-to-all", "ragged-all-to-all"}  # they leave nobody out
 _Kind: TypeAlias = Literal["replicas", "partitions", "devices"]
 
 
-def find_counts(module: HloModuleProto, config: HloModuleConfigProto | None) -> DeviceCounts | None:
+def find_counts(
+    module: pb.HloModuleProto, config: pb.HloModuleConfigProto | None
+) -> DeviceCounts | None:
     """Return what a configuration or a device assignment says, None if there is neither."""
     if config is not None:
         return DeviceCounts(max(config.replica_count, 1), max(config.num_partitions, 1))
@@ -47,7 +40,7 @@ def find_counts(module: HloModuleProto, config: HloModuleConfigProto | None) -> 
     return None
 
 
-def prove_counts(module: HloModuleProto, config: HloModuleConfigProto | None) -> DeviceCounts:
+def prove_counts(module: pb.HloModuleProto, config: pb.HloModuleConfigProto | None) -> DeviceCounts:
     """Return what is said or proven; None for a count that nothing proves."""
     if (said := find_counts(module, config)) is not None:
         return said
@@ -71,7 +64,7 @@ def prove_counts(module: HloModuleProto, config: HloModuleConfigProto | None) ->
     return DeviceCounts(replicas, partitions)
 
 
-def _list_tiles(sharding: OpSharding) -> Iterator[int]:
+def _list_tiles(sharding: pb.OpSharding) -> Iterator[int]:
     """Yield how many devices the tiles of a sharding are on."""
     if sharding.HasField("named_sharding"):
         if sharding.named_sharding.mesh.axes:
@@ -82,24 +75,24 @@ def _list_tiles(sharding: OpSharding) -> Iterator[int]:
         yield from _list_tiles(each)
 
 
-def _count_mesh(mesh: MeshProto) -> int:
+def _count_mesh(mesh: pb.MeshProto) -> int:
     return math.prod(axis.size for axis in mesh.axes)
 
 
-def _count_ids(instruction: HloInstructionProto) -> int:
+def _count_ids(instruction: pb.HloInstructionProto) -> int:
     """Return how many ids the groups of a collective name, 0 where they mean everybody."""
     if instruction.HasField("iota_collective_device_list"):
         iota = instruction.iota_collective_device_list
         return iota.num_replica_groups * iota.num_devices_per_group
     if instruction.HasField("mesh_axes_replica_group_list"):
         return _count_mesh(instruction.mesh_axes_replica_group_list.mesh)
-    groups: Sequence[ReplicaGroup] = instruction.replica_groups
+    groups: Sequence[pb.ReplicaGroup] = instruction.replica_groups
     if instruction.HasField("collective_device_list"):
         groups = instruction.collective_device_list.replica_groups
     return sum(len(each.replica_ids) for each in groups)
 
 
-def _choose_kind(opcode: str, instruction: HloInstructionProto) -> _Kind:
+def _choose_kind(opcode: str, instruction: pb.HloInstructionProto) -> _Kind:
     """Return what the ids in a collective's groups count."""
     if instruction.channel_id <= 0:
         return "replicas"
@@ -112,14 +105,14 @@ _INDENT: Final = "  "
 _MUST_ALIAS: Final = 2
 
 
-def render_head(module: HloModuleProto, config: HloModuleConfigProto | None) -> str:
+def render_head(module: pb.HloModuleProto, config: pb.HloModuleConfigProto | None) -> str:
     """Return the header line of a module, as far as one line."""
     return ", ".join([f"HloModule {module.name}", *_list_header(module, config, ShapeTexts())])
 
 
 def render_module(
-    module: HloModuleProto,
-    config: HloModuleConfigProto | None,
+    module: pb.HloModuleProto,
+    config: pb.HloModuleConfigProto | None,
     name: str,
     limit: int,
     depth: int = 0,
@@ -164,7 +157,7 @@ def render_module(
 
 
 def _list_header(
-    module: HloModuleProto, config: HloModuleConfigProto | None, shapes: ShapeTexts
+    module: pb.HloModuleProto, config: pb.HloModuleConfigProto | None, shapes: ShapeTexts
 ) -> Iterator[str]:
     """Yield what stands behind the module's name, in the order of XLA."""
     if module.HasField("schedule"):
@@ -204,7 +197,7 @@ def _list_header(
         yield f"frontend_attributes={attributes}"
 
 
-def _list_propagation(config: HloModuleConfigProto) -> Iterator[str]:
+def _list_propagation(config: pb.HloModuleConfigProto) -> Iterator[str]:
     """Yield where shardings may be changed; `false` alone is what is meant without it."""
     for key, flags in (
         ("parameters", config.allow_spmd_sharding_propagation_to_parameters),
@@ -216,7 +209,7 @@ def _list_propagation(config: HloModuleConfigProto) -> Iterator[str]:
 
 
 def _list_recovery(
-    table: OriginalValueRecoveryTableProto, around: Surroundings, depth: int
+    table: pb.OriginalValueRecoveryTableProto, around: Surroundings, depth: int
 ) -> Iterator[str]:
     """Yield the entries: `{"a"} : {"b"},` and a module in quotes."""
     tab = _INDENT * depth

@@ -85,7 +85,7 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
     for proto in block.proto.instructions:
         opcode = proto.opcode
         if not _is_opcode(opcode):
-            raise InputError(f"{name}: {proto.name!r} has no opcode, but {opcode!r}.")
+            raise InputError(f"{name}: {proto.name!r} has an invalid opcode, {opcode!r}.")
         key = proto.id & _LOCAL
         if key in by_id:
             raise InputError(f"{name}: two instructions of {block.name!r} have the id {key}.")
@@ -146,7 +146,7 @@ def _get_callee(
 def _check_name(text: str, name: str) -> str:
     """Return a name, or raise if the text of HLO could not hold it."""
     if not _NAME.fullmatch(text):
-        raise InputError(f"{name}: {text[:80]!r} is no name that HLO allows.")
+        raise InputError(f"{name}: {text[:80]!r} is not a name that HLO allows.")
     return text
 
 

@@ -14,29 +14,15 @@ from typing import Final
 from google.protobuf.message import DecodeError
 from msgspec import Struct
 
+from hlotool.proto import messages as pb
 from hlotool.proto.kind import BrokenFieldError, find_proto_head, list_fields
-from hlotool.proto.messages import (
-    AxisRefProto,
-    HloInstructionProto,
-    MeshProto,
-    NamedShardingProto,
-    OpMetadata,
-    OpSharding,
-    OriginalArrayProto,
-    OriginalValueElementProto,
-    OriginalValueProto,
-    Payload,
-    ReplicaGroup,
-    ResultAccuracy,
-    enum_names,
-)
 from hlotool.proto.values import escape_text, is_json_object, join_annotated, join_numbers
 
-_TYPES: Final = {number: name.lower() for number, name in enum_names("OpSharding.Type").items()}
+_TYPES: Final = {number: name.lower() for number, name in pb.enum_names("OpSharding.Type").items()}
 _GROUP_WORDS: Final = {0: "shard_as", 1: "shard_like"}
 
 
-def render_sharding(sharding: OpSharding) -> str:
+def render_sharding(sharding: pb.OpSharding) -> str:
     """Return a sharding in braces, or those of a tuple's elements in braces.
 
     A tiled one says how many parts each dimension has, and the device of each part, in order:
@@ -95,14 +81,14 @@ def find_entry_shardings(data: bytes) -> EntryShardings | None:
             begin, end = first.begin, first.end
         for field in list_fields(data, begin, end):
             if field.number in found:
-                sharding = OpSharding.FromString(data[field.begin : field.end])
+                sharding = pb.OpSharding.FromString(data[field.begin : field.end])
                 found[field.number].append(render_sharding(sharding))
     except (BrokenFieldError, DecodeError):
         return None
     return EntryShardings(tuple(found[_PARAMETERS]), next(iter(found[_RESULT]), None))
 
 
-def _render_end(sharding: OpSharding) -> str:
+def _render_end(sharding: pb.OpSharding) -> str:
     """Return the group of shardings and the metadata."""
     text = ""
     if sharding.is_shard_group:
@@ -115,7 +101,7 @@ def _render_end(sharding: OpSharding) -> str:
     return text
 
 
-def render_groups(instruction: HloInstructionProto) -> str:
+def render_groups(instruction: pb.HloInstructionProto) -> str:
     """Return the groups of a collective: `{{0,1},{2,3}}`, `[2,4]<=[8]`, or axes of a mesh."""
     if instruction.HasField("iota_collective_device_list"):
         iota = instruction.iota_collective_device_list
@@ -131,17 +117,17 @@ def render_groups(instruction: HloInstructionProto) -> str:
     return _render_lists(instruction.replica_groups)  # as XLA wrote it until 2024
 
 
-def _render_lists(groups: Iterable[ReplicaGroup]) -> str:
+def _render_lists(groups: Iterable[pb.ReplicaGroup]) -> str:
     return f"{{{','.join(join_numbers(each.replica_ids) for each in groups)}}}"
 
 
-def render_pairs(instruction: HloInstructionProto) -> str:
+def render_pairs(instruction: pb.HloInstructionProto) -> str:
     """Return who sends to whom: `{{0,1},{1,0}}`."""
     pairs = (f"{{{each.source},{each.target}}}" for each in instruction.source_target_pairs)
     return f"{{{','.join(pairs)}}}"
 
 
-def _render_mesh(mesh: MeshProto) -> str:
+def _render_mesh(mesh: pb.MeshProto) -> str:
     """Return a mesh: `mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0))`."""
     if not mesh.axes:
         return f"maximal_mesh[device_id={mesh.device_ids[0]}]" if mesh.device_ids else "mesh[]"
@@ -154,7 +140,7 @@ def _render_mesh(mesh: MeshProto) -> str:
     return f"mesh[{axes}]{suffix}"
 
 
-def _render_axis(axis: AxisRefProto, mesh: MeshProto) -> str:
+def _render_axis(axis: pb.AxisRefProto, mesh: pb.MeshProto) -> str:
     """Return an axis of a mesh by its name, or a part of one: `'x':(2)4`."""
     index = axis.mesh_axis_index
     name = mesh.axes[index].name if 0 <= index < len(mesh.axes) else "?"
@@ -192,7 +178,7 @@ def _render_iota(dims: list[int], perm: list[int]) -> str:
     return f"{text}T({','.join(map(str, perm))})" if len(dims) > 1 else text
 
 
-def _render_named(sharding: NamedShardingProto) -> str:
+def _render_named(sharding: pb.NamedShardingProto) -> str:
     """Return a sharding by names: `{mesh['x'=2], [{'x'}, {?}], replicated={'y'}}`."""
     mesh = sharding.mesh
     parts = [_render_mesh(mesh)]
@@ -219,7 +205,7 @@ def _render_named(sharding: NamedShardingProto) -> str:
     return f"{{{', '.join(parts)}}}"
 
 
-def _find_special(sharding: NamedShardingProto) -> str:
+def _find_special(sharding: pb.NamedShardingProto) -> str:
     """Return the word for a sharding that uses all axes in one way, '' for any other."""
     mesh = sharding.mesh
     if not mesh.axes or sharding.dim_shardings:
@@ -234,7 +220,7 @@ def _find_special(sharding: NamedShardingProto) -> str:
 
 
 def render_metadata(
-    metadata: OpMetadata, frame: int | None = None, payloads: Sequence[bytes] = ()
+    metadata: pb.OpMetadata, frame: int | None = None, payloads: Sequence[bytes] = ()
 ) -> str:
     """Return metadata without its braces: `op_name="f" source_file="a.py" source_line=3`.
 
@@ -257,16 +243,16 @@ def render_metadata(
     return " ".join(parts)
 
 
-def _list_texts(metadata: OpMetadata, *keys: str) -> list[str]:
+def _list_texts(metadata: pb.OpMetadata, *keys: str) -> list[str]:
     return [f'{key}="{escape_text(text)}"' for key in keys if (text := getattr(metadata, key))]
 
 
-def _render_metadata_list(metadata: Iterable[OpMetadata]) -> str:
+def _render_metadata_list(metadata: Iterable[pb.OpMetadata]) -> str:
     """Return several of them, each in braces."""
     return ", ".join(f"{{{render_metadata(each)}}}" for each in metadata)
 
 
-def find_payload(payload: Payload, payloads: Sequence[bytes]) -> bytes:
+def find_payload(payload: pb.Payload, payloads: Sequence[bytes]) -> bytes:
     """Return the bytes that stand in a payload, or those of the table that it points to."""
     if payload.HasField("value"):
         return payload.value
@@ -284,7 +270,7 @@ def render_frontend_attributes(attributes: Mapping[str, str]) -> str:
     return f"{{{','.join(parts)}}}"
 
 
-def render_original_value(value: OriginalValueProto) -> str:
+def render_original_value(value: pb.OriginalValueProto) -> str:
     """Return a value that an instruction stands for, as a tuple if it is one.
 
     value := "[synthetic_call]" | node
@@ -298,13 +284,13 @@ def render_original_value(value: OriginalValueProto) -> str:
     return _render_tree(leaves, 0)
 
 
-def render_original_array(array: OriginalArrayProto) -> str:
+def render_original_array(array: pb.OriginalArrayProto) -> str:
     """Return the name of an instruction, and the index into its value."""
     index = f" {{{','.join(map(str, array.shape_index))}}}" if array.shape_index else ""
     return f'"{array.instruction_name}"{index}'
 
 
-def _render_leaf(element: OriginalValueElementProto) -> str:
+def _render_leaf(element: pb.OriginalValueElementProto) -> str:
     if not element.HasField("original_array"):
         return "{}"
     return f"{{{render_original_array(element.original_array)}}}"
@@ -319,10 +305,10 @@ def _render_tree(leaves: Sequence[tuple[tuple[int, ...], str]], depth: int) -> s
     return f"({', '.join(_render_tree(list(group), depth + 1) for _, group in groups)})"
 
 
-def render_accuracy(accuracy: ResultAccuracy) -> str:
+def render_accuracy(accuracy: pb.ResultAccuracy) -> str:
     """Return how exact a result must be, '' where nothing is asked for."""
     if accuracy.mode:
-        return f"{{mode={enum_names('ResultAccuracy.Mode').get(accuracy.mode, '').lower()}}}"
+        return f"{{mode={pb.enum_names('ResultAccuracy.Mode').get(accuracy.mode, '').lower()}}}"
     if accuracy.HasField("tolerance"):
         bound = accuracy.tolerance
         return f"{{tolerance={{atol={bound.atol:g},rtol={bound.rtol:g},ulps={bound.ulps}}}}}"

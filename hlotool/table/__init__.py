@@ -33,7 +33,6 @@ from hlotool.table.field import PERCENT as PERCENT
 from hlotool.table.field import RATIO as RATIO
 from hlotool.table.field import SECONDS as SECONDS
 from hlotool.table.field import TIMES as TIMES
-from hlotool.table.field import WHOLE as WHOLE
 from hlotool.table.field import Field as Field
 from hlotool.table.field import Joint as Joint
 from hlotool.table.field import Shown as Shown

@@ -76,13 +76,9 @@ class Column(Struct, frozen=True):
 
     title: str
     is_number: bool
-    is_cuttable: bool  # text that may be cut in the middle
-    is_list: bool = False  # a scope or a list, which is cut in a pipe, too
     is_key: bool = False  # what rows are told apart by
-    hide_order: int = 0
-    min_width: int = 0
-    hide_if_constant: bool = False
-    is_curve: bool = False  # of which the end tells most
+    is_path: bool = False
+    is_list: bool = False  # a scope or a list, which is cut in a pipe
 
 
 class Below(Struct, frozen=True):
@@ -133,13 +129,9 @@ def _make_column(row_list: RowList, field: Field) -> Column:
     return Column(
         escape(field.title),
         field.is_numeric,
-        is_cuttable=field.unit in {Unit.TEXT, Unit.LIST} and not field.is_whole,
-        is_list=_is_list(field),
         is_key=field.name == row_list.key_field.name,
-        hide_order=field.hide_order,
-        min_width=field.min_width,
-        hide_if_constant=field.hide_if_constant,
-        is_curve=field.is_curve,
+        is_path=field.is_path,
+        is_list=_is_list(field),
     )
 
 
@@ -269,15 +261,11 @@ class _GroupTable(Struct, frozen=True):
         label = Column(
             " / ".join(field.title for field in by),
             len(by) == 1 and by[0].is_numeric,
-            is_cuttable=True,
             is_list=any(map(_is_list, by)),
             is_key=True,
         )
-        number = Column(COUNT_TITLE, is_number=True, is_cuttable=False)
-        summed = [
-            replace(number, title=each.title, hide_order=each.hide_order)
-            for each in grouping.summed
-        ]
+        number = Column(COUNT_TITLE, is_number=True)
+        summed = [replace(number, title=each.title) for each in grouping.summed]
         share = SHARE_TITLE if grouping.measured else COUNT_SHARE_TITLE
         has_total = self.row_list.has_total and (len(grouping.groups) > 1 or grouping.rest)
         total = grouping.total if has_total else None

@@ -17,6 +17,8 @@ from msgspec.structs import force_setattr, replace
 
 from hlotool.table.field import Field, fields_of, figure
 
+WIDE: Final = 120  # columns of a terminal from which on tables show more
+
 
 class Various(Enum):
     """The type of `VARIOUS`."""
@@ -94,6 +96,8 @@ class RowList(_Declared, frozen=True):
     option: str = ""  # what adds the list, which then is optional: an option, or a profile
     limit: int = 20  # rows of a table when -n is not given
     title: str = ""  # a line above the table, when a document shows several
+    screen: str = ""  # columns that answer, in order, as for --columns; '': all of its table
+    wide_screen: str = ""  # those that a terminal of WIDE columns shows after them
     chosen: tuple[Field, ...] = ()  # where an answer has other columns or headings
 
     def __post_init__(self) -> None:
@@ -129,6 +133,19 @@ class RowList(_Declared, frozen=True):
             raise KeyError(min(unknown))
         fields = tuple(replace(each, in_table=each.name in shown) for each in self.fields)
         return replace(self, chosen=fields)
+
+    def list_columns(self, width: int | None) -> tuple[Field, ...]:
+        """Return the columns of its table, in order; on a terminal those of its screen alone.
+
+        KeyError, a mistake in a declaration: a name that is none of its fields.
+        """
+        is_whole = (width or WIDE) >= WIDE and self.screen
+        names = [*filter(None, f"{self.screen},{self.wide_screen * bool(is_whole)}".split(","))]
+        by_name = {each.name: each for each in self.fields}
+        first = [by_name[name] for name in names]
+        is_all = width is None or not names
+        rest = (each for each in self.fields if each not in first and (is_all or each.is_below))
+        return tuple(each for each in (*first, *rest) if each.in_table)
 
     def shown(self) -> set[str]:
         """Return the names of the columns in its table."""
@@ -246,10 +263,12 @@ class Document(Struct, frozen=True):
     above: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)  # above one table
     notes: tuple[Line, ...] = ()  # below the tables
     shown: tuple[str, ...] = ()
-    is_brief: bool = False  # no TOTALs, and no word of columns without room: of a first look
+    is_brief: bool = False  # no TOTALs: of a first look
     limits_all: bool = False  # whether -n holds for every list that is shown
     focus: str = ""  # the list that row options act on; '': the first that is present
     find_words: Callable[[], Collection[str]] = frozenset
+    shorten: Callable[[Document], Iterable[Document]] | None = None  # into ever shorter ones
+    most_rows: int = 0  # of which the first that has no more than so many is shown
 
     def present(self) -> tuple[RowList, ...]:
         """Return the row lists that this answer holds."""

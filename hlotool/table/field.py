@@ -63,7 +63,6 @@ PERCENT: Final = Unit.PERCENT
 RATIO: Final = Unit.RATIO
 SECONDS: Final = Unit.SECONDS
 TIMES: Final = Unit.TIMES
-WHOLE: Final = 10_000  # what a name that users grep for wants: all of it
 
 _SUMMED = frozenset({Unit.COUNT, Unit.TIMES, Unit.BYTES, Unit.FLOPS})
 _NUMERIC = _SUMMED | {Unit.NUMBER, Unit.RATIO, Unit.PERCENT, Unit.SECONDS, Unit.MEASURE}
@@ -107,10 +106,6 @@ class Field(Struct, frozen=True):
     is_signed: bool = False  # a difference: shown with + or −
     extra_digits: int = 0  # of BYTES, where no unit is asked for: as XLA's messages have them
     is_path: bool = False  # into the user's program: numbered siblings fold to `layer_*`
-    hide_order: int = 0  # too wide a table loses columns, highest first; 0: the answer itself
-    min_width: int = 0  # so many characters are shown as long as another column can be hidden
-    hide_if_constant: bool = False  # too wide a table names it below, where all rows have the same
-    is_whole: bool = False  # TEXT that a user types: never cut
     is_shape: bool = False  # TEXT: a shape, which of a tuple is a list
     is_below: bool = False  # a table prints it below the row, of a LIST an item a line
     is_curve: bool = False  # LIST of numbers: a table draws them in a line
@@ -173,10 +168,6 @@ class Options(TypedDict, total=False):
     is_signed: bool
     extra_digits: int
     is_path: bool
-    hide_order: int
-    min_width: int
-    hide_if_constant: bool
-    is_whole: bool
     is_shape: bool
     is_below: bool
     is_curve: bool

@@ -93,14 +93,11 @@ def update_keys(value: object, document: str) -> object:
         new = _rename(old, names)
         if isinstance(held, str):
             made[new] = find_new_word(new, held) or held
-        elif old in _LISTS_OF_NAMES and isinstance(held, list):
+        elif old in {"lower_bounds", "upper_bounds"} and isinstance(held, list):
             made[new] = [_rename(one, names) if isinstance(one, str) else one for one in held]
         else:
             made[new] = update_keys(held, document)
     return made
-
-
-_LISTS_OF_NAMES: Final = frozenset(("lower_bounds", "upper_bounds"))
 
 
 def _rename(path: str, names: Mapping[str, str]) -> str:

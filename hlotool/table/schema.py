@@ -21,7 +21,7 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _NAMES: Final[Json] = {"type": "array", "items": {"type": "string"}}
 _GROUPS: Final[Json] = {"type": "array", "items": {"$ref": "#/$defs/group"}}
 _GROUP_KEYS: Final[Mapping[str, Json]] = {
-    "count": {"type": "integer", "description": "rows, with folded ones counted singly"},
+    "count": {"type": "integer", "description": "rows, counted before folding"},
     "share": {
         "type": ["number", "null"],
         "description": "the group's part of the whole, as a fraction",
@@ -55,16 +55,16 @@ _OPTIONS: Final[Mapping[str, Json]] = {
 
 _UNITS: Final[Json] = {
     "description": "the keys of this answer that hold numbers, each with its unit; measure: the "
-    "row says it",
+    "row has the unit",
     "type": "object",
     "additionalProperties": {"type": "string"},
 }
 
-_NEXT: Final[Json] = {"description": "next commands, as typed", **_NAMES}
+_NEXT: Final[Json] = {"description": "commands to run next", **_NAMES}
 
 # The keys of answers that are no figures.
 KEY_MEANINGS: Final[Mapping[str, str]] = {
-    "schema": "which document an answer is, and the version of its meaning",
+    "schema": "the kind of the answer, and the version of its meaning",
     "hlotool_version": "the version of hlotool that made the answer",
     INPUT_BLOCK.name: INPUT_BLOCK.meaning,
     "units": str(_UNITS["description"]),

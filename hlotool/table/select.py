@@ -49,6 +49,7 @@ class Query(Struct, frozen=True):
     limit: int | None = None  # rows kept; None: `default_limit`; 0: all
     default_limit: int = 0
     is_wide: bool = False
+    width: int | None = None  # of the terminal; None: there is none
     is_folded: bool = False
     keeps_below: bool = False  # what a table prints below its rows stays, whatever the columns
     keeps_numbers: bool = False  # layer_0 and layer_1 stay apart
@@ -97,11 +98,10 @@ def _choose_columns(row_list: RowList, query: Query) -> tuple[Field, ...]:
 
     What a table prints below its rows is no column there, and stays.
     """
-    default = [field for field in row_list.fields if field.in_table or query.is_wide]
+    default = [*(row_list.fields if query.is_wide else row_list.list_columns(query.width))]
     if not query.columns:
         return tuple(default)
-    found = parse_names(query.columns, "--columns", row_list.fields, signs="+-")
-    named = [(sign, replace(field, hide_order=0)) for sign, field in found]  # they were asked for
+    named = parse_names(query.columns, "--columns", row_list.fields, signs="+-")
     chosen = default if all(sign for sign, _ in named) else []
     chosen += [field for _, field in named]
     if query.keeps_below:
@@ -185,7 +185,7 @@ def _sort_once(
     return [row for _, row in known] + unknown
 
 
-COUNT: Final = Field("count", Unit.COUNT, "rows in the group, with folded ones counted singly")
+COUNT: Final = Field("count", Unit.COUNT, "rows in the group, counted before folding")
 SHARE: Final = Field(
     "share", Unit.PERCENT, "the group's part of the whole, as a fraction", is_nullable=True
 )

@@ -1,22 +1,20 @@
 """Tables and prose laid out: on a terminal, and as GitHub's markdown.
 
-On a terminal columns find room, names are cut in the middle, and there are colours. The answer
-stays: a column in which no row has anything leaves first, then one that is told below as every row
-has the same, then by `hide_order`, the highest first, before any name is cut below its `min_width`.
-No two rows look alike that differ, while a column can be hidden.
+A terminal shows the columns of a list's screen. Where they find no room side by side, what all rows
+share is told once above, and a row has a second line. No name is cut there: what is printed can be
+given to `show`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile, zip_longest
-from typing import Final
+from typing import Final, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.table.cells import Below, Cells, Column, Look, TotalCells, make_cells
+from hlotool.table.cells import Below, Cells, Look, TotalCells, make_cells
 from hlotool.table.document import Document, Line, Selection
 from hlotool.table.units import render_line, wrap
 
@@ -24,8 +22,9 @@ _GAP: Final = 2  # blanks between columns
 _INDENT: Final = 4  # blanks before what stands below a row
 _NOTHING: Final = "(no rows)"
 _LONGEST: Final = 120  # of a line of prose that may be cut, in a pipe
-_MOST_COMPARED: Final = 1000  # rows that are compared with each other
+_MOST_COMPARED: Final = 200  # rows by which columns are measured
 _MOST_PADDED: Final = 1 << 26  # characters of a column, padded to its widest cell
+T = TypeVar("T")
 
 
 def render_tables(document: Document, selections: Sequence[Selection], look: Look) -> str:
@@ -40,11 +39,20 @@ def render_tables(document: Document, selections: Sequence[Selection], look: Loo
             parts.append(look.bold(title))
         cells = make_cells(selection, look.units)
         cells = replace(cells, totals=()) if document.is_brief else cells
-        parts.append(render_table(cells, look, is_brief=document.is_brief))
+        parts.append(render_table(cells, look))
         blocks.append("\n".join(parts))
     if document.notes:
         blocks.append(_render_prose(document.notes, look))
     return "\n\n".join(blocks) + "\n"
+
+
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def count_rows(text: str, width: int | None) -> int:
+    """Return how many rows of a terminal a text takes."""
+    lines = _COLOR.sub("", text).splitlines()
+    return sum(-(-len(line) // width) or 1 if width else 1 for line in lines)
 
 
 def _render_prose(lines: Sequence[Line], look: Look) -> str:
@@ -66,62 +74,84 @@ def _render_prose(lines: Sequence[Line], look: Look) -> str:
     return "\n".join(texts)
 
 
-def render_table(cells: Cells, look: Look, *, is_brief: bool = False) -> str:
-    """Lay one table out; without a width nothing is cut but long lists."""
+def render_table(cells: Cells, look: Look) -> str:
+    """Lay one table out; nothing is cut but long lists."""
     if not cells.rows:
         return _NOTHING
-    if look.width is None and look.list_width is not None:
+    said: list[str] = []
+    if look.width is not None:
+        if len(cells.rows) > 1 and _measure(_find_full(cells)) > look.width:
+            cells, said = _say_once(cells)
+    elif look.list_width is not None:
         cells = _cut_lists(cells, look.list_width)
-    columns, widths = _Fit(cells, look.width).choose()
-    totals = [_place_word(total, columns) for total in cells.totals]
-    totals = [
-        one for one in totals if any(one.cells[each] not in {"", one.word} for each in columns)
-    ]
-    cells = replace(cells, totals=tuple(totals))
-    heading, *lines = _lay_out(cells, columns, widths, look)
-    count = len(cells.rows)
-    made = [look.bold(heading), (" " * _GAP).join("-" * width for width in widths)]
-    for number, line in enumerate(lines[:count]):
-        made.append(line)
-        if cells.below:
+    widths = _share_width(cells, look.width)
+    shown = [index for index, width in enumerate(widths) if width]
+    totals = [_place_word(total, shown) for total in cells.totals]
+    totals = [one for one in totals if {*one.cells} - {"", one.word}]
+    rows = [*cells.rows, *(total.cells for total in totals)]
+    heading, *lines = _lay_out(cells, rows, widths, look)
+    lines += [""] * (len(rows) - len(lines))  # everything may stand below the rows
+    made = [look.dim(line) for each in said for line in wrap(each, look.width, "  ").split("\n")]
+    made += [look.bold(heading), (" " * _GAP).join("-" * widths[index] for index in shown)]
+    for number, row in enumerate(rows):
+        is_total = number >= len(cells.rows)
+        if number == len(cells.rows) and cells.more:
+            made.append(look.dim(cells.more))
+        second = _write_second(cells, row, widths, look)
+        made += map(look.bold, (lines[number], *second)) if is_total else (lines[number], *second)
+        if cells.below and not is_total:
             made += _write_below(cells.below[number], look)
-    made += [look.dim(cells.more)] if cells.more else []
-    made += [look.bold(line) for line in lines[count:]]
-    if not is_brief:
-        made += [look.dim(line) for line in _say_left_out(cells, columns, look)]
+    if cells.more and not totals:
+        made.append(look.dim(cells.more))
     return "\n".join(made)
 
 
-def _lay_out(cells: Cells, columns: Sequence[int], widths: Sequence[int], look: Look) -> list[str]:
-    """Write the lines of a table: titles, rows, TOTALs."""
+def _lay_out(
+    cells: Cells, rows: Sequence[Sequence[str]], widths: Sequence[int], look: Look
+) -> list[str]:
+    """Write the lines of a table: titles, rows, TOTALs; a cell that finds no room is left out."""
     from tabulate import tabulate  # noqa: PLC0415  only tables need it
 
-    titles = tuple(column.title for column in cells.columns)
-    rows = [titles, *cells.rows, *(total.cells for total in cells.totals)]
-    shown = [
-        [_cut_cell(row[each], width, cells.columns[each]) for row in rows]
-        for each, width in zip(columns, widths, strict=True)
-    ]
-    for number, row in enumerate(rows):  # both sides of a row that differ never look alike
-        short = [place for place, each in enumerate(columns) if shown[place][number] != row[each]]
-        names = [row[columns[place]] for place in short]
-        if len({shown[place][number] for place in short}) < len(set(names)):
-            apart = cut_apart(names, min(widths[place] for place in short))
-            for place, name in zip(short, apart, strict=True):
-                shown[place][number] = name or ""
-    for texts, each in zip(shown, columns, strict=True):
-        for number, tones in enumerate(cells.tones if look.has_color else (), start=1):
-            texts[number] = look.paint(texts[number], tones[each])
+    texts, columns = [], []
+    for index, (column, width) in enumerate(zip(cells.columns, widths, strict=True)):
+        if width:
+            columns.append(column)
+            texts.append([column.title])
+            texts[-1] += [row[index] if len(row[index]) <= width else "" for row in rows]
+            for number, tones in enumerate(cells.tones if look.has_color else (), start=1):
+                texts[-1][number] = look.paint(texts[-1][number], tones[index])
     text = tabulate(
         # One row, whose cells are whole columns: tabulate guesses of what type each cell is. Handed
         # 5,000 rows of 14 columns it takes 187 ms of CPU; so it takes 63 ms.
-        [["\n".join(texts) for texts in shown]],
+        [["\n".join(each) for each in texts]],
         tablefmt="plain",  # its own headings would widen every column by two
         disable_numparse=True,
-        colalign=["right" if cells.columns[each].is_number else "left" for each in columns],
+        colalign=["right" if column.is_number else "left" for column in columns],
         preserve_whitespace=True,
     )
     return [line.rstrip() for line in text.split("\n")]
+
+
+def _write_second(
+    cells: Cells, row: Sequence[str], widths: Sequence[int], look: Look
+) -> Iterator[str]:
+    """Write what found no room in a row's line below it, each behind its heading.
+
+    A name is never cut or broken, and a list ends where the terminal does.
+    """
+    line, most = "", look.width or 0
+    for column, text, width in zip(cells.columns, row, widths, strict=True):
+        if len(text) <= width:
+            continue
+        part = " " * _INDENT + f"{column.title}: {text}"
+        if column.is_list and not column.is_path and most:
+            part = cut(part, most)
+        if line and len(line) + len(part) > most:
+            yield from wrap(line, most, "  ").split("\n")
+            line = ""
+        line += part
+    if line:
+        yield from wrap(line, most, "  ").split("\n")
 
 
 def _cut_lists(cells: Cells, most: int) -> Cells:
@@ -134,13 +164,6 @@ def _cut_lists(cells: Cells, most: int) -> Cells:
         for row in cells.rows
     )
     return replace(cells, rows=rows)
-
-
-def _cut_cell(text: str, width: int, column: Column) -> str:
-    """Cut a text that is wider than its column; of a curve the newest part stays."""
-    if len(text) <= width:
-        return text
-    return f"…{text[len(text) - width + 1 :]}" if column.is_curve else cut(text, width)
 
 
 def cut(text: str, width: int) -> str:
@@ -182,146 +205,117 @@ def _place_word(total: TotalCells, shown: Sequence[int]) -> TotalCells:
     free = [index for index in shown if not total.cells[index]]
     if any(total.cells[index] == total.word for index in shown) or not free:
         return total
-    cells = list(total.cells)
+    cells = ["" if text == total.word else text for text in total.cells]
     cells[free[0]] = total.word
     return replace(total, cells=tuple(cells))
 
 
-def _say_left_out(cells: Cells, columns: Sequence[int], look: Look) -> list[str]:
-    """Name the columns that found no room, if any row has something there."""
-    titles, parts = [], []
-    for index, column in enumerate(cells.columns):
-        if index in columns:
-            continue
-        if _is_constant(cells, index):
-            parts.append(f"{column.title} of every row shown: {cells.rows[0][index]}")
-        elif any(row[index] for row in cells.rows):
-            titles.append(column.title)
-    parts += [f"no room for {', '.join(titles)}"] if titles else []
-    if not parts:
-        return []
-    return wrap(f"({'; '.join([*parts, '-w shows all'])})", look.width).split("\n")
+def _say_once(cells: Cells) -> tuple[Cells, list[str]]:
+    """Say above a table what all its rows have, and with what all paths of a column begin."""
+    columns = list(enumerate(cells.columns))
+    texts = [[row[index] for row in cells.rows] for index, _ in columns]
+    said, kept = [], []
+    for index, column in columns:
+        alike, begin = set(texts[index]), ""
+        if column.is_number or column.is_key or len(alike) > 1:
+            kept.append(index)
+            begin = _find_begin(alike) if column.is_path else ""
+        elif alike != {""}:
+            said.append(f"{column.title} of every row: {alike.pop()}")
+        if begin:
+            said.append(f"{column.title}: … is {begin}")
+            texts[index] = [text.replace(f"{begin}/", "…/", 1) for text in texts[index]]
+
+    def keep(values: Sequence[T]) -> tuple[T, ...]:
+        return tuple(values[index] for index in kept)
+
+    return replace(
+        cells,
+        columns=keep(cells.columns),
+        rows=tuple(zip(*keep(texts), strict=True)),
+        totals=tuple(replace(each, cells=keep(each.cells)) for each in cells.totals),
+        tones=tuple(map(keep, cells.tones)),
+    ), said
 
 
-def _is_constant(cells: Cells, index: int) -> bool:
-    """Whether a column may be hidden because every row has the same in it."""
-    texts = {row[index] for row in cells.rows}
-    return cells.columns[index].hide_if_constant and len(texts) == 1 and texts != {""}
+def _find_begin(texts: Iterable[str]) -> str:
+    """Return the components with which all paths begin, '' where that is none or one path.
+
+    >>> _find_begin({"decoder/layer/mlp", "for decoder/layer/attention/softmax", "x", "?"})
+    'decoder/layer'
+    """
+    paths = [text.removeprefix("for ").split("/")[:-1] for text in texts if "/" in text]
+    alike = takewhile(lambda each: len(set(each)) == 1, zip(*paths, strict=False))
+    begin = "/".join(each[0] for each in alike)
+    return begin if len(paths) > 1 and len(begin) > 1 else ""
 
 
-class _Narrowing(Struct, frozen=True):
-    """How far the columns of a table may be cut."""
-
-    least: int  # a name is not cut below this
-    keeps_min: bool = False  # or below the least width that its column asks for
-    tells_paths: bool = False  # paths keep what they need to differ
-    tells_keys: bool = False  # so do keys
-
-
-# As long as a column can be hidden, then in this order.
-_AT_EASE: Final = _Narrowing(12, keeps_min=True, tells_paths=True, tells_keys=True)
-_NARROW: Final = _Narrowing(8, keeps_min=True, tells_paths=True)
-_NARROWER: Final = (_Narrowing(8, tells_paths=True), _Narrowing(8))
-# Where nothing else helps: of a table whose columns are all the answer, and of another.
-_LAST_OF_ANSWER: Final = _Narrowing(12, tells_paths=True, tells_keys=True)
-_LAST: Final = _Narrowing(8, tells_keys=True)
+def _find_full(cells: Cells) -> list[int]:
+    """Return how wide each column is if all of it finds room."""
+    rows = [*cells.rows, *(total.cells for total in cells.totals)]
+    return [
+        max(len(column.title), *(len(row[index]) for row in rows))
+        for index, column in enumerate(cells.columns)
+    ]
 
 
-class _Fit:
-    """Which columns of a table find room in a width, and how wide each is."""
+def _measure(widths: Sequence[int]) -> int:
+    """Return how wide columns are together; those of no width have no gap."""
+    return sum(width + _GAP for width in widths if width) - _GAP
 
-    def __init__(self, cells: Cells, width: int | None) -> None:
-        self._cells = cells
-        self._width = width
-        self._compared = cells.rows[:_MOST_COMPARED]
-        self._columns = list(range(len(cells.columns)))
-        rows = [*cells.rows, *(total.cells for total in cells.totals)]
-        self._full = [
-            max(len(column.title), *(len(row[index]) for row in rows))
+
+def _share_width(cells: Cells, most: int | None) -> list[int]:
+    """Return the width of each column; a longer cell goes below its row, of width 0 every one.
+
+    The narrowing that sends the fewest more rows into a second line for each character comes
+    first; the key of a row and numbers stay longest. Without a width one cell of a million
+    characters does not pad as many rows to its length.
+    """
+    widths = _find_full(cells)
+    if most is None:
+        longest = max(1000, _MOST_PADDED // len(cells.rows))
+        return [min(width, longest) for width in widths]
+    compared = [*cells.rows[:_MOST_COMPARED], *(total.cells for total in cells.totals)]
+    steps = [
+        sorted(
+            {0, widths[index]}
+            | {
+                max(len(column.title), len(row[index]))
+                for row in compared
+                if row[index] and not column.is_number
+            }
+        )
+        for index, column in enumerate(cells.columns)
+    ]
+    second: set[int] = set()  # rows that have a second line
+
+    def find_longer(index: int, width: int) -> set[int]:
+        return {number for number, row in enumerate(compared) if len(row[index]) > width}
+
+    while (excess := _measure(widths) - most) > 0:
+        ways = [
+            (
+                len(find_longer(index, step) - second)
+                * (5 if column.is_key else 4 if column.is_number else 1)
+                / min(excess, widths[index] - step + _GAP * (not step)),
+                column.is_number,
+                -index,
+                step,
+            )
             for index, column in enumerate(cells.columns)
+            for step in steps[index]
+            if step < widths[index] and sum(map(bool, widths)) > (not step)
         ]
-
-    def choose(self) -> tuple[list[int], list[int]]:
-        """Return the columns, in order, and their widths; all of them where there is no width.
-
-        Even there, one cell of a million characters does not pad as many rows to its length.
-        The first column stays unless it is told below. Where none can be hidden, the last one is.
-        """
-        columns = self._columns
-        if self._width is None:
-            most = max(1000, _MOST_PADDED // len(self._cells.rows))
-            return columns, [min(full, most) for full in self._full]
-        rows = self._cells.rows
-        # What tells nothing goes first, the last of it before the first.
-        idle = [index for index in columns if _is_constant(self._cells, index)]
-        idle += [index for index in columns[1:] if not any(row[index] for row in rows)]
-        while idle and self._find_excess([self._full[index] for index in columns]) > 0:
-            columns.remove(idle.pop())
-        # A table all of whose columns are the answer rather loses one than cuts names so far that
-        # nobody can tell them; one that had others to hide has less to lose.
-        had_filler = self._find_filler() is not None
-        while True:
-            filler = self._find_filler()
-            ways = [_AT_EASE]
-            if filler is None:
-                ways += [_NARROW, *(_NARROWER if had_filler else ())]
-            for way in ways:
-                widths = self._share_width(way)
-                if self._find_excess(widths) <= 0 and self._are_apart(widths):
-                    return columns, widths
-            if filler is None:
-                widths = self._share_width(_LAST if had_filler else _LAST_OF_ANSWER)
-                if self._find_excess(widths) <= 0:
-                    return columns, widths
-            if not columns[1:]:
-                return columns, widths
-            columns.remove(columns[-1] if filler is None else filler)
-
-    def _find_filler(self) -> int | None:
-        """Return the column that is hidden next, None where all of them are the answer."""
-        orders = [(self._cells.columns[index].hide_order, index) for index in self._columns[1:]]
-        order, index = max(orders, default=(0, 0))
-        return index if order else None
-
-    def _find_excess(self, widths: Sequence[int]) -> int:
-        return sum(widths) + _GAP * (len(widths) - 1) - (self._width or 0)
-
-    def _share_width(self, way: _Narrowing) -> list[int]:
-        """Give every column its width: the widest names are cut first, and equally."""
-        narrowest = [self._find_least(index, way) for index in self._columns]
-        widths = [self._full[index] for index in self._columns]
-        excess = self._find_excess(widths)
-        while excess > 0:
-            loose = [place for place, width in enumerate(widths) if width > narrowest[place]]
-            if not loose:
-                break
-            widest = max(loose, key=lambda place: widths[place])
-            others = [widths[place] for place in loose if place != widest]
-            step = max(1, min(excess, widths[widest] - max([*others, narrowest[widest]])))
-            widths[widest] -= step
-            excess -= step
-        return widths
-
-    def _find_least(self, index: int, way: _Narrowing) -> int:
-        """Return the narrowest a column may become."""
-        column, full = self._cells.columns[index], self._full[index]
-        if not column.is_cuttable:
-            return full
-        width = min(full, max(way.least, len(column.title), column.min_width * way.keeps_min))
-        is_told = (column.is_key and way.tells_keys) or (column.is_list and way.tells_paths)
-        names = {row[index] for row in self._compared} if is_told else ()
-        # Names that differ in their middle only look alike when cut: widen until they differ.
-        while width < full and len({cut(name, width) for name in names}) < len(names):
-            width += 1
-        return width
-
-    def _are_apart(self, widths: Sequence[int]) -> bool:
-        """Whether all rows that differ in these columns still do when they are cut."""
-        rows = {tuple(row[index] for index in self._columns) for row in self._compared}
-        shown = {
-            tuple(cut(text, width) for text, width in zip(row, widths, strict=True)) for row in rows
-        }
-        return len(shown) == len(rows)
+        if not ways:
+            break
+        *_, place, step = min(ways)
+        widths[-place] = step
+        second |= find_longer(-place, step)
+    for index, width in enumerate(widths):  # what a later narrowing left free
+        for step in steps[index]:
+            if step > width and _measure([*widths[:index], step, *widths[index + 1 :]]) <= most:
+                widths[index] = step
+    return widths
 
 
 _SPECIAL = re.compile(

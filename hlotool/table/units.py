@@ -275,7 +275,6 @@ SUFFIXES: Final = {
 }
 # What a bare number may have been meant to be.
 _SIZE_UNITS: Final = ("GiB", "GB", "B")
-_SPEED_UNITS: Final = ("GB/s", "B/s")
 # No figure of a program comes near; what a user writes, or saved, is refused above it, so
 # that sums, shares and differences of it are still numbers.
 LARGEST_FIGURE: Final = 10**300
@@ -313,11 +312,11 @@ def parse_bandwidth(text: str, option: str) -> float:
     A lone G is none: it may be bits that are meant. Nor is a bare number, or a size. Raises
     UsageError for anything else.
     """
-    number, unit = _split(text, option, _SPEED_UNITS)
+    number, unit = _split(text, option, ("GB/s", "B/s"))
     size = re.sub(r"(?<=B)(?:/s|ps)$", "", unit)
     value = float(number or 0) * SIZES.get(size.replace("k", "K"), 0)
     if value and size == unit:
-        raise UsageError(f"{option} {text} is a size, no speed; write {number}{unit}/s.")
+        raise UsageError(f"{option} {text} is a size, not a speed; write {number}{unit}/s.")
     if not value:
         raise UsageError(f"{option} {text}: expected bytes per second, as in 450GB/s.")
     return value

@@ -25,7 +25,7 @@ import zstandard
 from make.remedies import name_variant
 
 HERE = Path(__file__).resolve().parent
-PROGRAMS = {"tune": "flaws.py", "judge": "flaws_judge.py"}
+PROGRAMS = {"tune": "flaws.py", "judge": "flaws_judge.py", "fresh": "flaws_fresh.py"}
 MIB = 1 << 20
 # A limit lies so far below what a program takes, as a share of what its best remedy gains.
 SHARE = 0.6

@@ -1,9 +1,11 @@
-"""Compile the programs of `tune` or `judge` for one backend, with every remedy, and pack them.
+"""Compile the programs of a half for one backend, with every remedy, and pack them.
 
-    python testdata/advice/make_remedies.py tune|judge BACKEND
+    python testdata/advice/make_remedies.py tune|judge|fresh BACKEND FOLDER [NAME ...]
 
-Of each program as it is, the final text, the one before optimization, the buffer assignment and
-the flags are kept; of it with a remedy, the final text and the assignment. `HALF/BACKEND.tar.zst`
+FOLDER gets what XLA writes, so that an interruption loses nothing: what is there is kept.
+
+Of each, the final text and the buffer assignment are kept; of flaws and near-misses the text before
+optimization and the flags too. `HALF/BACKEND.tar.zst`
 holds them as PROGRAM/VARIANT/FILE, and `HALF/BACKEND.json.zst` what XLA says of each. Then
 make_facts.py writes `facts.toml`. testdata/README.md has the packages, and zstandard packs.
 """
@@ -17,7 +19,6 @@ import re
 import subprocess
 import sys
 import tarfile
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,16 @@ import zstandard
 HERE = Path(__file__).resolve().parent
 KEPT = ("after_optimizations.txt", "after_optimizations-buffer-assignment.txt")
 KEPT_OF_BASES = (*KEPT, "before_optimizations.txt", "debug_options")
-BASES = ("base", "flaw", "quiet")
-FLAWS = {"tune": "flaws", "judge": "flaws_judge"}
+BASES = ("flaw", "quiet")
+FLAWS = {"tune": "flaws", "judge": "flaws_judge", "fresh": "flaws_fresh"}
 _PATH = re.compile(rb'"/[^"\n]*/([^"/\n]+\.py)"')  # a source file: where it lay is nobody's matter
 _NUMBER = re.compile(r"^module_\d+\.")
 GPU_FLAGS = "--xla_gpu_autotune_level=0"
-CPU_FLAGS = "--xla_force_host_platform_device_count=8 --xla_cpu_max_isa=AVX2"
+# Nobody looks at the machine code: LLVM need not try hard.
+CPU_FLAGS = (
+    "--xla_force_host_platform_device_count=8 --xla_cpu_max_isa=AVX2"
+    " --xla_llvm_disable_expensive_passes=true"
+)
 # Platform, topology, target and flags.
 TARGETS = {
     "cpu": ("cpu", "", "", CPU_FLAGS),
@@ -54,18 +59,16 @@ def compile_all(half: str, backend: str, scratch: Path, only: list[str]) -> dict
         "JAX_PLATFORMS": "cpu",
         "TPU_SKIP_MDS_QUERY": "1",
     }
-    said: dict[str, Any] = {}
+    said = scratch / "said.jsonl"
+    said.touch()
     for table in (str(HERE / half / "programs.toml"), FLAWS[half]):
         given = [table, backend, platform, topology, target and str(HERE.parent / "make" / target)]
-        done = subprocess.run(  # noqa: S603  our own program
+        subprocess.run(  # noqa: S603  our own program
             [sys.executable, "-m", "make.remedies", *given, *only],
-            cwd=scratch, env=environment, stdout=subprocess.PIPE, text=True, check=True,
+            cwd=scratch, env=environment, check=True,
         )  # fmt: skip
-        for line in done.stdout.splitlines():
-            one = json.loads(line)
-            said[one["name"]] = {"device": one["kind"], **one["said"]}
-            print(one["name"], one["said"].get("error", ""), file=sys.stderr)
-    return said
+    lines = map(json.loads, said.read_text("utf-8").splitlines())
+    return {one["name"]: {"device": one["kind"], **one["said"]} for one in lines}
 
 
 def pack(said: dict[str, Any], scratch: Path) -> bytes:
@@ -88,10 +91,10 @@ def pack(said: dict[str, Any], scratch: Path) -> bytes:
 
 def main() -> None:
     """Compile, and pack."""
-    half, backend, *only = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as scratch:
-        said = compile_all(half, backend, Path(scratch), only)
-        (HERE / half / f"{backend}.tar.zst").write_bytes(pack(said, Path(scratch)))
+    half, backend, folder, *only = sys.argv[1:]
+    scratch = Path(folder)
+    said = compile_all(half, backend, scratch, only)
+    (HERE / half / f"{backend}.tar.zst").write_bytes(pack(said, scratch))
     rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(said[name])}" for name in said)
     told = zstandard.compress(f"{{\n{rows}\n}}\n".encode(), 19)
     (HERE / half / f"{backend}.json.zst").write_bytes(told)

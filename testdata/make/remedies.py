@@ -1,11 +1,12 @@
 """Compile programs with each remedy applied to the source, in an empty folder.
 
-    PYTHONPATH=testdata python -m make.remedies TABLE BACKEND PLATFORM TOPOLOGY TARGET [PROGRAM ...]
+    PYTHONPATH=testdata python -m make.remedies TABLE BACKEND PLATFORM TOPOLOGY TARGET [NAME ...]
 
 TABLE is a `programs.toml`: of each program its kind, sizes, mesh, backends and remedies. XLA writes
 the dumps as a side effect, of functions named PROGRAM__VARIANT, where `base` is the program as it
-is; a line of JSON for each says what XLA says of its memory, or why it does not compile. With a
-module's name for TABLE its flaws are compiled: PROGRAM__flaw, PROGRAM__mended, PROGRAM__quiet.
+is; a line of JSON in `said.jsonl` says of each what XLA says of its memory, or why it does not
+compile. What has a line there is not compiled again. With a module's name for TABLE its flaws are
+compiled: PROGRAM__flaw, PROGRAM__mended, PROGRAM__quiet. NAME is a program or PROGRAM__VARIANT.
 """
 
 from __future__ import annotations
@@ -23,21 +24,23 @@ import jax
 from jax._src import source_info_util
 
 from make.compile import MEMORY_FIELDS, find_devices
-from make.programs.remedies_other import BUILDERS
+from make.programs import remedies_fresh, remedies_other
 from make.programs.remedies_train import Model, build_step
 from make.proto import read_buffer_assignment
 from make.wire import Message
 
+BUILDERS = {**remedies_other.BUILDERS, **remedies_fresh.BUILDERS}
+SAID = Path("said.jsonl")
 BASE = "base"
 AND = "_and_"  # between remedies that are applied together, in names
 Make = Callable[[list[jax.Device]], tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]
 
 
-def list_remedies(path: Path, backend: str, only: list[str]) -> Iterator[tuple[str, Make]]:
+def list_remedies(path: Path, backend: str) -> Iterator[tuple[str, Make]]:
     """Yield the name of each program of a table with each remedy, and what makes it."""
     for program in tomllib.loads(path.read_text("utf-8"))["program"]:
         name, remedies = program["name"], program["remedies"]
-        if backend not in program["backends"] or (only and name not in only):
+        if backend not in program["backends"]:
             continue
         sizes = program["sizes"]
         for variant in (BASE, *remedies, *program.get("remedies_of", {}).get(backend, ())):
@@ -67,17 +70,17 @@ def build_other(
     return BUILDERS[build](devices, changes, **sizes)
 
 
-def list_flaws(programs: str, backend: str, only: list[str]) -> Iterator[tuple[str, Make]]:
+def list_flaws(programs: str, backend: str) -> Iterator[tuple[str, Make]]:
     """Yield the name of each program with a flaw and without it, and what makes it."""
     module = importlib.import_module(f"make.programs.{programs}")
     for makers in module.TRIALS.values():
         for make, backends in makers.items():
             for variant in ("flaw", "mended"):
-                if backend in backends and (not only or make.__name__ in only):
+                if backend in backends:
                     part = functools.partial(make, mended=variant == "mended")
                     yield f"{make.__name__}__{variant}", part
     for make, backends in module.QUIET.items():
-        if backend in backends and (not only or make.__name__ in only):
+        if backend in backends:
             yield f"{make.__name__}__quiet", make
 
 
@@ -134,13 +137,20 @@ def main() -> None:
     devices = find_devices(platform, topology, target)
     source_info_util.register_exclusion(__file__)
     path = Path(table)
-    listed = list_remedies(path, backend, only) if path.suffix else list_flaws(table, backend, only)
+    listed = list_remedies(path, backend) if path.suffix else list_flaws(table, backend)
+    done = {json.loads(line)["name"] for line in SAID.read_text("utf-8").splitlines()}
     for name, make in listed:
+        asked = not only or name in only or name.partition("__")[0] in only
+        if name in done or not asked:
+            continue
         try:
             said = compile_one(name, make, devices)
         except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
             said = {"error": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
-        print(json.dumps({"name": name, "kind": devices[0].device_kind, "said": said}), flush=True)
+        line = json.dumps({"name": name, "kind": devices[0].device_kind, "said": said})
+        with SAID.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+        print(name, said.get("error", ""), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Three kinds of programs. Those of testdata/advice/tune and judge were compiled as they are and with
 each remedy: what is simulated is held against what XLA allocates less, and what is said to fit
-against limits. Bands are made of `tune`; `judge` was run once, when all was finished. Trials
+against limits. Bands are made of both; `fresh` was run once, when all was finished. Trials
 (testdata/make/programs) are compiled with a flaw and as the finding says to write them; half of
 them were kept apart until the rules were finished. Train steps are compiled as they are, with their
 layers rematerialized, and with their state donated. What differs from what was told has a reason
@@ -45,7 +45,7 @@ NOT_KEPT: Final = "¹"
 # What rules were made with, and what only judges them.
 RULES, JUDGES, BOTH = "rules", "judges", ""
 HALVES: Final[Mapping[str, str]] = {"advice": RULES, "advice_judges": JUDGES}
-TRIED: Final[Mapping[str, str]] = {"tune": RULES, "judge": JUDGES}
+TRIED: Final[Mapping[str, str]] = {"tune": RULES, "judge": RULES, "fresh": JUDGES}
 # What is measured of a program with a flaw of each kind.
 MEASURES: Final[Mapping[str, str]] = {
     "replicated-compute": "flops",
@@ -285,7 +285,7 @@ def measure_limits(half: str) -> Iterator[Trial]:
         chip = fact["backend"]
         program, _, _ = simulate(half, chip, f"{fact['program']}/base")
         report = program.expect_memory()
-        rows = plan_relief(report, program.module, measure_fit(report, fact["limit"]))
+        rows = plan_relief(report, program.module, measure_fit(report, fact["limit"])).rows
         options: dict[int, list[str]] = {}
         for row in rows:
             options.setdefault(row.option, []).append(names.get(row.kind, row.kind))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -247,7 +247,7 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
     for number, part in enumerate(transfer.parts):
         message = measure_share(part.size_bytes, WHOLE, collective.runs)
         sent = measure_share(part.size_bytes, transfer.share, collective.runs)
-        operand = _find_outer(part.operand, collective.begin)
+        operand = find_outer(part.operand, collective.begin)
         op_name = _find_op_name(operand)
         yield OperandRow(
             name=row.name,
@@ -265,7 +265,7 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
         )
 
 
-def _find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
+def find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
     """Return what an async-start or a fusion is given for a parameter of what it wraps."""
     if (
         operand is None
@@ -356,6 +356,10 @@ COLLECTIVE_ROWS: Final = RowList(
         known=("exposed_seconds",),
         joined=("members",),
     ),
+    screen="name,count,kind,interconnect,sent_bytes_per_step,exposed_share,"
+    "exposed_seconds,measured_seconds,axes,cause",
+    wide_screen="transfer_seconds,exposed_bytes_per_step,measured_count,measured_exposed_seconds,"
+    "scope,source",
 )
 
 OPERANDS: Final = RowList(
@@ -378,8 +382,6 @@ COLLECTIVES: Final = DocumentSpec(
 _MEASURED: Final = ("measured_count", "measured_seconds", "measured_exposed_seconds")
 _TIMES: Final = ("transfer_seconds", "overlapped_seconds", "exposed_seconds")
 # Where times are shown, these say less than they do: they give way sooner than is declared.
-_BESIDE_TIMES: Final = {"sent_bytes_per_step": 1, "kind": 2, "exposed_share": 2}
-_SUMS_BESIDE_TIMES: Final = {"overlapped_seconds": 1, "exposed_bytes_per_step": 2}
 # Columns that a table has only where some row has a value for them.
 _WHERE_KNOWN: Final = (
     "axes",
@@ -398,9 +400,7 @@ def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     chosen = choose_row_columns(rows)
     sums: tuple[RowList, ...] = (BY_KIND, BY_NETWORK)
     if any(row.transfer_seconds is not None for row in rows):
-        sums = tuple(
-            give_way(each.showing(each.shown() | set(_TIMES)), _SUMS_BESIDE_TIMES) for each in sums
-        )
+        sums = tuple(each.showing(each.shown() | set(_TIMES)) for each in sums)
     return replace(COLLECTIVES, row_lists=(chosen, *sums, HOST_ROWS, OPERANDS))
 
 
@@ -428,14 +428,4 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
         )
         first = ["-exposed_seconds", "-transfer_seconds"][:: -1 if is_unknown else 1]
         chosen = replace(chosen, sort=",".join([*first, chosen.sort]))
-    if "exposed_seconds" in chosen.shown() - empty:
-        chosen = give_way(chosen, _BESIDE_TIMES)
     return chosen
-
-
-def give_way(rows: RowList, ranks: Mapping[str, int]) -> RowList:
-    """Return a list whose columns give way in a narrow terminal as `ranks` says."""
-    fields = (
-        replace(each, hide_order=ranks.get(each.name, each.hide_order)) for each in rows.fields
-    )
-    return replace(rows, chosen=tuple(fields))

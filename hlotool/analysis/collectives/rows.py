@@ -79,7 +79,6 @@ HowOften: TypeAlias = Annotated[
         COUNT,
         heading="runs",
         total_from="known_executions",
-        hide_order=5,
     ),
 ]
 KnownHowOften: TypeAlias = Annotated[int, figure("the same with unknown trip counts as one", COUNT)]
@@ -109,13 +108,13 @@ def _number(meaning: str, heading: str) -> Meta:
 
 def _meanwhile(meaning: str, unit: Unit, heading: str) -> Meta:
     """Declare what work beside a collective does in one execution."""
-    return column(meaning, unit, heading=heading, is_summed=False, null_text="", hide_order=8)
+    return column(meaning, unit, heading=heading, is_summed=False, null_text="")
 
 
-def _seconds(meaning: str, heading: str, hide_order: int = 0) -> Meta:
+def _seconds(meaning: str, heading: str) -> Meta:
     """Declare a time that is estimated where the user names a machine."""
     meaning = f"with --chip or --bandwidth: estimated {meaning}"
-    return column(meaning, SECONDS, heading=heading, is_summed=True, hide_order=hide_order)
+    return column(meaning, SECONDS, heading=heading, is_summed=True)
 
 
 class CollectiveRow(Struct, frozen=True, kw_only=True):
@@ -126,7 +125,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "the instruction: the collective itself, or its start or fusion",
             heading="collective",
-            min_width=26,
         ),
     ]
     count: Annotated[int, column("equal rows, shown as one in tables", TIMES, is_exact=True)]
@@ -136,7 +134,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "its effect: the opcode; reduce-scatter if only a shard of a fused "
             "all-reduce is used; between TPU slices, the transfer's type",
             words=COLLECTIVES,
-            hide_order=1,
         ),
     ]
     opcode: Annotated[
@@ -147,27 +144,23 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "ici within a TPU slice, dcn between slices, with --chip nvlink within a "
             "node; null if unknown",
-            hide_order=2,
         ),
     ]
-    dtype: Annotated[
-        str, column("the element type; several are joined by commas", words=DTYPES, hide_order=4)
-    ]
+    dtype: Annotated[str, column("the element type; several are joined by commas", words=DTYPES)]
     sent_bytes_per_step: SentPerStep
     known_sent_bytes_per_step: KnownSentPerStep
     sent_bytes_by_dtype: Annotated[
         tuple[tuple[str, int], ...],
         figure("its bytes of each element type, with unknown counts as one"),
     ]
-    sent_bytes: Annotated[int | None, column(_SENT, BYTES, is_summed=False, hide_order=9)]
+    sent_bytes: Annotated[int | None, column(_SENT, BYTES, is_summed=False)]
     message_bytes: Annotated[
         int | None,
         column(
-            "the array that a group shares: gathered results, else operands; unpadded",
+            "size of the array that a group shares: gathered results, else operands; unpadded",
             BYTES,
             heading="message size",
             is_summed=False,
-            hide_order=7,
         ),
     ]
     executions: HowOften
@@ -181,7 +174,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             NUMBER,
             null_text="",
             shown=_show_group_size,
-            hide_order=6,
         ),
     ]
     least_group_size: Annotated[
@@ -211,7 +203,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "whether it stays in a node of --devices-per-node, or of the chip's usual "
             "size; null if unknown",
-            hide_order=4,
         ),
     ]
     mode: Annotated[GroupMode, figure("meaning of the ids in its groups")]
@@ -238,7 +229,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "estimate: sent_bytes_per_step times exposed_share; rounded up",
             BYTES,
             total_from="known_exposed_bytes_per_step",
-            hide_order=3,
         ),
     ]
     known_exposed_bytes_per_step: Annotated[int, figure(_KNOWN, BYTES)]
@@ -271,7 +261,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     transfer_seconds: Annotated[
-        float | None, _seconds("time of all executions per step", "transfer/step", hide_order=3)
+        float | None, _seconds("time of all executions per step", "transfer/step")
     ] = None
     overlapped_seconds: Annotated[
         float | None,
@@ -280,7 +270,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "totals.reference_chip; a second of work overlaps one transfer per "
             "interconnect",
             "hidden time",
-            hide_order=7,
         ),
     ] = None
     exposed_seconds: Annotated[
@@ -292,7 +281,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     inserted_by: Annotated[Requester | None, figure("its origin: the partitioner or the user")]
     cause: Annotated[
         Cause | None,
-        column("its cause; null if unknown", null_text="", hide_order=3),
+        column("its cause; null if unknown", null_text=""),
     ] = None
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
@@ -343,14 +332,14 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
 class OperandRow(Struct, frozen=True):
     """One operand of a collective that has several."""
 
-    name: Annotated[str, column("the collective", heading="collective", min_width=26)]
+    name: Annotated[str, column("the collective", heading="collective")]
     kind: Annotated[str, column("effect of the collective", words=COLLECTIVES)]
     opcode: Annotated[str, figure("its opcode without -start", words=COLLECTIVES)]
     operand: Annotated[int, column("number of the operand in the collective", NUMBER, heading="#")]
     operand_name: Annotated[
         str | None, column("the instruction that makes the operand", heading="operand")
     ]
-    shape: Annotated[str, column("shape of the array in the message size")]
+    shape: Annotated[str, column("shape of the array that the message size counts")]
     dtype: Annotated[str, figure("its element type", words=DTYPES)]
     message_bytes: Annotated[
         int | None, column("its size, unpadded", BYTES, heading="message size")
@@ -370,12 +359,10 @@ class OperandRow(Struct, frozen=True):
 class HostTransferRow(Struct, frozen=True, kw_only=True):
     """One transfer between device and host."""
 
-    name: Annotated[str, column("the send or recv", heading="host transfer", min_width=26)]
+    name: Annotated[str, column("the send or recv", heading="host transfer")]
     count: Annotated[int, column("equal rows, shown as one in tables", TIMES, is_exact=True)]
     kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
-    dtype: Annotated[
-        str, column("the element type; several are joined by commas", words=DTYPES, hide_order=1)
-    ]
+    dtype: Annotated[str, column("the element type; several are joined by commas", words=DTYPES)]
     message_bytes_per_step: Annotated[
         int | None,
         column(
@@ -438,6 +425,8 @@ HOST_ROWS: Final = RowList(
         keys=("kind", "dtype", "message_bytes", "executions", "handler", "scope"), name="name"
     ),
     title="Transfers between device and host",
+    screen="name,count,kind,message_bytes_per_step,handler,scope",
+    wide_screen="dtype,message_bytes,executions",
 )
 HOST_TOTALS: Final = Block(
     "host", HostTotals, "transfers between device and host, which collectives exclude"

@@ -44,7 +44,6 @@ class Sums(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="HLO ops",
             is_exact=True,
-            hide_order=3,
         ),
     ]
     executions: Annotated[
@@ -54,7 +53,6 @@ class Sums(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="runs",
             lower_if="is_executions_lower_bound",
-            hide_order=2,
         ),
     ]
     message_bytes_per_step: Annotated[
@@ -64,7 +62,6 @@ class Sums(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="messages/step",
             lower_if="is_message_lower_bound",
-            hide_order=1,
         ),
     ]
     sent_bytes_per_step: Annotated[int, column("bytes a device sends per step", BYTES)]
@@ -90,7 +87,7 @@ class Sums(Struct, frozen=True, kw_only=True):
 
     is_executions_lower_bound: Annotated[bool, figure("whether a trip count is unknown")] = False
     is_message_lower_bound: Annotated[
-        bool, figure("whether that, or the size of a message, is unknown")
+        bool, figure("whether a trip count or the size of a message is unknown")
     ] = False
     is_lower_bound: Annotated[bool, figure("whether a trip count or a size is unknown")]
     is_upper_bound: Annotated[bool, figure("whether the sent size depends on a branch or on data")]
@@ -100,14 +97,14 @@ class Sums(Struct, frozen=True, kw_only=True):
     is_transfer_lower_bound: Annotated[bool, figure("whether the link time of some is unknown")] = (
         False
     )
-    is_seconds_lower_bound: Annotated[bool, figure("whether a time of some is unknown")] = False
+    is_seconds_lower_bound: Annotated[bool, figure("whether the time of some is unknown")] = False
 
 
 # The name of a row stands first in every answer: what is not `kw_only` stands before what is.
 class KindRow(Sums, frozen=True):
     """All collectives of one kind."""
 
-    kind: Annotated[str, column("their effect, as the kind of rows", words=COLLECTIVES)]
+    kind: Annotated[str, column("kind of collective, as in rows", words=COLLECTIVES)]
 
 
 class InterconnectRow(Sums, frozen=True):
@@ -136,7 +133,7 @@ class CollectiveTotals(Sums, frozen=True, kw_only=True):
     measured_exposed_seconds: Annotated[
         float | None,
         figure(
-            "the time of each in which only collectives ran on the device, summed",
+            "the part of it in which only collectives ran on the device",
             SECONDS,
             lower_if="is_measured_lower_bound",
         ),
@@ -147,7 +144,7 @@ class CollectiveTotals(Sums, frozen=True, kw_only=True):
     ] = None
     reference_chip: Annotated[
         str | None,
-        figure("the chip whose ratios estimate exposure if none is named", null_text=""),
+        figure("without --chip: whose ratios estimate exposure", null_text=""),
     ] = None
     devices_per_node: Annotated[
         int | None, figure("devices of a node; null if all links are equal", NUMBER)
@@ -177,6 +174,9 @@ BY_KIND: Final = RowList(
     upper_if=("is_upper_bound",),
     is_sum=True,
     title="By kind",
+    screen="kind,count,sent_bytes_per_step,exposed_bytes_per_step,exposed_seconds",
+    wide_screen="hlo_op_count,executions,message_bytes_per_step,"
+    "transfer_seconds,overlapped_seconds",
 )
 
 BY_NETWORK: Final = replace(
@@ -184,6 +184,7 @@ BY_NETWORK: Final = replace(
     name="by_network",
     record=InterconnectRow,
     meaning="totals of each interconnect, most bytes sent first",
+    screen=BY_KIND.screen.replace("kind", "interconnect"),
     title="By interconnect",
 )
 

@@ -71,18 +71,18 @@ def _check_dot(dot: Instruction) -> None:
     left = (*dimensions.lhs_contracting, *dimensions.lhs_batch)
     right = (*dimensions.rhs_contracting, *dimensions.rhs_batch)
     if len(set(left)) != len(left) or len(set(right)) != len(right):
-        raise UnknownCostError("a dimension is contracted or a batch twice")
+        raise UnknownCostError("a contracting or batch dimension is listed twice")
     contracted = len(dimensions.lhs_contracting)
     if contracted != len(dimensions.rhs_contracting) or len(left) != len(right):
-        raise UnknownCostError("the sides contract, or batch, different numbers of dimensions")
+        raise UnknownCostError("lhs and rhs contract, or batch, different numbers of dimensions")
     pairs = [(lhs.dims[one], rhs.dims[other]) for one, other in zip(left, right, strict=True)]
     if "sparsity" not in dot.attributes and any(
         one != other and UNBOUNDED not in {one, other} for one, other in pairs
     ):
-        raise UnknownCostError("dimensions that meet in the product differ in size")
+        raise UnknownCostError("contracting or batch dimensions differ in size")
     free = len(lhs.dims) + len(rhs.dims) - len(left) - len(right)
     if len(result.dims) != free + len(dimensions.lhs_batch):
-        raise UnknownCostError(f"{result} has not the dimensions that the product leaves")
+        raise UnknownCostError(f"the product has another rank than {result}")
 
 
 def count_dot_flops(result: Shape, lhs: ArrayShape, contracting: Iterable[int]) -> int:
@@ -153,19 +153,19 @@ def _check_convolution(
         )
     if (left := inputs // feature_groups) != taken:
         raise UnknownCostError(
-            f"the kernel takes {taken} features, a group of the input has {left}"
+            f"the kernel takes {taken} features, but a group of the input has {left}"
         )
     for number, dimension in zip(labels.rhs_spatial, window, strict=True):
         if dimension.size != rhs.dims[number]:
             raise UnknownCostError(
-                f"a window of {dimension.size} over {rhs.dims[number]} elements of the kernel"
+                f"window= has size {dimension.size}, but the kernel {rhs.dims[number]}"
             )
     made = {labels.output_batch: batch // batch_groups, labels.output_feature: outputs}
     for place, dimension in enumerate(window):
         places = dimension.count_places(lhs.dims[labels.lhs_spatial[place]])
         made[labels.output_spatial[place]] = places
     if list(result.dims) != [made[number] for number in sorted(made)]:
-        raise UnknownCostError(f"{result} is not what the operands, window= and dim_labels= make")
+        raise UnknownCostError(f"the operands, window= and dim_labels= do not give {result}")
 
 
 def count_convolution_flops(
@@ -384,7 +384,7 @@ def _count_reductions(instruction: Instruction) -> int:
     before = count_elements(operand_shape(instruction, 0))
     after = count_elements(first_array(instruction.shape))
     if after > before:
-        raise UnknownCostError(f"{after} elements cannot remain of {before}")
+        raise UnknownCostError(f"a reduction of {before} elements cannot leave {after}")
     return before - after
 
 

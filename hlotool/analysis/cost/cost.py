@@ -210,7 +210,6 @@ def _find_precision(product: Instruction) -> str | None:
 
 _POINTER_BYTES: Final = 8
 _DYNAMIC_SIZE_BYTES: Final = 4
-_OPAQUE: Final = frozenset(("token", "opaque"))
 
 
 class UnknownCostError(Exception):
@@ -290,7 +289,7 @@ def _sum_arrays(shape: Shape, measure: Callable[[ArrayShape], int], known: dict[
 
 def _array_bytes(shape: ArrayShape) -> int:
     """Return the bytes of one array; a token has none, an opaque value is a pointer."""
-    if shape.dtype in _OPAQUE:
+    if shape.dtype in {"token", "opaque"}:
         return _POINTER_BYTES if shape.dtype == "opaque" else 0
     size = shape.unpadded_bytes
     if size is None:
@@ -301,7 +300,7 @@ def _array_bytes(shape: ArrayShape) -> int:
 def expect_array(shape: Shape) -> ArrayShape:
     """Return the shape if it is an array; raises UnknownCostError for a tuple."""
     if not isinstance(shape, ArrayShape):
-        raise UnknownCostError("a tuple takes the place of an array")
+        raise UnknownCostError("a tuple where an array is expected")
     return shape
 
 
@@ -310,7 +309,7 @@ def first_array(shape: Shape) -> ArrayShape:
     if isinstance(shape, ArrayShape):
         return shape
     if not shape.elements:
-        raise UnknownCostError("an empty tuple takes the place of an array")
+        raise UnknownCostError("an empty tuple where an array is expected")
     return expect_array(shape.elements[0])
 
 

@@ -378,7 +378,7 @@ def _declare() -> Iterator[Field]:
         for number in range(_MOST_ARRAYS):
             name = f"{of}{number}"
             yield Field(f"{name}_bytes", BYTES, f"size of {of} {number}")
-            yield Field(f"{name}_elements", COUNT, f"elements of {of} {number}, an array")
+            yield Field(f"{name}_elements", COUNT, f"elements of {of} {number}, if an array")
             for dim in range(_MOST_DIMS):
                 yield Field(f"{name}_dim{dim}", COUNT, f"dimension {dim} of {of} {number}")
 

@@ -25,7 +25,6 @@ from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import ShapeIndex
 
 _TOO_DEEP: Final = "fusions are nested too deeply"
-_TOO_OFTEN: Final = "too many fusions share one body"
 _IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _UPDATE: Final = "dynamic-update-slice"
 _SPREADS: Final = frozenset(("broadcast", "reshape"))  # read all of their operand, apart
@@ -250,7 +249,7 @@ def _touch_body(
     known = sizes.touched.setdefault(body, {})
     if read_outside not in known:
         if len(known) > _MOST_READINGS:
-            raise UnknownCostError(_TOO_OFTEN)
+            raise UnknownCostError("too many fusions share one body")
         reads = _TouchedReads(body, sizes, read_outside, depth)
         known[read_outside] = TouchedBody(
             tuple(reads.of[one] for one in body.parameters),

@@ -253,7 +253,7 @@ class CostModel:
             return _hidden_work(self.read_call(instruction))
         if opcode in _IDLE:
             return NOTHING
-        return self._leave_out(instruction, UnknownCostError(f"no opcode {opcode!r} is known"))
+        return self._leave_out(instruction, UnknownCostError(f"opcode {opcode!r} is unknown"))
 
     def _find_offloaded_cost(self, call: Instruction) -> StatedCost:
         """Say what the computation costs that a custom call stands for, where all of it is known.
@@ -437,10 +437,10 @@ class CostReport(Struct, frozen=True, kw_only=True):
     ]
     is_lower_bound: Annotated[bool, figure("whether a size or a trip count is unknown")]
     is_total_lower_bound: Annotated[
-        bool, figure("whether that, or the flops of a custom call, is unknown")
+        bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
     ]
     is_traffic_lower_bound: Annotated[
-        bool, figure("whether that, or the traffic of a custom call, is unknown")
+        bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
     ]
     is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
 

@@ -130,7 +130,6 @@ VMEM: Final = 1  # the vector memory of TPU
 PADDED: Final = -1  # no space: what crosses the main one with the padding of tiles
 SpaceBytes: TypeAlias = dict[int, int]  # bytes moved, by the number of the memory space
 
-_SCRATCH_DTYPES: Final = frozenset(("s8", "u8"))
 # Of these what arrives counts when it is done; a synchronous collective reads and writes.
 _READS_ONLY: Final = (TRANSFERS - COLLECTIVES) | {"copy-start", "outfeed"}
 _WRITES_ONLY: Final = (ASYNC_DONES - {"async-done", "send-done"}) | {"infeed"}
@@ -218,6 +217,6 @@ def _touched_by_call(
         raise UnknownCostError("a custom call may move anything")
     results = _results(instruction, sizes)
     last = results[-1][0] if len(results) > 1 else None
-    if last is not None and last.dtype in _SCRATCH_DTYPES and len(last.dims) == 1:
+    if last is not None and last.dtype in {"s8", "u8"} and len(last.dims) == 1:
         results.pop()
     return [*_operands(instruction, sizes), *results]

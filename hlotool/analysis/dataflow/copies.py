@@ -28,7 +28,7 @@ COPY_CAUSES: Final[Mapping[CopyCause, str]] = {
     "donated-and-read": "as {source} is donated and still read",
     "returned": "as {source} is a result, in memory of its own",
     "loop-carry": "as {user} writes over what enters it",
-    "loop-aliasing": "as a round still reads what it writes over",
+    "loop-aliasing": "as an iteration still reads what it writes over",
     "sharding": "behind {source}",
 }
 _COPYING: Final = MOVES | {"convert", "copy-done", "copy-start", "fusion"}

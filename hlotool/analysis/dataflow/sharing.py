@@ -240,8 +240,6 @@ def _leads_to(parameter: Instruction, output: Instruction, kind: str) -> bool:
     return False
 
 
-_PASSING: Final = frozenset(("add-dependency", "bitcast", "domain", "opt-barrier"))
-_CALLING: Final = frozenset(("call", "conditional", "while"))
 _UPDATING: Final = ELEMENTWISE | {"copy", "fusion"}
 
 
@@ -268,7 +266,7 @@ def _step_back(
             yield one.computation.root, index
         if caller is not None and (given := find_given(one, caller)):
             yield given, index
-    elif opcode in _CALLING:
+    elif opcode in {"call", "conditional", "while"}:
         bodies = one.callees("body") if opcode == "while" else one.called_computations()
         for body in bodies:
             callers[body] = one
@@ -287,7 +285,7 @@ def _enter_operands(one: Instruction, index: ShapeIndex) -> Iterator[Position]:
             yield operands[index[0]], index[1:]
     elif opcode == "get-tuple-element":
         yield operands[0], (one.tuple_index, *index)
-    elif opcode in _PASSING:
+    elif opcode in {"add-dependency", "bitcast", "domain", "opt-barrier"}:
         yield operands[0], index
     elif opcode == "copy-done":
         start = operands[0]

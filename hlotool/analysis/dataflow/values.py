@@ -146,7 +146,7 @@ class Dataflow(Struct, eq=False):
         """Make one value."""
         number = len(self.values)
         if len(index) > MOST_NESTED:
-            raise InputError(f"the shape of {instruction.full_name!r} nests too deep")
+            raise InputError(f"the shape of {instruction.full_name!r} nests too deeply")
         if number >= MOST_VALUES:
             raise InputError(
                 f"the shapes of module {self.schedule.module.name!r} hold more than "

@@ -203,7 +203,7 @@ def _say_dependence(evidence: Evidence, row: CollectiveRow) -> str:
             and is_array
             and not evidence.flow.is_unchanged(loop.instruction, one.tuple_index)
         ):
-            return f" It is made from {one.full_name} of the previous iteration."
+            return f" The operand is made from {one.full_name} of the previous iteration."
     return ""
 
 
@@ -264,10 +264,8 @@ def _say_exposed(rows: list[CollectiveRow], mode: _Mode, exposed: str, share: st
             f"start and done: {share}"
         )
     is_busy = any(row.overlapped_instructions for row in rows)
-    what = "Too little" if is_busy else "Nothing"
-    part = f"{exposed} of it is exposed, " if is_busy else ""
-    sends = plural(len(rows), "sends", "send")
-    return f"{what} is computed while {names} {sends}{over}: {part}{share}"
+    part = f"not fully overlapped: {exposed} exposed, " if is_busy else "not overlapped: "
+    return f"{names}{over} {plural(len(rows), 'is', 'are')} {part}{share}"
 
 
 def _weigh(pricing: Pricing, rows: list[CollectiveRow]) -> int | None:

@@ -250,7 +250,7 @@ def find_fragmentation(evidence: Evidence) -> Iterator[Finding]:
                 "info",
                 "fragmentation",
                 f"{percent(gaps, allocated)} of {_space_name(space)} is reserved for "
-                "temporaries but never all in use.",
+                "temporaries but never all in use at once.",
             )
 
 

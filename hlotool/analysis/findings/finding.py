@@ -85,16 +85,16 @@ TURNED_ON_ADVICE: Final = (
 FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "baked-constant": "constants of at least 1 MiB each; the bytes are theirs. Arguments take "
     "the same memory once for all programs, and can be donated and sharded. A warning if they "
-    "are half of the peak",
+    "are at least half of the peak",
     "computed-twice": "a matrix product is recomputed from the same values, or in each iteration "
-    "from loop-invariant values; `flops` counts all but one. They are at least 1 % of a step's "
-    "and take as long as 1 MiB of traffic. Recomputation by `jax.checkpoint` or XLA to save "
-    "memory does not count",
+    "from loop-invariant values; `flops` counts all but one. Reported if these are at least 1 % "
+    "of a step's flops and take as long as 1 MiB of traffic. Recomputation by `jax.checkpoint` or "
+    "XLA to save memory does not count",
     "contradicted-trip-count": "a loop's printed trip count differs from that of its condition, "
     "step and init. Totals use the printed one, as XLA does; the loop's row has both",
-    "converted-product": "f32 matrix products whose operands were converted from 16 bits. The "
-    "time is the loss on a GPU at its peaks. It is at least that of 1 MiB and of 1 % of all "
-    "traffic. The bytes are the extra traffic of wider arrays, or null",
+    "converted-product": "f32 matrix products whose operands were converted from 16 bits. The time "
+    "is the loss on a GPU at its peaks. Reported if it is at least that of 1 MiB and of 1 % of "
+    "all traffic. The bytes are the extra traffic of wider arrays, or null",
     "donation-copied": "an output in a donated parameter's memory is made from a copy of it, in "
     "the same layout. The parameter has at least 1 MiB; skipped if the program reserves more "
     "without donation",
@@ -103,20 +103,21 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "donation-missed": "parameters of at least 1 MiB each are not donated although results have "
     "their shapes. The bytes, at least 1 MiB, are the fall of `allocated_bytes`, as in `buffers "
     "--hbm`. They are below the parameters' sizes if temporaries share the results' memory, and "
-    "equal them if unknown. `info` if the program donates nothing. "
+    "equal these if unknown. `info` if the program donates nothing. "
     f"{SAVES_CAVEAT.removesuffix('.')}",
     "exposed-collective": "collectives of one kind, dtype, interconnect, axis and line expose at "
     "least 1 MiB and 1 % of all bytes sent. Not on CPU, where no collective overlaps. With "
-    "`--chip` known time decides: 10 μs and 1 % of the time of all transfers. The bytes are "
-    "those exposed. Synchronous ones have their own advice",
-    "f32-collective": "at least 1 MiB and 1 % of all bytes sent per step are f32, alone or among "
-    "other dtypes. Most matrix products have operands of 16 bits or fewer; the bytes are those "
-    "of f32. Not on CPU; `info` for reductions",
+    "`--chip`, if times are known, they expose at least 10 μs and 1 % of the time of all "
+    "transfers. The bytes are those exposed. Synchronous collectives have their own finding and "
+    "advice",
+    "f32-collective": "f32 is sent by a program whose matrix products mostly have operands of at "
+    "most 16 bits. The bytes, at least 1 MiB and 1 % of all bytes sent per step, are those of "
+    "f32 alone. Not on CPU; `info` for reductions",
     "fragmentation": "over 1 MiB and 5 % of a space is temporary memory that is never all in "
-    "use; `info`",
-    "gather-then-slice": "only a slice of gathered arrays is used; the bytes, at least 1 MiB and "
-    "1 % of all bytes sent per step, are unnecessary. If all devices use the same slice, they "
-    "are those outside it. If each device uses its own, they are all but an all-to-all's",
+    "use at once; `info`",
+    "gather-then-slice": "only a slice of gathered arrays is used. The bytes, at least 1 MiB and "
+    "1 % of all bytes sent per step, are sent in vain. If all devices use the same slice, they "
+    "are those outside it; if each uses its own, those beyond an all-to-all",
     "gathered-twice": "an array is gathered again over the same devices. The bytes, at least 1 "
     "MiB and 1 % of all bytes sent, are those of all gathers but the largest. `info` if the "
     "first result is freed before the second gather, as checkpointing does to save memory",
@@ -133,19 +134,19 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "missed-fusion": "elementwise operations outside any fusion move at least 1 MiB and 1 % of a "
     "step's memory traffic",
     "nondeterministic": "floats are scattered to indices that may collide, or random numbers "
-    "have no key. The gradients of lookups and maximum pools do so on GPU. A note without savings",
-    "one-hot-product": "a matrix product with a one-hot array only looks rows up; `flops`, with "
-    "the thresholds of `computed-twice`, are those of the product",
+    "have no key. On GPU the gradients of lookups and maximum pools scatter so. Always `info`",
+    "one-hot-product": "a matrix product with a one-hot array only looks rows up. `flops` are "
+    "those of the product, with the thresholds of `computed-twice`",
     "padding": "over 1 MiB and 10 % of a memory space's peak is tile padding; `info` for spaces "
     "other than 0",
     "reduce-in-loop": "a loop reduces over devices in each iteration only to add the result to a "
     "running sum. The bytes, at least 1 MiB and 1 % of all bytes sent, are those of all "
-    "iterations but one. One reduction after the loop is enough. `info` for a reduce-scatter, "
-    "without which the sum is larger",
+    "iterations but one. One reduction after the loop is enough. `info` for a reduce-scatter: "
+    "without it the sum takes more memory",
     "replicated-compute": "several devices compute the same matrix products from the same "
-    "operands; `flops` counts all copies but one. They are at least 1 % of a step's and take as "
-    "long as 1 MiB of traffic; an upper bound for spatial convolutions. Needs the shardings of "
-    "parameters in the text, on TPU in that before optimization",
+    "operands; `flops` counts all copies but one, at most for spatial convolutions. Reported if "
+    "these are at least 1 % of a step's flops and take as long as 1 MiB of traffic. Needs the "
+    "shardings of parameters in the text; on TPU, in the text before optimization",
     "replicated-large-parameter": "every device holds a copy of parameters of at least 1 MiB "
     "each. The bytes, at least a tenth of the device's peak, are saved by sharding over all "
     "devices",
@@ -229,11 +230,9 @@ class Finding(Struct, frozen=True):
             is_verdict=True,
         ),
     ]
-    id: Annotated[FindingCode, column("which finding", min_width=18)]
+    id: Annotated[FindingCode, column("which finding")]
     message: Annotated[str, column("the finding, as a sentence", is_below=True)]
-    instruction: Annotated[
-        str | None, column("its largest instruction", null_text="", min_width=18)
-    ] = None
+    instruction: Annotated[str | None, column("its largest instruction", null_text="")] = None
     source: Annotated[
         str | None, column("its line in the user's program, file:line", null_text="")
     ] = None
@@ -251,14 +250,13 @@ class Finding(Struct, frozen=True):
     weighted_bytes: Annotated[
         int | None,
         figure(
-            "bytes that memory moves in its time, for ranking. Traffic counts as it is; "
-            "exposed bytes are scaled by how much slower the link is. The rates are "
-            "those of --chip or of the reference chip. Measured losses count as time; "
-            "null if it takes no time",
+            "bytes that memory moves in the finding's time, for ranking. Traffic counts as "
+            "it is, exposed bytes by how much slower the link is, measured losses by their "
+            "time. The rates are those of --chip or of the reference chip; null if it "
+            "takes no time",
             BYTES,
             heading="as traffic",
             null_text="",
-            hide_order=1,
         ),
     ] = None
     count: Annotated[
@@ -294,6 +292,7 @@ FINDINGS: Final = RowList(
     has_total=False,
     title="Findings",
     limit=10,
+    screen="bytes,estimated_seconds,weighted_bytes,severity,id,instruction,source",
 )
 
 

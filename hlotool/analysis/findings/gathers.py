@@ -172,7 +172,7 @@ def _list_involuntary(evidence: Evidence) -> tuple[list[Waste], set[str]]:
 def _say_involuntary(group: list[Waste], names: str) -> str:
     verb = plural(len(group), "gathers", "gather")
     way, _, between = group[0].beside.partition("; ")
-    return f"{names} {verb} whole what goes {way}: by way of {between} it is not gathered."
+    return f"{names} {verb} an array whole to reshard it {way}; via {between} it need not."
 
 
 def _find_needed(

@@ -41,7 +41,7 @@ def find_loop_invariant_collectives(evidence: Evidence) -> Iterator[Finding]:
 
     def say(group: list[Waste], names: str) -> str:
         gets = plural(len(group), "gets", "get")
-        return f"{names} {gets} the same operands in every round of {group[0].beside}."
+        return f"{names} {gets} the same operands in each iteration of {group[0].beside}."
 
     yield from find_waste(evidence, "loop-invariant-collective", wastes, say)
 
@@ -152,8 +152,8 @@ def find_reductions_in_loops(evidence: Evidence) -> Iterator[Finding]:
     def say(group: list[Waste], names: str) -> str:
         verb = plural(len(group), "runs", "run")
         return (
-            f"{names} ({group[0].row.kind}) {verb} in every round of {group[0].beside}, which only "
-            "adds up what comes of it."
+            f"{names} ({group[0].row.kind}) {verb} in each iteration of {group[0].beside}, which "
+            "only adds up the results."
         )
 
     whole = [one for one in wastes if one.row.kind == "all-reduce"]

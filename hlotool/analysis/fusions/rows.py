@@ -49,12 +49,10 @@ def once(meaning: str, unit: Unit) -> Meta:
     return figure(f"{meaning}, in one execution", unit, is_summed=False)
 
 
-def per_step(
-    meaning: str, unit: Unit, known: str, *, lower_if: str = "", hide_order: int = 0
-) -> Meta:
+def per_step(meaning: str, unit: Unit, known: str, *, lower_if: str = "") -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
     said = f"{meaning} per step; null under a loop of unknown trip count"
-    return column(said, unit, total_from=known, lower_if=lower_if, hide_order=hide_order)
+    return column(said, unit, total_from=known, lower_if=lower_if)
 
 
 def known_per_step(meaning: str, unit: Unit) -> Meta:
@@ -79,7 +77,6 @@ TotalExecutions: TypeAlias = Annotated[
         COUNT,
         heading="runs",
         total_from="known_executions",
-        hide_order=3,
     ),
 ]
 KnownExecutions: TypeAlias = Annotated[
@@ -215,11 +212,11 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     those of the first; `scope` is what all share, `members` names them all.
     """
 
-    name: Annotated[str, column("the first fusion of these", heading="fusion", min_width=26)]
+    name: Annotated[str, column("the first fusion of these", heading="fusion")]
     count: Annotated[int, column("fusions with an equal body", TIMES)]
     kind: Annotated[
         str | None,
-        column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS, hide_order=4),
+        column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS),
     ]
     backend_kind: Annotated[
         str | None,
@@ -231,7 +228,6 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             "opcode of the body's root; null without a body",
             heading="root",
             words=OPCODES,
-            hide_order=5,
         ),
     ]
     computation: Annotated[str, figure("computation of the first")]
@@ -245,7 +241,6 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="instructions",
             is_summed=False,
-            hide_order=6,
         ),
     ]
     operand_bytes: OperandBytes
@@ -266,7 +261,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
         figure("traffic_bytes with the padding of tiles, in one execution", BYTES, is_summed=False),
     ]
     matrix_flops: Annotated[
-        int, figure("those of flops that products of matrices make", FLOPS, is_summed=False)
+        int, figure("the part of flops in matrix products", FLOPS, is_summed=False)
     ]
     product_types: Annotated[tuple[str, ...], figure(f"of flops, {TYPES}")]
     product_flops: Annotated[tuple[int, ...], figure(f"of flops, {OF_TYPES}")]
@@ -277,7 +272,6 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             "flops per byte of traffic_bytes; null without traffic",
             RATIO,
             heading="intensity",
-            hide_order=3,
         ),
     ]
     executions: TotalExecutions
@@ -292,7 +286,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS, FLOPS)]
     on_chip_bytes_per_step: Annotated[
         int | None,
-        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step", hide_order=2),
+        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step"),
     ]
     known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED, BYTES)]
     bound: Annotated[
@@ -313,7 +307,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     measured_seconds: MeasuredSeconds = None
     flags: Annotated[
         tuple[Flag, ...],
-        column(f"oddities: {', '.join(FLAGS)}", hide_order=1, word_meanings=FLAG_MEANINGS),
+        column(f"oddities: {', '.join(FLAGS)}", word_meanings=FLAG_MEANINGS),
     ]
     scope: SharedScope
     op_name: FirstOpName
@@ -322,7 +316,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     is_conditional: IsConditional
     is_lower_bound: Annotated[bool, figure("whether part of the body cannot be counted")]
     is_flops_lower_bound: Annotated[
-        bool, figure("whether that, or a custom call inside computes something")
+        bool, figure("whether is_lower_bound is true, or a custom call inside computes")
     ]
     members: Members
     stack: Stack = None
@@ -356,7 +350,7 @@ class FusionTotals(Struct, frozen=True):
         bool, figure("whether a trip count is unknown, or part of a body cannot be counted")
     ]
     is_flops_lower_bound: Annotated[
-        bool, figure("whether that, or a custom call in a fusion computes something")
+        bool, figure("whether is_lower_bound is true, or a custom call in a fusion computes")
     ]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
     estimated_seconds: Annotated[
@@ -372,7 +366,7 @@ class FusionTotals(Struct, frozen=True):
 class MissedRow(Struct, frozen=True):
     """Equal operations outside fusions; figures of one execution of one, or of all per step."""
 
-    name: Annotated[str, column("the first of these", heading="instruction", min_width=26)]
+    name: Annotated[str, column("the first of these", heading="instruction")]
     count: Annotated[int, column("equal operations from the same source line", TIMES)]
     opcode: Opcode
     shape: ResultShape
@@ -394,7 +388,7 @@ class MissedRow(Struct, frozen=True):
     source_file: FirstSourceFile
     source_line: FirstSourceLine
     is_conditional: IsConditional
-    is_alone: Annotated[bool, figure("whether no operand or user of them could be in a fusion")]
+    is_alone: Annotated[bool, figure("whether none of their operands and users could fuse")]
     members: Members
     stack: Stack = None
     stack_frame: StackFrame = None
@@ -410,7 +404,7 @@ class RecomputeRow(Struct, frozen=True):
     but the first computation cost per step, both kinds together.
     """
 
-    name: Annotated[str, column("the first of these operations", heading="operation", min_width=26)]
+    name: Annotated[str, column("the first of these operations", heading="operation")]
     count: Annotated[int, column("instructions that compute this value", TIMES)]
     opcode: Opcode
     shape: ResultShape
@@ -448,15 +442,13 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     as one.
     """
 
-    target: Annotated[str, column("the target", min_width=26)]
+    target: Annotated[str, column("the target")]
     count: Annotated[int, column("custom calls with this target and these shapes", TIMES)]
     executions: TotalExecutions
     known_executions: KnownExecutions
-    operand_shapes: Annotated[
-        tuple[str, ...], column("shapes of the operands", heading="operands", hide_order=1)
-    ]
+    operand_shapes: Annotated[tuple[str, ...], column("shapes of the operands", heading="operands")]
     shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
-    known: Annotated[CostSource | None, column(_TELLS.format("flops"), hide_order=2)]
+    known: Annotated[CostSource | None, column(_TELLS.format("flops"))]
     flops_per_step: Annotated[
         int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, total_from="known_flops_per_step")
     ]
@@ -493,9 +485,6 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     members: Members
 
 
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
-
-
 def _count_of(calls: str) -> Meta:
     return figure(calls, COUNT, is_summed=False)
 
@@ -504,7 +493,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
     """All custom calls of a module together, unknown trip counts taken as one."""
 
     call_count: Annotated[int, _count_of("custom calls in executed computations and fusions")]
-    distinct_count: Annotated[int, _count_of("rows that they make")]
+    distinct_count: Annotated[int, _count_of("rows of custom_calls")]
     computing_count: Annotated[int, _count_of("calls of known flops")]
     moving_count: Annotated[int, _count_of("calls of known traffic")]
     unknown_flops_count: Annotated[int, _count_of("calls of unknown flops")]
@@ -521,7 +510,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
         figure(
             "their known bytes that cross memory space 0 per step, without fusions",
             BYTES,
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
         ),
     ]
     estimated_seconds: Annotated[
@@ -539,7 +528,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
         bool, figure("whether a trip count, or the traffic of a call, is unknown")
     ]
     is_time_lower_bound: Annotated[bool, figure("whether the time of a call is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether something counted may not happen")]
+    is_upper_bound: Annotated[bool, figure("whether a part of them may not run")]
 
 
 BodyRole: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]
@@ -551,7 +540,7 @@ class BodyRow(Struct, frozen=True):
     `bytes_accessed` adds up to the fusion's.
     """
 
-    name: Annotated[str, column("the instruction", heading="instruction", min_width=26)]
+    name: Annotated[str, column("the instruction", heading="instruction")]
     opcode: Opcode
     shape: ResultShape
     operands: Annotated[tuple[str, ...], column("its operands by name")]
@@ -599,6 +588,9 @@ FUSION_ROWS: Final = RowList(
     size="traffic_bytes_per_step",
     lower_if=("is_lower_bound",),
     upper_if=("is_conditional",),
+    screen="name,count,kind,traffic_bytes_per_step,flops_per_step,"
+    "estimated_seconds,bound,measured_seconds,scope",
+    wide_screen="flags,root_opcode,executions,measured_count,on_chip_bytes_per_step",
 )
 MISSED: Final = RowList(
     "missed",
@@ -609,6 +601,8 @@ MISSED: Final = RowList(
     upper_if=("is_conditional",),
     option="--missed",
     title="Not fused",
+    screen="name,count,opcode,shape,traffic_bytes_per_step,scope",
+    wide_screen="executions",
 )
 RECOMPUTE: Final = RowList(
     "recompute",
@@ -619,6 +613,8 @@ RECOMPUTE: Final = RowList(
     upper_if=("is_conditional",),
     option="--recompute",
     title="Computed again",
+    screen="name,count,opcode,shape,repeated_per_step,scope,members",
+    wide_screen="executions",
 )
 CUSTOM_CALLS: Final = RowList(
     "custom_calls",
@@ -628,6 +624,9 @@ CUSTOM_CALLS: Final = RowList(
     size="flops_per_step",
     upper_if=("is_conditional", "is_upper_bound"),
     title="Custom calls",
+    screen="target,count,shape,flops_per_step,traffic_bytes_per_step,"
+    "estimated_seconds,measured_seconds,scope",
+    wide_screen="executions,measured_count,operand_shapes,known",
 )
 BODY: Final = RowList(
     "body",

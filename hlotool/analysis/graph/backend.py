@@ -14,31 +14,26 @@ from typing import Final, Literal, TypeAlias
 from hlotool.hlo import Instruction, Module
 
 ENDS: Final = frozenset(("recv", "send"))  # of any transfer by send and recv
-_HANDLER: Final = "_xla_host_transfer_handler_name"
-_RENDEZVOUS: Final = "_xla_host_transfer_rendezvous"
-_TRANSFER_TYPE: Final = "_xla_megascale_transfer_type"
-_REDUCE_OPERATION: Final = "_xla_megascale_reduce_operation"
-_MEGASCALE: Final = "xla_megascale_runtime"
 
 
 def find_handler(instruction: Instruction) -> str | None:
     """Return who handles a transfer on the host's side, None where the text does not say."""
-    return instruction.frontend_attributes().get(_HANDLER)
+    return instruction.frontend_attributes().get("_xla_host_transfer_handler_name")
 
 
 def find_rendezvous(instruction: Instruction) -> str | None:
     """Return the name under which both ends of a transfer meet, None where there is none."""
-    return instruction.frontend_attributes().get(_RENDEZVOUS)
+    return instruction.frontend_attributes().get("_xla_host_transfer_rendezvous")
 
 
 def find_transfer_type(instruction: Instruction) -> str | None:
     """Return what a transfer between slices does, such as `ALL_REDUCE`; None where unsaid."""
-    return instruction.frontend_attributes().get(_TRANSFER_TYPE)
+    return instruction.frontend_attributes().get("_xla_megascale_transfer_type")
 
 
 def find_reduce_operation(instruction: Instruction) -> str | None:
     """Return how a transfer between slices adds up, such as `SUM`; None where it does not."""
-    return instruction.frontend_attributes().get(_REDUCE_OPERATION)
+    return instruction.frontend_attributes().get("_xla_megascale_reduce_operation")
 
 
 def is_between_slices(instruction: Instruction) -> bool:
@@ -46,7 +41,7 @@ def is_between_slices(instruction: Instruction) -> bool:
     if instruction.opcode not in ENDS or "frontend_attributes" not in instruction.attributes:
         return False
     is_typed = find_transfer_type(instruction) is not None
-    return is_typed or find_handler(instruction) == _MEGASCALE
+    return is_typed or find_handler(instruction) == "xla_megascale_runtime"
 
 
 def is_with_host(instruction: Instruction) -> bool:

@@ -100,8 +100,7 @@ def check_placed(module: Module, assignment: BufferAssignment) -> None:
     start = starts[-1] if starts else 0
     end = assignment.source.text.find("\n", start)
     raise ParseError(
-        f"the allocations end without one for {name!r}, {shape}, of module {module.name!r} in "
-        f"{module.source.name}",
+        f"no allocation holds {name!r}, {shape}, of module {module.name!r} in {module.source.name}",
         assignment.source,
         start,
         end if end >= 0 else len(assignment.source.text),

@@ -136,12 +136,12 @@ def _find_ends(assignment: BufferAssignment) -> Iterator[str]:
     for one in assignment.allocations:
         end = max((value.offset + value.size_bytes for value in one.values), default=None)
         if end is not None and end != one.size_bytes:
-            yield f"allocation {one.number} has {one.size_bytes:,} bytes, its values use {end:,}"
+            yield f"allocation {one.number} has {one.size_bytes:,} bytes, but values use {end:,}"
 
 
 def _find_missing_total(assignment: BufferAssignment) -> Iterator[str]:
     if assignment.used is not None and assignment.reported_total_bytes is None:
-        yield "the used values follow no total"
+        yield "the total before the used values is missing"
 
 
 def _find_ranges(

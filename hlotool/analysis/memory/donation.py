@@ -49,8 +49,8 @@ class DonationRow(Struct, frozen=True):
         int | None,
         column(
             "fall of the allocated size if it is donated too; 0 if it is donated "
-            "already. Null if live ranges are unknown; totals are of all rows together, "
-            "not their sum",
+            "already. Null if live ranges are unknown; totals donate all rows at once and "
+            "are no sums",
             BYTES,
             joint=lambda row: row.donatable,
         ),
@@ -127,41 +127,39 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     backend = find_backend(module)
     explain = _Explainer(module, taken, backend)
     rows = []
-    for parameter in module.entry.parameters:
-        number = parameter.parameter_number
-        for index, shape in parameter.shape.leaves_with_index():
-            is_donor = (number, index) in donors
-            is_unused = is_donor and module.header.is_scheduled and (number, index) not in aliases
-            is_donated = (number, index) in aliases or (is_donor and not is_unused)
-            output = aliases.get((number, index))
-            if not is_donated and not is_unused:
-                outputs = free.get(shape.without_layout(), [])
-                # A loop's result goes back to what enters it, and to no other.
-                fit = [one for one in outputs if given[one] in {None, (number, index)}]
-                output = next(iter(reversed(fit)), None)
-                if output is not None:
-                    outputs.remove(output)
-            size = estimate_size(shape, backend)
-            if size < least_bytes:
-                continue
-            name = parameter.metadata().op_name
-            copies = list(_list_copies(parameter, index)) if is_donated else []
-            copy = _find_copy(parameter, copies, output)
-            status: DonationStatus = "donated" if is_donated else "not-donated"
-            rows.append(
-                DonationRow(
-                    size,
-                    None,
-                    "copied" if copy else "donated-unused" if is_unused else status,
-                    number,
-                    format_position(name, index or None) if name else None,
-                    str(shape),
-                    output,
-                    copy.full_name if copy else None,
-                    explain.find_reason(parameter, shape, size) if is_unused else None,
-                    spare_copies=tuple(one.full_name for one in copies if one.shape == shape),
-                )
+    for parameter, index, shape in module.entry.parameter_arrays():
+        place = parameter.parameter_number, index
+        is_unused = place in donors and module.header.is_scheduled and place not in aliases
+        is_donated = place in aliases or (place in donors and not is_unused)
+        output = aliases.get(place)
+        if not is_donated and not is_unused:
+            outputs = free.get(shape.without_layout(), [])
+            # A loop's result goes back to what enters it, and to no other.
+            fit = [one for one in outputs if given[one] in {None, place}]
+            output = next(iter(reversed(fit)), None)
+            if output is not None:
+                outputs.remove(output)
+        size = estimate_size(shape, backend)
+        if size < least_bytes:
+            continue
+        name = parameter.metadata().op_name
+        copies = list(_list_copies(parameter, index)) if is_donated else []
+        copy = _find_copy(parameter, copies, output)
+        status: DonationStatus = "donated" if is_donated else "not-donated"
+        rows.append(
+            DonationRow(
+                size,
+                None,
+                "copied" if copy else "donated-unused" if is_unused else status,
+                parameter.parameter_number,
+                format_position(name, index or None) if name else None,
+                str(shape),
+                output,
+                copy.full_name if copy else None,
+                explain.find_reason(parameter, shape, size) if is_unused else None,
+                spare_copies=tuple(one.full_name for one in copies if one.shape == shape),
             )
+        )
     return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter_number))
 
 

@@ -38,34 +38,26 @@ class SpaceRow(Struct, frozen=True):
         int | None, column("bytes reserved, excluding thread-local memory", BYTES)
     ] = None
     argument_bytes: Annotated[
-        int | None, column("allocations of parameters", BYTES, heading="arguments", hide_order=3)
+        int | None, column("allocations of parameters", BYTES, heading="arguments")
     ] = None
     output_bytes: Annotated[
         int | None,
-        column("allocations that may hold an output", BYTES, heading="outputs", hide_order=4),
+        column("allocations that may hold an output", BYTES, heading="outputs"),
     ] = None
     alias_bytes: Annotated[
         int | None,
-        column(
-            "allocations that are both argument and output", BYTES, heading="aliased", hide_order=4
-        ),
+        column("allocations that are both argument and output", BYTES, heading="aliased"),
     ] = None
-    temp_bytes: Annotated[
-        int | None, column("allocations of temporary values", BYTES, hide_order=2)
-    ] = None
+    temp_bytes: Annotated[int | None, column("allocations of temporary values", BYTES)] = None
     constant_bytes: Annotated[
-        int | None, column("allocations of constants", BYTES, heading="constants", hide_order=5)
+        int | None, column("allocations of constants", BYTES, heading="constants")
     ] = None
     peak_bytes: Annotated[int | None, column(_PEAK, BYTES)] = None
-    peak_position: Annotated[int | None, column(_POSITION, NUMBER, heading="at", hide_order=1)] = (
-        None
-    )
-    peak_instruction: Annotated[
-        str | None, column(_RUNNING, heading="instruction", hide_order=1)
-    ] = None
+    peak_position: Annotated[int | None, column(_POSITION, NUMBER, heading="at")] = None
+    peak_instruction: Annotated[str | None, column(_RUNNING, heading="instruction")] = None
     temp_peak_bytes: Annotated[int | None, figure(f"{_PEAK} in temp allocations", BYTES)] = None
     temp_peak_position: Annotated[
-        int | None, figure("where that is", NUMBER, heading="temp peak at")
+        int | None, figure("position of that peak", NUMBER, heading="temp peak at")
     ] = None
     reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
     fragmentation_bytes: Annotated[
@@ -111,7 +103,7 @@ class Peak(Struct, frozen=True):
     instruction: Annotated[str | None, figure(_RUNNING)] = None
     temp_bytes: Annotated[int | None, figure("the part of it in temp allocations", BYTES)] = None
     temp_peak_bytes: Annotated[int | None, figure("the most in temp allocations", BYTES)] = None
-    temp_peak_position: Annotated[int | None, figure("where that is", NUMBER)] = None
+    temp_peak_position: Annotated[int | None, figure("position of that peak", NUMBER)] = None
     reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
     xla_position: Annotated[int | None, figure("position of the peak that XLA prints", NUMBER)] = (
         None
@@ -193,6 +185,8 @@ SPACES: Final = RowList(
     key="space",
     has_total=False,
     title="Memory spaces",
+    screen="space,name,allocated_bytes,temp_bytes,peak_bytes,peak_position,peak_instruction",
+    wide_screen="argument_bytes,output_bytes",
 )
 TOTALS: Final = Block(
     "totals", MemoryTotals, "space 0, and all spaces together; null in an estimate"

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, groupby, starmap
@@ -66,7 +66,6 @@ _LOGITS: Final = re.compile(
     r"(?i)(?:.*_)?(?:logits?|head|unembed(?:ding)?|loss(?:_fn)?|cross_entropy(?:_loss)?)"
 )
 _PRODUCTS: Final = re.compile(r"(?:dot_general|conv_general_dilated|ragged_dot)\Z")
-_FILLED: Final = frozenset(("broadcast", "constant", "iota"))
 _REPEATED: Final = 2  # layers at least
 
 
@@ -154,8 +153,11 @@ def find_last_read(module: Module | None, report: MemoryReport, donor: DonationR
     pending = [module.entry.parameters[donor.parameter_number]]
     last = 0
     while pending:
-        for user in pending.pop().users:
-            last = max(last, places.get(user.name, 0))
+        one = pending.pop()
+        for user in one.users:
+            # A copy of what is read no more is not made if that may be written over.
+            is_spared = user.opcode == "copy" and user.shape == one.shape
+            last = max(last, places.get(user.name, 0) - is_spared)
             if user.opcode in {"bitcast", "get-tuple-element"}:
                 pending.append(user)
             elif user.opcode == "tuple":
@@ -391,7 +393,7 @@ class Checkpoint:
         if first is None or not all(stacks):
             return None
         made = self.flow.source(first, value.index or ())
-        return stacks[0] if made.inner.opcode in _FILLED else None
+        return stacks[0] if made.inner.opcode in {"broadcast", "constant", "iota"} else None
 
     @cached_property
     def stacks(self) -> Mapping[tuple[int, ...], Stack]:
@@ -505,11 +507,24 @@ class Checkpoint:
         for part in parts:
             for tenure in part.tenures:
                 stack = self.find_stack(tenure) or self._find_filled(tenure)
-                if stack is not None:
+                if stack is not None and self.loops[self._name_loop(stack.loop)] == 1:
                     part.again[tenure] = self._slice(tenure, stack)
                 elif not self.is_undone:
                     unrolled.append((part, tenure))
         self._add_unrolled(unrolled)
+
+    @cached_property
+    def loops(self) -> Counter[object]:
+        """How many loops of the forward pass are alike: several are parts of unrolled layers."""
+        return Counter(
+            self._name_loop(one)
+            for one in self.sequence
+            if one is not None and one.opcode == "while" and is_forward(one.metadata().op_name)
+        )
+
+    def _name_loop(self, loop: Instruction) -> object:
+        name = fold_numbers(loop.metadata().op_name)
+        return name, loop.source_location(), str(loop.shape)
 
     def _slice(self, tenure: Tenure, stack: Stack) -> Curve:
         """Return what is left of a stack: one slice, while the backward loop runs."""

@@ -29,7 +29,7 @@ class ReplicatedRow(Struct, frozen=True):
     ]
     copies: Annotated[int | None, column("devices that hold the same part", COUNT, is_summed=False)]
     parameter_count: Annotated[int, column("arrays", COUNT)]
-    peak_bytes: Annotated[int, column("bytes of them at the peak", BYTES)]
+    peak_bytes: Annotated[int, column("their bytes at the peak", BYTES)]
 
 
 def place_parameters(
@@ -73,11 +73,7 @@ def _index(
     module: Module, parameters: Sequence[ArrayRow]
 ) -> Mapping[tuple[str, tuple[int, ...]], ArrayRow]:
     """Return the arrays of parameters by the instruction, and the place in its tuple."""
-    places = [
-        (one.name, index)
-        for one in module.entry.parameters
-        for index, _ in one.shape.leaves_with_index()
-    ]
+    places = ((one.name, index) for one, index, _ in module.entry.parameter_arrays())
     return dict(zip(places, parameters, strict=True))
 
 

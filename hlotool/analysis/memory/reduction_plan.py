@@ -76,9 +76,9 @@ Band: TypeAlias = tuple[float, float]
 BANDS: Final[Mapping[RemedyKind, Mapping[Backend, Band]]] = {
     "donate": {"cpu": (0.6, 1.1), "gpu": (0.65, 1.5), "tpu": (0.85, 1.15)},
     "undonate": {"cpu": (0.85, 1.15)},
-    "checkpoint": {"cpu": (0.75, 1.3), "gpu": (0.7, 1.5), "tpu": (0.75, 1.5)},
+    "checkpoint": {"cpu": (0.65, 1.3), "gpu": (0.7, 1.5), "tpu": (0.75, 1.5)},
     "chunk-loss": {"cpu": (0.9, 1.45), "gpu": (0.65, 1.3)},
-    "smaller-batch": {"cpu": (0.65, 1.25), "gpu": (0.85, 1.25)},
+    "smaller-batch": {"cpu": (0.5, 1.5), "gpu": (0.7, 1.5)},
 }
 
 
@@ -97,16 +97,17 @@ class ReliefRow(Struct, frozen=True):
     ]
     saves_least_bytes: Annotated[
         int | None,
-        column("least fall in programs that were compiled with it", BYTES, heading="at least"),
+        column("least savings in programs compiled with it", BYTES, heading="at least"),
     ]
     saves_most_bytes: Annotated[
-        int | None, column("greatest fall in them", BYTES, heading="at most", hide_order=1)
+        int | None, column("most savings in programs compiled with it", BYTES, heading="at most")
     ]
     option_saves_bytes: Annotated[
-        int | None, figure("fall with all changes of the option", BYTES, is_summed=False)
+        int | None, figure("savings of all changes of the option together", BYTES, is_summed=False)
     ]
     option_least_bytes: Annotated[
-        int | None, figure("least fall in programs that were compiled so", BYTES, is_summed=False)
+        int | None,
+        figure("least savings in programs compiled with the option", BYTES, is_summed=False),
     ]
     free_bytes: Annotated[
         int | None,
@@ -149,7 +150,17 @@ _LEAST_SHARE: Final = 0.01  # of what is missing: less is not worth a row
 # -- the plan
 
 
-def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[ReliefRow]:
+class Plan(Struct, frozen=True):
+    """Ways to fit. `curves` are what space 0 reserves over time as it is, then with each option.
+
+    All but the temporaries are reserved all the time. Options without a number have no curve.
+    """
+
+    rows: tuple[ReliefRow, ...] = ()
+    curves: tuple[Curve, ...] = ()
+
+
+def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
     """Return the smallest sets of changes with which the program fits, what saves most first.
 
     What donation frees is in every set, as it costs nothing; where it is enough, it is a set, too.
@@ -157,10 +168,10 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[R
     taking what saves most, one by one. Empty where it fits, or nothing says when values live.
     """
     if fit.allocated_bytes is None or fit.fits is not False:
-        return []
+        return Plan()
     parts = divide_memory(report, module)
     if not parts:
-        return []
+        return Plan()
     reserved = Reserved(report, parts)
     excess = fit.allocated_bytes - fit.limit_bytes
     least = excess * _LEAST_SHARE
@@ -177,14 +188,13 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> list[R
         for number, chosen in enumerate(sets, 1)
         for row in _write_option(number, chosen, reserved, excess)
     ]
-    number = len(sets)
-    for one in remedies:
-        if one.band is None:
-            number += 1
-            how = REMEDIES[one.kind][1]
-            unknown = (None,) * 6
-            rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
-    return rows
+    unsure = (one for one in remedies if one.band is None)
+    for number, one in enumerate(unsure, len(sets) + 1):
+        how = REMEDIES[one.kind][1]
+        unknown = (None,) * 6
+        rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
+    curves = (reserved.curve(chosen, fit.allocated_bytes) for chosen in ((), *sets))
+    return Plan(tuple(rows), tuple(curves))
 
 
 def _write_option(
@@ -310,7 +320,8 @@ class Reserved:
     """What space 0 reserves, and what it would with some things done."""
 
     def __init__(self, report: MemoryReport, parts: Iterable[Part]) -> None:
-        self.temp = SpacePeak(report.map.curve(0, "temp") or Curve())
+        self.temp_curve = report.map.curve(0, "temp") or Curve()
+        self.temp = SpacePeak(self.temp_curve)
         self.part_of = {tenure: part for part in parts for tenure in part.tenures}
         placed = (tenure for tenure in self.part_of if not tenure.is_temp)
         self.lying_in = group_by(placed, lambda tenure: tenure.allocation)
@@ -329,8 +340,16 @@ class Reserved:
         """
         chosen = frozenset(remedies)
         if chosen not in self._known:
-            self._known[chosen] = self._measure(chosen)
+            freed, change = self._measure(chosen)
+            left = self.temp.peak_without(change)
+            self._known[chosen] = freed + self.temp.peak_bytes - left
         return self._known[chosen]
+
+    def curve(self, remedies: Iterable[Remedy], allocated_bytes: int) -> Curve:
+        """Return what is reserved over time; the most is what is allocated without the saving."""
+        freed, change = self._measure(frozenset(remedies))
+        always = allocated_bytes - self.temp.peak_bytes - freed
+        return add_curves([self.temp_curve, *_take(change, 1), Curve((0,), (always,))])
 
     def least_saving(self, remedies: Sequence[Remedy]) -> int:
         """Return the least that it falls by in programs compiled so."""
@@ -352,7 +371,8 @@ class Reserved:
         mean = sum(size * share for size, share in shares) / whole if whole else 0
         return round(self.saving(remedies) * mean)
 
-    def _measure(self, remedies: frozenset[Remedy]) -> int:
+    def _measure(self, remedies: frozenset[Remedy]) -> tuple[int, Curve]:
+        """Return what is freed beside the temporaries, and what of these is gone over time."""
         left: dict[Part, float] = {}
         for one in remedies:
             for part in one.parts:
@@ -382,7 +402,7 @@ class Reserved:
                     change += _take(tenure.curve(), is_moved)
                 elif not is_split and tenure in part.again:
                     change += _take(part.again[tenure], 1)
-        return freed + self.temp.peak_bytes - self.temp.peak_without(add_curves(change))
+        return freed, add_curves(change)
 
 
 def _take(curve: Curve, share: float) -> list[Curve]:

@@ -122,28 +122,23 @@ class BufferRow(Struct, frozen=True):
         int | None,
         column(
             "fall of the space's peak without these bytes and the values that share "
-            "them; totals are of all rows together, not their sum",
+            "them; totals remove all rows at once and are no sums",
             BYTES,
             joint=lambda row: row.held,
         ),
     ]
-    size_bytes: Annotated[int, figure("size on its backend", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, figure("size in memory, with padding", BYTES, is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES)]
-    allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=1)]
-    value: Annotated[str, column("defining instruction and index", min_width=32)]
-    shape: Annotated[str, column("its shape, without layout", hide_order=2, is_shape=True)]
+    allocation_type: Annotated[AllocationType, column("type of its allocation")]
+    value: Annotated[str, column("defining instruction and index")]
+    shape: Annotated[str, column("its shape, without layout", is_shape=True)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
-    live_from: Annotated[
-        int | None, column("first position at which it is live", NUMBER, hide_order=4)
-    ]
-    live_until: Annotated[
-        int | None, column("last position at which it is live", NUMBER, hide_order=3)
-    ]
+    live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
+    live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
     scope: Annotated[
         str | None,
         figure(
-            "module path in the op_name, without transformations; without one, that of "
-            "its producer",
+            "module path in the op_name, without transformations; else that of its producer",
             is_path=True,
         ),
     ]
@@ -189,7 +184,7 @@ class BufferRow(Struct, frozen=True):
     ]
     padding_bytes: Annotated[
         int | None,
-        figure("bytes that tiles and the allocator's minimum sizes add", BYTES, hide_order=2),
+        figure("bytes that tiles and the allocator's minimum sizes add", BYTES),
     ]
     aliases: Annotated[
         tuple[str, ...],
@@ -230,7 +225,6 @@ class BufferRow(Struct, frozen=True):
             "of a parameter: its global shape",
             null_text="",
             is_shape=True,
-            hide_order=4,
         ),
     ] = None
     spec: Annotated[
@@ -247,8 +241,6 @@ class BufferRow(Struct, frozen=True):
             "the same in JAX notation",
             null_text="",
             heading="spec",
-            is_whole=True,
-            hide_order=2,
         ),
     ] = None
     copies: Annotated[
@@ -258,7 +250,6 @@ class BufferRow(Struct, frozen=True):
             COUNT,
             null_text="",
             is_summed=False,
-            hide_order=3,
         ),
     ] = None
     held: Saving[Tenure] | None = None

@@ -23,6 +23,7 @@ from hlotool.errors import UsageError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferValue, LiveRanges
 from hlotool.table import BYTES, NUMBER, column, figure
+from hlotool.table.words import suggest
 
 # A peak is separate from a higher one if memory falls by a tenth of it in between.
 SEPARATING_PART: Final = 10
@@ -86,7 +87,6 @@ def _saddles(levels: tuple[int, ...], *, may_equal: bool) -> list[int]:
 
 
 _MOST_GROUPS: Final = 9  # colours that can be told apart; the rest is one group
-_REST: Final = "the rest"
 
 
 class Moment(Struct, frozen=True):
@@ -140,7 +140,7 @@ def stack_moments(
     stacks = {name: tuple(sums[name]) for name in ranked[:most]}
     rest = [sums[name] for name in ranked[most:]]
     if rest:
-        stacks[_REST] = tuple(map(sum, zip(*rest, strict=True)))
+        stacks["the rest"] = tuple(map(sum, zip(*rest, strict=True)))
     return stacks
 
 
@@ -187,14 +187,10 @@ def find_position(report: MemoryReport, place: str, color: int) -> int | None:
     name = place.removeprefix("%")
     if name in live_ranges.sequence:
         return live_ranges.sequence.index(name)
-
-    from difflib import get_close_matches  # noqa: PLC0415  only this error needs it
-
-    near = get_close_matches(name, live_ranges.sequence, n=3, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(
         f"--at {place}: no scheduled instruction has this name; instructions inside "
-        f"fusions and reducers have no position.{hint}"
+        "fusions and reducers have no position.",
+        suggest(name, live_ranges.sequence),
     )
 
 

@@ -279,7 +279,7 @@ def _check_sums(message: OutOfMemory) -> Iterator[str]:
         usage = _USAGE.fullmatch(part.group)
         need = needed.get(usage["space"]) if usage and part.name == "program" else None
         if need and not _read_part(need).meets(_read_part(part)):
-            yield f"the program takes {part.size_bytes:,} bytes, but {need.size_bytes:,} below"
+            yield f"the program takes {part.size_bytes:,} bytes, but {need.size_bytes:,} later"
     asked, available, excess = message.requested, message.available, message.excess
     if asked and available and excess:
         found = _read(available) + _read(excess)

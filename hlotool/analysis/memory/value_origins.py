@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from heapq import merge
 from itertools import islice
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -44,10 +44,7 @@ _MOVING: Final = MOVES | {
     "async-done", "async-update", "bitcast", "convert", "copy-done", "copy-start",
     "dynamic-slice", "opt-barrier", "pad", "slice",
 }  # fmt: skip
-_UPDATING: Final = "dynamic-update-slice"
 _JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
-_ENTERED: Final = frozenset(("async-start", "call", "fusion"))
-_CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
 
 
 Teller: TypeAlias = Literal["own", "producer", "user"]
@@ -176,7 +173,7 @@ def index_definers(
 
 
 class _Sighting(Struct):
-    """The scope and the line that were met first, and the instructions that have them.
+    """The scope that was met first with its line, else the first line; who has them.
 
     `namer` is the first with an op_name; `is_vague`: no line but a loop's was met.
     """
@@ -194,9 +191,11 @@ class _Sighting(Struct):
         metadata = instruction.metadata()
         if self.namer is None and metadata.op_name:
             self.namer = instruction
-        if self.scope is None and (scope := find_scope(metadata.op_name)):
+        place = instruction.source_location(metadata) if with_line else None
+        is_first = self.scope is None and bool(scope := find_scope(metadata.op_name))
+        if is_first:
             self.scope, self.scope_teller = scope, instruction
-        if with_line and self.line is None and (place := instruction.source_location(metadata)):
+        if place and (is_first or self.line is None):  # the line of the scope goes with it
             self.line, self.line_teller = place, instruction
 
 
@@ -222,6 +221,7 @@ class _Search:
             for one in (loop, *(condition.root for condition in loop.callees("condition")))
             if (place := one.source_location())
         }
+        self.is_in_loop_line = cache(self._is_in_loop_line)  # asked of one several times
         self.of_producers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}
 
     def among_producers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
@@ -241,7 +241,7 @@ class _Search:
                 found.moved_parameter = producer.metadata().op_name or None
                 break
             is_vague = self._is_vague(producer)
-            if is_vague or self._is_in_loop_line(producer):
+            if is_vague or self.is_in_loop_line(producer):
                 vague.append(producer)
             if not is_vague:
                 found.look_at(producer, with_line=producer not in vague[-1:])
@@ -305,8 +305,7 @@ class _Search:
         return place is not None and (place.file, place.line) in self.loop_lines
 
     def _is_of_loop(self, instruction: Instruction) -> bool:
-        is_in_line = self._is_in_loop_line(instruction)
-        return is_in_line and is_of_loop(instruction.metadata().op_name)
+        return self.is_in_loop_line(instruction) and is_of_loop(instruction.metadata().op_name)
 
     def _step_back(self, step: _Step) -> list[_Step]:
         """Return where the search for what makes a value goes next."""
@@ -318,7 +317,7 @@ class _Search:
             return [step.to(body.root, index) for body in one.callees("body")]
         if opcode == "conditional":
             return [step.into(branch, index) for branch in list_branches(one)[:MOST_PRODUCERS]]
-        if opcode in _ENTERED:
+        if opcode in {"async-start", "call", "fusion"}:
             callee = one.callee()
             inner = index[1:] if opcode == "async-start" else index
             return [step.into(callee, inner)] if callee else []
@@ -328,7 +327,7 @@ class _Search:
         """Go from an operation to the operands that make its result, if any do."""
         one = step.instruction
         operands = one.operands[:_MOST_OPERANDS]
-        if one.opcode == _UPDATING:
+        if one.opcode == "dynamic-update-slice":
             return [step.to(each) for each in operands[1:2]]
         is_joined = one.opcode == "custom-call" and one.custom_call_target == _JOINING
         if is_joined or one.opcode in _MOVING:
@@ -337,7 +336,7 @@ class _Search:
         if self._is_of_loop(one):
             return [step.to(each)._replace(is_moved=False) for each in operands]
         is_in_fusion = step.caller is not None and step.caller.instruction.opcode == "fusion"
-        if is_in_fusion and one.opcode not in _CALLING:
+        if is_in_fusion and one.opcode not in {"custom-call", "reduce", "sort"}:
             changed = step._replace(is_moved=False, is_handed_on=False)
             return [changed.to(each) for each in operands]
         return []

@@ -46,9 +46,6 @@ from hlotool.table import (
 )
 from hlotool.table.words import share_path
 
-_LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
-
 
 def _show_step(row: OutlineRow) -> object:
     return Shown(row.what, "  " * row.depth)
@@ -70,7 +67,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "its work: loops with iterations, kinds of work, what a collective moves",
             shown=_show_step,
-            min_width=36,
         ),
     ]
     count: Annotated[
@@ -118,7 +114,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     start_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: start of the first one on the modelled clock, in the first "
+            "with --chip: start of its first step on the modelled clock, in the first "
             "iteration of its loop",
             SECONDS,
             heading="begins",
@@ -128,7 +124,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     end_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: end of the last one on that clock", SECONDS, heading="ends", null_text=""
+            "with --chip: end of its last step on that clock", SECONDS, heading="ends", null_text=""
         ),
     ]
     exposed_seconds: Annotated[
@@ -148,9 +144,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "floating-point operations, known ones of custom calls too",
             FLOPS,
             null_text="",
-            lower_if=_LOWER_FLOPS,
+            lower_if="is_flops_lower_bound",
             joint=lambda row: row.own.flops,
-            hide_order=3,
         ),
     ]
     traffic_bytes_per_step: Annotated[
@@ -160,9 +155,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             "include collectives and overlapped copies",
             BYTES,
             null_text="",
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
             joint=lambda row: row.own.traffic_bytes,
-            hide_order=2,
         ),
     ]
     sent_bytes_per_step: Annotated[
@@ -173,7 +167,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             null_text="",
             shown=_show_sent,
             joint=lambda row: row.own.sent_bytes,
-            hide_order=1,
         ),
     ]
     exposed_share: Annotated[
@@ -192,7 +185,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             null_text="",
             is_summed=False,
-            hide_order=5,
         ),
     ]
     executions: Annotated[
@@ -207,7 +199,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         str | None,
         column("common part of the module paths of its instructions", is_path=True, null_text=""),
     ]
-    number: Annotated[int, figure("place in the list, from 0", NUMBER)]
+    number: Annotated[int, figure("number in the list, from 0", NUMBER)]
     parent: Annotated[
         int | None,
         figure("number of the step that contains it; null for steps of the entry", NUMBER),
@@ -215,7 +207,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     depth: Annotated[int, figure("number of steps around it", NUMBER)]
     names: Annotated[tuple[str, ...], figure("the instructions, in schedule order")]
     is_shown_elsewhere: Annotated[
-        bool, figure("whether its steps are listed at their first run, or are too deep")
+        bool, figure("whether its steps are left out here: listed at their first run, or too deep")
     ]
     is_flops_lower_bound: Annotated[bool, figure("whether some flops are unknown")]
     is_traffic_lower_bound: Annotated[bool, figure("whether some traffic is unknown")]
@@ -407,11 +399,14 @@ def _divide(opcodes: Counter[str], rounds: int) -> Counter[str]:
 STEPS: Final = RowList(
     "steps",
     OutlineRow,
-    "steps in the order they run; rows with steps precede them",
+    "steps in the order they run; a row that contains steps precedes them",
     size="time_share",
     key="number",
     upper_if=("is_upper_bound",),
     limit=0,
+    screen="what,count,time_share,start_seconds,end_seconds,estimated_seconds,"
+    "exposed_seconds,measured_seconds,traffic_bytes_per_step,exposed_share,scope",
+    wide_screen="flops_per_step,sent_bytes_per_step",
 )
 OUTLINE: Final = DocumentSpec("outline", "a program in the order it runs", row_lists=(STEPS,))
 

@@ -139,12 +139,9 @@ class TreeBuilder:
 
     def _count(self, once: Cost, computation: Computation) -> Cost:
         """Return the cost of all executions; at most that where branches may not be taken."""
-        executions = self._evidence.costs.executions
-        known = executions.lower_bound(computation)
-        cost = once.times(known, is_exact=executions.of(computation) is not None)
-        if executions.is_conditional(computation):
-            return replace(cost, is_upper_bound=True)
-        return cost
+        runs = self._evidence.costs.executions.runs_of(computation)
+        cost = once.times(runs.known, is_exact=runs.is_exact)
+        return replace(cost, is_upper_bound=True) if runs.is_conditional else cost
 
     def _attach_children(self, node: OutlineNode, one: Instruction, level: int) -> None:
         """Add what an instruction runs; a loop's condition is its own."""
@@ -278,7 +275,7 @@ def write_step(node: OutlineNode) -> str:
     elsewhere = ", listed at its first run" if node.is_shown_elsewhere else ""
     if node.kind == "loop":
         rounds = "?" if node.trip_count is None else f"{node.trip_count:,}"
-        return f"loop, {rounds} rounds{elsewhere}"
+        return f"loop, {rounds} iterations{elsewhere}"
     if node.kind == "conditional":
         return f"conditional, {len(node.children)} branches"
     if node.kind == "branch":

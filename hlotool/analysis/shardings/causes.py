@@ -21,7 +21,7 @@ the final text; null where no file says them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Final
@@ -30,6 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.mesh import MeshSource
+from hlotool.analysis.collectives.report import find_outer
 from hlotool.analysis.collectives.rows import Cause, CollectiveRow
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.dataflow.flow import Flow
@@ -40,10 +41,9 @@ from hlotool.analysis.shardings.detour import find_detour
 from hlotool.analysis.shardings.partitioned import Partitioned, Passage, is_constraint
 from hlotool.analysis.shardings.report import ArrayRow, ShardingReport, list_axes
 from hlotool.analysis.shardings.rows import ReshardRow
-from hlotool.analysis.shardings.traced import Traced, Tracer
+from hlotool.analysis.shardings.traced import Tracer
 from hlotool.hlo import ArrayShape, Instruction, Mesh
 from hlotool.hlo.groups import Order, Sharding
-from hlotool.hlo.module import all_operands
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS, MOVES
 from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, name_steps
 
@@ -108,7 +108,6 @@ def explain_collectives(evidence: CauseEvidence) -> tuple[ReshardRow, ...]:
 
 MORE: Final = " and "  # between the name of a value and how many others there are
 SUMS: Final = frozenset(("partial-sum", "replicated-gradient"))  # causes that add parts up
-_SUMMING: Final = frozenset(("all-reduce", "reduce-scatter"))
 _PERMUTES: Final = frozenset(("collective-permute", "send"))
 _BACKWARD: Final = "transpose("
 _PRODUCTS: Final = ("dot_general", "conv_general_dilated", "ragged_dot_general")
@@ -170,7 +169,8 @@ class _Explainer:
         """Return why one collective is there."""
         source = _find_source(transfer)
         traced = [self._tracer.find(one.operand) for one in transfer.parts if one.operand]
-        arguments = tuple(dict.fromkeys(_list_names(traced)))
+        given = (one.argument.name for one in traced if one and one.argument)
+        arguments = tuple(dict.fromkeys(filter(None, given)))
         is_user = row.inserted_by == "user"
         passage = None if is_user else self._partitioned.find(transfer.collective.operation)
         cause = self._find_cause(transfer, row, passage)
@@ -241,7 +241,7 @@ class _Explainer:
                 return "gathered-then-cut"
         if passage is None and row.inserted_by is None and not _is_under_jit(transfer):
             return "unknown"
-        if opcode in _SUMMING and not is_placed:
+        if opcode in {"all-reduce", "reduce-scatter"} and not is_placed:
             return "replicated-gradient" if self._is_gradient(transfer, row) else "partial-sum"
         primitive = (row.op_name or "").rpartition("/")[2]
         is_shift = opcode in _PERMUTES and _is_shift(transfer)
@@ -308,13 +308,6 @@ def _name_value(one: Instruction | None) -> str | None:
     return one.metadata().op_name or (one.name if is_given else None)
 
 
-def _list_names(traced: Iterable[Traced | None]) -> Iterator[str]:
-    """Yield the names of the arguments whose elements are moved."""
-    for one in traced:
-        if one and one.argument and one.argument.name:
-            yield one.argument.name
-
-
 def _gather(spec: Spec, axes: Names, steps: Order | None) -> Spec | None:
     """Return a spec without some axes, or without some steps; None where these are none of it.
 
@@ -342,11 +335,8 @@ def _cut_shape(row: ArrayRow) -> tuple[int, ...] | None:
 
 def _find_source(transfer: Transfer) -> Instruction | None:
     """Return what a collective moves, before it was copied or converted."""
-    one = transfer.parts[0].operand if transfer.parts else None
-    begin = transfer.collective.begin
-    if one is not None and one.opcode == "parameter" and one.computation is begin.callee():
-        given = all_operands(begin)
-        one = given[one.parameter_number] if one.parameter_number < len(given) else one
+    first = transfer.parts[0].operand if transfer.parts else None
+    one = find_outer(first, transfer.collective.begin)
     for _ in range(_MOST_STEPS):
         if one is None or one.opcode not in _VIEWS or not one.operands:
             break

@@ -28,7 +28,6 @@ from hlotool.hlo.opcodes import (
 _MOST_STEPS: Final = 64  # from a gather to a cut, and from an offset to the device's number
 _PASSES: Final = MOVES | (VIEWS - {"tuple"}) | ASYNC_DONES | {"convert", "pad", "slice"}
 _GATHERS: Final = frozenset(("all-gather", "all-gather-start", "all-reduce", "all-reduce-start"))
-_UNCHANGED: Final = frozenset(("bitcast", "convert", "copy", "reshape"))
 _ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
     "add": operator.add,
     "multiply": operator.mul,
@@ -192,7 +191,7 @@ def _evaluate(one: Instruction, device: int, depth: int = 0) -> int | None:
     known = [each for each in values if each is not None]
     if not known or len(known) < len(values):
         return None
-    if one.opcode in _UNCHANGED:
+    if one.opcode in {"bitcast", "convert", "copy", "reshape"}:
         return known[0]
     compute = _ARITHMETIC.get(one.opcode)
     return compute(*known) if compute and len(known) == 2 else None  # noqa: PLR2004  two operands

@@ -36,14 +36,12 @@ _CARRIERS: Final = dict.fromkeys(
     (*COLLECTIVES, "bitcast", "pad", "reshape", "slice", "transpose"), 0
 ) | {"dynamic-update-slice": 1, "select": 1}
 _GATHERS: Final = frozenset(("all-gather", "all-reduce"))
-_CUTS: Final = frozenset(("pad", "slice"))
 _MOST_STEPS: Final = 64  # between two values; the partitioner makes a dozen
 _MOST_VALUES: Final = 1000  # that a sharding spread over, looked at for its origin
 # Each dimension of the result is the same of the first operand.
 _PLACES_KEPT: Final = frozenset((
     "concatenate", "copy", "dynamic-slice", "dynamic-update-slice", "pad", "reverse", "slice",
 ))  # fmt: skip
-_CONSTRAINTS: Final = ("sharding_constraint", "reshard")
 _Place: TypeAlias = tuple[str, tuple[SourceLocation, ...]]
 
 
@@ -147,16 +145,15 @@ class Partitioned:
         has to be, or is told by the devices that gather it. All of it is gathered, and at once
         each device cuts a part of its own, with more parts of some dimension than before.
         """
-        devices = last.module.header.num_partitions or 1
         chain, one = [last], last.operands[0]
         for _ in range(_MOST_STEPS):
             known = self.find_operation(one)
             if known is not None:
                 begin = known.sharding()
-                if one is last.operands[0] and not _fits(one, known, begin, devices):
-                    begin = self._read_gathered(last, known, devices)
-                if _fits(one, known, begin, devices):
-                    passage = self._cut_otherwise(last, one, known, begin, devices)
+                if one is last.operands[0] and not _fits(one, known, begin):
+                    begin = self._read_gathered(last, known)
+                if _fits(one, known, begin):
+                    passage = self._cut_otherwise(last, one, known, begin)
                     return dict.fromkeys(chain, passage) if passage else {}
             at = _CARRIERS.get(one.opcode)
             if at is None or len(one.operands) <= at:
@@ -165,32 +162,27 @@ class Partitioned:
             one = one.operands[at]
         return {}
 
-    def _read_gathered(
-        self, gather: Instruction, known: Instruction, device_count: int
-    ) -> Sharding | None:
+    def _read_gathered(self, gather: Instruction, known: Instruction) -> Sharding | None:
         """Return how a value is sharded that one all-gather makes whole, None of others."""
         groups = self._groups.read(gather).expand() if gather.opcode == "all-gather" else None
         at = next(iter(gather.integers("dimensions")), None)
         if _dims(gather) != _dims(known) or groups is None or len(groups) != 1:
             return None
-        tiles = tuple(device_count if each == at else 1 for each in range(len(_dims(known))))
+        devices = _count_devices(gather)
+        tiles = tuple(devices if each == at else 1 for each in range(len(_dims(known))))
         text = f"devices=[{','.join(map(str, tiles))}]{','.join(map(str, groups[0]))}"
         return Sharding("tiled", text, tile_dims=tiles, devices=tuple(groups[0]))
 
     def _cut_otherwise(
-        self,
-        gather: Instruction,
-        value: Instruction,
-        known: Instruction,
-        begin: Sharding | None,
-        device_count: int,
+        self, gather: Instruction, value: Instruction, known: Instruction, begin: Sharding | None
     ) -> Passage | None:
         """Return how a gathered value is cut at once, None unless it gets more parts somewhere."""
         whole = _find_whole(gather, _dims(known))
-        before = _find_spec(begin, known, device_count)
+        devices = _count_devices(gather)
+        before = _find_spec(begin, known, devices)
         for cut in _list_own_parts(whole) if whole else ():
-            end = read_cut(cut, device_count)
-            after = _find_spec(end, known, device_count)
+            end = read_cut(cut, devices)
+            after = _find_spec(end, known, devices)
             if before and after and any(map(operator.gt, after.parts, before.parts)):
                 needed_by = self.find_operation(cut) or cut
                 return Passage(value, begin, end, needed_by, is_involuntary=True)
@@ -234,7 +226,7 @@ class Partitioned:
         if known is None or _dims(known) == _dims(one):
             return sharding if known else None
         own = known.sharding()
-        return own if _fits(one, known, own, one.module.header.num_partitions or 1) else None
+        return own if _fits(one, known, own) else None
 
     def _read_alone(self, operation: Instruction) -> Passage | None:
         """Return the same from the text before partitioning alone.
@@ -242,11 +234,10 @@ class Partitioned:
         The value is what a collective moves if it is as large as an operation of its name has to
         be. TPU calls a collective as the value: it is for the one user that has another sharding.
         """
-        devices = operation.module.header.num_partitions or 1
         one = operation.operands[0] if operation.operands else None
         for _ in range(_MOST_STEPS):
             value = self.find_operation(one) if one else None
-            if one is None or (value and _fits(one, value, value.sharding(), devices)):
+            if one is None or (value and _fits(one, value, value.sharding())):
                 break
             one = one.operands[0] if one.opcode in MOVES | {"bitcast", "convert"} else None
         else:
@@ -337,7 +328,7 @@ def is_annotation(one: Instruction) -> bool:
 
 def is_constraint(one: Instruction) -> bool:
     """Whether an operation is a sharding constraint of the user's."""
-    return one.metadata().op_name.rpartition("/")[2] in _CONSTRAINTS
+    return one.metadata().op_name.rpartition("/")[2] in ("sharding_constraint", "reshard")
 
 
 def _find_family(one: Instruction) -> str:
@@ -378,7 +369,7 @@ def _trace_back(
         if one is not last and (own := one.sharding()):
             other = before.sharding()
             is_changed = other is None or other.text != own.text
-            is_cut = one.opcode in _CUTS and before.opcode not in _GATHERS
+            is_cut = one.opcode in {"pad", "slice"} and before.opcode not in _GATHERS
             if one.metadata().op_name != name or is_cut or (is_strict and is_changed):
                 break
             if is_changed and not _is_moved(one, name):
@@ -485,12 +476,14 @@ def _find_spec(sharding: Sharding | None, one: Instruction, device_count: int) -
     return None
 
 
-def _fits(
-    one: Instruction, known: Instruction, sharding: Sharding | None, device_count: int
-) -> bool:
+def _fits(one: Instruction, known: Instruction, sharding: Sharding | None) -> bool:
     """Whether a value is as large as a device's part of an operation that is sharded so."""
-    spec = _find_spec(sharding, known, device_count)
+    spec = _find_spec(sharding, known, _count_devices(one))
     return spec is not None and spec.local_dims(_dims(known)) == _dims(one)
+
+
+def _count_devices(one: Instruction) -> int:
+    return one.module.header.num_partitions or 1
 
 
 def _dims(one: Instruction) -> tuple[int, ...]:

@@ -55,14 +55,13 @@ class ArrayRow(Struct, frozen=True):
         str | None,
         column(
             "the program's name for it; of a result without a name, its place",
-            min_width=18,
             is_path=True,
         ),
     ]
-    global_shape: Annotated[str | None, column("its global shape", is_shape=True, min_width=18)]
+    global_shape: Annotated[str | None, column("its global shape", is_shape=True)]
     local_shape: Annotated[
         str | None,
-        column("shape of the part on a device", is_shape=True, hide_order=3),
+        column("shape of the part on a device", is_shape=True),
     ]
     spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
@@ -73,7 +72,7 @@ class ArrayRow(Struct, frozen=True):
     ]
     spec_text: Annotated[
         str | None,
-        column("the same in JAX notation", heading="spec", is_whole=True),
+        column("the same in JAX notation", heading="spec"),
     ]
     copies: Annotated[
         int | None,
@@ -81,7 +80,7 @@ class ArrayRow(Struct, frozen=True):
     ]
     replicated_over: Annotated[
         tuple[str, ...] | None,
-        column("the mesh axes over which devices hold the same part", hide_order=2),
+        column("the mesh axes over which devices hold the same part"),
     ]
     local_bytes: Annotated[
         int | None, column("bytes of the part on a device", BYTES, heading="on a device")
@@ -91,12 +90,9 @@ class ArrayRow(Struct, frozen=True):
         column(
             "bytes saved on a device by sharding it over the axes it is replicated over",
             BYTES,
-            hide_order=1,
         ),
     ]
-    global_bytes: Annotated[
-        int | None, column("bytes of the array", BYTES, heading="whole", hide_order=4)
-    ]
+    global_bytes: Annotated[int | None, column("bytes of the array", BYTES, heading="whole")]
     all_bytes: Annotated[int | None, figure("bytes on all devices, with copies", BYTES)]
     origin: Annotated[
         str | None,
@@ -169,16 +165,11 @@ def report_shardings(
     header, entry = module.header, module.entry
     devices = header.num_partitions if header.replica_count == 1 else None
     cutter = _Cutter(devices, mesh, is_local=is_partitioned(module))
-    places = [
-        (number, index)
-        for number, one in enumerate(entry.parameters)
-        for index, _ in one.shape.leaves_with_index()
-    ]
+    places = [(one.parameter_number, index) for one, index, _ in entry.parameter_arrays()]
     given = [
-        _Array(format_position(name, index or None) if name else None, number, shape)
-        for number, one in enumerate(entry.parameters)
+        _Array(format_position(name, index or None) if name else None, one.parameter_number, shape)
+        for one, index, shape in entry.parameter_arrays()
         for name in (one.metadata().op_name,)
-        for index, shape in one.shape.leaves_with_index()
     ]
     returned = [
         _Array(format_position("result", index or None), number, shape)
@@ -363,6 +354,8 @@ PARAMETERS: Final = RowList(
     sort="-local_bytes",
     size="local_bytes",
     title="parameters",
+    screen="name,global_shape,spec_text,copies,local_bytes,saves_bytes",
+    wide_screen="local_shape,replicated_over",
 )
 RESULTS: Final = RowList(
     "results",
@@ -371,6 +364,8 @@ RESULTS: Final = RowList(
     sort="-local_bytes",
     size="local_bytes",
     title="results",
+    screen="name,global_shape,spec_text,copies,local_bytes,saves_bytes",
+    wide_screen="local_shape,replicated_over",
 )
 TOTALS: Final = Block("totals", ShardingTotals, "all parameters together")
 SHARDINGS: Final = DocumentSpec(

@@ -14,9 +14,9 @@ from hlotool.table import BYTES, RowList, column, figure
 class ReshardRow(Struct, frozen=True, kw_only=True):
     """Why one collective is there."""
 
-    collective: Annotated[str, column("the collective", min_width=20)]
-    kind: Annotated[str, column("its effect", words=COLLECTIVES, hide_order=4)]
-    cause: Annotated[Cause, column("its cause", is_whole=True)]
+    collective: Annotated[str, column("the collective")]
+    kind: Annotated[str, column("its effect", words=COLLECTIVES)]
+    cause: Annotated[Cause, column("its cause")]
     axes: Annotated[tuple[str, ...] | None, column("its mesh axes")]
     sent_bytes_per_step: SentPerStep
     known_sent_bytes_per_step: KnownSentPerStep
@@ -24,7 +24,6 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
         str | None,
         column(
             "the moved value: a parameter's name, else its op_name; of a partial sum, its product",
-            hide_order=2,
         ),
     ]
     arguments: Annotated[
@@ -37,18 +36,18 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     ]
     from_text: Annotated[
         str | None,
-        column("the same in JAX notation", heading="from", is_whole=True, hide_order=1),
+        column("the same in JAX notation", heading="from"),
     ]
-    to_spec: Annotated[tuple[tuple[str, ...], ...] | None, figure("the same after it")]
+    to_spec: Annotated[tuple[tuple[str, ...], ...] | None, figure("the axes after it")]
     to_text: Annotated[
         str | None,
-        column("the same in JAX notation", heading="to", is_whole=True, hide_order=1),
+        column("the same in JAX notation", heading="to"),
     ]
     via_text: Annotated[
         str | None,
         figure(
-            "of an involuntary one: a spec between the two; a constraint to it avoids "
-            "gathering the whole value"
+            "of an involuntary reshard: a spec between the two. Constrain the value to it "
+            "first, and the whole value is not gathered"
         ),
     ]
     via_sent_bytes_per_step: Annotated[
@@ -63,7 +62,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     needed_by: Annotated[str | None, figure("op_name of the operation that needs it")]
     source: Annotated[
         str | None,
-        column("line of the operation that needs it, without directories", hide_order=3),
+        column("line of the operation that needs it, without directories"),
     ]
     constraint: Annotated[
         str | None, figure("line of the sharding constraint that requests it, if any")
@@ -88,24 +87,20 @@ class ChainRow(Struct, frozen=True, kw_only=True):
             "collective: the result; detour: specs between the two without a gather"
         ),
     ]
-    name: Annotated[
-        str, column("op_name of the operation, or the collective", min_width=24, is_path=True)
-    ]
+    name: Annotated[str, column("op_name of the operation, or the collective", is_path=True)]
     spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
         figure("axes over which each dimension is sharded, as in parameters"),
     ]
     spec_text: Annotated[
         str | None,
-        column("the same in JAX notation", heading="spec", null_text="", is_whole=True),
+        column("the same in JAX notation", heading="spec", null_text=""),
     ]
-    cause: Annotated[Cause | None, column("cause of the collective", null_text="", hide_order=1)]
+    cause: Annotated[Cause | None, column("cause of the collective", null_text="")]
     sent_bytes_per_step: Annotated[
         int | None, column("bytes that a device sends for it per step", BYTES, null_text="")
     ]
-    source: Annotated[
-        str | None, column("file and line, without directories", null_text="", hide_order=2)
-    ]
+    source: Annotated[str | None, column("file and line, without directories", null_text="")]
     collective: Annotated[str, figure("the collective at the end of the chain")]
 
 
@@ -118,6 +113,8 @@ RESHARDS: Final = RowList(
     upper_if=("is_upper_bound", "is_conditional"),
     title="reshards",
     option="--rows reshards",
+    screen="collective,kind,sent_bytes_per_step,cause,axes,from_text,to_text",
+    wide_screen="value,source",
 )
 WHY: Final = RowList(
     "why",
@@ -127,4 +124,6 @@ WHY: Final = RowList(
     option="--why NAME",
     has_total=False,
     limit=0,
+    screen="link,name,spec_text,sent_bytes_per_step",
+    wide_screen="cause,source",
 )

@@ -57,11 +57,8 @@ class Tracer:
     def __init__(self, module: Module, flow: Flow, arrays: ShardingReport) -> None:
         self._entry = module.entry
         self._flow = flow
-        places = [
-            (number, index)
-            for number, one in enumerate(module.entry.parameters)
-            for index, _ in one.shape.leaves_with_index()
-        ]
+        given = module.entry.parameter_arrays()
+        places = ((one.parameter_number, index) for one, index, _ in given)
         self._rows = dict(zip(places, arrays.parameters, strict=True))
         self._specs = arrays.specs
 

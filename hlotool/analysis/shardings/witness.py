@@ -26,9 +26,6 @@ from hlotool.text import Source
 Dims: TypeAlias = tuple[int, ...]
 _PARAMETERS_MAY: Final = "allow_spmd_sharding_propagation_to_parameters"
 _RESULTS_MAY: Final = "allow_spmd_sharding_propagation_to_output"
-_MESHES: Final = "xla.sdy.meshes"
-_SHARDING: Final = "xla.sdy.sharding"
-_CONSTRAINT: Final = '"Sharding"'
 _PARTITIONED: Final = "_spmd"  # how the partitioner's entry is called
 
 
@@ -82,12 +79,12 @@ def ask_module(module: Module, path: str, *, is_settled: bool = False) -> Witnes
 
 def find_declared_meshes(module: Module) -> dict[str, Mesh]:
     """Return the meshes that the header of a module declares, by name."""
-    return find_meshes(module.header.frontend_attributes.get(_MESHES, ""))
+    return find_meshes(module.header.frontend_attributes.get("xla.sdy.meshes", ""))
 
 
 def is_constraint(one: Instruction) -> bool:
     """Whether an instruction does nothing but say how a value is sharded."""
-    return one.attributes.get("custom_call_target") == _CONSTRAINT
+    return one.attributes.get("custom_call_target") == '"Sharding"'
 
 
 def find_constraints(module: Module) -> Iterator[tuple[Instruction, Spec]]:
@@ -116,7 +113,7 @@ def _ask_instruction(
 ) -> Iterator[Told]:
     """Yield what stands at a parameter, or at the result, of each of its arrays."""
     leaves = list(one.shape.leaves())
-    named = find_sdy_shardings(one.frontend_attributes().get(_SHARDING, ""), meshes)
+    named = find_sdy_shardings(one.frontend_attributes().get("xla.sdy.sharding", ""), meshes)
     problem = None
     try:
         printed = one.sharding()

@@ -167,7 +167,7 @@ def _expect_alike(name: str, wanted: str, names: Names) -> Meant:
     if alike:
         raise UsageError(f"{name!r} is the beginning of {_list(alike)}; give one of them.")
     inside = [one for one in known if wanted and wanted in one]
-    hint = f"names with it: {_list(inside)}." if inside else _hint(wanted, names)
+    hint = f"names that contain it: {_list(inside)}." if inside else _hint(wanted, names)
     raise UsageError(
         f"there is no instruction, computation, parameter or source line {name!r}; {hint}"
     )

@@ -88,15 +88,13 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     """One value that an instruction defines, and where it lies."""
 
     of: Annotated[str, figure("the subject")]
-    value: Annotated[str, column("defining instruction and index", min_width=28)]
-    size_bytes: Annotated[int, column("size on its backend", BYTES, is_summed=False)]
+    value: Annotated[str, column("defining instruction and index")]
+    size_bytes: Annotated[int, column("size in memory, with padding", BYTES, is_summed=False)]
     allocation_type: Annotated[AllocationType, column("type of its allocation")]
-    space: Annotated[int, column("number of the memory space", NUMBER, hide_order=1)]
+    space: Annotated[int, column("number of the memory space", NUMBER)]
     allocation: Annotated[
         int | None,
-        column(
-            "number of its allocation; null in an estimate", NUMBER, null_text="–", hide_order=2
-        ),
+        column("number of its allocation; null in an estimate", NUMBER, null_text="–"),
     ]
     offset: Annotated[
         int | None,
@@ -104,7 +102,6 @@ class ShownValue(Struct, frozen=True, kw_only=True):
             "first byte inside the allocation; null in an estimate",
             NUMBER,
             null_text="–",
-            hide_order=2,
         ),
     ]
     live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
@@ -121,11 +118,11 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     ]
     source: Annotated[
         str | None,
-        column("file and line without directories; with `for`, those of a user", hide_order=3),
+        column("file and line without directories; with `for`, those of a user"),
     ]
     origin: Annotated[
         str | None,
-        column("its parameter or scope, as in `buffers`", is_path=True, hide_order=3),
+        column("its parameter or scope, as in `buffers`", is_path=True),
     ]
 
 
@@ -133,11 +130,9 @@ class SharingValue(Struct, frozen=True):
     """A value that lies, at some time, in bytes of a value of the subject."""
 
     of: Annotated[str, figure("the subject's value")]
-    value: Annotated[
-        str, column("defining instruction and index", heading="in the same bytes", min_width=28)
-    ]
+    value: Annotated[str, column("defining instruction and index", heading="in the same bytes")]
     shared_bytes: Annotated[int, column("bytes that both share", BYTES, is_summed=False)]
-    size_bytes: Annotated[int, column("size on its backend", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, column("size in memory, with padding", BYTES, is_summed=False)]
     live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
     live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
 
@@ -201,7 +196,6 @@ def _list_sharing(
 
 
 Relation: TypeAlias = Literal["operand", "user"]
-_GIVING: Final = frozenset(("fusion", "call", "async-start"))
 
 
 class NeighbourRow(Struct, frozen=True):
@@ -209,7 +203,7 @@ class NeighbourRow(Struct, frozen=True):
 
     of: Annotated[str, figure("the subject")]
     relation: Annotated[Relation, column("operand: the subject uses it; user: it uses the subject")]
-    hops: Annotated[int, column("steps away from the subject", NUMBER, hide_order=3)]
+    hops: Annotated[int, column("steps away from the subject", NUMBER)]
     name: InstructionName
     opcode: Annotated[str, column("the opcode")]
     shape: ShapeText
@@ -291,16 +285,11 @@ def _keep_part(
 
 def _find_given(caller: Instruction, parameter: Instruction) -> Instruction | None:
     """Return what a caller gives a parameter of what it calls; None where that is not one value."""
-    if caller.opcode == "while":
-        return caller.operands[0]
-    if caller.opcode == "conditional":
-        branches = list_branches(caller)
-        place = 1 + branches.index(parameter.computation)
-        return caller.operands[place] if place < len(caller.operands) else None
-    if caller.opcode not in _GIVING:
+    if caller.opcode not in {"while", "conditional", "fusion", "call", "async-start"}:
         return None
-    given = all_operands(caller)
-    number = parameter.parameter_number
+    number, given = parameter.parameter_number, all_operands(caller)
+    if caller.opcode == "conditional":
+        number = 1 + list_branches(caller).index(parameter.computation)
     return given[number] if number < len(given) else None
 
 
@@ -312,14 +301,13 @@ class BodyRow(Struct, frozen=True):
     name: InstructionName
     opcode: Annotated[str, column("the opcode")]
     shape: ShapeText
-    operands: Annotated[tuple[str, ...], column("its operands by name", hide_order=3)]
+    operands: Annotated[tuple[str, ...], column("its operands by name")]
     size_bytes: Annotated[int | None, figure("size of the result", BYTES, is_summed=False)]
     flops: Annotated[
         int | None,
         column(
             "flops of one execution; null if unknown",
             FLOPS,
-            hide_order=1,
             lower_if="is_flops_lower_bound",
         ),
     ]
@@ -353,13 +341,16 @@ def _list_body(subject: Instruction | Computation, costs: CostModel) -> Iterator
 SUBJECTS: Final = RowList(
     "subjects",
     SubjectRow,
-    "the subjects of the names, in their order",
+    "the named instructions, computations and parameters, in the order typed",
     size="traffic_bytes_per_step",
     lower_if=("is_lower_bound",),
     upper_if=("is_upper_bound",),
     has_total=False,  # a loop and what is in it do not add up
+    screen="name,opcode,shape,size_bytes,executions,"
+    "flops_per_step,traffic_bytes_per_step,measured_seconds,scope",
+    wide_screen="traffic_share",
 )
-SUBJECT: Final = Block("subject", SubjectRow, "one subject, for the lines above the tables")
+SUBJECT: Final = Block("subject", SubjectRow, "the subject that was named")
 MEMORY: Final = RowList(
     "memory",
     ShownValue,
@@ -368,6 +359,8 @@ MEMORY: Final = RowList(
     key="value",
     has_total=False,
     title="Memory",
+    screen="of,value,size_bytes,allocation_type,live_from,live_until,peak_bytes,origin",
+    wide_screen="space,allocation,offset,source",
 )
 SHARING: Final = RowList(
     "sharing",
@@ -388,6 +381,8 @@ NEIGHBOURS: Final = RowList(
     key="name",
     has_total=False,
     title="Operands and users",
+    screen="of,relation,name,opcode,shape,scope",
+    wide_screen="hops,size_bytes",
 )
 BODY: Final = RowList(
     "body",
@@ -397,12 +392,14 @@ BODY: Final = RowList(
     key="name",
     has_total=False,
     title="Inside",
+    screen="of,name,opcode,shape,scope",
+    wide_screen="operands,flops",
 )
 _TIMES: Final = {"transfer_seconds", "overlapped_seconds", "exposed_seconds", "measured_seconds"}
 COLLECTIVES: Final = replace(
     COLLECTIVE_ROWS.showing(COLLECTIVE_ROWS.shown() - _TIMES),
     name="collectives",
-    meaning="the collectives that subjects are, start, end or contain",
+    meaning="collectives that a subject is, starts, ends or contains",
     has_total=False,
     title="Collective",
 )

@@ -34,14 +34,10 @@ from hlotool.hlo.values import Measurement, ShapeIndex
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 
 SizeBytes: TypeAlias = Annotated[
-    int | None, column("size of the result", BYTES, heading="result", is_summed=False, hide_order=1)
+    int | None, column("size of the result", BYTES, heading="result", is_summed=False)
 ]
-ShapeText: TypeAlias = Annotated[
-    str, column("the result's shape, without layout", hide_order=2, is_shape=True)
-]
-InstructionName: TypeAlias = Annotated[
-    str, column("the instruction", heading="instruction", is_whole=True)
-]
+ShapeText: TypeAlias = Annotated[str, column("the result's shape, without layout", is_shape=True)]
+InstructionName: TypeAlias = Annotated[str, column("the instruction", heading="instruction")]
 
 
 class ShowEvidence(Struct, frozen=True, dict=True):
@@ -133,8 +129,6 @@ _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
 _PRODUCERS: Final = frozenset(
     ("own", "producer")
 )  # who tells where a part comes from, not for what
-_LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
 class SubjectRow(Struct, frozen=True, kw_only=True):
@@ -168,7 +162,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its floating-point operations per step, with known custom calls",
             FLOPS,
-            lower_if=_LOWER_FLOPS,
+            lower_if="is_flops_lower_bound",
         ),
     ]
     flops_share: Annotated[
@@ -179,8 +173,12 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "its bytes that cross memory space 0 per step; 0 inside a fusion",
             BYTES,
-            lower_if=_LOWER_MEMORY,
+            lower_if="is_traffic_lower_bound",
         ),
+    ]
+    padded_traffic_bytes_per_step: Annotated[
+        int,
+        figure("traffic_bytes_per_step with all tile padding, some of which may not cross", BYTES),
     ]
     traffic_share: Annotated[
         float | None,
@@ -188,7 +186,6 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
             "its share of all such bytes of a step; null without any",
             PERCENT,
             heading="of memory",
-            hide_order=3,
         ),
     ]
     measured_count: MeasuredCount
@@ -226,16 +223,16 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         bool, figure("whether a size or a trip count is unknown, so that costs are lower bounds")
     ]
     is_flops_lower_bound: Annotated[
-        bool, figure("whether that, or the flops of a custom call, is unknown")
+        bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
     ]
     is_traffic_lower_bound: Annotated[
-        bool, figure("whether that, or the traffic of a custom call, is unknown")
+        bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
     ]
     is_conditional: Annotated[
         bool, figure("whether it is in a branch that may not run, so that runs are upper bounds")
     ]
     is_upper_bound: Annotated[
-        bool, figure("whether it is, or its costs include, a branch that may not run")
+        bool, figure("whether it, or a part of its costs, is in a branch that may not run")
     ]
 
     @property
@@ -285,6 +282,7 @@ def describe_subject(
         flops_per_step=run.total_flops,
         flops_share=_share(run.total_flops, evidence.cost.total_flops_per_step),
         traffic_bytes_per_step=traffic_per_step,
+        padded_traffic_bytes_per_step=0 if is_inside else run.padded_bytes,
         traffic_share=_share(traffic_per_step, evidence.cost.traffic_bytes_per_step),
         measured_count=time.count,
         measured_seconds=time.seconds,

@@ -210,7 +210,6 @@ class OpcodeRow(Struct, frozen=True):
             "instructions inside fusions, reducers and other embedded computations",
             COUNT,
             heading="fused",
-            hide_order=1,
             lower_if="is_lower_bound",
         ),
     ]
@@ -244,7 +243,7 @@ class OpcodeRow(Struct, frozen=True):
     measured_count: Annotated[
         int | None,
         figure(
-            "from a profile: executions there, in all runs on all devices; null if zero",
+            "executions in a profile, in all runs on all devices; null if zero",
             COUNT,
             heading="measured",
             null_text="",
@@ -346,7 +345,6 @@ class LoopRow(Struct, frozen=True):
             "source of the trip count: printed in the backend config, or derived from "
             "condition, step and init",
             heading="from",
-            hide_order=4,
         ),
     ]
     contradicting_trip_count: Annotated[
@@ -367,11 +365,10 @@ class LoopRow(Struct, frozen=True):
             "starts of the loop per step",
             COUNT,
             heading="runs",
-            hide_order=2,
         ),
     ]
     loop_state_bytes: Annotated[
-        int | None, column("size of the state carried between iterations", BYTES, hide_order=3)
+        int | None, column("size of the state carried between iterations", BYTES)
     ]
     traffic_bytes_per_step: Annotated[
         int | None,

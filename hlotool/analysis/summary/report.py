@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.report import give_way
 from hlotool.analysis.collectives.rows import HOST_TOTALS, CollectiveRow, HostTotals
 from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS, CollectiveTotals
 from hlotool.analysis.cost.chips import ASSUMED_BF16, Chip, list_unstated, weigh_flops
@@ -43,7 +42,6 @@ from hlotool.analysis.memory.figures import (
     MemoryFigures,
 )
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
-from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.table import (
     BYTES,
@@ -52,7 +50,6 @@ from hlotool.table import (
     NUMBER,
     PERCENT,
     SECONDS,
-    WHOLE,
     Block,
     DocumentSpec,
     RowList,
@@ -81,8 +78,8 @@ class Roofline(Struct, frozen=True, kw_only=True):
     compute_seconds: Annotated[
         float,
         figure(
-            "total_flops_per_step at the chip's matrix peaks: products at the peak of "
-            "their type, all else at bfloat16's",
+            "time of total_flops_per_step at the chip's matrix peaks: products at the peak "
+            "of their type, all else at bfloat16's",
             SECONDS,
             is_summed=True,
             lower_if="is_compute_lower_bound",
@@ -91,8 +88,8 @@ class Roofline(Struct, frozen=True, kw_only=True):
     memory_seconds: Annotated[
         float,
         figure(
-            "traffic_bytes_per_step at memory bandwidth, with collectives and copies; "
-            "step_time.memory_seconds is the time that work waits for it",
+            "time of traffic_bytes_per_step, with collectives and copies, at memory "
+            "bandwidth; step_time.memory_seconds is the part that work waits for",
             SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",
@@ -205,7 +202,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     ]
     largest_share: Annotated[float | None, figure("share of the largest part", PERCENT)]
     is_lower_bound: Annotated[bool, figure("whether a part of it is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether it has a part that may not happen")]
+    is_upper_bound: Annotated[bool, figure("whether a part of it may not run")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
@@ -307,6 +304,8 @@ OPCODES: Final = RowList(
     size="executed_bytes",
     title="Opcodes",
     limit=12,
+    screen="opcode,executed_count,executions,executed_bytes,measured_count,measured_seconds",
+    wide_screen="fused_count",
 )
 DTYPES: Final = RowList(
     "dtypes",
@@ -325,6 +324,8 @@ LOOPS: Final = RowList(
     has_total=False,
     title="Loops",
     limit=3,
+    screen="name,trip_count,contradicting_trip_count,traffic_bytes_per_step,sent_bytes_per_step",
+    wide_screen="trip_count_source,executions,loop_state_bytes",
 )
 MEMORY: Final = Block(
     "memory",
@@ -342,7 +343,9 @@ HOLDERS: Final = replace(
     has_total=False,
     limit=5,
     title="Largest values at the peak",
-).showing({"live_bytes", "count", "allocation_type", "value", "source", "origin"})
+    screen="live_bytes,count,shape,value,origin",
+    wide_screen="source,spec_text,global_shape,allocation_type",
+).showing({"live_bytes", "count", "allocation_type", "shape", "value", "source", "origin"})
 COMPILATION: Final = Block(
     "compilation", Compilation, "compiler, flags and mesh, as far as its files say"
 )
@@ -367,42 +370,14 @@ SUMMARY: Final = DocumentSpec(
 )
 
 
-_LEAST_ROOM: Final = 80  # columns in which there is room for a spec
-_ROOM: Final = 100  # and for the shape
-_SPEC_WIDTH: Final = 32
-
-
-def _show_array(row: BufferRow) -> object:
-    """Show how a parameter of several devices is sharded, behind its name."""
-    return f"{row.origin} {row.global_shape} {row.spec_text}" if row.is_placed else row.origin
-
-
-def _show_spec(row: BufferRow) -> object:
-    return f"{row.origin} {row.spec_text}" if row.is_placed else row.origin
-
-
-def choose_summary_columns(
-    found: Summary, *, is_sharded: bool = False, width: int | None = None
-) -> DocumentSpec:
+def choose_summary_columns(found: Summary, *, is_sharded: bool = False) -> DocumentSpec:
     """Return the answer with columns for contradicted trip counts and measured times if any.
 
-    Findings have the one that they are sorted by. In so many columns of a terminal, how a parameter
-    is sharded takes the place of the allocation type where there is no room for both, and what is
-    replicated that of a holder.
+    Findings have the one that they are sorted by, and holders how parameters are sharded.
     """
     holders = HOLDERS
-    if is_sharded and width is not None and width < _ROOM:
-        holders = HOLDERS.showing(HOLDERS.shown() - {"allocation_type"})
-    if is_sharded and (width is None or width >= _LEAST_ROOM):
-        show = _show_spec if width is not None and width < _ROOM else _show_array
-        fields = (
-            replace(each, shown=show, min_width=_SPEC_WIDTH) if each.name == "origin" else each
-            for each in holders.fields
-        )
-        holders = replace(holders, chosen=tuple(fields))
-    if found.most_replicated:
-        # Its line, and with a limit another one, are in the place of holders.
-        holders = replace(holders, limit=HOLDERS.limit - 1 - (found.fit is not None))
+    if is_sharded:
+        holders = HOLDERS.showing(HOLDERS.shown() | {"global_shape", "spec_text"})
     opcodes, shown = OPCODES, LOOPS
     if all(loop.contradicting_trip_count is None for loop in found.loops):
         shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
@@ -451,15 +426,12 @@ class ProgramRow(Struct, frozen=True):
         str,
         column(
             "location in the directory, with XLA's number instead of the name; --module takes it",
-            is_whole=True,
         ),
     ]
-    backend: Annotated[
-        Backend | None, column("the backend, recognized from the text", hide_order=4)
-    ] = None
+    backend: Annotated[Backend | None, column("the backend, recognized from the text")] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
     instruction_count: Annotated[
-        int | None, column("instructions in the text", COUNT, heading="instructions", hide_order=7)
+        int | None, column("instructions in the text", COUNT, heading="instructions")
     ] = None
     allocated_bytes: Annotated[
         int | None,
@@ -477,7 +449,6 @@ class ProgramRow(Struct, frozen=True):
             "its temporary part; null in an estimate",
             BYTES,
             is_summed=False,
-            hide_order=5,
         ),
     ] = None
     peak_bytes: Annotated[
@@ -488,11 +459,10 @@ class ProgramRow(Struct, frozen=True):
             is_summed=False,
             shown=_show_peak,
             lower_if="is_memory_lower_bound",
-            hide_order=2,
         ),
     ] = None
     collective_count: Annotated[
-        int | None, column("logical collectives", COUNT, heading="collectives", hide_order=6)
+        int | None, column("logical collectives", COUNT, heading="collectives")
     ] = None
     sent_bytes_per_step: Annotated[
         int | None,
@@ -501,7 +471,6 @@ class ProgramRow(Struct, frozen=True):
             BYTES,
             lower_if="is_sent_lower_bound",
             upper_if="is_sent_upper_bound",
-            hide_order=1,
         ),
     ] = None
     total_flops_per_step: Annotated[
@@ -512,7 +481,6 @@ class ProgramRow(Struct, frozen=True):
             heading="flops/step",
             lower_if="is_total_lower_bound",
             upper_if="is_total_upper_bound",
-            hide_order=3,
         ),
     ] = None
     measured_count: Annotated[
@@ -549,12 +517,10 @@ class ProgramRow(Struct, frozen=True):
         bool, figure("whether the flops count work that may not run")
     ] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None
-    program: Annotated[
-        str, figure("what the program is called: by its key, as no other of the answer")
-    ] = ""
-    folder: Annotated[str, figure("of its key: its folder below PATH")] = ""
+    program: Annotated[str, figure("name of the program, unique in the answer")] = ""
+    folder: Annotated[str, figure("folder of the program below PATH")] = ""
     arguments: Annotated[
-        tuple[str, ...] | None, figure("of its key: what it is given; a tree by root and digest")
+        tuple[str, ...] | None, figure("its arguments; each tree as its root and a digest")
     ] = None
     fingerprint: Annotated[
         str | None, figure("fingerprint of the content: operations and their operands")
@@ -587,6 +553,9 @@ MODULES: Final = RowList(
     size="allocated_bytes",
     key="place",
     has_total=False,
+    screen="module,place,allocated_bytes,peak_bytes,"
+    "measured_seconds,total_flops_per_step,top_finding",
+    wide_screen="sent_bytes_per_step,temp_bytes,instruction_count,finding_count",
 )
 _REASONS: Final[Mapping[str, str]] = {
     "argument": "an argument is new, gone or renamed",
@@ -609,20 +578,14 @@ class ReasonRow(Struct, frozen=True):
     """One thing in which a compilation differs from the nearest earlier one of its function."""
 
     function: Annotated[str, column("the function, by the name of its modules")]
-    place: Annotated[str, column("the compilation, as in `modules`", is_whole=True)]
-    compilation: Annotated[
-        int, column("which compilation of the function it is", NUMBER, hide_order=2)
-    ]
+    place: Annotated[str, column("the compilation, as in `modules`")]
+    compilation: Annotated[int, column("number among the function's compilations", NUMBER)]
     compared_with: Annotated[
         str,
-        column("an equal compilation before, else the last", heading="against", is_whole=True),
+        column("an equal earlier compilation, else the previous one", heading="against"),
     ]
-    reason: Annotated[
-        ReasonKind, column("cause of the compilation", min_width=WHOLE, word_meanings=_REASONS)
-    ]
-    count: Annotated[
-        int, column("number of arguments, constants, … that differ", COUNT, hide_order=3)
-    ] = 1
+    reason: Annotated[ReasonKind, column("cause of the compilation", word_meanings=_REASONS)]
+    count: Annotated[int, column("number of arguments, constants, … that differ", COUNT)] = 1
     subject: Annotated[str, column("their names or their differences")] = ""
     old: Annotated[str | None, column("old value", heading="was", null_text="")] = None
     new: Annotated[str | None, column("new value", heading="is", null_text="")] = None
@@ -634,17 +597,12 @@ COMPILATIONS: Final = RowList(
     "causes of recompilation",
     key="place",
     has_total=False,
+    screen="function,place,compared_with,reason,subject,old,new",
+    wide_screen="compilation,count",
 )
 SUMMARY_DIRECTORY: Final = DocumentSpec(
     "summary-directory", "the programs of a dump directory", row_lists=(MODULES, COMPILATIONS)
 )
-# When a column leaves a table of measured programs: their times are the answer.
-_GIVE_WAY_TO_TIMES: Final = {
-    "measured_count": 4,
-    "allocated_bytes": 1,
-    "finding_count": 1,
-    "top_finding": 1,
-}
 
 
 def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
@@ -652,5 +610,4 @@ def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
     if all(row.measured_count is None for row in rows):
         return SUMMARY_DIRECTORY
     shown = MODULES.showing(MODULES.shown() | {"measured_count", "measured_seconds"})
-    measured = give_way(shown, _GIVE_WAY_TO_TIMES)
-    return replace(SUMMARY_DIRECTORY, row_lists=(measured, COMPILATIONS))
+    return replace(SUMMARY_DIRECTORY, row_lists=(shown, COMPILATIONS))

@@ -15,35 +15,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import SPACE_NAMES
+from hlotool.analysis.memory import timeline
 from hlotool.analysis.memory.answer import BUFFERS, ROWS, choose_buffer_columns
 from hlotool.analysis.memory.reduction_plan import ReliefRow, plan_relief, take_away
 from hlotool.analysis.memory.report import MemoryReport, measure_fit
 from hlotool.analysis.memory.rows import BufferRow, all_rows, allocation_rows, rows_at
-from hlotool.analysis.memory.timeline import (
-    choose_peaks,
-    find_position,
-    instant_at,
-    list_moments,
-    stack_moments,
-    timeline,
-)
 from hlotool.analysis.memory_text import (
     OUT_OF_MEMORY,
     USAGE_REPORT,
     choose_message_columns,
     report_out_of_memory,
 )
-from hlotool.commands.buffers.text import (
-    describe_message,
-    describe_program,
-    name_program,
-    note_message,
-    note_program,
-    say_donation,
-    say_fit,
-    say_relief,
-    say_replicated,
-)
+from hlotool.commands.buffers import text
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.memory_text import (
@@ -179,14 +162,13 @@ class Asked(Struct, frozen=True):
 def _refuse_contradictions(asked: Asked, *, names_chip: bool) -> None:
     """Raise UsageError for options that contradict each other."""
     if asked.is_all and asked.at != "peak":
-        raise UsageError("--all shows any time, --at one instant; give only one.")
+        raise UsageError("--all covers all times, --at one instant; give only one.")
     if asked.limit_bytes is not None and names_chip:
         raise UsageError("--hbm and --chip each name a limit; give only one.")
     if asked.without is not None and (asked.limit_bytes is not None or names_chip):
         raise UsageError(
-            "--without excludes --hbm and --chip. --without prints the peak of the "
-            "remaining values: above a limit they do not fit; below it they may, because "
-            "XLA reserves more than the peak. --hbm lists ways to fit."
+            "--without excludes --hbm and --chip. It prints the peak of the remaining "
+            "values; XLA reserves more than the peak. --hbm lists ways to fit."
         )
 
 
@@ -200,10 +182,10 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
     main, module, without = color or 0, program.module, None
     if asked.without is not None:
         report, without = take_away(whole, module, asked.without, main)
-    position = find_position(report, asked.at, main)
+    position = timeline.find_position(report, asked.at, main)
     instant = None
     if position is not None and not asked.is_all:
-        instant = instant_at(report, position, color)
+        instant = timeline.instant_at(report, position, color)
     values = (
         rows_at(report, module, instant.position, color)
         if instant
@@ -230,7 +212,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         chip = program.machine.chip if program.machine else None
         fit = measure_fit(report, asked.limit_bytes, chip)
     if fit is not None:
-        relief = tuple(plan_relief(report, module, fit))
+        relief = plan_relief(report, module, fit).rows
         blocks["fit"], rows["relief"] = fit, relief
     donations = rows.get("donation", ())
     curve = _draw_timeline(rows, report, program, main, options)
@@ -257,16 +239,16 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         blocks=blocks,
         scalars=report.figures,
         lines=(
-            *describe_program(program, whole, main, instant, without),
-            *(say_replicated(program.replicated) if without is None else ()),
+            *text.describe_program(program, whole, main, instant, without),
+            *(text.say_replicated(program.replicated) if without is None else ()),
             *(explain_fit(report, fit) if fit else ()),
             *curve,
         ),
-        above={"relief": say_relief(fit, relief)} if fit and relief else {},
+        above={"relief": text.say_relief(fit, relief)} if fit and relief else {},
         notes=(
-            *(say_relief(fit, relief) if fit and fit.fits is False and not relief else ()),
-            *say_donation(donations),
-            *note_program(whole, main),
+            *(text.say_relief(fit, relief) if fit and fit.fits is False and not relief else ()),
+            *text.say_donation(donations),
+            *text.note_program(whole, main),
         ),
         shown=(focus,) if focus else tuple(name for name, is_shown in shown.items() if is_shown),
         focus=focus,
@@ -299,9 +281,9 @@ def _list_asked(program: Program, report: MemoryReport, asked: Asked, color: int
                 "--timeline and --peaks need live ranges: give --live-range or --module-text."
             )
         if asked.has_timeline:
-            rows["timeline"] = timeline(curve, live_ranges.sequence)
+            rows["timeline"] = timeline.timeline(curve, live_ranges.sequence)
         if asked.peak_count:
-            rows["peaks"] = choose_peaks(curve, live_ranges.sequence, asked.peak_count)
+            rows["peaks"] = timeline.choose_peaks(curve, live_ranges.sequence, asked.peak_count)
     if asked.has_donation:
         rows["donation"] = program.donation_savings
     return rows
@@ -336,8 +318,8 @@ def _draw_timeline(
         return (Line(""), *(Line(line) for line in drawn))
     read = read_folded(first)
     columns = count_columns(levels, width, options.units)
-    found = list_moments(report, program.module, color, columns)
-    stacks = stack_moments(found, lambda row: str(read(row) or "(none)"), MOST_GROUPS)
+    found = timeline.list_moments(report, program.module, color, columns)
+    stacks = timeline.stack_moments(found, lambda row: str(read(row) or "(none)"), MOST_GROUPS)
     stacked = draw_stack(levels, stacks, peak, width, options.units, has_color=look.has_color)
     return (Line(""), *stacked)
 
@@ -373,7 +355,7 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
     message = parse_out_of_memory(file.read())
     request.tell(tuple(warn_of_each(file, contradict_message(message))))
     if dump is not None:
-        return _choose_dump(message, request, dump)
+        return choose_dump(message, request, dump)
     if given:
         raise UsageError(
             f"{given[0]} needs a program, but this is an out-of-memory message; give its "
@@ -386,19 +368,21 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
         InputPaths(request.path),
         rows=lists,
         scalars=report.figures,
-        lines=describe_message(report.figures),
-        notes=note_message(report.figures, file.read().text),
+        lines=text.describe_message(report.figures),
+        notes=text.note_message(report.figures, file.read().text),
         shown=tuple(name for name, rows in lists.items() if rows),
     )
 
 
-def _choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
+def choose_dump(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
     """Return the program of a message."""
     asked = replace(request, path=dump, found=None, told=set())
     found = asked.find()
     matched = find_program(message, found)
-    say(name_program(matched, message, found.path))
+    say(text.name_program(matched, message, found.path))
     asked.found = replace(found, inputs=(matched.chosen,))
     figures = report_out_of_memory(message).figures
     limit = figures.limit_bytes if asks_for_main_memory(message) else None
-    return AskedDump(asked, limit, (*describe_message(figures), *say_fit(message, matched, limit)))
+    return AskedDump(
+        asked, limit, (*text.describe_message(figures), *text.say_fit(message, matched, limit))
+    )

@@ -8,17 +8,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from hlotool.analysis.graph.backend import find_space_name
+from hlotool.analysis.memory import reduction_plan as plan
 from hlotool.analysis.memory.answer import INSTANT
 from hlotool.analysis.memory.donation import UNUSED_REASONS, DonationRow
 from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
-from hlotool.analysis.memory.reduction_plan import (
-    MOST_TOGETHER,
-    SAVES_CAVEAT,
-    WITHOUT,
-    ReliefRow,
-    Without,
-)
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import Instant, Reason, explain_xla_peak
 from hlotool.analysis.memory_text import MESSAGE_FIGURES, MessageFigures
@@ -44,7 +38,7 @@ def describe_program(
     report: MemoryReport,
     color: int,
     instant: Instant | None,
-    without: Without | None,
+    without: plan.Without | None,
 ) -> tuple[Line, ...]:
     """Return the lines above the tables: the peak, what is allocated, and the instant shown."""
     name = program.module.name if program.module else ""
@@ -55,10 +49,10 @@ def describe_program(
     if without is not None:
         values = plural(without.value_count, "value")
         text = (
-            f"without {{value_count}} {values}, {{removed_bytes}} of the peak: peak {{peak_bytes}} "
-            "at {position}, {instruction}; {saves_bytes} less"
+            f"without {{value_count}} {values} ({{removed_bytes}} at peak): peak {{peak_bytes}} "
+            "at {position}, {instruction}, {saves_bytes} less"
         )
-        lines.append(Line(text, WITHOUT, without))
+        lines.append(Line(text, plan.WITHOUT, without))
     peak_at = report.peak_of(color).position if without is None else without.position
     if instant is not None and instant.position != peak_at:
         # Spaces do not add up; each has a total below its values.
@@ -143,17 +137,17 @@ def _space(report: MemoryReport, color: int) -> str:
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
-def say_relief(fit: Fit, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
+def say_relief(fit: Fit, relief: Sequence[plan.ReliefRow]) -> tuple[Line, ...]:
     """Return the lines above the ways to fit: what becomes of the program with them."""
     if not relief:
         return (Line("No known change saves memory here."),)
     text = (
-        f"No set of up to {MOST_TOGETHER} changes is certain to fit {{limit_bytes}}; "
+        f"No set of up to {plan.MOST_TOGETHER} changes is certain to fit {{limit_bytes}}; "
         "those below save most."
     )
     if {"fits", "may fit"} & {row.verdict for row in relief}:
         text = "Apply all changes of an option together. Options are sorted by likely savings."
-    return (Line(text, FIT, fit), Line(SAVES_CAVEAT))
+    return (Line(text, FIT, fit), Line(plan.SAVES_CAVEAT))
 
 
 _MOST_UNUSED: Final = 3
@@ -172,7 +166,7 @@ def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
             Line(f"and {len(unused) - _MOST_UNUSED:,} more that are donated and not reused")
         )
     if any(row.saves_bytes for row in donations):
-        lines.append(Line(SAVES_CAVEAT))
+        lines.append(Line(plan.SAVES_CAVEAT))
     return tuple(lines)
 
 
@@ -236,6 +230,8 @@ def describe_message(figures: MessageFigures) -> tuple[Line, ...]:
 _OF_XLA: Final = re.compile(
     r"[XJ]\w+RuntimeError|RESOURCE_EXHAUSTED: Out of memory|\b(?:jax|xla)\b"
 )
+_OF_TENSORFLOW: Final = re.compile(r"OOM when allocating tensor|\btensorflow\b")
+_OF_PYTORCH: Final = re.compile(r"\btorch\b|PYTORCH_|\bPyTorch\b|(?:CUDA|HIP) out of memory")
 _DUMP: Final = 'export XLA_FLAGS="--xla_dump_to=/tmp/dump --xla_dump_hlo_as_text"'
 
 
@@ -243,7 +239,7 @@ def note_message(figures: MessageFigures, text: str) -> tuple[Line, ...]:
     """Say what the reader should know about the figures, and what to type next.
 
     The same flags dump on CPU, GPU and TPU, there also from a compilation that fails. `text` is
-    what holds the message: of TensorFlow's or PyTorch's own there is no program to dump.
+    what holds the message. Of TensorFlow's own, XLA's program is dumped if XLA compiles the step.
     """
     said = {
         "{message_count} messages of different sizes; the last is shown.": figures.message_count
@@ -256,10 +252,14 @@ def note_message(figures: MessageFigures, text: str) -> tuple[Line, ...]:
         "Add --dump DIR, a dump of the program, for ways to fit.": True,
     }
     notes = [Line(one, MESSAGE_FIGURES, figures) for one, is_so in said.items() if is_so]
-    if figures.when != "run" or _OF_XLA.search(text):
+    is_of_xla = figures.when != "run" or _OF_XLA.search(text)
+    if is_of_xla or _OF_TENSORFLOW.search(text):
         limit = f" --hbm {figures.limit_bytes}B" if figures.limit_bytes else ""
-        notes[-1] = Line("For ways to fit, dump the program in another run, then ask:")
+        first = "" if is_of_xla else "compile the step with tf.function(jit_compile=True), "
+        notes[-1] = Line(f"For ways to fit, {first}dump the program in another run, then ask:")
         notes += [Line(_DUMP), Line(f"hlotool buffers /tmp/dump{limit}")]
+    elif _OF_PYTORCH.search(text):
+        notes.append(Line("Only PyTorch/XLA has such a program; flags to dump it were not tried."))
     return tuple(notes)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -119,11 +119,13 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
         return replace(document, rows=figures, shown=shown)
     if not is_overview or asked.is_full or options.limit is not None:
         return document
-    return _choose_lists(replace(document, notes=(*counts[:1], *missing, *time), is_brief=True))
+    brief = replace(document, notes=(*counts[:1], *missing, *time), is_brief=True)
+    most = _MOST_ROWS + sum(text.count_rows(render_line(one)) for one in lines)
+    return replace(brief, shorten=_list_shorter, most_rows=most)
 
 
-def _choose_lists(document: Document) -> Document:
-    """Return a document with as many lists, and rows of each, as there is room for.
+def _list_shorter(document: Document) -> Iterator[Document]:
+    """List documents with ever fewer lists, and rows of each.
 
     Most lists count more than most rows of one.
     """
@@ -134,15 +136,10 @@ def _choose_lists(document: Document) -> Document:
         told = shown[:number]
         hidden = {titles[name]: count for name, count in counts.items() if name not in told}
         notes = (*document.notes, *text.explain_rest(hidden))
-        free = _MOST_ROWS - sum(text.count_rows(render_line(one)) for one in notes) - bool(notes)
         for limit in _LIMITS:
-            # Its blank line, title, headings, rule, rows, and how many others there are.
-            height = sum(4 + min(counts[name], limit) + (counts[name] > limit) for name in told)
-            if height <= free:
-                lists = tuple(replace(one, limit=limit) for one in document.spec.row_lists)
-                spec = replace(document.spec, row_lists=lists)
-                return replace(document, spec=spec, shown=tuple(told), notes=notes)
-    return document
+            lists = tuple(replace(one, limit=limit) for one in document.spec.row_lists)
+            spec = replace(document.spec, row_lists=lists)
+            yield replace(document, spec=spec, shown=tuple(told), notes=notes)
 
 
 def _has_own_block(row: InstructionChange) -> bool:

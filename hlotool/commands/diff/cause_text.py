@@ -38,7 +38,7 @@ def write_cause(cause: Cause, units: str) -> str:
         parts=f": the parts of {parts} have other shapes{held}" if cause.count else "",
         arrays=f"{arrays}, {format_value(abs(cause.delta_bytes or 0), Unit.BYTES, units)}",
         constants=plural(cause.count, "a constant", several),
-        loop=plural(cause.count, "a loop", "loops") + (f" of {rounds} rounds" if rounds else ""),
+        loop=plural(cause.count, "a loop", "loops") + f" of {rounds} iterations" * bool(rounds),
         inside=f", in {cause.scope}" if cause.scope else "",
         count=str(cause.count),
         size=size,
@@ -76,7 +76,7 @@ def _rematerialization(cause: Cause, units: str) -> str:
 def _moved(cause: Cause, units: str) -> str:
     del units
     way, rounds = ("out of", cause.old) if cause.new == "1" else ("into", cause.new)
-    return f"{cause.subject}{_where(cause)} moved {way} a loop of {rounds} rounds"
+    return f"{cause.subject}{_where(cause)} moved {way} a loop of {rounds} iterations"
 
 
 def _loop(cause: Cause, units: str) -> str:

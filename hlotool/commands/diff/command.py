@@ -88,7 +88,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
 @module_option
 @option(
-    "--map OLD=NEW", "Pair these two modules: names, paths or places.", "renamed", multiple=True
+    "--map OLD=NEW", "Pair these two modules: names, paths or locations.", "renamed", multiple=True
 )
 @option("--blocks BLOCK,…", f"Of {', '.join(BLOCKS)}.", default="")
 @option("--strict", "Also compare autotuned choices and channel numbers.")
@@ -104,11 +104,13 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--computation NAME", "With --text: only this computation.", default="")
 @option(
     "--passes DIR",
-    "Show what each pass changed; twice: where dumps diverge.",
+    "Show what each pass changed; given twice, where dumps diverge.",
     multiple=True,
     callback=hide_typed,
 )
-@option("--trace EXPR", "With --passes: passes that made and removed matches.", default="")
+@option(
+    "--trace EXPR", "With --passes: passes that made and removed what EXPR matches.", default=""
+)
 @unpacking_option
 @config_option
 @add_options(MACHINE)

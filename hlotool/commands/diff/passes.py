@@ -92,7 +92,7 @@ def choose_compilation(
         )
     if len(found) > 1:
         names = list_some(sorted({one.name for one in found}), _MOST_LISTED, "")
-        raise UsageError(f"passes are those of one module; choose with --module: {names}.")
+        raise UsageError(f"--passes reads one module; choose it with --module: {names}.")
     return found[0]
 
 

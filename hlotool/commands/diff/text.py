@@ -85,8 +85,8 @@ def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
             format_value(one, Unit.SECONDS, units, is_signed=True)
             for one in (worst.delta_seconds, total)
         )
-        said = f"{quote_braces(worst.name)} {lost}" if worst.delta_seconds > 0 else "none longer"
-        yield Line(f"measured per step: instructions {in_all}, the most {said}")
+        said = f"{quote_braces(worst.name)} {lost}" if worst.delta_seconds > 0 else "none"
+        yield Line(f"measured per step: instructions {in_all}, largest increase: {said}")
 
 
 def write_verdict(report: DiffReport, units: str) -> list[str]:
@@ -364,9 +364,9 @@ def _name_doers(triage: Triage) -> str:
     old, new = triage.old_build, triage.new_build
     flag = [] if triage.flag_count == 0 else ["a flag"]
     if old is None or new is None:
-        return f"{flag[0]} or the compiler did it" if flag else "the compiler did it"
+        return f"due to {' or '.join([*flag, 'the compiler'])}"
     names = [*(["another build of the compiler"] if old != new else []), *flag]
-    return f"{join_words(names or ['what no dump tells'], 'or')} did it"
+    return f"due to {join_words(names or ['something that no dump shows'], 'or')}"
 
 
 def _tell_builds(triage: Triage) -> list[str]:
@@ -485,7 +485,7 @@ def count_statuses(
 def say_devices(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
     """Say of how many devices figures are sums, where any are."""
     if any((row.old_devices, row.new_devices) != (1, 1) for row in rows):
-        yield Line("of programs on other numbers of devices, figures are of all devices together")
+        yield Line("figures of programs on different numbers of devices are of all devices")
 
 
 def say_names(

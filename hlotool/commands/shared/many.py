@@ -17,7 +17,6 @@ from msgspec import Struct, defstruct
 from msgspec.structs import fields as fields_in
 from msgspec.structs import replace
 
-from hlotool import __version__
 from hlotool.commands import load_command
 from hlotool.commands.shared.messages import fold_alike, say
 from hlotool.commands.shared.options import FleetOptions, RowOptions, dask_option
@@ -31,7 +30,7 @@ from hlotool.commands.shared.output import (
 from hlotool.commands.shared.request import Request, progress, refuse_several
 from hlotool.dump.files import Inputs
 from hlotool.dump.text_kind import TextKind
-from hlotool.errors import InputError, UsageError
+from hlotool.errors import UsageError
 from hlotool.table import (
     Block,
     Document,
@@ -55,8 +54,8 @@ _FORMS: Final = OF_ROWS | {"json", "parquet", "table", "markdown"}
 class ProgramOfRow(Struct, frozen=True):
     """Which program a row is of; of one that cannot be read this is all there is."""
 
-    program: Annotated[str, column("name of the program, unique in the answer", is_whole=True)]
-    place: Annotated[str, column("its location, in short", hide_order=9)]
+    program: Annotated[str, column("name of the program, unique in the answer")]
+    place: Annotated[str, column("its location, shortened")]
     error: Annotated[
         str | None,
         figure("why the program could not be read; all other fields are null then", null_text=""),
@@ -67,7 +66,7 @@ class ManyFigures(Struct, frozen=True):
     """What the rows are."""
 
     command: Annotated[str, figure("the command whose rows they are")]
-    row_list: Annotated[str, figure("their list in the answer, as in --rows")]
+    row_list: Annotated[str, figure("name of the row list, as in --rows")]
 
 
 _SCALARS: Final = Block("many", ManyFigures, "meaning of the rows")
@@ -224,7 +223,7 @@ def _read_all(
         progress("reading", sum(each.size_bytes for each in members)) as advance,
         fleet.open(request.assumptions, advance) as opened,
     ):
-        work = partial(answer_member, asked=asked, version=__version__)
+        work = partial(answer_member, asked=asked)
         for number, result in iterate_inputs(
             work, members, executor=opened.executor, progress=advance
         ):
@@ -287,13 +286,11 @@ class Answer(Struct, frozen=True):
     words: frozenset[str] = frozenset()
 
 
-def answer_member(member: Member, asked: Asked, version: str) -> Answer:
+def answer_member(member: Member, asked: Asked) -> Answer:
     """Answer about one program; runs in a process of its own, perhaps of another machine.
 
-    Raises what the command raises, InputError in a worker with another hlotool.
+    Raises what the command raises.
     """
-    if version != __version__:
-        raise InputError(f"the worker for this file has hlotool {__version__}.")
     chosen, where = member.chosen, asked.options.where
     request = replace(asked.request, path=chosen.path, told=set())
     request.found = Inputs(chosen.path, False, (chosen,))

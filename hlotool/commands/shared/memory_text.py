@@ -34,7 +34,7 @@ _FIELDS: Final[dict[EstimatedFigure, str]] = {
 # What becomes of the rest of a chip's memory; docs.jax.dev/en/latest/gpu_memory_allocation.html.
 _RESERVED: Final[dict[Backend | None, str]] = {
     "gpu": "JAX takes 75 % of a GPU's memory by default; XLA_CLIENT_MEM_FRACTION changes it",
-    "tpu": "the runtime keeps a part; an out-of-memory message prints the rest",
+    "tpu": "the runtime keeps a part; an out-of-memory message prints how much is left",
 }
 
 
@@ -63,7 +63,7 @@ def say_fit(fit: Fit) -> Line:
     whole = ", all of {chip} (programs get less)" if fit.chip else ""
     text = f"{said} {{limit_bytes}}{by}{whole}: free {{free_bytes}}"
     tone = "error" if fit.fits is False else ""
-    return Line(f"{text}, code aside", FIT, fit, tone=tone)
+    return Line(f"{text}, without code", FIT, fit, tone=tone)
 
 
 def explain_fit(report: MemoryReport, fit: Fit) -> tuple[Line, ...]:
@@ -91,7 +91,7 @@ def explain_fit(report: MemoryReport, fit: Fit) -> tuple[Line, ...]:
     if fit.chip is not None:
         why = f": {_RESERVED[backend]}" if backend in _RESERVED else ""
         text = f"{{limit_bytes}} is the whole memory of {{chip}}; programs get less{why}."
-        lines.append(Line(f"{text} Pass --hbm with what your program gets.", FIT, fit))
+        lines.append(Line(f"{text} Pass --hbm with the memory that your program gets.", FIT, fit))
     return tuple(lines)
 
 

@@ -207,8 +207,8 @@ class RowOptions(Struct, frozen=True):
         """Whether --by names one of these fields."""
         return any(word in fields for word in _WORD.findall(self.by))
 
-    def query(self, default_limit: int) -> Query:
-        """Return the row options for the list that they act on."""
+    def query(self, default_limit: int, width: int | None = None) -> Query:
+        """Return the row options for the list that they act on, on a terminal of that width."""
         return Query(
             where=self.where,
             sort=self.sort,
@@ -217,6 +217,7 @@ class RowOptions(Struct, frozen=True):
             limit=self.limit,
             default_limit=default_limit if self.is_for_eyes else 0,
             is_wide=self.is_wide or not self.is_for_eyes,
+            width=width if self.format == "table" else None,
             is_folded=self.is_for_eyes,
             keeps_below=self.format == "table",
             keeps_numbers=self.keeps_numbers,
@@ -237,7 +238,7 @@ def make_row_options(values: Mapping[str, Any], formats: Sequence[str] = FORMATS
     form = form or (told if told in _ENDINGS and told in formats else "table")
     form, most = "json" if is_json else form, find_max_chars()
     if most is not None and form not in {"json", "table", "markdown"}:
-        raise UsageError(f"--max-chars shortens tables, markdown and JSON, and no --format {form}.")
+        raise UsageError(f"--max-chars shortens tables, markdown and JSON, not --format {form}.")
     return RowOptions(format=form, max_chars=most, **chosen)
 
 
@@ -333,7 +334,7 @@ def print_stacks(document: Document, module: Module | None, *names: str) -> Docu
     )
     notes: tuple[Line, ...] = ()
     if module is None:
-        notes = (Line("No stacks: they are in the text of the module (--module-text)."),)
+        notes = (Line("No stacks here: pass the module's text with --module-text."),)
     elif not module.debug_info.frames:
         text = (
             "No stacks: this text has no StackFrames table; older XLA prints only the "
@@ -480,7 +481,7 @@ def expand_paths(typed: Sequence[str]) -> tuple[str, ...]:
 
 unpacking_option: Final = option(
     "--max-unpacked SIZE",
-    "Fetch and unpack at most SIZE of a file. Default: 1,000 times its size, or 256 MiB.",
+    "Fetch and unpack at most SIZE of a file. Default: 1,000 times its size, at least 256 MiB.",
     "unpacking",
     callback=lambda ctx, param, value: _read_unpacking(value),  # noqa: ARG005  click's signature
 )

@@ -98,25 +98,43 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         selection = _select_alone(document, options)
         weights = expect_weights(selection, "--format folded")
         return render_folded(make_stacks(selection, weights))
-    shown = _shown(document, target, options)
-    selections = [_select(document, rows, target, options) for rows in shown]
+    return iter((_render_for_eyes(document, target, options, look),))
+
+
+def _render_for_eyes(
+    document: Document, target: RowList | None, options: RowOptions, look: Look
+) -> str:
+    """Return prose and tables: of a document that says ever less, the first that finds room."""
+
+    def select(answer: Document) -> list[Selection]:
+        shown = _shown(answer, target, options)
+        return [_select(answer, rows, target, options, look.width) for rows in shown]
+
+    selections = select(document)
     if options.format == "comment":
         from hlotool.table.comment import render_comment
 
-        return iter((render_comment(document, selections, options.units),))
-    from hlotool.table.terminal import render_markdown, render_tables
+        return render_comment(document, selections, options.units)
+    from hlotool.table.terminal import count_rows, render_markdown, render_tables
 
     def render(answer: Document, lists: Sequence[Selection]) -> str:
         if options.format == "markdown":
             return render_markdown(answer, lists, options.units)
         return render_tables(answer, lists, look)
 
+    text, most_rows = render(document, selections), document.most_rows
+    for answer in document.shorten(document) if document.shorten else ():
+        is_whole = look.width is None and not document.is_brief
+        if is_whole or count_rows(text, look.width) <= most_rows:
+            break
+        document, selections = answer, select(answer)
+        text = render(document, selections)
     if options.max_chars is None:
-        return iter((render(document, selections),))
+        return text
     from hlotool.table.short import render_short_text
 
     more = repeat_longer(options.max_chars)
-    return iter((render_short_text(document, selections, render, more, options.max_chars),))
+    return render_short_text(document, selections, render, more, options.max_chars)
 
 
 def render_rows(selection: Selection, form: str) -> Iterator[str]:
@@ -222,18 +240,23 @@ def _shown(document: Document, target: RowList | None, options: RowOptions) -> t
 
 
 def _select(
-    document: Document, row_list: RowList, target: RowList | None, options: RowOptions
+    document: Document,
+    row_list: RowList,
+    target: RowList | None,
+    options: RowOptions,
+    width: int | None = None,
 ) -> Selection:
     """Apply the row options to the list they act on; others keep their defaults.
 
     A number of rows holds for every list that is shown to eyes, where the document says so.
     """
-    query = options.query(row_list.limit)
+    query = options.query(row_list.limit, width)
     if row_list is not target:
         query = Query(
             limit=query.limit if document.limits_all and options.is_for_eyes else None,
             default_limit=query.default_limit,
             is_wide=query.is_wide,
+            width=query.width,
             is_folded=query.is_folded,
             keeps_numbers=query.keeps_numbers,
         )
@@ -267,7 +290,7 @@ def _say_unknown_fields(target: RowList | None, document: Document, options: Row
     if options.sort and not options.by:
         for _, field in sort_keys(target, options.sort):
             if all(map(is_unknown, filter(None, (field.name, field.total_from)))):
-                say(f"--sort {field.name} orders nothing: no row has it{_say_needs(field)}.")
+                say(f"--sort {field.name} has no effect: no row has it{_say_needs(field)}.")
 
 
 def _say_needs(field: Field) -> str:

@@ -24,9 +24,9 @@ from hlotool.check.config import Config
 from hlotool.commands.shared.messages import say, say_all
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.find import resolve_inputs
-from hlotool.dump.names import short_path, split_file_name
-from hlotool.dump.read import STDIN, display_name
+from hlotool.dump.find import refuse_path, resolve_inputs
+from hlotool.dump.names import short_path
+from hlotool.dump.read import STDIN
 from hlotool.dump.siblings import NamedFiles, list_twins
 from hlotool.dump.stores import is_address
 from hlotool.dump.text_kind import TextKind
@@ -102,8 +102,7 @@ class Request(Struct, eq=False):
                 nothing = error
                 continue
             except InputError as error:
-                name = split_file_name(os.path.basename(path)).name  # noqa: PTH119
-                inputs[path] = Input(display_name(path), name, refused=str(error))
+                inputs[path] = refuse_path(path, str(error))
                 continue
             notes += found.notes
             inputs |= {one.path: forget_text(one) for one in found.inputs}
@@ -138,18 +137,22 @@ class Request(Struct, eq=False):
 
 
 def _find_folder(paths: tuple[str, ...]) -> str:
-    """Return the folder below which all paths lie; of addresses there is none."""
+    """Return the folder below which all paths lie; of addresses there is none.
+
+    If all are absolute it is: a worker on another machine has another working directory.
+    """
     if any(map(is_address, paths)):
         return "."
     folders = (each if os.path.isdir(each) else os.path.dirname(each) for each in paths)  # noqa: PTH112,PTH120
-    return os.path.relpath(os.path.commonpath([*map(os.path.abspath, folders)]))
+    common = os.path.commonpath([*map(os.path.abspath, folders)])
+    return common if all(map(os.path.isabs, paths)) else os.path.relpath(common)
 
 
 def refuse_several(request: Request, typed: str) -> UsageError:
     """Return the error for an answer that would be about one of several programs, unsaid."""
     found = request.find()
     return UsageError(
-        f"{typed} would show one of {len(found.inputs):,} programs in {found.path}.",
+        f"{found.path} has {len(found.inputs):,} programs; {typed} shows only one.",
         "Choose one with --module REGEX, or print the rows of all with --format jsonl:",
         "this works for buffers, fusions, collectives, shardings and summary --rows NAME.",
     )
@@ -213,7 +216,7 @@ def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
             for twin in list_twins(module) if module and is_module else ():
                 with suppress(HlotoolError):
                     program = read(replace(chosen, module=twin))
-                    request.tell((f"{error.sentence()}. This refers to {twin.path}, next to it.",))
+                    request.tell((f"{error.sentence()}. The answer uses {twin.path}, next to it.",))
                     break
             else:
                 if not is_module or module is None or chosen.buffers:

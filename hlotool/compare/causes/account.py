@@ -75,7 +75,7 @@ class AccountRow(Struct, frozen=True):
         column(
             "new, gone: without counterpart; runs: another number of executions; size: "
             "another size in each; the peak moved: held at only one peak; reserved: "
-            "beyond use; rest: of no instruction"
+            "reserved but unused; rest: no instruction is known"
         ),
     ]
     count: Annotated[int, column("instructions, or values", COUNT)]

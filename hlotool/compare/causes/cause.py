@@ -34,7 +34,7 @@ from hlotool.hlo.attribute_values import drop_metadata, drop_tables
 from hlotool.hlo.parser import parse_module
 from hlotool.hlo.scanner import unquote
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, WHOLE, Shown, column, figure
+from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, Shown, column, figure
 from hlotool.table.words import fold_numbers
 from hlotool.text import Source
 
@@ -90,32 +90,24 @@ class Cause(Struct, frozen=True):
         column(
             "kind of reason",
             heading="reason",
-            min_width=WHOLE,
             word_meanings={name: kind.meaning for name, kind in KINDS.items()},
             shown=_show_id,
         ),
     ]
     count: Annotated[
         int | None,
-        column(
-            "number of its values, parameters, …; null if not counted",
-            COUNT,
-            hide_order=3,
-            null_text="",
-        ),
+        column("number of its values, parameters, …; null if not counted", COUNT, null_text=""),
     ]
     subject: Annotated[
         str | None, column("its subject: names, opcodes, a collective", null_text="")
     ] = None
     scope: Annotated[
-        str | None,
-        column("location in the user's program", null_text="", is_path=True, hide_order=1),
+        str | None, column("location in the user's program", null_text="", is_path=True)
     ] = None
     old: Annotated[str | None, column("value" + OLD, heading="old", null_text="")] = None
     new: Annotated[str | None, column("value" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
-        Measure | None,
-        column("meaning of its bytes", null_text="", hide_order=2, word_meanings=MEASURE_MEANINGS),
+        Measure | None, column("meaning of its bytes", null_text="", word_meanings=MEASURE_MEANINGS)
     ] = None
     delta_bytes: Annotated[
         int | None,

@@ -21,7 +21,7 @@ from hlotool.compare.changes import instructions as columns
 from hlotool.compare.changes.instructions import NEW, OLD, Change, N, share_scope, sides, subtract
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
-from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, Unit, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Unit, column, figure
 from hlotool.table.sums import group_by
 
 
@@ -93,23 +93,16 @@ def pair_collectives(old: Sequence[CollectiveRow], new: Sequence[CollectiveRow])
 _UNSURE: Final = "whether a size or a trip count is unknown,"
 _EXPOSED: Final = "bytes sent that are exposed,"
 _SECONDS: Final = "with --chip: time that is exposed,"
-_SENT: Final = "bytes sent per device and run,"
+_SENT: Final = "bytes sent per device and step,"
 _OLD_LOWER, _NEW_LOWER = "is_old_lower_bound", "is_new_lower_bound"
 _RUNS: Final = "their executions"
 _MESSAGE: Final = "message size per step,"
-_COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True, hide_order=3)
+_COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True)
 
 
-def _exposed(meaning: str, unit: Unit, heading: str, hide_order: int) -> Meta:
+def _exposed(meaning: str, unit: Unit, heading: str) -> Meta:
     """Declare what is exposed, with its own mark of a lower bound."""
-    return figure(
-        meaning,
-        unit,
-        heading=heading,
-        is_summed=True,
-        lower_if="is_exposed_lower_bound",
-        hide_order=hide_order,
-    )
+    return figure(meaning, unit, heading=heading, is_summed=True, lower_if="is_exposed_lower_bound")
 
 
 class CollectiveChange(Struct, frozen=True, kw_only=True):
@@ -121,7 +114,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     """
 
     change: Annotated[Change, columns.CHANGE]
-    kind: Annotated[str, column("their effect", words=COLLECTIVES, min_width=WHOLE)]
+    kind: Annotated[str, column("their effect", words=COLLECTIVES)]
     interconnect: Annotated[
         Interconnect | None, column("their interconnect, if known", null_text="")
     ] = None
@@ -130,15 +123,13 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         column("mesh axes, as named by the new side, else by the old", null_text=""),
     ] = None
     group_size: Annotated[
-        int | None,
-        column("devices of a group", NUMBER, heading="group size", null_text="", hide_order=8),
+        int | None, column("devices of a group", NUMBER, heading="group size", null_text="")
     ] = None
     dtype: Annotated[
         str | None,
         column(
             "element type, of the new side if both have one; null if a document lacks it",
             words=DTYPES,
-            hide_order=7,
         ),
     ] = None
     count: Annotated[
@@ -146,15 +137,15 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     ]
     old_count: Annotated[int, _COUNTS[0]]
     new_count: Annotated[int, _COUNTS[1]]
-    old_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs", hide_order=4)]
-    new_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs", hide_order=4)]
+    old_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs")]
+    new_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs")]
     old_message_bytes: Annotated[int, figure(_MESSAGE + OLD, BYTES)]
     new_message_bytes: Annotated[int, figure(_MESSAGE + NEW, BYTES)]
     old_bytes: Annotated[
-        int, column(_SENT + OLD, BYTES, heading="old sent/step", lower_if=_OLD_LOWER, hide_order=5)
+        int, column(_SENT + OLD, BYTES, heading="old sent/step", lower_if=_OLD_LOWER)
     ]
     new_bytes: Annotated[
-        int, column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER, hide_order=5)
+        int, column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER)
     ]
     delta_bytes: Annotated[
         int,
@@ -167,8 +158,8 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
             upper_if="is_upper_bound",
         ),
     ]
-    old_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + OLD, BYTES, "old exposed", 3)]
-    new_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + NEW, BYTES, "new exposed", 2)]
+    old_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + OLD, BYTES, "old exposed")]
+    new_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + NEW, BYTES, "new exposed")]
     delta_exposed_bytes: Annotated[
         int | None,
         figure(
@@ -181,10 +172,10 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         ),
     ]
     old_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + OLD, SECONDS, "old exposed time", 3)
+        float | None, _exposed(_SECONDS + OLD, SECONDS, "old exposed time")
     ]
     new_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + NEW, SECONDS, "new exposed time", 2)
+        float | None, _exposed(_SECONDS + NEW, SECONDS, "new exposed time")
     ]
     is_old_lower_bound: Annotated[bool, figure(_UNSURE + OLD)]
     is_new_lower_bound: Annotated[bool, figure(_UNSURE + NEW)]
@@ -192,7 +183,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")]
     is_exposed_lower_bound: Annotated[bool, figure("whether the overlap of some is unknown")]
     scope: Annotated[
-        str | None, column("module path that they share", null_text="", is_path=True, hide_order=6)
+        str | None, column("module path that they share", null_text="", is_path=True)
     ] = None
     source_file: Annotated[str | None, figure("file of the largest")] = None
     source_line: Annotated[int | None, columns.SOURCE_LINE] = None

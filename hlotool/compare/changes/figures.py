@@ -288,7 +288,7 @@ def parse_threshold(text: str) -> Threshold:
         else:
             name, value = "size_bytes", parse_size(part, _OPTION)
         if name in found:
-            raise UsageError(f"{_OPTION} {text}: expected one part, one size and one time at most.")
+            raise UsageError(f"{_OPTION} {text}: expected at most one %, one size and one time.")
         found[name] = value
     return Threshold(**found)  # type: ignore[arg-type]
 

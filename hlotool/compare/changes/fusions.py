@@ -28,7 +28,7 @@ from hlotool.compare.match.structure import Structure
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import FREE, OPCODES
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, FLOPS, WHOLE, column, figure
+from hlotool.table import BYTES, COUNT, FLOPS, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers
 
@@ -55,23 +55,20 @@ class FusionChange(Struct, frozen=True):
     change: Annotated[Change, columns.CHANGE]
     count: Annotated[int, columns.ALIKE]
     form: Annotated[
-        Form | None,
-        column("whether one became several, or several became one", null_text="", hide_order=5),
+        Form | None, column("whether one became several, or several became one", null_text="")
     ]
-    name: Annotated[str, column("the fusions, old and new", heading="fusion", min_width=WHOLE)]
+    name: Annotated[str, column("the fusions, old and new", heading="fusion")]
     kind: Annotated[
         str | None, figure("the fusion kind", words=FUSION_KINDS, word_meanings=KIND_MEANINGS)
     ]
-    root_opcode: Annotated[
-        str, column("opcode of the body's root", heading="root", words=OPCODES, hide_order=4)
-    ]
+    root_opcode: Annotated[str, column("opcode of the body's root", heading="root", words=OPCODES)]
     details: Annotated[tuple[str, ...], figure("differences, with the body's operations")]
     old_names: Annotated[tuple[str, ...], figure("the fusions" + columns.OLD)]
     new_names: Annotated[tuple[str, ...], figure("the fusions" + columns.NEW)]
     old_instruction_count: Annotated[int, _INSIDE[0]]
     new_instruction_count: Annotated[int, _INSIDE[1]]
-    old_bytes: Annotated[int, column(_ACCESSED + columns.OLD, BYTES, heading="old", hide_order=3)]
-    new_bytes: Annotated[int, column(_ACCESSED + columns.NEW, BYTES, heading="new", hide_order=2)]
+    old_bytes: Annotated[int, column(_ACCESSED + columns.OLD, BYTES, heading="old")]
+    new_bytes: Annotated[int, column(_ACCESSED + columns.NEW, BYTES, heading="new")]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
     delta_flops: Annotated[int, figure("flops per step, new minus old", FLOPS, is_signed=True)]
     op_name: Annotated[str | None, columns.OP_NAME]

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hlotool.compare.changes.instructions import NEW, OLD
 from hlotool.hlo import Alias, Donor, Module
-from hlotool.table import WHOLE, column, figure
+from hlotool.table import column, figure
 from hlotool.table.words import list_some
 
 
@@ -21,10 +21,10 @@ class HeaderChange(Struct, frozen=True):
 
     name: Annotated[str, column("part of the HloModule line")]
     old: Annotated[
-        str, column("value on the old side; of aliases, those of the old side alone", heading="old")
+        str, column("value on the old side; of aliases, those of only the old side", heading="old")
     ]
     new: Annotated[
-        str, column("value on the new side; of aliases, those of the new side alone", heading="new")
+        str, column("value on the new side; of aliases, those of only the new side", heading="new")
     ]
 
 
@@ -82,7 +82,7 @@ class FlagChange(Struct, frozen=True):
     Of debug options that means its default, in `tpu_comp_env` that the release has none.
     """
 
-    flag: Annotated[str, column("the flag", min_width=WHOLE)]
+    flag: Annotated[str, column("the flag")]
     old: Annotated[
         str | None, column(_VALUE + OLD + _ABSENT, heading="old", null_text="(not printed)")
     ]

@@ -24,7 +24,7 @@ from hlotool.compare.match.structure import ComputationPair, Structure
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, GIVEN, MOVES, OPCODES
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, Unit, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, Unit, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import ANY, share_path
 
@@ -43,7 +43,7 @@ CHANGE: Final = column(
     },
 )
 ALIKE: Final = column("number of equal changes", TIMES, heading="count")
-WHAT: Final = column("the details as one text", heading="what differs", hide_order=1)
+WHAT: Final = column("the details as one text", heading="what differs")
 DELTA_BYTES: Final = column("new minus old", BYTES, heading="difference", is_signed=True)
 RELATIVE_DELTA: Final = column(
     "the difference relative to the old side", PERCENT, heading="%", is_signed=True, null_text=""
@@ -102,19 +102,15 @@ class InstructionChange(Struct, frozen=True):
 
     change: Annotated[Change, CHANGE]
     count: Annotated[int, ALIKE]
-    opcode: Annotated[
-        str, column("the opcode; if it changed, the new one", words=OPCODES, hide_order=3)
-    ]
+    opcode: Annotated[str, column("the opcode; if it changed, the new one", words=OPCODES)]
     reasons: Annotated[
         tuple[str, ...],
         figure("differences: shape, dtype, layout, operands, …", word_meanings=REASON_MEANINGS),
     ]
     details: Annotated[
-        tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")
+        tuple[str, ...], figure("the reasons with the values of both sides, for the largest rows")
     ]
-    name: Annotated[
-        str, column("the new name; the old one if removed", heading="instruction", min_width=WHOLE)
-    ]
+    name: Annotated[str, column("the new name; the old one if removed", heading="instruction")]
     computation: Annotated[str, figure("the computation that holds it")]
     old_name: Annotated[str | None, figure("its name" + OLD)]
     new_name: Annotated[str | None, figure("its name" + NEW)]

@@ -10,7 +10,7 @@ from hlotool.analysis.measured import MeasuredInstruction
 from hlotool.compare.changes.instructions import sides
 from hlotool.compare.match.structure import Structure
 from hlotool.hlo.opcodes import OPCODES
-from hlotool.table import SECONDS, WHOLE, column
+from hlotool.table import SECONDS, column
 
 _TIMES: Final = sides(column, "measured time per step on one device", SECONDS, "", null_text="")
 
@@ -18,9 +18,7 @@ _TIMES: Final = sides(column, "measured time per step on one device", SECONDS, "
 class MeasuredChange(Struct, frozen=True):
     """An instruction and its counterpart, or one without: null is the side that has none."""
 
-    name: Annotated[
-        str, column("the new name; the old one if removed", heading="instruction", min_width=WHOLE)
-    ]
+    name: Annotated[str, column("the new name; the old one if removed", heading="instruction")]
     opcode: Annotated[str, column("the opcode, of the new side", words=OPCODES)]
     old_seconds: Annotated[float | None, _TIMES[0]]
     new_seconds: Annotated[float | None, _TIMES[1]]
@@ -28,7 +26,7 @@ class MeasuredChange(Struct, frozen=True):
         float,
         column("new minus old", SECONDS, heading="difference", is_signed=True, is_summed=True),
     ]
-    source: Annotated[str | None, column("the source line it comes from, in short", hide_order=2)]
+    source: Annotated[str | None, column("the source line, without directories")]
 
 
 def compare_measured(structure: Structure) -> tuple[MeasuredChange, ...]:

@@ -24,7 +24,7 @@ from hlotool.compare.match.matching import Pairs
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.buffers import AllocationType
 from hlotool.hlo.opcodes import OPCODES
-from hlotool.table import BYTES, NUMBER, WHOLE, Shown, column, figure
+from hlotool.table import BYTES, NUMBER, Shown, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers
 
@@ -152,7 +152,7 @@ def stem(name: str) -> str:
 
 
 _SHAPE: Final = "its shape"
-_SHAPES: Final = "its shape, of a part of a parameter with the whole; both if they differ"
+_SHAPES: Final = "its shape, for a part of a parameter also the whole; both sides if they differ"
 _HELD: Final = "bytes held at the peak"
 
 
@@ -184,18 +184,18 @@ class MemoryChange(Struct, frozen=True):
         ),
     ]
     count: Annotated[int, columns.ALIKE]
-    value: Annotated[str, column("the value that holds memory", min_width=WHOLE, shown=_show_value)]
-    allocation_type: Annotated[AllocationType, column("type of its allocation", hide_order=5)]
+    value: Annotated[str, column("the value that holds memory", shown=_show_value)]
+    allocation_type: Annotated[AllocationType, column("type of its allocation")]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     old_shape: Annotated[str | None, figure(_SHAPE + columns.OLD)]
     new_shape: Annotated[str | None, figure(_SHAPE + columns.NEW)]
-    shape: Annotated[str, column(_SHAPES, hide_order=4, is_shape=True)]
-    old_bytes: Annotated[int, column(_HELD + columns.OLD, BYTES, heading="old", hide_order=2)]
-    new_bytes: Annotated[int, column(_HELD + columns.NEW, BYTES, heading="new", hide_order=1)]
+    shape: Annotated[str, column(_SHAPES, is_shape=True)]
+    old_bytes: Annotated[int, column(_HELD + columns.OLD, BYTES, heading="old")]
+    new_bytes: Annotated[int, column(_HELD + columns.NEW, BYTES, heading="new")]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
     op_name: Annotated[str | None, columns.OP_NAME]
     scope: Annotated[str | None, columns.SCOPE]
-    source: Annotated[str | None, column("file and line, short", null_text="", hide_order=3)]
+    source: Annotated[str | None, column("file and line, shortened", null_text="")]
     source_file: Annotated[str | None, columns.SOURCE_FILE]
     source_line: Annotated[int | None, columns.SOURCE_LINE]
     parameter_name: Annotated[str | None, figure("the program's name for the parameter")]
@@ -264,8 +264,8 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
     )
 
 
-_PEAKS: Final = sides(column, "most bytes in use at once", BYTES, "peak", hide_order=1)
-_ALLOCATED: Final = sides(column, "bytes reserved", BYTES, "allocated", hide_order=2)
+_PEAKS: Final = sides(column, "most bytes in use at once", BYTES, "peak")
+_ALLOCATED: Final = sides(column, "bytes reserved", BYTES, "allocated")
 
 
 class SpaceChange(Struct, frozen=True):

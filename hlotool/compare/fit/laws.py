@@ -211,7 +211,7 @@ def _count_arguments(
     ]
     if any(family != families[0] for family in families):
         only = sorted(set(families[0]) ^ set(families[-1]))[:3]
-        what = f": {_join_names(only)} in one alone" if only else " and shapes"
+        what = f": only one has {_join_names(only)}" if only else " and shapes"
         raise UsageError(f"the programs have different arguments{what}.", f"{_NEEDS}.")
     if len(named) > 1:
         raise UsageError("where the number of arguments changes, --vary names one variable.")

@@ -169,9 +169,9 @@ class Predictor:
         """Return the figures at a size, if not in full those of memory alone."""
         raise NotImplementedError
 
-    def scale(self, place: int, times: int) -> Sizes:
-        """Return the base with one variable so many times as large."""
-        return (*self.base[:place], self.base[place] * times, *self.base[place + 1 :])
+    def move(self, place: int, value: int) -> Sizes:
+        """Return the base with another value of one variable."""
+        return (*self.base[:place], value, *self.base[place + 1 :])
 
     def check_point(self, given: Mapping[str, int]) -> Sizes:
         """Return the values of the variables, those of the base where none is given."""
@@ -182,7 +182,7 @@ class Predictor:
                 values = ",".join(map(str, first.values))
                 raise UsageError(
                     f"--at {name}: here {join_words(names, 'and')} varies.",
-                    f"--vary {name}={values} calls {first.name} so.",
+                    f"To call {first.name} so, type --vary {name}={values}.",
                 )
         point = tuple(
             given.get(one.name, value) for one, value in zip(self.variables, self.base, strict=True)
@@ -190,7 +190,7 @@ class Predictor:
         for one, value, step in zip(self.variables, point, self.steps, strict=True):
             if value < 1 or value % step:
                 whole = "a number" if step == 1 else f"a multiple of {step}"
-                why = "" if step == 1 else ", as loops and devices get whole parts"
+                why = "" if step == 1 else ", so that loops and devices divide it evenly"
                 raise UsageError(f"--at {one.name}={value}: expected {whole} above 0{why}.")
         return point
 

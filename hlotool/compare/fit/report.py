@@ -61,15 +61,13 @@ def _name_metric(row: BandRow | LawRow | TermRow) -> str:
     return next(one.title for one in SIZES.fields if row.metric.endswith(f".{one.name}"))
 
 
-_METRIC: Final = column(
-    "the figure, as budgets name it", heading="figure", shown=_name_metric, is_whole=True
-)
+_METRIC: Final = column("the figure, as budgets name it", heading="figure", shown=_name_metric)
 
 
 class SizeRow(Struct, frozen=True):
     """A program at one size: as it was given, or as it would be."""
 
-    size: Annotated[str, column("values of the variable", is_whole=True)]
+    size: Annotated[str, column("values of the variable")]
     is_given: Annotated[bool, column("whether it was compiled; else its figures are predicted")]
     allocated_bytes: Annotated[
         int | None, column("bytes that the runtime reserves in space 0", BYTES)
@@ -82,24 +80,21 @@ class SizeRow(Struct, frozen=True):
     ]
     peak_bytes: Annotated[int | None, column("most bytes in use at once in space 0", BYTES)]
     total_flops_per_step: Annotated[int | None, column("operations a step", FLOPS)]
-    traffic_bytes_per_step: Annotated[
-        int | None, column("bytes that cross memory per step", BYTES, hide_order=1)
-    ]
+    traffic_bytes_per_step: Annotated[int | None, column("bytes that cross memory per step", BYTES)]
     sent_bytes_per_step: Annotated[int | None, column("bytes a device sends per step", BYTES)]
     estimated_seconds: Annotated[
-        float | None,
-        column("time of a step; null without --chip", SECONDS, hide_order=2, null_text="–"),
+        float | None, column("time of a step; null without --chip", SECONDS, null_text="–")
     ]
 
 
 class BandRow(Struct, frozen=True):
     """A predicted figure with its band."""
 
-    size: Annotated[str, column("values of the variable", is_whole=True)]
+    size: Annotated[str, column("values of the variable")]
     metric: Annotated[str, _METRIC]
     value: Annotated[Number, column("the predicted figure", MEASURE)]
-    low: Annotated[Number | None, column("from: nine in ten program families were above", MEASURE)]
-    high: Annotated[Number | None, column("to: nine in ten program families were below", MEASURE)]
+    low: Annotated[Number | None, column("low end; 9 in 10 program families were above", MEASURE)]
+    high: Annotated[Number | None, column("high end; 9 in 10 program families were below", MEASURE)]
     distance: Annotated[Distance, column("distance of the size from the given ones")]
     unit: Unit
 
@@ -109,28 +104,23 @@ class LawRow(Struct, frozen=True):
 
     metric: Annotated[str, _METRIC]
     variable: Annotated[str, figure("the variable; others are as in the largest program")]
-    law: Annotated[str | None, column("its terms; null if it follows no law", is_whole=True)]
-    from_value: Annotated[int, column("the size from which on it is valid", NUMBER, heading="from")]
+    law: Annotated[str | None, column("its terms; null if it follows no law")]
+    from_value: Annotated[int, column("smallest size at which it is valid", NUMBER, heading="from")]
     until_value: Annotated[
-        int, column("the largest size at which it was tried", NUMBER, heading="until", hide_order=2)
+        int, column("the largest size at which it was tried", NUMBER, heading="until")
     ]
     peak_at: Annotated[str | None, figure("of the peak: its location in the program")]
     is_vmem_full: Annotated[bool, figure("of the peak: whether a TPU's vector memory is full then")]
     adds: Annotated[
         Number | None,
-        column(
-            "increase per unit, from the largest program",
-            MEASURE,
-            heading="one more adds",
-            hide_order=1,
-        ),
+        column("increase per unit, from the largest program", MEASURE, heading="one more adds"),
     ]
     values: Annotated[
         tuple[int | float, ...],
-        column("at four sizes, from that one on", heading="curve", is_curve=True, hide_order=3),
+        column("the figure at four sizes from it on", heading="curve", is_curve=True),
     ]
     coefficients: Annotated[
-        tuple[float, ...], figure("of the powers of the variable, from the zeroth on")
+        tuple[float, ...], figure("coefficients of the variable's powers, the constant first")
     ]
     unit: Unit
 
@@ -142,10 +132,8 @@ class TermRow(Struct, frozen=True):
     variable: Annotated[str, figure("the variable; others are as in the largest program")]
     part: Annotated[str, column("arguments, scope or collective")]
     value: Annotated[Number, column("in the largest program", MEASURE)]
-    adds: Annotated[
-        Number | None, column("increase per unit", MEASURE, heading="one more adds", hide_order=1)
-    ]
-    law: Annotated[str | None, column("its terms; null if it follows no law", is_whole=True)]
+    adds: Annotated[Number | None, column("increase per unit", MEASURE, heading="one more adds")]
+    law: Annotated[str | None, column("its terms; null if it follows no law")]
     unit: Unit
 
 
@@ -161,7 +149,7 @@ class FitRow(Struct, frozen=True):
             "the largest value whose high end fits; null if none does", NUMBER, heading="surely"
         ),
     ]
-    is_band_end: Annotated[bool, figure("whether the band ends there, not the memory")]
+    is_band_end: Annotated[bool, figure("whether surely_fits is only where the band ends")]
     allocated_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
     next_value: Annotated[int | None, column("the smallest value that does not fit", NUMBER)]
     next_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
@@ -186,7 +174,7 @@ class LostRow(Struct, frozen=True):
     """An instruction without a law: one program alone has it, or its sizes follow nothing."""
 
     instruction: Annotated[str, column("its name")]
-    program: Annotated[int, column("which program has it, from 1", NUMBER)]
+    program: Annotated[int, column("number of the program, from 1", NUMBER)]
     opcode: Annotated[str, column("its opcode")]
     shape: Annotated[str, column("its shape", is_shape=True)]
     size_bytes: Annotated[int | None, column("its size", BYTES)]
@@ -271,7 +259,9 @@ def fit_programs(
     variables = find_variables(programs, named)
     fit = make_fit(programs, variables)
     points = [fit.check_point(one) for one in at] or [
-        fit.scale(place, times) for place in range(len(variables)) for times in (2, 4)
+        fit.move(place, fit.base[place] * times)
+        for place in range(len(variables))
+        for times in (2, 4)
     ]
     curves = [_Curve(fit, place, limit_bytes) for place in range(len(variables))]
     found = {
@@ -294,12 +284,10 @@ def fit_programs(
             )
             for one, step in zip(variables, fit.steps, strict=True)
         ),
-        (
-            *(
-                _size_row(fit, point, one, is_given=True)
-                for point, one in sorted(fit.given.items())
-            ),
-            *(_size_row(fit, point, one, is_given=False) for point, one in sorted(found.items())),
+        tuple(
+            _size_row(fit, point, one)
+            for each in (fit.given, found)
+            for point, one in sorted(each.items())
         ),
         tuple(
             _band_row(fit, point, metric, value)
@@ -319,8 +307,8 @@ def _lost_row(program: Program, one: Instruction, programs: Sequence[Program]) -
     return LostRow(one.full_name, place, one.opcode, str(one.shape), size)
 
 
-def _size_row(fit: Predictor, point: Sizes, found: Measured, *, is_given: bool) -> SizeRow:
-    allocated = found.figure(ALLOCATED)
+def _size_row(fit: Predictor, point: Sizes, found: Measured) -> SizeRow:
+    is_given, allocated = point in fit.given, found.figure(ALLOCATED)
     band = None if is_given else find_band(fit, point, ALLOCATED, allocated or 0)
     low, high = map(int, band) if band else (None, None)
     return SizeRow(
@@ -343,8 +331,9 @@ def _band_row(fit: Predictor, point: Sizes, metric: str, value: Number) -> BandR
     return BandRow(name, metric, value, low, high, fit.distance(point), unit)
 
 
-def _name_point(variables: Sequence[Variable], point: Sizes) -> str:
-    return ", ".join(f"{one.name}={value}" for one, value in zip(variables, point, strict=True))
+def _name_point(variables: Sequence[Variable], point: Sizes, but: Variable | None = None) -> str:
+    named = zip(variables, point, strict=True)
+    return ", ".join(f"{one.name}={value}" for one, value in named if one is not but)
 
 
 # Laws: polynomials through three sizes.
@@ -367,7 +356,7 @@ class _Curve:
 
     def point(self, value: int) -> Sizes:
         """Return the base with the variable at this value."""
-        return (*self.fit.base[: self.place], value, *self.fit.base[self.place + 1 :])
+        return self.fit.move(self.place, value)
 
     def at(self, value: int, *, in_full: bool = True) -> Measured:
         """Return what is predicted where the variable has this value."""
@@ -472,11 +461,6 @@ class _Curve:
         surely, after = self._search(limit_bytes, highest)
         is_band_end = after is not None and self._find_band(after) is None
         parts = self.at(next_value).parts[PEAK].items() if next_value else ()
-        others = [
-            f"{one.name}={value}"
-            for one, value in zip(self.fit.variables, self.fit.base, strict=True)
-            if one is not self.variable
-        ]
         return FitRow(
             self.variable.name,
             limit_bytes,
@@ -487,7 +471,7 @@ class _Curve:
             next_value,
             None if next_value is None else allocated(next_value),
             max(parts, key=lambda one: one[1], default=(None, 0))[0],
-            ", ".join(others),
+            _name_point(self.fit.variables, self.fit.base, self.variable),
         )
 
     def _find_band(self, value: int) -> tuple[Number, Number] | None:

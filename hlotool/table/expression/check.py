@@ -24,7 +24,6 @@ from hlotool.table.words import suggest, suggest_field
 from hlotool.text import PatternError, Source, parse_pattern
 
 _KINDS: Final = {Unit.TEXT: Kind.TEXT, Unit.FLAG: Kind.FLAG, Unit.LIST: Kind.LIST}
-_ORDERED: Final = frozenset({"<", "<=", ">", ">="})
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _Right = TypeVar("_Right", bound=Expression)
 _MEASURES: Final = {Unit.BYTES: "a size", Unit.SECONDS: "a time"}
@@ -193,7 +192,7 @@ class _Checker(Struct, frozen=True):
             self.refuse_bare_words(tree.right)
         right = self.check(self.update_word(left, tree.right))
         kinds = {left.type.kind, right.type.kind}
-        if tree.operator in _ORDERED:
+        if tree.operator in {"<", "<=", ">", ">="}:
             for side in (left, right):
                 if side.type.kind is not Kind.NUMBER:
                     message = f"{tree.operator!r} compares numbers, found {side.type.kind.value}"
