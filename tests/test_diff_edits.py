@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hlotool.commands.diff.cause_text import write_cause
@@ -64,6 +66,24 @@ def test_edit(edit: str) -> None:
     old, new = (DiffSide(load(text)) for text in (PROGRAM, PROGRAM.replace(edit, changed)))
     said = [write_cause(one, "auto") for one in compare_programs(old, new).causes]
     assert said[0] == sentence
+
+
+def test_swapped_operands_name_their_function() -> None:
+    """JAX calls it by a name in the brackets of differentiation."""
+    pick = """pick {
+  t = pred[64,64] parameter(0)
+  a = f32[64,64] parameter(1)
+  b = f32[64,64] parameter(2)
+  ROOT s = f32[64,64] select(t, a, b)
+}
+
+ENTRY"""
+    call = 'call(test, x, y), to_apply=pick, metadata={op_name="jit(step)/jvp(jit(_where))"}, x={'
+    text = PROGRAM.replace("ENTRY", pick).replace("select(test, x, y), metadata={", call)
+    text = re.sub(r", x=\{.*", "", text)
+    old, new = (DiffSide(load(one)) for one in (text, text.replace("test, x, y", "test, y, x")))
+    said = [write_cause(one, "auto") for one in compare_programs(old, new).causes]
+    assert said == ["the operands of _where are swapped"]
 
 
 CALLED = """\

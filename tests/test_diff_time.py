@@ -46,6 +46,17 @@ def test_a_side_without_an_estimate_has_none(capsys: pytest.CaptureFixture[str])
     assert not [row for row in made["figures"] if row["metric"] == TIME]
 
 
+def test_two_chips_have_no_time_in_common(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for path in (GPU / "mlp_train.remat").iterdir():
+        shutil.copy(path, tmp_path / path.name.replace("sm_9.0a", "sm_8.0"))
+    made = ask(capsys, "diff", STEP, tmp_path)
+    assert made["time"] is None
+    assert {row["figure"] for row in made["account"]} == {"memory", "flops", "traffic"}
+    assert made["not_compared"] == ["time, as the sides are for h100 and a100"]
+
+
 def test_rows_of_directories_have_the_difference_of_pairs(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -25,17 +25,12 @@ from hlotool.compare.changes.instructions import (
     compare_order,
 )
 from hlotool.compare.changes.measured import MeasuredChange, compare_measured
-from hlotool.compare.changes.memory import (
-    MemoryChange,
-    SpaceChange,
-    are_held_alike,
-    compare_memory,
-    compare_spaces,
-)
+from hlotool.compare.changes.memory import MemoryChange, SpaceChange, compare_memory, compare_spaces
 from hlotool.compare.changes.reasons import Reasoner
 from hlotool.compare.inputs import DiffSide, SavedFigures, count_devices, level_sides, take_lowered
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.structure import Structure, compare_structure
+from hlotool.table.words import join_words
 
 BLOCKS: Final = ("memory", "collectives", "fusions", "instructions", "flags")
 
@@ -187,6 +182,11 @@ class _Comparison:
         if not self.options.is_whole or report.stages:
             return report
         report = replace(report, time=estimate_times(self.old, self.new))
+        times = [side.program and side.program.step_time for side in (self.old, self.new)]
+        chips = [one.chip for one in times if one]
+        if len(set(chips)) > 1:
+            told = f"time, as the sides are for {join_words(chips, 'and')}"
+            report = replace(report, not_compared=(*report.not_compared, told))
         return self._explain(report) if self.options.has_causes else report
 
     def _find_alike(self, structure: Structure) -> bool:
@@ -287,6 +287,8 @@ class _Comparison:
         if here.position is None or there.position is None:
             self.missing.append("buffers-at-peak-changed")
             return ()
+        if self.is_alike and here.bytes == there.bytes:
+            return ()
         pairs: Pairs = self.reasoner.pairs if self.reasoner else {}
         if old.assignment and new.assignment:
             # These know values by names alone, so one that stands twice in a module tells nothing.
@@ -295,11 +297,6 @@ class _Comparison:
                 for one, other in pairs.items()
                 if not any(each.name in each.module.repeated_names for each in (one, other))
             }
-        # Describing every value at a peak is most of the cost of comparing equal programs.
-        if here.bytes == there.bytes and are_held_alike(
-            old.find_peak_holdings(), new.find_peak_holdings(), pairs
-        ):
-            return ()
         return compare_memory(old.peak_rows, new.peak_rows, pairs)
 
     def _collectives(self) -> tuple[CollectiveChange, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Annotated, Final
 
 from msgspec import Struct, defstruct
@@ -109,24 +110,19 @@ def _compare_time(first: DiffSide, side: DiffSide) -> Iterator[MetricRow]:
     )
 
 
+_read_values: Final = attrgetter(
+    *("new", "delta", "relative_delta", "is_new_lower_bound", "is_new_upper_bound"),
+    *("is_lower_bound", "is_upper_bound", "unit"),
+)
+
+
 def list_figures(
     compared: Sequence[Iterable[MetricRow]], facts: Sequence[SideFacts]
 ) -> list[SideFigure]:
     """Put the figures of all sides in one list."""
     columns = [by_path(rows) for rows in compared]
     return [
-        SideFigure(
-            metric,
-            side.label,
-            row.new,
-            row.delta,
-            row.relative_delta,
-            row.is_new_lower_bound,
-            row.is_new_upper_bound,
-            row.is_lower_bound,
-            row.is_upper_bound,
-            row.unit,
-        )
+        SideFigure(metric, side.label, *_read_values(row))
         for metric in dict.fromkeys(metric for rows in columns for metric in rows)
         for rows, side in zip(columns, facts, strict=True)
         if (row := rows.get(metric))

@@ -11,7 +11,6 @@ from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.memory import reduction_plan as plan
 from hlotool.analysis.memory.answer import INSTANT
 from hlotool.analysis.memory.donation import (
-    UNUSED_REASONS,
     CopiedArray,
     DonationRow,
     find_copied_array,

@@ -42,7 +42,7 @@ from hlotool.text import parse_pattern
 
 
 class Asked(Struct, frozen=True):
-    """Which programs, what of them is compared, and how much worse one may get."""
+    """Which programs, what of them is compared and shown, and how much worse one may get."""
 
     stage: StageChoice
     module: str | None
@@ -50,8 +50,15 @@ class Asked(Struct, frozen=True):
     assumptions: Assumptions
     threshold: Threshold | None
     unpacking: ByteBudget
+    options: RowOptions
     is_full: bool = False
     is_stat: bool = False
+    sides: Sequence[inputs.Argument] = ()
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What the user calls both sides."""
+        return self.sides[0].label, self.sides[1].label
 
     def for_several(self) -> Asked:
         """Return the same for several programs, of which a chip need not fit each."""
@@ -62,15 +69,14 @@ _MOST_ROWS: Final = 24  # of the terminal, behind the verdict
 _LIMITS: Final = (12, 8, 6, 5, 4, 3, 2)  # of a list, as there is room
 
 
-def diff_document(
-    report: DiffReport, sides: tuple[SideFacts, SideFacts], asked: Asked, options: RowOptions
-) -> Document:
+def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked: Asked) -> Document:
     """Make the document of one pair of programs.
 
     For eyes, unchanged figures are left out, and of the instructions those that other
     blocks tell of, unless `--rows instructions` asks for them; and all for which there is no room,
     unless `--full` or `-n` does.
     """
+    options, labels = asked.options, asked.labels
     is_overview = options.wants_overview
     others = (row for row in report.instructions if not (row.is_fused or _has_own_block(row)))
     rows = {  # in the order of the tables
@@ -87,7 +93,6 @@ def diff_document(
         "account": report.account,
     }
     facts = describe_report(report)
-    labels = sides[0].label, sides[1].label
     counts = tuple(text.count_changes(facts, report, labels))
     missing = tuple(text.say_missing(report))
     time = tuple(text.say_time(report))
@@ -158,27 +163,17 @@ def both_sides(pair: Pairing) -> tuple[inputs.Candidate, inputs.Candidate]:
     return pair.old, pair.new
 
 
-def read_structure(
-    pair: Pairing, arguments: tuple[inputs.Argument, inputs.Argument], asked: Asked, option: str
-) -> Structure:
+def read_structure(pair: Pairing, asked: Asked, option: str) -> Structure:
     """Pair the instructions of two programs, of which an option needs the texts."""
-    labels = (one.label for one in arguments)
-    old, new = (inputs.read_side(*each)[0] for each in zip(both_sides(pair), labels, strict=True))
+    old, new = (inputs.read_side(one, "")[0] for one in both_sides(pair))
     if not (old.program and old.module and new.program and new.module):
         raise UsageError(f"{option} needs the text of both modules.")
     return compare_structure(old.program, new.program, is_strict=asked.compared.is_strict)
 
 
-def print_counterparts(
-    pair: Pairing,
-    arguments: tuple[inputs.Argument, inputs.Argument],
-    name: str,
-    asked: Asked,
-    options: RowOptions,
-) -> None:
+def print_counterparts(pair: Pairing, name: str, asked: Asked) -> None:
     """Print what an instruction and its counterpart have in common."""
-    labels = arguments[0].label, arguments[1].label
-    structure = read_structure(pair, arguments, asked, "--why")
+    structure = read_structure(pair, asked, "--why")
     pairs = find_pairs(structure, name)
     rows = [
         row
@@ -188,11 +183,13 @@ def print_counterparts(
     ]
     document = Document(
         DIFF_WHY,
-        InputPaths(arguments[1].path),
+        InputPaths(asked.sides[1].path),
         rows={"evidence": rows},
-        lines=tuple(Line(quote_braces(text.name_counterparts(*each, labels))) for each in pairs),
+        lines=tuple(
+            Line(quote_braces(text.name_counterparts(*each, asked.labels))) for each in pairs
+        ),
     )
-    print_document(document, options)
+    print_document(document, asked.options)
 
 
 # Several sides.
@@ -200,12 +197,10 @@ def print_counterparts(
 _MOST_LISTED = 8
 
 
-def print_several(
-    arguments: Sequence[inputs.Argument], asked: Asked, options: RowOptions
-) -> tuple[bool, bool]:
+def print_several(asked: Asked) -> tuple[bool, bool]:
     """Print the figures, and say whether any differs, and whether any is worse than allowed."""
     read = [
-        inputs.read_side(_find_one(one, asked), one.label, asked.assumptions) for one in arguments
+        inputs.read_side(_find_one(one, asked), one.label, asked.assumptions) for one in asked.sides
     ]
     facts = [each for _, each in read]
     given = [side for side, _ in read]
@@ -218,7 +213,7 @@ def print_several(
     differs = any(one.delta for one in figures)
     rows: dict[str, Sequence[object]] = {"figures": figures, "sides": several.list_sides(facts)}
     spec, hidden = several.DIFF_SEVERAL, 0
-    if options.wants_overview:
+    if asked.options.wants_overview:
         table, shown = several.spread(figures, [each.label for each in facts])
         spec = replace(several.DIFF_SEVERAL, row_lists=(table, *several.DIFF_SEVERAL.row_lists[1:]))
         rows["figures"] = shown
@@ -230,7 +225,7 @@ def print_several(
     every_figure = repeat_command((*_KEPT, "module"), "--rows", "figures")
     document = Document(
         spec,
-        InputPaths(arguments[0].path),
+        InputPaths(asked.sides[0].path),
         scalars=several.SeveralFacts(differs, missing),
         rows=rows,
         lines=tuple(lines),
@@ -238,7 +233,7 @@ def print_several(
             text.note_several(hidden, missing, figures, several.list_links(sides), every_figure)
         ),
     )
-    print_document(document, options)
+    print_document(document, asked.options)
     return differs, any(worse)
 
 
@@ -275,12 +270,7 @@ class _Result(Struct, frozen=True):
     worse: tuple[MetricRow, ...] = ()
 
 
-def print_directory(
-    pairs: Sequence[Pairing],
-    arguments: tuple[inputs.Argument, inputs.Argument],
-    asked: Asked,
-    options: RowOptions,
-) -> tuple[bool, bool]:
+def print_directory(pairs: Sequence[Pairing], asked: Asked) -> tuple[bool, bool]:
     """Compare every pair, print them; say whether anything differs, and whether any is worse.
 
     A module that cannot be read costs one row; the exit code is then that of its error. Eyes get
@@ -311,15 +301,16 @@ def print_directory(
     rows = [row for _, row in found]
     unlike = [pair for pair, row in found if row.status not in {"identical", "ambiguous"}]
     worse = [text.worse_line(one.worse, one.row.program) for one in done if one.worse]
+    options = asked.options
     is_overview = options.wants_overview and not asked.is_stat
     lines = [
-        *text.count_statuses(rows, arguments, is_told=is_overview),
-        *text.say_names(rows, find_divisions(unlike), arguments),
+        *text.count_statuses(rows, asked.labels, is_told=is_overview),
+        *text.say_names(rows, find_divisions(unlike), asked.labels),
         *text.say_devices(rows),
     ]
     ambiguous = tuple(text.list_ambiguous(rows))
     if is_overview:
-        document = _show_most(found, arguments, asked, options)
+        document = _show_most(found, asked)
         if document.lines:
             lines.append(Line(""))
         document = replace(document, notes=(*document.notes, *ambiguous))
@@ -327,7 +318,7 @@ def print_directory(
         means = text.say_means(rows, options.units) if asked.is_stat else ()
         document = Document(
             directory.choose_columns(rows, is_stat=asked.is_stat),
-            InputPaths(arguments[1].path),
+            InputPaths(asked.sides[1].path),
             rows={"modules": rows},
             notes=(*ambiguous, *means),
         )
@@ -337,29 +328,24 @@ def print_directory(
     return any(one.differs for one in done), bool(worse)
 
 
-def _show_most(
-    found: Sequence[tuple[Pairing, directory.ModuleDiff]],
-    arguments: tuple[inputs.Argument, inputs.Argument],
-    asked: Asked,
-    options: RowOptions,
-) -> Document:
+def _show_most(found: Sequence[tuple[Pairing, directory.ModuleDiff]], asked: Asked) -> Document:
     """Return the answer to the pair that differs most, with a line for each of the others.
 
     A comment has the table of all in their place.
     """
     most = next((pair for pair, row in found if row.status == "changed"), None)
     rows = [row for _, row in found]
-    document = Document(directory.choose_columns(rows, is_stat=True), InputPaths(arguments[1].path))
+    spec, options = directory.choose_columns(rows, is_stat=True), asked.options
+    document = Document(spec, InputPaths(asked.sides[1].path))
     if most is not None:
-        *_, document = compare_pair(most, arguments, asked, options)
+        *_, document = compare_pair(most, asked)
         first = Line(quote_braces(f"{most.name}, which differs most:"))
         document = replace(document, lines=(first, *document.lines))
     if options.format == "comment":
-        lists = *directory.choose_columns(rows, is_stat=True).row_lists, *document.spec.row_lists
-        spec = replace(document.spec, row_lists=lists)
+        spec = replace(document.spec, row_lists=(*spec.row_lists, *document.spec.row_lists))
         every, shown = {"modules": rows, **document.rows}, ("modules", *document.shown)
         return replace(document, spec=spec, rows=every, shown=shown)
-    words = {**text.name_statuses(arguments), "changed": ""}
+    words = {**text.name_statuses(asked.labels), "changed": ""}
     told = [
         text.say_pair(
             row, words[row.status], _type_pair(pair, [one for one, _ in found]), options.units
@@ -376,19 +362,13 @@ def _show_most(
     return replace(document, notes=(*document.notes, *blank, Line("others:"), *told))
 
 
-def compare_pair(
-    pair: Pairing,
-    arguments: tuple[inputs.Argument, inputs.Argument],
-    asked: Asked,
-    options: RowOptions,
-) -> tuple[DiffReport, tuple[str, ...], Document]:
+def compare_pair(pair: Pairing, asked: Asked) -> tuple[DiffReport, tuple[str, ...], Document]:
     """Compare two programs in every respect; return also the notes about their files."""
-    labels = arguments[0].label, arguments[1].label
-    (old, new), read = inputs.read_pair(both_sides(pair), labels, asked.assumptions)
-    compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
+    (old, new), read = inputs.read_pair(both_sides(pair), asked.labels, asked.assumptions)
+    compared = replace(asked.compared, has_equal_figures=not asked.options.wants_overview)
     report = compare_programs(old, new, compared)
     facts = inputs.name_files(read[0], old), inputs.name_files(read[1], new)
-    document = diff_document(report, facts, asked, options)
+    document = diff_document(report, facts, asked)
     document = replace(document, find_words=lambda: old.find_words() | new.find_words())
     return report, (*old.notes(), *new.notes()), document
 

@@ -155,36 +155,37 @@ def diff(
     compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
     limit = parse_threshold(threshold) if threshold else None
-    asked = answers.Asked(stage, module, compared, assumptions, limit, unpacking, full, stat)
+    names = [inputs.name_path(one) for one in sides] if len(sides) > _BOTH else ["old", "new"]
+    arguments = [inputs.parse_argument(*each) for each in zip(sides, names, strict=False)]
+    answers.name_sides(arguments)
+    asked = answers.Asked(
+        *(stage, module, compared, assumptions, limit, unpacking, options, full, stat, arguments)
+    )
     if trace:
-        print_trace(passes[0], asked, trace, options)
+        print_trace(passes[0], asked, trace)
         return
     if passes:
-        _exit(exit_code, print_passes(passes, asked, options))
+        _exit(exit_code, print_passes(passes, asked))
         return
     if len(sides) > _BOTH:
-        several = [inputs.parse_argument(one, inputs.name_path(one)) for one in sides]
-        answers.name_sides(several)
-        differs, is_worse = answers.print_several(several, asked.for_several(), options)
+        differs, is_worse = answers.print_several(asked.for_several())
         _exit(exit_code, is_worse if limit else differs)
         return
-    arguments = inputs.parse_argument(sides[0], "old"), inputs.parse_argument(sides[1], "new")
-    answers.name_sides(arguments)
     (old, notes), (new, more) = (
         inputs.find_candidates(one, stage, module, unpacking) for one in arguments
     )
     say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))
     if why:
-        answers.print_counterparts(choose_pair(pairs, "--why"), arguments, why, asked, options)
+        answers.print_counterparts(choose_pair(pairs, "--why"), why, asked)
         return
     if as_text:
         pair = choose_pair(pairs, "--text")
-        differs = is_worse = _print_text(pair, arguments, computation, asked, options)
+        differs = is_worse = _print_text(pair, computation, asked)
     elif len(pairs) == 1 and pairs[0].old and pairs[0].new and not stat:
-        differs, is_worse = _print_one(pairs[0], arguments, asked, options)
+        differs, is_worse = _print_one(pairs[0], asked)
     else:
-        differs, is_worse = answers.print_directory(pairs, arguments, asked.for_several(), options)
+        differs, is_worse = answers.print_directory(pairs, asked.for_several())
     _exit(exit_code, is_worse if limit else differs)
 
 
@@ -228,34 +229,24 @@ def _parse_blocks(text: str) -> tuple[str, ...]:
     return tuple(one for one in BLOCKS if one in chosen) if chosen else BLOCKS
 
 
-def _print_one(
-    pair: Pairing,
-    arguments: tuple[inputs.Argument, inputs.Argument],
-    asked: answers.Asked,
-    options: RowOptions,
-) -> tuple[bool, bool]:
+def _print_one(pair: Pairing, asked: answers.Asked) -> tuple[bool, bool]:
     """Compare two programs and print all blocks; say if anything differs, if any is worse."""
-    report, notes, document = answers.compare_pair(pair, arguments, asked, options)
+    report, notes, document = answers.compare_pair(pair, asked)
     say_all(notes)
     worse = find_worse(report.metrics, asked.threshold)
     if worse:
         document = replace(document, lines=(*document.lines, worse_line(worse)))
-    print_document(document, options)
+    print_document(document, asked.options)
     return report.differs, bool(worse)
 
 
-def _print_text(
-    pair: Pairing,
-    arguments: tuple[inputs.Argument, inputs.Argument],
-    computation: str,
-    asked: answers.Asked,
-    options: RowOptions,
-) -> bool:
+def _print_text(pair: Pairing, computation: str, asked: answers.Asked) -> bool:
     """Print the normalised texts of two programs as a unified diff."""
+    options = asked.options
     if options.format != "table":
         raise UsageError(f"--text prints only text; omit --format {options.format}.")
-    structure = answers.read_structure(pair, arguments, asked, "--text")
+    structure = answers.read_structure(pair, asked, "--text")
     blocks = write_texts(structure, computation)
-    before, after = (f"{one.label} {one.path}" for one in arguments)
+    before, after = (f"{one.label} {one.path}" for one in asked.sides)
     write_text((render_unified(blocks, (before, after), make_look(options)),), options.output)
     return any(block.differs for block in blocks)

@@ -13,7 +13,6 @@ from msgspec import Struct, field
 
 from hlotool.commands.diff.answers import Asked
 from hlotool.commands.diff.text import count_left_out, say_first, say_parting, say_slower, say_trace
-from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import track
 from hlotool.compare import passes
@@ -41,12 +40,12 @@ class _Walk(Struct):
     survivors: Survivors = field(default_factory=Survivors)
 
 
-def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions) -> bool:
+def print_passes(directories: tuple[str, ...], asked: Asked) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
     budget = asked.unpacking
     programs = [choose_compilation(each, asked.module, budget) for each in directories]
     walks = list(map(passes.list_steps, programs))
-    is_strict = asked.compared.is_strict
+    is_strict, options = asked.compared.is_strict, asked.options
     if len(walks) == 1:
         walk, facts = _walk(walks[0], is_strict=is_strict), passes.PassesFacts()
         lines = list(say_first(walk.rows, "first changed", "by"))
@@ -160,7 +159,7 @@ def _weigh(row: passes.PassRow) -> tuple[bool, int]:
     return is_rare, sum(count or 0 for count in counts)
 
 
-def print_trace(directory: str, asked: Asked, expression: str, options: RowOptions) -> None:
+def print_trace(directory: str, asked: Asked, expression: str) -> None:
     """Print which pass made, and which removed, what an expression chooses."""
     tracer = Tracer(expression)
     steps = passes.list_steps(choose_compilation(directory, asked.module, asked.unpacking))
@@ -178,4 +177,4 @@ def print_trace(directory: str, asked: Asked, expression: str, options: RowOptio
         rows={"trace": tracer.rows()},
         lines=tuple(say_trace(facts)),
     )
-    print_document(document, options)
+    print_document(document, asked.options)

@@ -26,7 +26,6 @@ from hlotool.compare.changes.figures import (
 from hlotool.compare.changes.header import FlagChange
 from hlotool.compare.changes.memory import SpaceChange, pick_telling
 from hlotool.compare.directory import MODULES, ModuleDiff, Status, average_changes
-from hlotool.compare.inputs import Argument
 from hlotool.compare.pairing import Division
 from hlotool.compare.passes import MEMORY, RESPECTS, PassRow, find_first
 from hlotool.compare.report import DiffReport
@@ -483,11 +482,11 @@ def note_several(
 
 
 def count_statuses(
-    rows: Sequence[ModuleDiff], arguments: tuple[Argument, Argument], *, is_told: bool
+    rows: Sequence[ModuleDiff], labels: tuple[str, str], *, is_told: bool
 ) -> Iterator[Line]:
     """Say how many modules compare how; name those that are told of nowhere else."""
     parts = []
-    for status, word in name_statuses(arguments).items():
+    for status, word in name_statuses(labels).items():
         names = [row.program for row in rows if row.status == status]
         if names:
             of = f" ({list_some(names)})" if is_told and status == "identical" else ""
@@ -502,13 +501,13 @@ def say_devices(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
 
 
 def say_names(
-    rows: Sequence[ModuleDiff], divisions: Sequence[Division], arguments: tuple[Argument, Argument]
+    rows: Sequence[ModuleDiff], divisions: Sequence[Division], labels: tuple[str, str]
 ) -> Iterator[Line]:
     """Say which programs were renamed, split or joined: by what they do, whatever their names."""
     renamed = [f"{row.old_name} → {row.module}" for row in rows if row.old_name]
     if renamed:
         yield Line(f"renamed: {list_some(renamed)}")
-    old, new = (argument.label for argument in arguments)
+    old, new = labels
     for one in divisions:
         parts = join_words([each.name for each in one.parts], "and")
         if one.is_joined:
@@ -564,9 +563,9 @@ _STATUS_WORDS: Final[Mapping[Status, str]] = {
 }
 
 
-def name_statuses(arguments: tuple[Argument, Argument]) -> Mapping[Status, str]:
+def name_statuses(labels: tuple[str, str]) -> Mapping[Status, str]:
     """Return how statuses are called, of what is alone by the side that has it."""
-    old, new = (argument.label for argument in arguments)
+    old, new = labels
     return {**_STATUS_WORDS, "removed": f"only in {old}", "added": f"only in {new}"}
 
 

@@ -123,12 +123,15 @@ def _list_work(evidence: Evidence) -> Iterator[Share]:
     """Yield what runs on its own, with its flops, its memory traffic and its time."""
     sides = [_weigh(program) for program in (evidence.old, evidence.new)]
     groups: dict[Instruction, tuple[list[Instruction], list[Instruction]]] = {}
+    reasoner = evidence.reasoner
     for place, side in enumerate(sides):
-        for one in side:
-            key = _find_key(one, evidence, is_old=not place)
-            groups.setdefault(key, ([], []))[place].append(one)
+        for one in side:  # with its counterpart, and with its copies
+            key = reasoner.copies.get(one, one)
+            groups.setdefault(reasoner.back.get(key, key), ([], []))[place].append(one)
+    chips = {one.step_time and one.step_time.chip for one in (evidence.old, evidence.new)}
+    told = _WORK if len(chips) == 1 else _WORK[:-1]  # seconds of two chips have no difference
     for old, new in groups.values():
-        for index, figure in enumerate(_WORK):
+        for index, figure in enumerate(told):
             here, there = (
                 [(side[one][0], side[one][1][index]) for one in some]
                 for side, some in zip(sides, (old, new), strict=True)
@@ -138,15 +141,6 @@ def _list_work(evidence: Evidence) -> Iterator[Share]:
 
 
 _WORK: Final[Sequence[Figure]] = ("flops", "traffic", "time")
-
-
-def _find_key(one: Instruction, evidence: Evidence, *, is_old: bool) -> Instruction:
-    """Return what an instruction has in common with its counterpart, and with its copies."""
-    reasoner = evidence.reasoner
-    one = reasoner.copies.get(one, one)
-    if not is_old:
-        return reasoner.back.get(one, one) if one.module is evidence.modules[1] else one
-    return one if one.module is evidence.modules[0] else reasoner.back.get(one, one)
 
 
 def _weigh(program: Program) -> Mapping[Instruction, tuple[int, tuple[float, ...]]]:

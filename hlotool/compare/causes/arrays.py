@@ -61,13 +61,14 @@ def find_arrays(evidence: Evidence) -> Iterator[Claim]:
     """Yield another mesh, what is sharded otherwise, and what is of another size."""
     found = [] if evidence.inputs.is_same else list(_find_shardings(evidence))
     pairs = evidence.reasoner.changed
-    cut = [] if not found else [one for pair in pairs if _has_other_dims(*pair) for one in pair]
+    cut = [
+        one
+        for pair in (pairs if found else ())
+        if any(a.dims != b.dims for a, b in pair_arrays(pair[0].shape, pair[1].shape))
+        for one in pair
+    ]
     yield from (Claim(cause, cut) for cause in found)
     yield from _find_dimensions(evidence, is_cut_otherwise=bool(found))
-
-
-def _has_other_dims(old: Instruction, new: Instruction) -> bool:
-    return any(one.dims != other.dims for one, other in pair_arrays(old.shape, new.shape))
 
 
 def _find_shardings(evidence: Evidence) -> Iterator[Cause]:

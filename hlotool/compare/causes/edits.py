@@ -15,6 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate, islice, product
 from typing import Final, TypeAlias
 
@@ -41,7 +42,8 @@ from hlotool.table.words import fold_numbers, list_some
 _Pair: TypeAlias = tuple[Instruction, Instruction]
 _Reasons: TypeAlias = tuple[Reason, ...]
 _Key: TypeAlias = tuple[str | None, str | None, str | None]  # what it is about, old and new value
-_Find: TypeAlias = Callable[[Instruction, Instruction, _Reasons], Iterator[_Key]]
+_Keys: TypeAlias = Iterator[_Key]
+_Find: TypeAlias = Callable[[Instruction, Instruction, _Reasons], _Keys]
 _MOST_NAMED: Final = 3
 _MOST_VALUES: Final = 3
 _MOST_TOLD: Final = 6  # operations
@@ -95,7 +97,7 @@ _PLUMBING: Final = FREE | {
 }
 _HEAVY: Final = COLLECTIVES | MATRIX_PRODUCTS
 _FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))(?=/)")
-_CALLED: Final = re.compile(r"jit\((\w+)\)")
+_CALLED: Final = re.compile(r"(?:.*\()?jit\((\w+)\)+")  # `transpose(jvp(jit(silu)))` too
 _PARTS: Final = re.compile(r"^[^\[.]+|\[[^\]]*\]|\.\w+")  # of `state['nu'][0].mu`
 
 
@@ -138,12 +140,12 @@ class _Edits:
             self._find_arguments,
             self._find_results,
             self._find_scopes,
-            self._find_replaced,
+            partial(self._group, "operation-replaced", self._see_replaced),
             self._find_types,
             self._find_shapes,
             self._find_constants,
-            self._find_attributes,
-            self._find_swapped,
+            partial(self._group, "attribute-changed", self._see_attributes),
+            partial(self._group, "operands-swapped", self._see_swapped),
             self._find_moved,
             self._find_operations,
         ):
@@ -351,41 +353,29 @@ class _Edits:
             for each in squared | set(map(float, known))
         )
 
-    def _find_attributes(self) -> Iterator[Claim]:
+    def _see_attributes(self, old: Instruction, new: Instruction, reasons: _Reasons) -> _Keys:
         """Yield what somebody wrote otherwise: a comparison, a slice, an axis."""
+        for one in reasons:
+            if one.kind in _WRITTEN and (one.kind not in _AXES or _have_same_ranks(old, new)):
+                what = _WRITTEN[one.kind]
+                subject = what if what == new.opcode else f"{what} of {_tail(new)}"
+                yield subject, one.old, one.new
 
-        def find(old: Instruction, new: Instruction, reasons: _Reasons) -> Iterator[_Key]:
-            for one in reasons:
-                if one.kind in _WRITTEN and (one.kind not in _AXES or _have_same_ranks(old, new)):
-                    what = _WRITTEN[one.kind]
-                    subject = what if what == new.opcode else f"{what} of {_tail(new)}"
-                    yield subject, one.old, one.new
+    def _see_swapped(self, old: Instruction, new: Instruction, reasons: _Reasons) -> _Keys:
+        """Yield an operation whose operands stand in another order."""
+        is_free = new.opcode in FREE or (new.opcode in _COMMUTATIVE and self._has_found)
+        if not is_free and any(one.kind == "operands" for one in reasons):
+            moved = [self._reasoner.pairs.get(one) for one in old.operands]
+            is_other = moved != list(new.operands)
+            if is_other and sorted(map(id, moved)) == sorted(map(id, new.operands)):
+                yield _tail(new), None, None
 
-        yield from self._group("attribute-changed", find)
-
-    def _find_swapped(self) -> Iterator[Claim]:
-        """Yield operations whose operands stand in another order."""
-
-        def find(old: Instruction, new: Instruction, reasons: _Reasons) -> Iterator[_Key]:
-            is_free = new.opcode in FREE or (new.opcode in _COMMUTATIVE and self._has_found)
-            if not is_free and any(one.kind == "operands" for one in reasons):
-                moved = [self._reasoner.pairs.get(one) for one in old.operands]
-                is_other = moved != list(new.operands)
-                if is_other and sorted(map(id, moved)) == sorted(map(id, new.operands)):
-                    yield _tail(new), None, None
-
-        yield from self._group("operands-swapped", find)
-
-    def _find_replaced(self) -> Iterator[Claim]:
-        """Yield operations in whose place another stands: maximum, where tanh was."""
-
-        def find(old: Instruction, new: Instruction, reasons: _Reasons) -> Iterator[_Key]:
-            is_moved = {old.opcode, new.opcode} & (_PLUMBING - {"call"})
-            if not is_moved and any(one.kind == "opcode" for one in reasons):
-                names = _tail(old), _tail(new)
-                yield (None, *(names if names[0] != names[1] else (old.opcode, new.opcode)))
-
-        yield from self._group("operation-replaced", find)
+    def _see_replaced(self, old: Instruction, new: Instruction, reasons: _Reasons) -> _Keys:
+        """Yield an operation in whose place another stands: maximum, where tanh was."""
+        is_moved = {old.opcode, new.opcode} & (_PLUMBING - {"call"})
+        if not is_moved and any(one.kind == "opcode" for one in reasons):
+            names = _tail(old), _tail(new)
+            yield (None, *(names if names[0] != names[1] else (old.opcode, new.opcode)))
 
     def _group(self, kind: CauseId, find: _Find) -> Iterator[Claim]:
         """Yield one claim for all pairs of one scope that differ alike."""

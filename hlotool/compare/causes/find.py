@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -46,6 +47,7 @@ _ON_MEMORY: Final = {
     "results": 1,
     "parameters": 1,
 }
+_COMPUTING: Final = frozenset(("operations", "scope-new", "scope-gone"))
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
 
 
@@ -70,7 +72,9 @@ def find_causes(evidence: Evidence) -> Findings:
         told = {one for claim in parts for one in claim.touched}
         claims += [*parts, *edits.find_edits(evidence, told)]
     claims += map(Claim, memory.find_donation(evidence))
-    claims = _put_operations_first(sorted(_join_rounds(claims), key=_rank))
+    # A constant may be one of other operations that run: those come first.
+    computing = not {claim.cause.id for claim in claims}.isdisjoint(_COMPUTING)
+    claims = sorted(_join_rounds(claims), key=partial(_rank, computing=computing))
     found = [claim.cause for claim in claims]
     found += [cause for find in _CONSEQUENCES for cause in find(evidence)]
     if _is_peak_open(evidence, found):
@@ -79,23 +83,23 @@ def find_causes(evidence: Evidence) -> Findings:
         found = [one for one in found if one.id != "collectives"]
     if any(one.id in _CUT for one in found):  # then a device has other work, over other axes
         found = [one for one in found if one.id not in {"axes", "fusion-structure-changed"}]
-    follow = sorted(found[len(claims) :], key=_rank_following)
+    # Who computes comes first, then what moves most bytes.
+    follow = sorted(
+        found[len(claims) :],
+        key=lambda one: (one.id != "matmul-backend-changed", -abs(one.delta_bytes or 0)),
+    )
     causes = [*found[: len(claims)], *follow] or list(_find_dtypes_inside(evidence))
     causes = causes or list(_find_kinds(evidence))
     doers = [Cause(id="compilation", count=1)] if evidence.inputs.is_same else causes
     return Findings(tuple(causes), settle(evidence, claims or list(map(Claim, doers))))
 
 
-def _rank(one: Claim) -> tuple[float, bool, int]:
+def _rank(one: Claim, *, computing: bool) -> tuple[bool, float, bool, int]:
     """Return what comes first: by kind, then by how much of the program it changed."""
     cause = one.cause
+    is_late = computing and cause.id == "constant-changed"
     is_anywhere = cause.id == "operations" and cause.scope is None
-    return KINDS[cause.id].order, is_anywhere, -len(one.touched)
-
-
-def _rank_following(one: Cause) -> tuple[bool, int]:
-    """Return who computes first, then what moves most bytes."""
-    return one.id != "matmul-backend-changed", -abs(one.delta_bytes or 0)
+    return is_late, KINDS[cause.id].order, is_anywhere, -len(one.touched)
 
 
 def _join_rounds(claims: Sequence[Claim]) -> Iterator[Claim]:
@@ -106,13 +110,6 @@ def _join_rounds(claims: Sequence[Claim]) -> Iterator[Claim]:
         if cause.id == "dimension" and (cause.old, cause.new) in rounds:
             cause = replace(cause, subject=f"trip count and {cause.subject}")
         yield Claim(cause, claim.touched)
-
-
-def _put_operations_first(claims: Sequence[Claim]) -> list[Claim]:
-    """Put constants behind, where other operations run: they may be those of other operations."""
-    if not any(claim.cause.id in {"operations", "scope-new", "scope-gone"} for claim in claims):
-        return list(claims)
-    return sorted(claims, key=lambda claim: claim.cause.id == "constant-changed")
 
 
 def _is_peak_open(evidence: Evidence, found: Sequence[Cause]) -> bool:

@@ -46,18 +46,22 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
     Where scopes tell no difference, the number of operations that are made again does: a policy.
     """
     again = [{name for name in names if _MADE_AGAIN in name} for names in evidence.op_names]
+    for cause in _compare_made(evidence, again):
+        yield Claim(cause, _list_made(evidence.given.programs, again))
+
+
+def _compare_made(evidence: Evidence, again: Sequence[set[str]]) -> Iterator[Cause]:
+    """Yield the causes; `again` are the names of what each side makes again."""
     given = evidence.given
     old, new = map(_fold_scopes, again)
     lost, gained = (old - new) & evidence.scopes[1], (new - old) & evidence.scopes[0]
     for scopes, is_lost in ((lost, True), (gained, False)):
         if scopes:
-            touched = _list_made(given.programs, again)
-            yield Claim(_describe(scopes, evidence.values, is_lost=is_lost), touched)
+            yield _describe(scopes, evidence.values, is_lost=is_lost)
     if lost or gained:
         return
     if bool(again[0]) != bool(again[1]):
-        touched = _list_made(given.programs, again)
-        yield Claim(_describe(frozenset(), (), is_lost=bool(again[0])), touched)
+        yield _describe(frozenset(), (), is_lost=bool(again[0]))
     elif again[0] and given.is_input:
         made, first = (
             [_count_made(program, again=is_again) for program in given.programs]
@@ -73,8 +77,7 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
             names = list_some([name for name, _ in what.most_common()])
             old_count, new_count = (str(each.total()) for each in made)
             values = what.total(), names, None, old_count, new_count
-            touched = _list_made(given.programs, again)
-            yield Claim(Cause("rematerialization-policy", *values), touched)
+            yield Cause("rematerialization-policy", *values)
 
 
 def find_undone(inputs: InputPair, compiled: Module) -> Cause | None:

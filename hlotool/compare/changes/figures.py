@@ -116,7 +116,10 @@ def _compare(
     if devices[0] != devices[1] and METRICS[path].unit in {Unit.BYTES, Unit.FLOPS}:
         one = None if one is None else one * devices[0]
         other = None if other is None else other * devices[1]
-    (here_lower, here_upper), (there_lower, there_upper) = old.bounds(path), new.bounds(path)
+    (here_lower, here_upper), (there_lower, there_upper) = bounds = (
+        old.bounds(path),
+        new.bounds(path),
+    )
     delta: int | float | None = None
     if one is not None and other is not None:
         is_noise = not isinstance(one, int) and math.isclose(one, other, rel_tol=_ROUNDING)
@@ -128,10 +131,8 @@ def _compare(
         delta,
         (other - one) / one if one and other is not None else None,
         other / one if one and other is not None else None,
-        here_lower,
-        here_upper,
-        there_lower,
-        there_upper,
+        *bounds[0],
+        *bounds[1],
         there_lower or here_upper,
         there_upper or here_lower,
         METRICS[path].unit,

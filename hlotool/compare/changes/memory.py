@@ -17,20 +17,18 @@ from msgspec import Struct
 
 from hlotool.analysis.graph.backend import SPACE_NAMES
 from hlotool.analysis.memory.figures import MemoryFigures, SpaceRow
-from hlotool.analysis.memory.memory_map import Holding
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.compare.changes import instructions as columns
 from hlotool.compare.changes.instructions import Change, share_scope, sides, subtract
 from hlotool.compare.match.matching import Pairs
 from hlotool.hlo import ArrayShape, Instruction
-from hlotool.hlo.buffers import AllocationType, BufferValue
+from hlotool.hlo.buffers import AllocationType
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import BYTES, NUMBER, Shown, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers
 
 MemoryReason: TypeAlias = Literal["new", "gone", "at the peak now", "freed before peak", "size"]
-_Value: TypeAlias = BufferRow | BufferValue  # described or not: instruction and index
 
 _NUMBER: Final = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
 
@@ -63,21 +61,6 @@ class ValuePair(Struct, frozen=True):
         found = self.new or self.old
         assert found is not None  # noqa: S101  one side is always there
         return found
-
-
-def are_held_alike(old: Sequence[Holding], new: Sequence[Holding], counterparts: Pairs) -> bool:
-    """Say whether each value at a peak has its counterpart at the other, that holds as many bytes.
-
-    Then `pair_rows` finds nothing that differs, and no value needs to be described.
-    """
-    if [one.live_bytes for one in old] != [one.live_bytes for one in new]:
-        return False
-    names = _Names(counterparts, [one.value for one in old], [one.value for one in new])
-    if not all(one.value.instruction in names.same for one in old):
-        return False
-    here = {names.key_on_new(one.value): one.live_bytes for one in old}
-    there = {_key(one.value): one.live_bytes for one in new}
-    return here == there and len(here) == len(old)
 
 
 def pair_rows(
@@ -126,7 +109,9 @@ class _Names:
     not paired by index. Without counterparts, instructions of one name are taken for them.
     """
 
-    def __init__(self, counterparts: Pairs, old: Sequence[_Value], new: Sequence[_Value]) -> None:
+    def __init__(
+        self, counterparts: Pairs, old: Sequence[BufferRow], new: Sequence[BufferRow]
+    ) -> None:
         here, there = ({row.instruction for row in side} for side in (old, new))
         shared = set() if counterparts else here & there
         self.new = {name: name for name in shared}  # the counterparts' names, by the old ones
@@ -140,7 +125,7 @@ class _Names:
                     self.same.add(name)
                     self.had.add(counterpart)
 
-    def key_on_new(self, row: _Value) -> Hashable:
+    def key_on_new(self, row: BufferRow) -> Hashable:
         """Return what an old row's value would be on the new side."""
         return self.new.get(row.instruction) or row.instruction, row.index or ()
 
@@ -151,7 +136,7 @@ def _list_indices(instruction: Instruction) -> list[tuple[int, ...]]:
     return [index for index, _ in instruction.shape.leaves_with_index()]
 
 
-def _key(row: _Value) -> Hashable:
+def _key(row: BufferRow) -> Hashable:
     return row.instruction, row.index or ()
 
 

@@ -83,8 +83,7 @@ class SizeRow(Struct, frozen=True):
     traffic_bytes_per_step: Annotated[int | None, column("bytes that cross memory per step", BYTES)]
     sent_bytes_per_step: Annotated[int | None, column("bytes a device sends per step", BYTES)]
     estimated_seconds: Annotated[
-        float | None,
-        column("time of a step; null without --chip", SECONDS, null_text="–"),
+        float | None, column("time of a step; null without --chip", SECONDS, null_text="–")
     ]
 
 
@@ -108,18 +107,13 @@ class LawRow(Struct, frozen=True):
     law: Annotated[str | None, column("its terms; null if it follows no law")]
     from_value: Annotated[int, column("smallest size at which it is valid", NUMBER, heading="from")]
     until_value: Annotated[
-        int,
-        column("the largest size at which it was tried", NUMBER, heading="until"),
+        int, column("the largest size at which it was tried", NUMBER, heading="until")
     ]
     peak_at: Annotated[str | None, figure("of the peak: its location in the program")]
     is_vmem_full: Annotated[bool, figure("of the peak: whether a TPU's vector memory is full then")]
     adds: Annotated[
         Number | None,
-        column(
-            "increase per unit, from the largest program",
-            MEASURE,
-            heading="one more adds",
-        ),
+        column("increase per unit, from the largest program", MEASURE, heading="one more adds"),
     ]
     values: Annotated[
         tuple[int | float, ...],
@@ -152,9 +146,7 @@ class FitRow(Struct, frozen=True):
     surely_fits: Annotated[
         int | None,
         column(
-            "the largest value whose high end fits; null if none does",
-            NUMBER,
-            heading="surely",
+            "the largest value whose high end fits; null if none does", NUMBER, heading="surely"
         ),
     ]
     is_band_end: Annotated[bool, figure("whether surely_fits is only where the band ends")]
@@ -204,11 +196,7 @@ class FitFacts(Struct, frozen=True):
 
 VARIABLES: Final = RowList("variables", VariableRow, "what varies", has_total=False)
 SIZES: Final = RowList(
-    "sizes",
-    SizeRow,
-    "the given programs, then others",
-    has_total=False,
-    limit=0,
+    "sizes", SizeRow, "the given programs, then others", has_total=False, limit=0
 )
 PREDICTIONS: Final = RowList(
     "predicted", BandRow, "every figure that is predicted", has_total=False, limit=0

@@ -81,42 +81,29 @@ class Matcher:
             if one not in self.pairs and other not in self.counterparts.back:
                 self.counterparts.pair(one, other)
 
-    def match_strictly(self) -> Pairs:
-        """Pair what says the same, or nearly; return the new pairs."""
+    def match_strictly(self) -> None:
+        """Pair what says the same, or nearly."""
+        if not self.pairs and self._has_numbers:
+            self.counterparts.pair_classes(self._numbers.both)
+        self._look(self._views[:_STRICT])
 
-        def match() -> None:
-            if not self.pairs and self._has_numbers:
-                self.counterparts.pair_classes(self._numbers.both)
-            self._look(self._views[:_STRICT])
+    def match_loosely(self) -> None:
+        """Pair what is called alike, or does alike, in like surroundings."""
+        self._look(self._views[_STRICT:])
 
-        return self._take("strictly", match)
+    def finish(self) -> None:
+        """Pair what was replaced, and what stands beside it."""
+        self.counterparts.pair_lone(*self._group(family))
+        _Replacer(self.counterparts, self.signatures).run(*self.counterparts.list_free())
+        self._look(self._views[-1:])
 
-    def match_loosely(self) -> Pairs:
-        """Pair what is called alike, or does alike, in like surroundings; return the new pairs."""
-        return self._take("loosely", lambda: self._look(self._views[_STRICT:]))
+    def pair_named(self) -> None:
+        """Pair what is left and called alike."""
+        dims = self.signatures.dims
+        self.counterparts.pair_in_order(*self._group(family))
+        self.counterparts.pair_lone(*self._group(lambda one: dims(one.shape)))
 
-    def finish(self) -> Pairs:
-        """Pair what was replaced, and what stands beside it; return the new pairs."""
-
-        def match() -> None:
-            counterparts = self.counterparts
-            counterparts.pair_lone(*self._group(family))
-            _Replacer(counterparts, self.signatures).run(*counterparts.list_free())
-            self._look(self._views[-1:])
-
-        return self._take("replaced", match)
-
-    def pair_named(self) -> Pairs:
-        """Pair what is left and called alike; return the new pairs."""
-
-        def match() -> None:
-            self.counterparts.pair_in_order(*self._group(family))
-            dims = self.signatures.dims
-            self.counterparts.pair_lone(*self._group(lambda one: dims(one.shape)))
-
-        return self._take("named", match)
-
-    def _take(self, name: str, step: Callable[[], None]) -> Pairs:
+    def take(self, step: Callable[[Matcher], None]) -> Pairs:
         """Take a step; return the new pairs. What is known of computations written alike is used.
 
         A step follows from what both say, and from what has a counterpart by now.
@@ -128,10 +115,10 @@ class Matcher:
             tuple([place for place, one in enumerate(side.instructions) if one in self._taken])
             for side in (self.old, self.new)
         ]
-        state = name, self._written, self._list_places(self.pairs.items()), *taken
+        state = step, self._written, self._list_places(self.pairs.items()), *taken
         found = self._known.get(state)
         if found is None:
-            step()
+            step(self)
             found = self._list_places(islice(self.pairs.items(), count, None))
             self._known[state] = found
         else:

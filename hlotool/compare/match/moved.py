@@ -169,7 +169,7 @@ def pair_moved(
     `is_bridging` looks through operations of one operand that have no counterpart themselves: in
     `tanh(sign(a))` and `tanh(a)`, both stand on a.
     """
-    mover = _Mover(marks, flow, numbers.up, is_bridging=is_bridging)
+    mover = _Mover(marks, flow, numbers.up, _FARTHEST if is_bridging else 1)
     passing = _PASSING - {"parameter"} if is_bridging else _PASSING
     sides = [[one for one in side if one.opcode not in passing] for side in free]
     if all(sides):
@@ -184,16 +184,11 @@ class _Mover:
     """Pairs as found so far; a mark is the new one of a pair, for both of it."""
 
     def __init__(
-        self,
-        marks: _Marks,
-        flow: Flow,
-        expression: Callable[[Instruction], int],
-        *,
-        is_bridging: bool,
+        self, marks: _Marks, flow: Flow, expression: Callable[[Instruction], int], farthest: int
     ) -> None:
         self._flow = flow
         self._expression = expression
-        self._farthest = _FARTHEST if is_bridging else 1
+        self._farthest = farthest
         self._before = marks
         self._marks = dict(marks)
         self._hopeless: set[Instruction] = set()  # until something near has a counterpart

@@ -239,11 +239,11 @@ class _Pairer:
         signatures = self._structure.signatures
         return family(one), signatures.dims(one.shape), find_word(one)
 
-    def _match_all(self, step: Callable[[Matcher], Pairs]) -> int:
+    def _match_all(self, step: Callable[[Matcher], None]) -> int:
         """Take a step in all computations, and go on with what its pairs call; count these."""
         found = 0
         for matcher in self._matchers:  # grows while it is walked, by what was matched so far
-            pairs = step(matcher)
+            pairs = matcher.take(step)
             self._keep_shared(matcher.old, matcher.new, pairs)
             self._descend(_list_called(pairs))
             found += len(pairs)
@@ -275,9 +275,9 @@ class _Pairer:
                 self._taken -= {one, other}
         signatures, taken, steps = structure.signatures, self._taken, self._steps
         matcher = Matcher(old, new, signatures, numbers, seeds=seeds, taken=taken, known=steps)
-        matcher.match_strictly()
+        matcher.take(Matcher.match_strictly)
         if self._is_late:
-            matcher.match_loosely()
+            matcher.take(Matcher.match_loosely)
         self._keep_shared(old, new, matcher.pairs)
         self._matchers.append(matcher)
         return ComputationPair(old, new, matcher.pairs, is_equal)
@@ -297,14 +297,11 @@ class _Pairer:
 
     def _pair_moved(self, *, is_bridging: bool = False) -> int:
         """Pair what stands in another computation now; return how many pairs that were."""
-        one = self._structure
-
-        def search(free: _Free, marks: Pairs) -> Pairs:
-            return pair_moved(
-                free, marks, one.flow, one.signatures, one.numbers, is_bridging=is_bridging
-            )
-
-        return self._search(f"moved {is_bridging}", search)
+        about = self._structure.flow, self._structure.signatures, self._structure.numbers
+        return self._search(
+            f"moved {is_bridging}",
+            lambda free, marks: pair_moved(free, marks, *about, is_bridging=is_bridging),
+        )
 
     def _search(self, name: str, search: Callable[[_Free, Pairs], Pairs]) -> int:
         """Search everywhere for counterparts, and go on with what they call; count the pairs.
