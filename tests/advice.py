@@ -14,18 +14,20 @@ from accuracy.advice import (
     TABLE,
     is_near,
     judge_advice,
+    judge_bands,
     measure_advice,
     measure_trials,
     write_advice,
 )
+from accuracy.facts import FRESH
 from accuracy.work import measure_work
 
 
 def main() -> int:
     """Measure, print, and write."""
-    found = [*measure_advice(), *measure_work()]
+    found = [*measure_advice(), *measure_work(), *measure_work(FRESH)]
     TABLE.write_text(write_advice(found), "utf-8")
-    print(judge_advice(found))  # noqa: T201
+    print(judge_advice(found), judge_bands(found), sep="\n")  # noqa: T201
     wrong = [one for one in measure_trials() if not is_near(one) and not one.reason]
     for one in wrong:
         print(f"wrong: {one}")  # noqa: T201

@@ -11,6 +11,7 @@ from accuracy.advice import (
     FITS,
     HALVES,
     TABLE,
+    TRIED,
     Trial,
     choose_remedies,
     count_trials,
@@ -111,7 +112,7 @@ def test_what_remedies_save_lies_in_their_bands() -> None:
     ]
     told = [one for one in inside if one is not None]
     assert sum(told) >= 0.95 * len(told)
-    limits = [*measure_limits("tune"), *measure_limits("judge")]
+    limits = [one for half in TRIED for one in measure_limits(half)]
     assert all(one.told == one.real for one in limits if one.advice == FITS)
     first = [one.real for one in limits if one.advice == FIRST]
     assert sum(one in {1, 2} for one in first) >= 0.8 * len(first)

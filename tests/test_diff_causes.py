@@ -301,7 +301,7 @@ def test_what_is_known_of_the_compiler() -> None:
         if (report := compare(*pair)).triage
     ]
     assert "compiler cl_889434569 → cl_933746096" in said[0]
-    assert "caused by a flag; the build is cl_933746096 on both sides" in said[1]
+    assert "due to a flag; the build is cl_933746096 on both sides" in said[1]
     assert "the dumps name no compiler version" in said[2]
 
 

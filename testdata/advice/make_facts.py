@@ -1,6 +1,6 @@
-"""Write `facts.toml` of `tune` or `judge` from what XLA said of each compilation.
+"""Write `facts.toml` of a half from what XLA said of each compilation.
 
-    PYTHONPATH=testdata python testdata/advice/make_facts.py tune|judge
+    PYTHONPATH=testdata python testdata/advice/make_facts.py tune|judge|judged
 
 `[[remedy]]`: a program as it is and with one remedy. `[[flaw]]`: one with a flaw and without it;
 where `same_program` is true the compiler makes the same of both. `[[quiet]]`: a near-miss.
@@ -25,7 +25,8 @@ import zstandard
 from make.remedies import name_variant
 
 HERE = Path(__file__).resolve().parent
-PROGRAMS = {"tune": "flaws.py", "judge": "flaws_judge.py", "fresh": "flaws_fresh.py"}
+JUDGED = "judged"  # beside this folder
+PROGRAMS = {"tune": "flaws.py", "judge": "flaws_judge.py", JUDGED: "flaws_fresh.py"}
 MIB = 1 << 20
 # A limit lies so far below what a program takes, as a share of what its best remedy gains.
 SHARE = 0.6
@@ -53,12 +54,17 @@ DOES = {
 _HEAD = re.compile(r"^\s*(?:ROOT )?%?[\w.-]+ = (\(.*?\)|\S+) ([\w-]+)\(")
 
 
+def find_half(half: str) -> Path:
+    """Return the folder of a half."""
+    return HERE.parent / half if half == JUDGED else HERE / half
+
+
 def list_facts(half: str) -> Iterator[str]:
     """Yield all facts as blocks of TOML."""
-    programs = tomllib.loads((HERE / half / "programs.toml").read_text("utf-8"))["program"]
+    programs = tomllib.loads((find_half(half) / "programs.toml").read_text("utf-8"))["program"]
     tables = [
         (path.name.partition(".")[0], json.loads(zstandard.decompress(path.read_bytes())))
-        for path in sorted((HERE / half).glob("*.json.zst"))
+        for path in sorted((find_half(half)).glob("*.json.zst"))
     ]
     limits = []
     for backend, said in tables:
@@ -142,7 +148,7 @@ def list_flaws(half: str, tables: list[tuple[str, dict[str, Any]]]) -> Iterator[
     }
     kinds = find_kinds(tree)
     for backend, said in tables:
-        shapes = count_instructions(HERE / half / f"{backend}.tar.zst")
+        shapes = count_instructions(find_half(half) / f"{backend}.tar.zst")
         for key, one in said.items():
             name, variant = key.split("__")
             row = {
@@ -175,7 +181,7 @@ def find_kinds(tree: ast.Module) -> dict[str, str]:
     return {
         name: kind
         for kind, names in re.findall(r"'([\w-]+)': \{([^}]*)\}", ast.unparse(trials))
-        for name in re.findall(r"(\w+): \(", names)
+        for name in re.findall(r"(\w+):", names)
     }
 
 
@@ -203,7 +209,7 @@ def write(table: str, row: dict[str, Any]) -> str:
 
 def main(half: str) -> None:
     """Write the facts of a half."""
-    (HERE / half / "facts.toml").write_text("\n".join(list_facts(half)), "utf-8")
+    (find_half(half) / "facts.toml").write_text("\n".join(list_facts(half)), "utf-8")
 
 
 if __name__ == "__main__":

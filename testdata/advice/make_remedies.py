@@ -1,6 +1,6 @@
 """Compile the programs of a half for one backend, with every remedy, and pack them.
 
-    python testdata/advice/make_remedies.py tune|judge|fresh BACKEND FOLDER [NAME ...]
+    python testdata/advice/make_remedies.py tune|judge|judged BACKEND FOLDER [NAME ...]
 
 FOLDER gets what XLA writes, so that an interruption loses nothing: what is there is kept.
 
@@ -25,10 +25,11 @@ from typing import Any
 import zstandard
 
 HERE = Path(__file__).resolve().parent
+JUDGED = "judged"  # beside this folder
 KEPT = ("after_optimizations.txt", "after_optimizations-buffer-assignment.txt")
 KEPT_OF_BASES = (*KEPT, "before_optimizations.txt", "debug_options")
 BASES = ("flaw", "quiet")
-FLAWS = {"tune": "flaws", "judge": "flaws_judge", "fresh": "flaws_fresh"}
+FLAWS = {"tune": "flaws", "judge": "flaws_judge", JUDGED: "flaws_fresh"}
 _PATH = re.compile(rb'"/[^"\n]*/([^"/\n]+\.py)"')  # a source file: where it lay is nobody's matter
 _NUMBER = re.compile(r"^module_\d+\.")
 GPU_FLAGS = "--xla_gpu_autotune_level=0"
@@ -48,6 +49,11 @@ TARGETS = {
 }
 
 
+def find_half(half: str) -> Path:
+    """Return the folder of a half."""
+    return HERE.parent / half if half == JUDGED else HERE / half
+
+
 def compile_all(half: str, backend: str, scratch: Path, only: list[str]) -> dict[str, Any]:
     """Compile all programs of a half for a backend, and return what XLA says of each."""
     platform, topology, target, flags = TARGETS[backend]
@@ -61,7 +67,7 @@ def compile_all(half: str, backend: str, scratch: Path, only: list[str]) -> dict
     }
     said = scratch / "said.jsonl"
     said.touch()
-    for table in (str(HERE / half / "programs.toml"), FLAWS[half]):
+    for table in (str(find_half(half) / "programs.toml"), FLAWS[half]):
         given = [table, backend, platform, topology, target and str(HERE.parent / "make" / target)]
         subprocess.run(  # noqa: S603  our own program
             [sys.executable, "-m", "make.remedies", *given, *only],
@@ -94,10 +100,10 @@ def main() -> None:
     half, backend, folder, *only = sys.argv[1:]
     scratch = Path(folder)
     said = compile_all(half, backend, scratch, only)
-    (HERE / half / f"{backend}.tar.zst").write_bytes(pack(said, scratch))
+    (find_half(half) / f"{backend}.tar.zst").write_bytes(pack(said, scratch))
     rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(said[name])}" for name in said)
     told = zstandard.compress(f"{{\n{rows}\n}}\n".encode(), 19)
-    (HERE / half / f"{backend}.json.zst").write_bytes(told)
+    (find_half(half) / f"{backend}.json.zst").write_bytes(told)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Three kinds of programs. Those of testdata/advice/tune and judge were compiled as they are and with
 each remedy: what is simulated is held against what XLA allocates less, and what is said to fit
-against limits. Bands are made of both; `fresh` was run once, when all was finished. Trials
+against limits. Bands are made of both; testdata/judged was run once, when all was finished. Trials
 (testdata/make/programs) are compiled with a flaw and as the finding says to write them; half of
 them were kept apart until the rules were finished. Train steps are compiled as they are, with their
 layers rematerialized, and with their state donated. What differs from what was told has a reason
@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from accuracy.facts import FRESH, find_half
 from dump_files import ROOT, SHARED
 from msgspec import Struct
 
@@ -45,7 +47,7 @@ NOT_KEPT: Final = "¹"
 # What rules were made with, and what only judges them.
 RULES, JUDGES, BOTH = "rules", "judges", ""
 HALVES: Final[Mapping[str, str]] = {"advice": RULES, "advice_judges": JUDGES}
-TRIED: Final[Mapping[str, str]] = {"tune": RULES, "judge": RULES, "fresh": JUDGES}
+TRIED: Final[Mapping[str, str]] = {"tune": RULES, "judge": RULES, FRESH: JUDGES}
 # What is measured of a program with a flaw of each kind.
 MEASURES: Final[Mapping[str, str]] = {
     "replicated-compute": "flops",
@@ -212,12 +214,12 @@ FIRST, FITS = "first option", "fits"
 @cache
 def read_facts(half: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Read what became of each remedy."""
-    return tomllib.loads((ADVICE / half / "facts.toml").read_text("utf-8"))
+    return tomllib.loads((find_half(half) / "facts.toml").read_text("utf-8"))
 
 
 @cache
 def _list_inputs(half: str, chip: str) -> Mapping[str, Input]:
-    path = str(ADVICE / half / f"{chip}.tar.zst")
+    path = str(find_half(half) / f"{chip}.tar.zst")
     return {one.name: one for one in resolve_inputs(path, "after", None).inputs}
 
 
@@ -275,6 +277,29 @@ def is_inside(half: str, fact: Mapping[str, Any]) -> bool | None:
     return reserved.least_saving(chosen) <= real <= reserved.most_saving(chosen)
 
 
+def judge_bands(found: Sequence[Trial]) -> str:
+    """Say how many savings lie in their bands, and how many first options and fits are right."""
+    lines = []
+    for used in HALVES.values():
+        told: Counter[str] = Counter()
+        right: Counter[str] = Counter()
+        for half in (one for one, of in TRIED.items() if of == used):
+            for fact in read_facts(half)["remedy"]:
+                inside = None if "error" in fact else is_inside(half, fact)
+                backend = fact["backend"].partition("_")[0]
+                for key in (fact["remedy"], backend, "together") if inside is not None else ():
+                    told[key] += 1
+                    right[key] += bool(inside)
+        lines += [f"{key} ({used}): {right[key]} of {told[key]} in their bands" for key in told]
+        places = [one.real for one in found if (one.advice, one.used) == (FIRST, used)]
+        best = sum(one in {1, 2} for one in places)
+        lines.append(f"{FIRST} ({used}): {best} of {len(places)} of the two best")
+        fit = [one for one in found if (one.advice, one.used) == (FITS, used)]
+        said = sum(one.told for one in fit)
+        lines.append(f"{FITS} ({used}): {sum(one.real for one in fit)} of {said}")
+    return "\n".join(lines)
+
+
 def measure_limits(half: str) -> Iterator[Trial]:
     """Say of each limit which place the first option has among what was tried, and what fits.
 
@@ -330,7 +355,7 @@ def measure_steps(*, with_shared: bool = True) -> Iterator[Trial]:
 
 def measure_advice(*, with_shared: bool = True) -> list[Trial]:
     """Measure all advice."""
-    halves = [half for half in TRIED if (ADVICE / half / "facts.toml").exists()]
+    halves = [half for half in TRIED if (find_half(half) / "facts.toml").exists()]
     tried = [one for half in halves for one in (*measure_remedies(half), *measure_limits(half))]
     return [*measure_trials(), *tried, *measure_steps(with_shared=with_shared)]
 

@@ -1,7 +1,7 @@
 """What became of programs that were compiled with a remedy, or without a flaw, as XLA says.
 
-testdata/advice/README.md has how they were made and drawn. The half `judge` is read once, at the
-end. Nothing here is hlotool's: what it tells is joined by (backend, program, remedy).
+testdata/advice/README.md has how they were made and drawn. testdata/judged is read once, at
+the end. Nothing here is hlotool's: what it tells is joined by (backend, program, remedy).
 """
 
 from __future__ import annotations
@@ -17,6 +17,12 @@ from msgspec import Struct, convert
 
 ADVICE: Final = ROOT / "testdata" / "advice"
 TUNE, JUDGE = "tune", "judge"
+FRESH = "judged"  # what judged since; of programs that no other half has
+
+
+def find_half(half: str) -> Path:
+    """Return the folder of a half."""
+    return ROOT / "testdata" / half if half == FRESH else ADVICE / half
 
 
 class Remedy(Struct, frozen=True):
@@ -100,13 +106,13 @@ class Facts(Struct, frozen=True):
 @cache
 def read_facts(half: str) -> Facts:
     """Read the facts of a half."""
-    found: dict[str, Any] = tomllib.loads((ADVICE / half / "facts.toml").read_text("utf-8"))
+    found: dict[str, Any] = tomllib.loads((find_half(half) / "facts.toml").read_text("utf-8"))
     return convert(found, Facts)
 
 
 def find_archive(half: str, backend: str) -> Path:
     """Return the archive that holds the members of a backend."""
-    return ADVICE / half / f"{backend}.tar.zst"
+    return find_half(half) / f"{backend}.tar.zst"
 
 
 def list_real_gains(half: str) -> Sequence[tuple[str, str, str, int, int]]:

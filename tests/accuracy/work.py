@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 import zstandard
-from accuracy.advice import ADVICE, JUDGES, MENDED, RULES, Trial
+from accuracy.advice import JUDGES, MENDED, RULES, Trial
+from accuracy.facts import FRESH, find_half
 
 from hlotool.analysis.collectives.machine import find_machine
 from hlotool.dump.find import resolve_inputs
@@ -35,7 +36,7 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "update-that-copies": ("update-copies", "traffic_bytes"),
 }
 CHIPS: Final = {"gpu_h100": "h100", "gpu_a100": "a100", "tpu_v5e": "v5e"}
-HALVES: Final = {"tune": RULES, "judge": JUDGES}
+HALVES: Final = {"tune": RULES, "judge": JUDGES, FRESH: JUDGES}
 LARGE: Final = 1 << 20
 REASONS: Final[Mapping[str, str]] = {
     "history_kept": "told as a large-copy",
@@ -50,7 +51,7 @@ REASONS: Final[Mapping[str, str]] = {
 def load_half(half: str, backend: str) -> Mapping[str, Program]:
     """Return the programs of a half for a backend, by PROGRAM/VARIANT."""
     packed = zstandard.ZstdDecompressor().stream_reader(
-        io.BytesIO((ADVICE / half / f"{backend}.tar.zst").read_bytes())
+        io.BytesIO((find_half(half) / f"{backend}.tar.zst").read_bytes())
     )
     chip = CHIPS.get(backend)
     machine = find_machine(chip, needs_link=False) if chip else None
@@ -101,7 +102,7 @@ def _tell(program: Program, finding: str, measure: str) -> int:
 
 def measure_work(half: str = "tune") -> Iterator[Trial]:
     """Hold what is told of each flaw against the same without it."""
-    facts = tomllib.loads((ADVICE / half / "facts.toml").read_text("utf-8"))
+    facts = tomllib.loads((find_half(half) / "facts.toml").read_text("utf-8"))
     for fact in facts["flaw"]:
         if fact["kind"] not in KINDS:
             continue
@@ -122,7 +123,7 @@ def measure_work(half: str = "tune") -> Iterator[Trial]:
 
 def list_spoken(half: str = "tune") -> Iterator[str]:
     """Yield what is told of programs without the flaw: the mended, and those near to it."""
-    facts = tomllib.loads((ADVICE / half / "facts.toml").read_text("utf-8"))
+    facts = tomllib.loads((find_half(half) / "facts.toml").read_text("utf-8"))
     names = {finding for finding, _ in KINDS.values()}
     without = [(one["backend"], one["mended"], one["kind"]) for one in facts["flaw"]]
     without += [(one["backend"], f"{one['program']}/quiet", "") for one in facts["quiet"]]

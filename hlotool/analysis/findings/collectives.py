@@ -203,7 +203,7 @@ def _say_dependence(evidence: Evidence, row: CollectiveRow) -> str:
             and is_array
             and not evidence.flow.is_unchanged(loop.instruction, one.tuple_index)
         ):
-            return f" It is made from {one.full_name} of the previous iteration."
+            return f" The operand is made from {one.full_name} of the previous iteration."
     return ""
 
 

@@ -365,9 +365,9 @@ def _name_doers(triage: Triage) -> str:
     old, new = triage.old_build, triage.new_build
     flag = [] if triage.flag_count == 0 else ["a flag"]
     if old is None or new is None:
-        return f"caused by {' or '.join([*flag, 'the compiler'])}"
+        return f"due to {' or '.join([*flag, 'the compiler'])}"
     names = [*(["another build of the compiler"] if old != new else []), *flag]
-    return f"caused by {join_words(names or ['something that no dump shows'], 'or')}"
+    return f"due to {join_words(names or ['something that no dump shows'], 'or')}"
 
 
 def _tell_builds(triage: Triage) -> list[str]:
