@@ -10,7 +10,7 @@ from typing import Final
 from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.memory import reduction_plan as plan
 from hlotool.analysis.memory.answer import INSTANT
-from hlotool.analysis.memory.donation import UNUSED_REASONS, DonationRow
+from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.report import MemoryReport
@@ -159,8 +159,7 @@ def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
     lines = []
     for row in unused[:_MOST_UNUSED]:
         name = quote_braces(row.parameter_name or f"parameter {row.parameter_number}")
-        why = UNUSED_REASONS[row.reason] if row.reason else "the text does not show why"
-        lines.append(Line(f"{name} is donated and not reused: {why}"))
+        lines.append(Line(f"{name} is {row.says}"))
     if len(unused) > _MOST_UNUSED:
         lines.append(
             Line(f"and {len(unused) - _MOST_UNUSED:,} more that are donated and not reused")
