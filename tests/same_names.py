@@ -37,7 +37,7 @@ _INSTRUCTIONS = frozenset(
     (
         "aliases", "copy_instruction", "details", "instruction", "old_name", "old_names",
         "members", "message", "name", "operand_name", "operation", "parent", "peak_instruction",
-        "spare_copies",
+        "spare_copies", "waits_for",
         "reason", "new_name", "new_names", "value", "what",
     )
 )  # fmt: skip

@@ -39,8 +39,7 @@ class LogRow(Struct, frozen=True):
         ),
     ]
     instruction: Annotated[
-        str | None,
-        column("the instruction that it names, as called in that pass", null_text=""),
+        str | None, column("the instruction that it names, as called in that pass", null_text="")
     ]
     bytes: Annotated[
         int | None,
@@ -54,18 +53,26 @@ class LogRow(Struct, frozen=True):
     instructions: Annotated[
         tuple[str, ...],
         column(
-            "with --dump: instructions of the final text that it concerns",
-            heading="in the dump",
+            "with --dump: instructions of the final text that it concerns", heading="in the dump"
         ),
     ]
     from_sharding: Annotated[
-        str | None, column("sharding of the array", is_below=True, null_text="")
+        str | None, column("sharding of the array", heading="from", is_below=True, null_text="")
     ]
     to_sharding: Annotated[
-        str | None, column("sharding that is needed", is_below=True, null_text="")
+        str | None, column("sharding that is needed", heading="to", is_below=True, null_text="")
     ]
     shape: Annotated[str | None, figure("shape of the instruction, without layout", is_shape=True)]
-    op_name: Annotated[str | None, figure("op_name of the instruction", is_path=True)]
+    op_name: Annotated[
+        str | None,
+        column(
+            "op_name of the instruction",
+            heading="op_name",
+            is_path=True,
+            is_below=True,
+            null_text="",
+        ),
+    ]
     reason: Annotated[
         str | None,
         column(
@@ -96,8 +103,8 @@ LOG_ROWS: Final = RowList(
     key="line",
     title="Messages",
     screen="kind,count,program,instruction,bytes,"
-    "limit_bytes,over_bytes,from_sharding,to_sharding,reason",
-    wide_screen="seconds,source,instructions",
+    "limit_bytes,over_bytes,seconds,op_name,from_sharding,to_sharding,reason",
+    wide_screen="source,instructions",
 )
 CHUNKS: Final = RowList(
     "chunks",

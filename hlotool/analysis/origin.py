@@ -171,6 +171,14 @@ def find_scope(op_name: str) -> str | None:
     return "/".join(share_start([_Path(parts).names for parts in names])) or None
 
 
+def shorten_op_name(op_name: str) -> str:
+    """Return the module path and the primitive of an `op_name`; merged names stay as they are."""
+    tail = op_name.rpartition("/")[2]
+    if ";" in op_name or ":" in tail or not op_name.startswith("jit("):
+        return op_name
+    return "/".join(filter(None, (find_scope(op_name), tail)))
+
+
 def _split_merged(name: str) -> list[list[str]]:
     """Split one name; its last component may stand for several: `jit(f)/(a/x:a/y)`."""
     parts = split(name, "/")

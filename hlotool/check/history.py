@@ -28,17 +28,7 @@ from hlotool.dump.saved import PLACE_MARK, SavedModule, SavedSummary, update_doc
 from hlotool.errors import InputError, UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
-from hlotool.table import (
-    COUNT,
-    MEASURE,
-    NUMBER,
-    Block,
-    DocumentSpec,
-    RowList,
-    Unit,
-    column,
-    figure,
-)
+from hlotool.table import COUNT, MEASURE, NUMBER, Block, DocumentSpec, RowList, Unit, column, figure
 
 HISTORY_SCHEMA: Final = "hlotool/check-history/v2"
 _EPOCH: Final = re.compile(r"[0-9]{1,11}")
@@ -154,12 +144,7 @@ def _since(what: str) -> tuple[Meta, Meta, Meta]:
     return (
         column(f"commit since which it {what}", heading="since", null_text=""),
         column(f"time since which it {what}", heading="time", null_text=""),
-        column(
-            f"line of the history since which it {what}",
-            NUMBER,
-            heading="line",
-            null_text="",
-        ),
+        column(f"line of the history since which it {what}", NUMBER, heading="line", null_text=""),
     )
 
 
@@ -254,12 +239,7 @@ _MOST: Final = 1e300  # no figure is larger, and none is no number
 
 
 def _measured(
-    meaning: str,
-    name: str,
-    heading: str = "",
-    null_text: str = "?",
-    *,
-    is_signed: bool = False,
+    meaning: str, name: str, heading: str = "", null_text: str = "?", *, is_signed: bool = False
 ) -> Meta:
     """Declare a figure with its own marks of bounds."""
     return column(
@@ -291,11 +271,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     last_change: Annotated[
         Value,
         _measured(
-            "size of its last change; null without one",
-            "change",
-            "last change",
-            "",
-            is_signed=True,
+            "size of its last change; null without one", "change", "last change", "", is_signed=True
         ),
     ] = None
     since_commit: Annotated[
@@ -306,12 +282,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     ] = None
     since_line: Annotated[
         int | None,
-        column(
-            "line of the last change in the history",
-            NUMBER,
-            heading="line",
-            null_text="",
-        ),
+        column("line of the last change in the history", NUMBER, heading="line", null_text=""),
     ] = None
     unknown_count: Annotated[int, figure("lines without the figure", COUNT)]
     is_first_lower_bound: Annotated[bool, figure("whether the first may be larger")]

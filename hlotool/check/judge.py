@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.findings.finding import Finding
+from hlotool.analysis.memory.donation import DonationRow
 from hlotool.check.baseline import NO_BASELINE
 from hlotool.check.config import Number
 from hlotool.check.results import RuleResult, Status
@@ -358,7 +359,7 @@ def name_rows(
     """Name the first few of the rows that are counted, those of one name once.
 
     Those that `others` counts as well are left out. Of findings of one kind the first says what it
-    is about: `large-copy ×2 (copy.3, …)`.
+    is about: `large-copy ×2 (copy.3, …)`; a donation, why it is of no use.
     """
     left_out = {id(row) for row in _choose_rows(others, program)} if others else set()
     rows = [row for row in _choose_rows(counted, program) if id(row) not in left_out]
@@ -374,6 +375,7 @@ def name_rows(
     for name, of in shown:
         text = f"{name} ×{len(of)}" if len(of) > 1 else name
         subject = (of[0].instruction or of[0].parameter) if isinstance(of[0], Finding) else None
+        subject = of[0].says if isinstance(of[0], DonationRow) else subject
         texts.append(f"{text} ({subject}{', …' if len(of) > 1 else ''})" if subject else text)
     return ", ".join(texts) + more
 

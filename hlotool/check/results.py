@@ -68,10 +68,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     name: Annotated[str, column("the budget's name", heading="budget")]
     module: Annotated[
         str | None,
-        column(
-            "name of the module, unique in the answer; null if none matches",
-            null_text="",
-        ),
+        column("name of the module, unique in the answer; null if none matches", null_text=""),
     ]
     place: Annotated[
         str | None,
@@ -126,19 +123,12 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     reason: Annotated[
         str | None,
         column(
-            "broken limits, rows found, or why nothing was checked",
-            null_text="",
-            is_below=True,
+            "broken limits, rows found, or why nothing was checked", null_text="", is_below=True
         ),
     ] = None
     message: Annotated[
         str | None,
-        column(
-            "the message given in the budget",
-            null_text="",
-            is_below=True,
-            shown=_show_message,
-        ),
+        column("the message given in the budget", null_text="", is_below=True, shown=_show_message),
     ] = None
     source_file: Annotated[str | None, figure("file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None

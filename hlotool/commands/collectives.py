@@ -6,7 +6,9 @@ figures rest on, and where the dump does not answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Final
 
 from hlotool.analysis.collectives.machine import Machine
@@ -18,7 +20,13 @@ from hlotool.analysis.collectives.report import (
     choose_collective_columns,
 )
 from hlotool.analysis.collectives.rows import HOST_LINE, HOST_TOTALS, CollectiveRow
-from hlotool.analysis.collectives.totals import BETWEEN_SLICES, COLLECTIVE_TOTALS, CollectiveTotals
+from hlotool.analysis.collectives.totals import (
+    BETWEEN_SLICES,
+    BY_KIND,
+    COLLECTIVE_TOTALS,
+    CollectiveTotals,
+    KindRow,
+)
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.many import many_programs
 from hlotool.commands.shared.options import (
@@ -32,10 +40,14 @@ from hlotool.commands.shared.options import (
 )
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.hlo import Mesh, Module
-from hlotool.table import Document, Line
+from hlotool.table import Block, Document, Line, Unit
+from hlotool.table.units import format_value
 from hlotool.table.words import count_noun, list_some
 
 _NAMES_SHOWN: Final = 3
+_SYNC: Final = "are is_sync: they run on the compute stream, so no work overlaps them"
+_KIND: Final = Block("kind", KindRow, BY_KIND.meaning)
+_THRESHOLD: Final = re.compile(r"xla_gpu_(\w+)_combine_threshold_bytes=(\d+)")
 _EXAMPLE = """\
 hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
 hlotool collectives dump/ --where 'exposed_bytes_per_step > 64MiB'
@@ -71,15 +83,18 @@ def collectives(
         "by_network": report.totals.by_network,
         "host_transfers": report.host.rows,
     }
+    lines = _describe(module, report)
     if has_operands:
         lists["operands"] = report.operands
+        flags = program.compilation.flags or ()
+        lines += tuple(_say_thresholds(report.totals, flags, options.units))
     document = Document(
         spec=spec,
         input=program.paths,
         find_words=program.find_words,
         blocks={"totals": report.totals, "host": report.host.totals},
         rows=lists,
-        lines=_describe(module, report),
+        lines=lines,
         notes=notes,
         shown=_choose_tables(lists),
     )
@@ -110,7 +125,8 @@ def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
         told = "no collectives" + " in this part" * module.source.is_fragment
         return (Line(f"{module.name}: {told}; {devices}"), *host)
     totals = report.totals
-    runs = "{count:collective} ({hlo_op_count:instruction} in the text) run {executions:time}"
+    noun = totals.by_kind[0].kind if len(totals.by_kind) == 1 else "collective"
+    runs = f"{{count:{noun}}} ({{hlo_op_count:instruction}} in the text) run {{executions:time}}"
     sends = (
         "a device sends {sent_bytes_per_step} per step, for messages of {message_bytes_per_step}"
     )
@@ -123,12 +139,17 @@ def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     if slices is not None:
         text = "between slices (dcn), {count} of them send {sent_bytes_per_step}"
         lines.append(Line(text, BETWEEN_SLICES, slices))
+    marked = sum(row.is_sync for row in report.rows)
     if not any(row.is_async for row in report.rows):
         if module.header.is_scheduled:
             lines.append(Line("all are synchronous, so no work overlaps them"))
+    elif marked == len(report.rows):
+        lines.append(Line(f"all {_SYNC}"))
     elif totals.exposed_bytes_per_step is not None:
         text = "{exposed_bytes_per_step} of it is exposed, by estimate"
         lines.append(Line(f"{text}: rough, {_say_basis(totals)}", COLLECTIVE_TOTALS, totals))
+    if 0 < marked < len(report.rows):
+        lines.append(Line(f"{marked:,} of them {_SYNC}"))
     if totals.transfer_seconds is not None:
         text = "the estimated time is {transfer_seconds}"
         if totals.exposed_seconds is not None:
@@ -170,6 +191,16 @@ def _note(
         said += _say_of_machine(rows, machine)
     said += _say_of_links(report, machine)
     return tuple(Line(text[0].upper() + text[1:]) for text in said)
+
+
+def _say_thresholds(totals: CollectiveTotals, flags: Sequence[str], units: str) -> Iterator[Line]:
+    """Say up to which size GPU's compiler combines collectives, and how much there is of them."""
+    for flag, row in product(flags, totals.by_kind):
+        match = _THRESHOLD.fullmatch(flag)
+        if match and match[1].replace("_", "-") == row.kind:
+            size = format_value(int(match[2]), Unit.BYTES, units)
+            text = f"{row.kind}: combined up to a threshold of {size}; {{message_bytes_per_step}}"
+            yield Line(f"{text} in all per step", _KIND, row)
 
 
 def _say_which(rows: Sequence[CollectiveRow]) -> Iterator[str]:

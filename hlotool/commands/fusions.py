@@ -93,11 +93,7 @@ def fusions(
     document = Document(
         fusion_rows.choose_fusion_columns(has_chip=chip is not None, is_measured=is_measured),
         program.paths,
-        rows={
-            "rows": rows,
-            **lists,
-            "custom_calls": listed_calls,
-        },
+        rows={"rows": rows, **lists, "custom_calls": listed_calls},
         blocks={
             "totals": report.totals,
             "custom_call_totals": calls,

@@ -22,12 +22,12 @@ from hlotool.compare.pass_times import (
     TOTALS,
     PassTotals,
     list_pass_times,
-    parse_metadata,
     read_events,
+    read_runs,
 )
 from hlotool.compare.passes import PassRow, list_steps
 from hlotool.dump.budget import ByteBudget
-from hlotool.dump.read import read_source, read_unpacked
+from hlotool.dump.read import read_unpacked
 from hlotool.dump.siblings import find_pass_metadata
 from hlotool.table import Block, Document, InputPaths, Line, quote_braces
 
@@ -49,8 +49,7 @@ def passes(
     """List the passes of a compilation: time, growth, constants."""
     program, whole = choose_compilation(path, module, unpacking, is_timed=True), None
     steps = list_steps(program) if program.passes else ()
-    metadata = find_pass_metadata(program, unpacking)
-    runs = parse_metadata(read_source(metadata.raw_path, unpacking).text) if metadata else []
+    runs = read_runs(find_pass_metadata(program, unpacking))
     if profile:
         runs, whole = read_events(profile, read_unpacked(profile, unpacking), program.name)
     rows, totals = list_pass_times(runs, steps, whole)

@@ -19,6 +19,7 @@ from hlotool.analysis.show.report import (
     SHOW,
     SUBJECT,
     SUBJECTS,
+    BodyRow,
     ShowReport,
     choose_several_columns,
     choose_show_columns,
@@ -32,12 +33,15 @@ from hlotool.commands.summary import NEARLY
 from hlotool.dump.read import STDIN
 from hlotool.dump.stores import is_address
 from hlotool.export.graph import GRAPH_FORMATS, GraphEdge, GraphNode
+from hlotool.hlo.opcodes import FREE
 from hlotool.program.program import Program
 from hlotool.table import Document, Line, Unit, quote_braces
 from hlotool.table.units import format_value
+from hlotool.table.words import list_some
 
 _LONGEST: Final = 240  # of a definition: operands, or a literal; JSON has all
 _LONGEST_SHAPE: Final = 100  # of a tuple; JSON has all
+_MOST_OPCODES: Final = 8  # of a fusion
 _MOST_STEPS: Final = 7  # of a way from the entry
 _EXAMPLE: Final = """\
 hlotool show dump/ fusion.123
@@ -102,11 +106,19 @@ def _document(program: Program, report: ShowReport) -> Document:
         program.paths,
         find_words=program.find_words,
         rows=rows,
-        lines=tuple(describe_one(report.subjects[0])),
+        lines=(*describe_one(report.subjects[0]), *_say_inside(report)),
         shown=filled,
         limits_all=True,
         focus="" if filled else SUBJECTS.name,
     )
+
+
+def _say_inside(report: ShowReport) -> Iterator[Line]:
+    """Say what a fusion computes, most frequent first; of what it calls the table tells."""
+    counts = Counter(row.opcode for row in report.body if row.opcode not in FREE)
+    if counts and report.subjects[0].opcode == "fusion":
+        said = [one + f" ×{count}" * (count > 1) for one, count in counts.most_common()]
+        yield Line(f"it computes {list_some(said, _MOST_OPCODES)}")
 
 
 def _say_called(program: Program, report: ShowReport) -> Iterator[Line]:
@@ -131,7 +143,16 @@ def _nodes(report: ShowReport) -> tuple[GraphNode, ...]:
     }
     for row in report.neighbours:
         boxes.setdefault(row.name, GraphNode(row.name, (row.name, row.opcode, row.shape)))
-    return tuple(boxes.values())
+    inside = [
+        GraphNode(one, (row.name, row.opcode, row.shape)) for one, row in _list_inside(report)
+    ]
+    return (*boxes.values(), *inside)
+
+
+def _list_inside(report: ShowReport) -> list[tuple[str, BodyRow]]:
+    """Return what is inside fusions, each by a name that no other box has."""
+    fusions = {one.name for one in report.subjects if one.opcode == "fusion"}
+    return [(f"{row.computation}/{row.name}", row) for row in report.body if row.of in fusions]
 
 
 def _edges(report: ShowReport) -> Iterator[GraphEdge]:
@@ -141,6 +162,12 @@ def _edges(report: ShowReport) -> Iterator[GraphEdge]:
         for row in report.neighbours
     }
     yield from sorted(found)
+    inside = _list_inside(report)
+    used = {f"{row.computation}/{one}" for _, row in inside for one in row.operands}
+    for name, row in inside:
+        yield from ((f"{row.computation}/{one}", name) for one in row.operands)
+        if name not in used:
+            yield name, row.of
 
 
 # The lines above the tables, where one thing was named.

@@ -48,6 +48,7 @@ from hlotool.compare.compilations import find_compilations
 from hlotool.dump.files import DumpFile
 from hlotool.dump.find import parse_module_pattern
 from hlotool.dump.read import STDIN
+from hlotool.dump.siblings import find_pass_metadata
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import UsageError
 from hlotool.program.load import load_program
@@ -109,7 +110,10 @@ def summary(
     fleet.refuse()
     program = load_one(request, with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
-    return _describe(found, program, options, has_findings=not no_findings)
+    document = _describe(found, program, options, has_findings=not no_findings)
+    metadata = find_pass_metadata(program.paths.module_path or "", request.unpacking)
+    compiling = _say_compiling(metadata) if metadata and options.wants_overview else ()
+    return replace(document, lines=(*document.lines, *compiling))
 
 
 def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Document:
@@ -324,6 +328,18 @@ def say_what(found: report.Summary) -> tuple[Line, ...]:
         text = "tpu_comp_env.txt has {tpu_flag_count:flag}, default or not; `hlotool diff` compares"
         lines.append(Line(f"{text} them", report.COMPILATION, compiled))
     return tuple(lines)
+
+
+def _say_compiling(metadata: DumpFile) -> Iterator[Line]:
+    """Say how long all passes took, and which took longest."""
+    from hlotool.compare import pass_times  # noqa: PLC0415  most dumps lack the file
+
+    rows, totals = pass_times.list_pass_times(pass_times.read_runs(metadata), ())
+    if rows:
+        most = max(rows, key=lambda row: row.own_seconds or 0)
+        time = format_value(most.own_seconds, Unit.SECONDS)
+        said = f"the longest {quote_braces(most.pass_name)} with {time}"
+        yield Line(f"compilation: passes took {{seconds}}, {said}", pass_times.TOTALS, totals)
 
 
 def say_memory(found: report.Summary) -> tuple[Line, ...]:

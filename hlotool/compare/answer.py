@@ -74,8 +74,8 @@ MEMORY: Final = RowList(
     size="delta_bytes",
     key="value",
     title="Memory at the peak",
-    screen="reason,count,value,shape,old_bytes,new_bytes,delta_bytes,scope",
-    wide_screen="allocation_type,source",
+    screen="old_bytes,new_bytes,delta_bytes,count,value,reason,shape,source",
+    wide_screen="scope",
 )
 COLLECTIVES: Final = RowList(
     "collectives",
@@ -94,8 +94,8 @@ FUSIONS: Final = RowList(
     size="delta_bytes",
     key="name",
     title="Fusions",
-    screen="change,count,name,old_bytes,new_bytes,delta_bytes,scope",
-    wide_screen="form,root_opcode,what",
+    screen="old_bytes,new_bytes,delta_bytes,count,name,change,scope,what",
+    wide_screen="form,root_opcode",
 )
 METRICS: Final = RowList(
     "metrics", MetricRow, "figures on both sides", has_total=False, limit=0, title="Figures"

@@ -9,17 +9,21 @@ xla/service/hlo.proto (HloPassMetadata) and xla/hlo/pass/hlo_pass_pipeline.cc.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Annotated, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.compare.passes import PASSES, START, PassRow, Step, compare_in_turn, read_in_turn
+from hlotool.dump.files import DumpFile
+from hlotool.dump.read import read_source
 from hlotool.errors import InputError
 from hlotool.profile.space import Space, Tables
 from hlotool.profile.spans import Timeline
 from hlotool.table import BYTES, COUNT, SECONDS, Block, DocumentSpec, figure
+from hlotool.table.sums import group_by
 
 
 class PassTotals(Struct, frozen=True):
@@ -47,6 +51,7 @@ TIMED: Final = replace(
 PASS_TIMES: Final = DocumentSpec(
     "passes", "what the passes of a compilation cost", (TOTALS,), (TIMED,), version=1
 )
+_NAME: Final[Callable[[PassRow], str]] = attrgetter("pass_name")
 _MICRO: Final = 1_000_000  # picoseconds
 _SECOND: Final = 1e-12
 _FOLDING: Final = re.compile(r"constant[_-]fold", re.IGNORECASE)
@@ -83,6 +88,11 @@ def parse_metadata(text: str) -> list[PassRun]:
             name, pipeline = (said.get(f"{what}_name", "") for what in ("pass", "pipeline"))
             runs.append(PassRun(name, pipeline, begin, max(begin, end)))
     return runs
+
+
+def read_runs(file: DumpFile | None) -> list[PassRun]:
+    """Return the passes of a metadata file; none without one."""
+    return parse_metadata(read_source(file.raw_path, file.budget).text) if file else []
 
 
 def read_events(path: str, data: bytes, module: str) -> tuple[list[PassRun], int | None]:
@@ -164,3 +174,21 @@ def list_pass_times(
         None if whole_ps is None else (whole_ps - sum(own)) * _SECOND,
         folded if steps else None,
     )
+
+
+def find_slower(old: Iterable[PassRun], new: Iterable[PassRun]) -> tuple[str, float, float] | None:
+    """Return the pass whose time differs most, and its seconds, passes in it aside, in both.
+
+    None where that is below a tenth of the longer compilation.
+    """
+    before, after = (
+        {
+            name: sum(row.own_seconds or 0.0 for row in rows)
+            for name, rows in group_by(list_pass_times(runs, ())[0], _NAME).items()
+        }
+        for runs in (old, new)
+    )
+    found = [(name, before.get(name, 0.0), after.get(name, 0.0)) for name in {**before, **after}]
+    most = max(found, key=lambda each: abs(each[2] - each[1]), default=("", 0.0, 0.0))
+    least = max(sum(before.values()), sum(after.values())) / 10
+    return most if abs(most[2] - most[1]) > least else None

@@ -53,11 +53,7 @@ class PassRow(Struct, frozen=True):
 
     step: Annotated[int | None, column(_STEP, NUMBER, null_text="")]
     pass_name: Annotated[
-        str,
-        column(
-            "the pass before this dump, or the passes around it",
-            heading="by",
-        ),
+        str, column("the pass before this dump, or the passes around it", heading="by")
     ]
     pipeline: Annotated[str, column("the pipeline of that pass, blank without one")]
     path: Annotated[str, figure("the dump")]
@@ -91,13 +87,11 @@ class PassRow(Struct, frozen=True):
     new_copy_count: Annotated[int | None, column("copies after", COUNT, heading="copies")] = None
     old_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"), BYTES)] = None
     new_peak_bytes: Annotated[
-        int | None,
-        column(_PEAK.format("after"), BYTES, heading="peak (estimate)", null_text=""),
+        int | None, column(_PEAK.format("after"), BYTES, heading="peak (estimate)", null_text="")
     ] = None
     old_result_bytes: Annotated[int | None, figure(_MADE + "before", BYTES)] = None
     new_result_bytes: Annotated[
-        int | None,
-        figure(_MADE + "after", BYTES, heading="arrays", null_text="", is_summed=False),
+        int | None, figure(_MADE + "after", BYTES, heading="arrays", null_text="", is_summed=False)
     ] = None
     constant_bytes: Annotated[
         int | None,

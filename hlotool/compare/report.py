@@ -12,6 +12,8 @@ from hlotool.compare.answer import DiffFacts
 from hlotool.compare.causes.account import AccountRow
 from hlotool.compare.causes.cause import Cause, Evidence, InputPair, Triage
 from hlotool.compare.causes.find import Findings, find_causes
+from hlotool.compare.causes.memory import find_undone
+from hlotool.compare.causes.structure import find_metadata
 from hlotool.compare.changes import figures
 from hlotool.compare.changes.collectives import CollectiveChange, compare_collectives, compare_kinds
 from hlotool.compare.changes.fusions import FusionChange, compare_fusions
@@ -31,13 +33,7 @@ from hlotool.compare.changes.memory import (
     compare_spaces,
 )
 from hlotool.compare.changes.reasons import Reasoner
-from hlotool.compare.inputs import (
-    DiffSide,
-    SavedFigures,
-    count_devices,
-    level_sides,
-    take_lowered,
-)
+from hlotool.compare.inputs import DiffSide, SavedFigures, count_devices, level_sides, take_lowered
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.structure import Structure, compare_structure
 
@@ -214,10 +210,18 @@ class _Comparison:
         """Add what was changed in the program, where XLA made the same of two."""
         has_causes = self.options.has_causes and self.options.is_whole and not self.is_one
         inputs = InputPair(self.old.before, self.new.before)
-        if not has_causes or inputs.is_same is not False:
+        if not has_causes or self.structure is None:
+            return report
+        if self.options.is_strict:
+            other = find_metadata(self.structure.counterparts())
+            report = replace(report, causes=tuple(filter(None, (other,))))
+        undone = find_undone(inputs, self.structure.new) if inputs.is_whole else None
+        if undone is None and inputs.is_same is not False:
             return report
         explained = self._explain(report)
-        return explained if any(one.id != "other" for one in explained.causes) else report
+        causes = (*filter(None, (undone,)), *explained.causes)
+        is_told = any(one.id != "other" for one in causes)
+        return replace(explained, causes=causes) if is_told else report
 
     def _explain(self, report: DiffReport) -> DiffReport:
         """Add the reasons for what differs, and who did it."""

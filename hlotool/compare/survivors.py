@@ -32,10 +32,7 @@ class SurvivorRow(Struct, frozen=True):
         int | None,
         column("the number of that pass's dump; null for the texts around", NUMBER, null_text=""),
     ]
-    pass_name: Annotated[
-        str,
-        column("the pass since which they differ", heading="by"),
-    ]
+    pass_name: Annotated[str, column("the pass since which they differ", heading="by")]
     pipeline: Annotated[str, column("the pipeline that ran it")]
     count: Annotated[int, column("number of differences of the last texts", COUNT)]
     what: Annotated[tuple[str, ...], column("the differences, most frequent first")]

@@ -53,18 +53,12 @@ class TraceRow(Traced, frozen=True, kw_only=True):
     first_pass: Annotated[str, column("the pass that made it", heading="by")]
     last_pass_number: Annotated[
         int | None,
-        column(
-            "number of the first dump without it; null if it stays",
-            NUMBER,
-            null_text="",
-        ),
+        column("number of the first dump without it; null if it stays", NUMBER, null_text=""),
     ] = None
     last_pass: Annotated[
         str | None,
         column(
-            "the pass that removed or changed it; null if it stays",
-            heading="gone by",
-            null_text="",
+            "the pass that removed or changed it; null if it stays", heading="gone by", null_text=""
         ),
     ] = None
     continues_as: Annotated[

@@ -182,9 +182,12 @@ def find_target(path: str, budget: ByteBudget) -> DumpFile | None:
     return found or _find_of_module(path, ["target_arguments.txt"], budget, TextKind.DEBUG_OPTIONS)
 
 
-def find_pass_metadata(program: DumpedProgram, budget: ByteBudget) -> DumpFile | None:
-    """Return what says when each pass of a program ran; its name has the number alone."""
-    path = program.texts[0].path if program.texts else ""
+def find_pass_metadata(of: DumpedProgram | str, budget: ByteBudget) -> DumpFile | None:
+    """Return what says when each pass of a program ran, or of that of a path.
+
+    Its name has the number alone.
+    """
+    path = of if isinstance(of, str) else of.texts[0].path if of.texts else ""
     return _find_without_stage(path, ".metadata.textproto", budget)
 
 

@@ -39,7 +39,7 @@ NO_PROGRAM: Final[Json] = {"sides": [], "labels": [""]}  # of a page that tables
 _MOST_OUTLINED: Final = 3_000
 _LONGEST: Final = 400  # of attributes and literals
 _RUNS_STEPS: Final = frozenset(("while", "conditional", "call"))
-_SPLITS: Final = frozenset(("loop", "conditional", "branch", "call", "repeat"))
+_SPLITS: Final = frozenset(("loop", "conditional", "branch", "condition", "call", "repeat"))
 
 
 def make_page(
@@ -377,7 +377,9 @@ class _Model:
             "kind": self.word(row.kind),
             **_take(row, "count", "depth", "exposed_share"),
             "parent": -1 if row.parent is None else row.parent,
-            "first": self.instruction(row.names[0]) if row.names and row.kind != "branch" else -1,
+            "first": self.instruction(row.names[0])
+            if row.names and row.kind not in {"branch", "condition"}
+            else -1,
             "scope": self.word(row.scope),
             "from": span[0] if is_split else -1,
             "until": span[1] if is_split else -1,

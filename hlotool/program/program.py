@@ -619,9 +619,12 @@ class Program:
 
     def add_causes(self, report: CollectiveReport, mesh: Mesh | None = None) -> CollectiveReport:
         """Return a report with the causes of its collectives."""
+        from hlotool.analysis.shardings.rows import describe_move
+
         found = self.find_reshards(mesh, report)
         rows = zip(report.rows, found, strict=True)
-        return replace(report, rows=tuple(replace(row, cause=one.cause) for row, one in rows))
+        told = (replace(row, cause=one.cause, moves=describe_move(one)) for row, one in rows)
+        return replace(report, rows=tuple(told))
 
     def explain_chain(self, name: str, mesh: Mesh | None = None) -> tuple[ChainRow, ...]:
         """Return the chain that leads to a collective, or to those that move a value."""

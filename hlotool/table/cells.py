@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.table.curve import draw_sparkline
-from hlotool.table.document import Group, Grouping, Rest, RowList, Selection, Sum
+from hlotool.table.document import VARIOUS, Group, Grouping, Rest, RowList, Selection, Sum
 from hlotool.table.field import Field, Shown, Unit
 from hlotool.table.units import (
     UNKNOWN,
@@ -129,7 +129,7 @@ def _make_column(row_list: RowList, field: Field) -> Column:
     return Column(
         escape(field.title),
         field.is_numeric,
-        is_key=field.name == row_list.key_field.name,
+        is_key=field.name in {row_list.key_field.name, row_list.screen.partition(",")[0]},
         is_path=field.is_path,
         is_list=_is_list(field),
     )
@@ -170,7 +170,7 @@ def _write_below(fields: Sequence[Field], row: object, units: str) -> Iterator[B
         if isinstance(value, tuple):
             for item in value:
                 yield Below(format_value(item, field.items, units), is_item=True)
-        elif value is not None and value != "":
+        elif value not in {None, "", VARIOUS}:
             shown = field.shown(row) if field.shown else value
             texts = [format_field(field, row, units)]
             if isinstance(shown, Shown) and shown.has_lines:

@@ -80,8 +80,8 @@ def render_table(cells: Cells, look: Look) -> str:
         return _NOTHING
     said: list[str] = []
     if look.width is not None:
-        if len(cells.rows) > 1 and _measure(_find_full(cells)) > look.width:
-            cells, said = _say_once(cells)
+        is_narrow = len(cells.rows) > 1 and _measure(_find_full(cells)) > look.width
+        cells, said = _say_once(cells, is_narrow=is_narrow)
     elif look.list_width is not None:
         cells = _cut_lists(cells, look.list_width)
     widths = _share_width(cells, look.width)
@@ -210,17 +210,22 @@ def _place_word(total: TotalCells, shown: Sequence[int]) -> TotalCells:
     return replace(total, cells=tuple(cells))
 
 
-def _say_once(cells: Cells) -> tuple[Cells, list[str]]:
-    """Say above a table what all its rows have, and with what all paths of a column begin."""
+def _say_once(cells: Cells, *, is_narrow: bool) -> tuple[Cells, list[str]]:
+    """Leave out columns without a value, and where there is no room, say things once above.
+
+    Those are what all rows have, and with what all paths of a column begin.
+    """
     columns = list(enumerate(cells.columns))
     texts = [[row[index] for row in cells.rows] for index, _ in columns]
     said, kept = [], []
     for index, column in columns:
         alike, begin = set(texts[index]), ""
-        if alike != {""} and (column.is_number or column.is_key or len(alike) > 1):
+        if alike == {""} and not column.is_key:
+            continue
+        if not is_narrow or column.is_number or column.is_key or len(alike) > 1:
             kept.append(index)
-            begin = _find_begin(alike) if column.is_path else ""
-        elif alike != {""}:
+            begin = _find_begin(alike) if column.is_path and is_narrow else ""
+        else:
             said.append(f"{column.title} of every row: {alike.pop()}")
         if begin:
             said.append(f"{column.title}: … is {begin}")

@@ -142,6 +142,25 @@ def format_value(
     return sign + (write(abs(value), units, digits) if write else str(abs(value)))
 
 
+def format_sizes(sizes: Sequence[float], units: str = "auto") -> tuple[str, ...]:
+    """Return the texts of sizes that are compared, in one unit: that of the smallest.
+
+    Where the largest would have more than seven digits in it, each has its own.
+
+    >>> format_sizes([1_073_636_966, 1_116_104_294]), format_sizes([0, 4, 1 << 32])
+    (('1,023.9 MiB', '1,064.4 MiB'), ('0 B', '4 B', '4.0 GiB'))
+    """
+    texts = tuple(format_value(one, Unit.BYTES, units) for one in sizes)
+    known = sorted(filter(None, map(abs, sizes)))
+    name = format_value(known[0], Unit.BYTES).partition(" ")[2] if known else ""
+    if units != "auto" or name not in SIZES or known[-1] >= SIZES[name] * 10_000:
+        return texts
+    return tuple(
+        format_value(one, Unit.BYTES, name, digits=-1) if one else text
+        for one, text in zip(sizes, texts, strict=True)
+    )
+
+
 def _count_digits(shown: Shown, unit: Unit, units: str) -> int:
     """Return how many more digits than usual tell a figure from the one that it is held against.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -30,6 +30,7 @@ from hlotool.analysis.collectives.totals import (
 )
 from hlotool.analysis.collectives.transfers import (
     WHOLE,
+    MessagePart,
     Transfer,
     measure_share,
     name_dtypes,
@@ -40,7 +41,7 @@ from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
 from hlotool.hlo import Instruction, Mesh, Module
 from hlotool.hlo.module import all_operands
-from hlotool.hlo.opcodes import MOVES
+from hlotool.hlo.opcodes import FREE, MOVES, VIEWS
 from hlotool.hlo.values import Measurement
 from hlotool.table import DocumentSpec, Fold, RowList
 
@@ -100,14 +101,18 @@ def analyze_collectives(
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]
     exposures = measure_exposures(placed, pricing, costs)
+    waited = _find_waited([one.collective for one in transfers])
     rows = [
-        _make_row(*one, exposure, pricing, options)
+        replace(
+            _make_row(*one, exposure, pricing, options),
+            waits_for=waited.get(one[0].collective.begin),
+        )
         for one, exposure in zip(placed, exposures, strict=True)
     ]
     operands = [
         operand
         for one, row in zip(transfers, rows, strict=True)
-        if options.with_operands and len(one.parts) > 1
+        if options.with_operands
         for operand in _list_operands(one, row)
     ]
     measured = list(zip(transfers, exposures, strict=True))
@@ -195,6 +200,30 @@ def _make_row(
     )
 
 
+def _find_waited(collectives: Iterable[LogicalCollective]) -> Mapping[Instruction, str]:
+    """Return what some wait for: the instruction before them, that makes one of their operands.
+
+    Parameters, constants and views run no code and are passed over. Only pairs of a start and a
+    done could begin earlier; and only in a schedule is one instruction before another.
+    """
+    begins = {one.begin for one in collectives if one.is_async and not one.is_fused}
+    found: dict[Instruction, str] = {}
+    for computation in {one.computation for one in begins}:
+        last: Instruction | None = None
+        for one in computation.instructions if computation.module.header.is_scheduled else ():
+            if one in begins and last is not None and last in map(_pass_views, one.operands):
+                found[one] = last.full_name
+            last = last if one.opcode in FREE else one
+    return found
+
+
+def _pass_views(one: Instruction) -> Instruction:
+    """Return what a value is a view of."""
+    while one.opcode in VIEWS - {"tuple"} and one.operands:
+        one = one.operands[0]
+    return one
+
+
 def _find_origin(one: LogicalCollective) -> Origin:
     """Return the operation's op_name and source line; where it has none, what it stands in has."""
     found = [read_origin(each) for each in (one.operation, one.begin, one.done) if each is not None]
@@ -242,9 +271,10 @@ _MOST_VIEWS: Final = 8  # steps back to something that has a name
 
 
 def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRow]:
-    """Open a collective: one row for each part of its message."""
+    """Open a collective of several arrays: one row for each part of its message."""
     collective = transfer.collective
-    for number, part in enumerate(transfer.parts):
+    parts = transfer.parts if len(transfer.parts) > 1 else _open_concatenation(transfer)
+    for number, part in enumerate(parts):
         message = measure_share(part.size_bytes, WHOLE, collective.runs)
         sent = measure_share(part.size_bytes, transfer.share, collective.runs)
         operand = find_outer(part.operand, collective.begin)
@@ -263,6 +293,18 @@ def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRo
             op_name=op_name or None,
             scope=find_scope(op_name),
         )
+
+
+def _open_concatenation(transfer: Transfer) -> Sequence[MessagePart]:
+    """Return the arrays that GPU's combiner put behind each other in a message, none of another."""
+    for part in transfer.parts:
+        fusion = find_outer(part.operand, transfer.collective.begin)
+        body = fusion.callee() if fusion else None
+        made = body.root if body else fusion
+        if fusion and made and made.opcode == "concatenate" and fusion.shape == part.shape:
+            given = [find_outer(_pass_views(one), fusion) for one in made.operands]
+            return [MessagePart(one, leaf) for one in given if one for leaf in one.shape.leaves()]
+    return ()
 
 
 def find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
@@ -370,6 +412,8 @@ OPERANDS: Final = RowList(
     size="sent_bytes_per_step",
     option="--operands",
     title="Operands of combined collectives",
+    screen="name,operand,operand_name,shape,message_bytes,scope",
+    wide_screen="kind,sent_bytes_per_step",
 )
 
 COLLECTIVES: Final = DocumentSpec(

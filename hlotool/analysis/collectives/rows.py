@@ -123,8 +123,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     name: Annotated[
         str,
         column(
-            "the instruction: the collective itself, or its start or fusion",
-            heading="collective",
+            "the instruction: the collective itself, or its start or fusion", heading="collective"
         ),
     ]
     count: Annotated[int, column("equal rows, shown as one in tables", TIMES, is_exact=True)]
@@ -143,7 +142,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Interconnect | None,
         column(
             "ici within a TPU slice, dcn between slices, with --chip nvlink within a "
-            "node; null if unknown",
+            "node; null if unknown"
         ),
     ]
     dtype: Annotated[str, column("the element type; several are joined by commas", words=DTYPES)]
@@ -202,7 +201,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Span | None,
         column(
             "whether it stays in a node of --devices-per-node, or of the chip's usual "
-            "size; null if unknown",
+            "size; null if unknown"
         ),
     ]
     mode: Annotated[GroupMode, figure("meaning of the ids in its groups")]
@@ -279,9 +278,25 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     measured_seconds: MeasuredSeconds = None
     measured_exposed_seconds: MeasuredExposedSeconds = None
     inserted_by: Annotated[Requester | None, figure("its origin: the partitioner or the user")]
-    cause: Annotated[
-        Cause | None,
-        column("its cause; null if unknown", null_text=""),
+    cause: Annotated[Cause | None, column("its cause; null if unknown", null_text="")] = None
+    moves: Annotated[
+        str | None,
+        column(
+            "the moved value, its shardings before and after, and the operation that needs it",
+            heading="moves",
+            null_text="",
+            is_path=True,
+            is_below=True,
+        ),
+    ] = None
+    waits_for: Annotated[
+        str | None,
+        column(
+            "the instruction that makes its operand, if it starts right after it",
+            heading="waits for",
+            null_text="",
+            is_below=True,
+        ),
     ] = None
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
@@ -350,9 +365,9 @@ class OperandRow(Struct, frozen=True):
     known_message_bytes_per_step: KnownMessagePerStep
     sent_bytes_per_step: SentPerStep
     known_sent_bytes_per_step: KnownSentPerStep
-    op_name: Annotated[str | None, column("op_name of the operand", null_text="")]
+    op_name: Annotated[str | None, figure("op_name of the operand", null_text="")]
     scope: Annotated[
-        str | None, figure("module path in the user's program", null_text="", is_path=True)
+        str | None, column("module path in the user's program", null_text="", is_path=True)
     ]
 
 

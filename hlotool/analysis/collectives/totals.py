@@ -139,19 +139,16 @@ class CollectiveTotals(Sums, frozen=True, kw_only=True):
         ),
     ] = None
     machine: Annotated[
-        str | None,
-        figure("the machine that times are estimated for", null_text=""),
+        str | None, figure("the machine that times are estimated for", null_text="")
     ] = None
     reference_chip: Annotated[
-        str | None,
-        figure("without --chip: whose ratios estimate exposure", null_text=""),
+        str | None, figure("without --chip: whose ratios estimate exposure", null_text="")
     ] = None
     devices_per_node: Annotated[
         int | None, figure("devices of a node; null if all links are equal", NUMBER)
     ] = None
     is_node_assumed: Annotated[
-        bool,
-        figure("whether devices_per_node is the chip's usual number, not given by the user"),
+        bool, figure("whether devices_per_node is the chip's usual number, not given by the user")
     ] = False
     is_measured_lower_bound: Annotated[bool, figure("whether only some of them were measured")] = (
         False

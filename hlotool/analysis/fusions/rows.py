@@ -215,8 +215,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     name: Annotated[str, column("the first fusion of these", heading="fusion")]
     count: Annotated[int, column("fusions with an equal body", TIMES)]
     kind: Annotated[
-        str | None,
-        column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS),
+        str | None, column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS)
     ]
     backend_kind: Annotated[
         str | None,
@@ -224,11 +223,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ]
     root_opcode: Annotated[
         str | None,
-        column(
-            "opcode of the body's root; null without a body",
-            heading="root",
-            words=OPCODES,
-        ),
+        column("opcode of the body's root; null without a body", heading="root", words=OPCODES),
     ]
     computation: Annotated[str, figure("computation of the first")]
     fused_computation: Annotated[
@@ -268,11 +263,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     transcendentals: Transcendentals
     arithmetic_intensity: Annotated[
         float | None,
-        column(
-            "flops per byte of traffic_bytes; null without traffic",
-            RATIO,
-            heading="intensity",
-        ),
+        column("flops per byte of traffic_bytes; null without traffic", RATIO, heading="intensity"),
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
@@ -285,8 +276,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ]
     known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS, FLOPS)]
     on_chip_bytes_per_step: Annotated[
-        int | None,
-        per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step"),
+        int | None, per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step")
     ]
     known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED, BYTES)]
     bound: Annotated[
@@ -306,8 +296,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     measured_count: MeasuredCount = None
     measured_seconds: MeasuredSeconds = None
     flags: Annotated[
-        tuple[Flag, ...],
-        column(f"oddities: {', '.join(FLAGS)}", word_meanings=FLAG_MEANINGS),
+        tuple[Flag, ...], column(f"oddities: {', '.join(FLAGS)}", word_meanings=FLAG_MEANINGS)
     ]
     scope: SharedScope
     op_name: FirstOpName
@@ -502,8 +491,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
         int, figure("their known flops per step of the entry", FLOPS, lower_if=_LOWER_FLOPS)
     ]
     flops_share: Annotated[
-        float | None,
-        figure("their share of the program's known flops; null without any", PERCENT),
+        float | None, figure("their share of the program's known flops; null without any", PERCENT)
     ]
     traffic_bytes_per_step: Annotated[
         int,

@@ -97,6 +97,14 @@ class DonationRow(Struct, frozen=True):
         return found[0] if found else f"parameter {self.parameter_number}"
 
     @property
+    def says(self) -> str | None:
+        """Why its donation is of no use; None of others."""
+        if self.status != "donated-unused":
+            return None
+        why = UNUSED_REASONS[self.reason] if self.reason else "the text does not show why"
+        return f"donated and not reused: {why}"
+
+    @property
     def is_missed(self) -> bool:
         """Whether it is not donated, and an output could lie in it."""
         return self.status == "not-donated" and self.output_index is not None

@@ -39,8 +39,9 @@ from hlotool.hlo.opcodes import (
 )
 
 StepKind: TypeAlias = Literal[
-    "loop", "conditional", "branch", "call", "repeat", "collective", "wait", "compute", "memory"
-]
+    "loop", "conditional", "branch", "condition", "call", "repeat", "collective", "wait", "compute",
+    "memory",
+]  # fmt: skip
 _RUNS_OTHERS: Final[Mapping[str, StepKind]] = {
     "while": "loop",
     "conditional": "conditional",

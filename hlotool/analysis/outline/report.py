@@ -75,9 +75,9 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     kind: Annotated[
         StepKind,
         figure(
-            "loop, conditional, branch, call: contain steps; repeat: steps that repeat "
-            "in a row; collective; wait: the end of a collective or of a copy that work "
-            "needs; compute; memory: work without arithmetic"
+            "loop, conditional, branch, call: contain steps; condition: of a loop, if it has "
+            "collectives; repeat: steps that repeat in a row; collective; wait: the end of a "
+            "collective or of a copy that work needs; compute; memory: work without arithmetic"
         ),
     ]
     time_share: Annotated[
@@ -166,6 +166,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             BYTES,
             null_text="",
             shown=_show_sent,
+            lower_if="is_sent_lower_bound",
             joint=lambda row: row.own.sent_bytes,
         ),
     ]
@@ -211,6 +212,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     ]
     is_flops_lower_bound: Annotated[bool, figure("whether some flops are unknown")]
     is_traffic_lower_bound: Annotated[bool, figure("whether some traffic is unknown")]
+    is_sent_lower_bound: Annotated[bool, figure("whether some bytes sent are unknown")]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
     is_sent_upper_bound: Annotated[
         bool, figure("whether the sent size depends on a branch or on data")
@@ -305,6 +307,7 @@ def _make_row(listed: _Listed, all_seconds: float, evidence: OutlineEvidence) ->
         is_shown_elsewhere=node.is_shown_elsewhere,
         is_flops_lower_bound=node.cost.is_total_lower_bound,
         is_traffic_lower_bound=node.cost.is_traffic_lower_bound,
+        is_sent_lower_bound=any(one.sent_bytes_per_step is None for one in sent),
         is_upper_bound=node.cost.is_upper_bound,
         is_sent_upper_bound=any(one.is_upper_bound or one.is_conditional for one in sent),
         own=own_figures(node, listed.below, all_seconds, pricing),
@@ -405,8 +408,8 @@ STEPS: Final = RowList(
     upper_if=("is_upper_bound",),
     limit=0,
     screen="what,count,time_share,start_seconds,end_seconds,estimated_seconds,"
-    "exposed_seconds,measured_seconds,traffic_bytes_per_step,exposed_share,scope",
-    wide_screen="flops_per_step,sent_bytes_per_step",
+    "exposed_seconds,measured_seconds,sent_bytes_per_step,exposed_share,scope",
+    wide_screen="flops_per_step,traffic_bytes_per_step",
 )
 OUTLINE: Final = DocumentSpec("outline", "a program in the order it runs", row_lists=(STEPS,))
 
@@ -423,7 +426,12 @@ def with_measured(spec: DocumentSpec, rows: Sequence[OutlineRow]) -> DocumentSpe
 UNPRICED: Final = replace(
     OUTLINE,
     row_lists=(
-        replace(STEPS.showing(STEPS.shown() - {"time_share"}), size="traffic_bytes_per_step"),
+        replace(
+            STEPS.showing(STEPS.shown() - {"time_share"}),
+            size="traffic_bytes_per_step",
+            screen=STEPS.screen.replace("time_share", "traffic_bytes_per_step"),
+            wide_screen="flops_per_step",
+        ),
     ),
 )
 _CLOCK: Final = ("start_seconds", "end_seconds", "exposed_seconds", "estimated_seconds")

@@ -34,7 +34,7 @@ class OutlineNode(Struct, eq=False, kw_only=True):
 
     Costs are of all executions per step of the entry, and include those of `children`. `seconds`
     are those of its work, and of waiting for memory; `own_cost` and `own_seconds` are no child's:
-    a loop's condition, memory that a collective waits for. `scopes`
+    a loop's condition without collectives, memory that a collective waits for. `scopes`
     are those of the instructions, `opcodes` counts them; `collectives` are the rows it stands for.
     `beside` counts the opcodes of work that runs while a collective is under way, where that is no
     step of its own. `start_seconds` and `end_seconds` are the modelled clock's when the first of
@@ -144,21 +144,12 @@ class TreeBuilder:
         return replace(cost, is_upper_bound=True) if runs.is_conditional else cost
 
     def _attach_children(self, node: OutlineNode, one: Instruction, level: int) -> None:
-        """Add what an instruction runs; a loop's condition is its own."""
+        """Add what an instruction runs; a loop's condition is its own but where it communicates."""
         evidence = self._evidence
         if one.opcode == "conditional":
-            now = node.start_seconds
             for number, branch in enumerate(list_branches(one)):
-                child = OutlineNode(
-                    kind="branch",
-                    names=[branch.name],
-                    runs=evidence.costs.executions.of(branch),
-                    branch=number,
-                    start_seconds=now,
-                    end_seconds=now + self._clock.of_run(branch).total,
-                )
-                child.children = self._build_once(branch, child, level)
-                add_up(child)
+                child = self._hold(branch, node, "branch", level)
+                child.branch = number
                 node.children.append(child)
         else:
             called = one.callees("body") or one.called_computations()
@@ -167,10 +158,30 @@ class TreeBuilder:
                 step for each in called for step in self._build_once(each, node, level)
             ]
             for condition in () if node.is_shown_elsewhere else one.callees("condition"):
+                if any(each.full_name in evidence.begins for each in condition.instructions):
+                    asking = self._hold(condition, node, "condition", level)
+                    node.children.insert(0, asking)
+                    continue
                 known = evidence.costs.executions.lower_bound(condition)
                 node.own_cost = self._count(evidence.costs.of_computation(condition), condition)
                 node.own_seconds = self._clock.of_run(condition).work * known
         add_up(node)
+
+    def _hold(
+        self, held: Computation, above: OutlineNode, kind: StepKind, level: int
+    ) -> OutlineNode:
+        """Return a node for a computation that runs first when what is above it begins."""
+        now = above.start_seconds
+        node = OutlineNode(
+            kind=kind,
+            names=[held.name],
+            runs=self._evidence.costs.executions.of(held),
+            start_seconds=now,
+            end_seconds=now + self._clock.of_run(held).total,
+        )
+        node.children = self._build_once(held, node, level)
+        add_up(node)
+        return node
 
     def _build_once(
         self, computation: Computation, above: OutlineNode, level: int
@@ -280,8 +291,8 @@ def write_step(node: OutlineNode) -> str:
         return f"conditional, {len(node.children)} branches"
     if node.kind == "branch":
         return f"branch {node.branch}{elsewhere}"
-    if node.kind == "call":
-        return f"call{elsewhere}"
+    if node.kind in {"call", "condition"}:
+        return f"{node.kind}{elsewhere}"
     if node.kind == "repeat":
         shared = share_path(list(map(fold_numbers, node.scopes))) if node.scopes else "the same"
         return f"{node.count} in a row: {shared}"
@@ -328,7 +339,7 @@ class OwnFigures(Struct, frozen=True):
     share: Own | None
     flops: Own
     traffic_bytes: Own
-    sent_bytes: Own | None
+    sent_bytes: Own
     spans: tuple[tuple[float, float], ...]
 
 
@@ -342,14 +353,14 @@ def own_figures(
     below = {row.name for each in listed for row in list_collectives(each)}
     sent = [row for row in list_collectives(node) if row.name not in below]
     exposed = sum_known(row.exposed_seconds for row in sent) if pricing.is_timed else None
-    sent_bytes = sum_known(row.sent_bytes_per_step for row in sent)
+    sent_bytes = sum(row.known_sent_bytes_per_step for row in sent)
     return OwnFigures(
         Own(seconds) if pricing.is_timed else None,
         None if exposed is None else Own(exposed),
         Own(seconds / all_seconds) if all_seconds and pricing.is_rated else None,
         Own(max(flops, 0)),
         Own(max(memory, 0)),
-        None if sent_bytes is None else Own(sent_bytes),
+        Own(sent_bytes),
         _join_spans(node) if pricing.is_timed else (),
     )
 

@@ -17,13 +17,7 @@ from typing import Final
 
 from hlotool.hlo import ArrayShape, Computation, Instruction
 from hlotool.hlo.groups import Sharding
-from hlotool.hlo.opcodes import (
-    ASYNC_DONES,
-    DEVICE_NUMBERS,
-    ELEMENTWISE,
-    MOVES,
-    VIEWS,
-)
+from hlotool.hlo.opcodes import ASYNC_DONES, DEVICE_NUMBERS, ELEMENTWISE, MOVES, VIEWS
 
 _MOST_STEPS: Final = 64  # from a gather to a cut, and from an offset to the device's number
 _PASSES: Final = MOVES | (VIEWS - {"tuple"}) | ASYNC_DONES | {"convert", "pad", "slice"}
@@ -166,11 +160,7 @@ def read_cut(cut: Instruction, device_count: int) -> Sharding | None:
     devices = tuple(device for place in sorted(holders) for device in holders[place])
     text = f"devices=[{','.join(map(str, (*tiles, copies)))}]{','.join(map(str, devices))}"
     return Sharding(
-        "tiled",
-        text,
-        tile_dims=(*tiles, copies),
-        devices=devices,
-        last_tile_dims=("replicated",),
+        "tiled", text, tile_dims=(*tiles, copies), devices=devices, last_tile_dims=("replicated",)
     )
 
 

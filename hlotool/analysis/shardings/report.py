@@ -28,16 +28,7 @@ from hlotool.hlo import ArrayShape, Mesh, Module, ShapeIndex
 from hlotool.hlo.buffers import format_position
 from hlotool.hlo.groups import Sharding
 from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, write_steps
-from hlotool.table import (
-    BYTES,
-    COUNT,
-    NUMBER,
-    Block,
-    DocumentSpec,
-    RowList,
-    column,
-    figure,
-)
+from hlotool.table import BYTES, COUNT, NUMBER, Block, DocumentSpec, RowList, column, figure
 
 
 class Placement(Struct, frozen=True):
@@ -53,16 +44,10 @@ class ArrayRow(Struct, frozen=True):
 
     name: Annotated[
         str | None,
-        column(
-            "the program's name for it; of a result without a name, its place",
-            is_path=True,
-        ),
+        column("the program's name for it; of a result without a name, its place", is_path=True),
     ]
     global_shape: Annotated[str | None, column("its global shape", is_shape=True)]
-    local_shape: Annotated[
-        str | None,
-        column("shape of the part on a device", is_shape=True),
-    ]
+    local_shape: Annotated[str | None, column("shape of the part on a device", is_shape=True)]
     spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
         figure(
@@ -70,35 +55,24 @@ class ArrayRow(Struct, frozen=True):
             "`4@2`, 4 devices 2 apart"
         ),
     ]
-    spec_text: Annotated[
-        str | None,
-        column("the same in JAX notation", heading="spec"),
-    ]
-    copies: Annotated[
-        int | None,
-        column("devices that hold the same part", COUNT, is_summed=False),
-    ]
+    spec_text: Annotated[str | None, column("the same in JAX notation", heading="spec")]
+    copies: Annotated[int | None, column("devices that hold the same part", COUNT, is_summed=False)]
     replicated_over: Annotated[
-        tuple[str, ...] | None,
-        column("the mesh axes over which devices hold the same part"),
+        tuple[str, ...] | None, column("the mesh axes over which devices hold the same part")
     ]
     local_bytes: Annotated[
         int | None, column("bytes of the part on a device", BYTES, heading="on a device")
     ]
     saves_bytes: Annotated[
         int | None,
-        column(
-            "bytes saved on a device by sharding it over the axes it is replicated over",
-            BYTES,
-        ),
+        column("bytes saved on a device by sharding it over the axes it is replicated over", BYTES),
     ]
     global_bytes: Annotated[int | None, column("bytes of the array", BYTES, heading="whole")]
     all_bytes: Annotated[int | None, figure("bytes on all devices, with copies", BYTES)]
     origin: Annotated[
         str | None,
         figure(
-            "its part of the tree of arguments or results: params, mu, batch",
-            null_text="(none)",
+            "its part of the tree of arguments or results: params, mu, batch", null_text="(none)"
         ),
     ]
     number: Annotated[int, figure("number of the parameter, or of the result", NUMBER)]
@@ -122,10 +96,7 @@ class ShardingTotals(Struct, frozen=True):
     saves_bytes: Annotated[
         int, figure("bytes saved on a device if nothing were replicated", BYTES, lower_if=_LOWER)
     ]
-    unknown_count: Annotated[
-        int,
-        figure("parameters of unknown sharding", COUNT, is_exact=True),
-    ]
+    unknown_count: Annotated[int, figure("parameters of unknown sharding", COUNT, is_exact=True)]
     is_lower_bound: Annotated[bool, figure("whether the size of a part is unknown")]
     is_replicated_lower_bound: Annotated[
         bool, figure("whether the size or the sharding of some parameters is unknown")

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.collectives.rows import Cause, KnownSentPerStep, SentPerStep
+from hlotool.analysis.origin import shorten_op_name
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.table import BYTES, RowList, column, figure
 
@@ -23,26 +24,19 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     value: Annotated[
         str | None,
         column(
-            "the moved value: a parameter's name, else its op_name; of a partial sum, its product",
+            "the moved value: a parameter's name, else its op_name; of a partial sum, its product"
         ),
     ]
     arguments: Annotated[
-        tuple[str, ...],
-        figure("parameters whose elements move, perhaps converted or sliced"),
+        tuple[str, ...], figure("parameters whose elements move, perhaps converted or sliced")
     ]
     from_spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
         figure("axes over which each dimension is sharded before, as in parameters"),
     ]
-    from_text: Annotated[
-        str | None,
-        column("the same in JAX notation", heading="from"),
-    ]
+    from_text: Annotated[str | None, column("the same in JAX notation", heading="from")]
     to_spec: Annotated[tuple[tuple[str, ...], ...] | None, figure("the axes after it")]
-    to_text: Annotated[
-        str | None,
-        column("the same in JAX notation", heading="to"),
-    ]
+    to_text: Annotated[str | None, column("the same in JAX notation", heading="to")]
     via_text: Annotated[
         str | None,
         figure(
@@ -61,8 +55,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     ]
     needed_by: Annotated[str | None, figure("op_name of the operation that needs it")]
     source: Annotated[
-        str | None,
-        column("line of the operation that needs it, without directories"),
+        str | None, column("line of the operation that needs it, without directories")
     ]
     constraint: Annotated[
         str | None, figure("line of the sharding constraint that requests it, if any")
@@ -71,6 +64,19 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[bool, figure("whether the sent size depends on data")]
     is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
     spec_from: Annotated[str | None, figure("the file with the specs")]
+
+
+_WASTES: Final = ("gathered-then-cut", "involuntary")  # a device uses a part of what it gathers
+
+
+def describe_move(row: ReshardRow) -> str | None:
+    """Say what moves, from which sharding to which, and for what; None where nothing tells."""
+    said = shorten_op_name(row.value) if row.value else None
+    if said and row.from_text and row.to_text:
+        said += f", {row.from_text} → {row.to_text}"
+    if said and row.needed_by and row.cause != "user" and row.needed_by != row.value:
+        said += f", for {shorten_op_name(row.needed_by)}"
+    return f"{said}, more than needed" if said and row.cause in _WASTES else said
 
 
 Link: TypeAlias = Literal["annotation", "propagated", "value", "needed", "collective", "detour"]
@@ -93,8 +99,7 @@ class ChainRow(Struct, frozen=True, kw_only=True):
         figure("axes over which each dimension is sharded, as in parameters"),
     ]
     spec_text: Annotated[
-        str | None,
-        column("the same in JAX notation", heading="spec", null_text=""),
+        str | None, column("the same in JAX notation", heading="spec", null_text="")
     ]
     cause: Annotated[Cause | None, column("cause of the collective", null_text="")]
     sent_bytes_per_step: Annotated[

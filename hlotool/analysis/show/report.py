@@ -93,16 +93,11 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     allocation_type: Annotated[AllocationType, column("type of its allocation")]
     space: Annotated[int, column("number of the memory space", NUMBER)]
     allocation: Annotated[
-        int | None,
-        column("number of its allocation; null in an estimate", NUMBER, null_text="–"),
+        int | None, column("number of its allocation; null in an estimate", NUMBER, null_text="–")
     ]
     offset: Annotated[
         int | None,
-        column(
-            "first byte inside the allocation; null in an estimate",
-            NUMBER,
-            null_text="–",
-        ),
+        column("first byte inside the allocation; null in an estimate", NUMBER, null_text="–"),
     ]
     live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
     live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
@@ -117,13 +112,9 @@ class ShownValue(Struct, frozen=True, kw_only=True):
         ),
     ]
     source: Annotated[
-        str | None,
-        column("file and line without directories; with `for`, those of a user"),
+        str | None, column("file and line without directories; with `for`, those of a user")
     ]
-    origin: Annotated[
-        str | None,
-        column("its parameter or scope, as in `buffers`", is_path=True),
-    ]
+    origin: Annotated[str | None, column("its parameter or scope, as in `buffers`", is_path=True)]
 
 
 class SharingValue(Struct, frozen=True):
@@ -305,11 +296,7 @@ class BodyRow(Struct, frozen=True):
     size_bytes: Annotated[int | None, figure("size of the result", BYTES, is_summed=False)]
     flops: Annotated[
         int | None,
-        column(
-            "flops of one execution; null if unknown",
-            FLOPS,
-            lower_if="is_flops_lower_bound",
-        ),
+        column("flops of one execution; null if unknown", FLOPS, lower_if="is_flops_lower_bound"),
     ]
     is_flops_lower_bound: Annotated[bool, figure("whether some of its flops are unknown")]
     scope: Annotated[str | None, column("module path in the op_name", is_path=True)]

@@ -183,9 +183,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     traffic_share: Annotated[
         float | None,
         column(
-            "its share of all such bytes of a step; null without any",
-            PERCENT,
-            heading="of memory",
+            "its share of all such bytes of a step; null without any", PERCENT, heading="of memory"
         ),
     ]
     measured_count: MeasuredCount

@@ -378,6 +378,7 @@ def choose_summary_columns(found: Summary, *, is_sharded: bool = False) -> Docum
     holders = HOLDERS
     if is_sharded:
         holders = HOLDERS.showing(HOLDERS.shown() | {"global_shape", "spec_text"})
+        holders = replace(holders, screen=f"{HOLDERS.screen},spec_text,source")
     opcodes, shown = OPCODES, LOOPS
     if all(loop.contradicting_trip_count is None for loop in found.loops):
         shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})

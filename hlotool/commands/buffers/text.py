@@ -11,7 +11,6 @@ from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.memory import reduction_plan as plan
 from hlotool.analysis.memory.answer import INSTANT
 from hlotool.analysis.memory.donation import (
-    UNUSED_REASONS,
     CopiedArray,
     DonationRow,
     find_copied_array,
@@ -189,8 +188,7 @@ def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
     lines = []
     for row in unused[:_MOST_UNUSED]:
         name = quote_braces(row.parameter_name or f"parameter {row.parameter_number}")
-        why = UNUSED_REASONS[row.reason] if row.reason else "the text does not show why"
-        lines.append(Line(f"{name} is donated and not reused: {why}"))
+        lines.append(Line(f"{name} is {row.says}"))
     if len(unused) > _MOST_UNUSED:
         lines.append(
             Line(f"and {len(unused) - _MOST_UNUSED:,} more that are donated and not reused")

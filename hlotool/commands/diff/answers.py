@@ -59,14 +59,11 @@ class Asked(Struct, frozen=True):
 
 
 _MOST_ROWS: Final = 24  # of the terminal, behind the verdict
-_LIMITS: Final = (12, 8, 6, 5, 4, 3)  # of a list, as there is room
+_LIMITS: Final = (12, 8, 6, 5, 4, 3, 2)  # of a list, as there is room
 
 
 def diff_document(
-    report: DiffReport,
-    sides: tuple[SideFacts, SideFacts],
-    asked: Asked,
-    options: RowOptions,
+    report: DiffReport, sides: tuple[SideFacts, SideFacts], asked: Asked, options: RowOptions
 ) -> Document:
     """Make the document of one pair of programs.
 
@@ -95,7 +92,10 @@ def diff_document(
     missing = tuple(text.say_missing(report))
     time = tuple(text.say_time(report))
     lines = tuple(text.say_difference(report, options.units))
-    told = {"causes": sum(one.template.startswith("why:") for one in lines), "spaces": 1}
+    told = {
+        "causes": sum(one.template.startswith(("why:", "metadata:")) for one in lines),
+        "spaces": 1,
+    }
     document = Document(
         spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
         input=None,
@@ -227,13 +227,16 @@ def print_several(
     pairs = zip(worse, facts, strict=True)
     lines = [*text.say_backends(several.list_sides(facts))]
     lines += [text.worse_line(found, each.label) for found, each in pairs if found]
+    every_figure = repeat_command((*_KEPT, "module"), "--rows", "figures")
     document = Document(
         spec,
         InputPaths(arguments[0].path),
         scalars=several.SeveralFacts(differs, missing),
         rows=rows,
         lines=tuple(lines),
-        notes=tuple(text.note_several(hidden, missing, figures, several.list_links(sides))),
+        notes=tuple(
+            text.note_several(hidden, missing, figures, several.list_links(sides), every_figure)
+        ),
     )
     print_document(document, options)
     return differs, any(worse)

@@ -97,23 +97,25 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--stat", "Print one line per pair of programs, worst first.")
 @option("--exit-code", "Exit with 1 if anything differs.")
 @option(
-    "--threshold LIMIT,…",
-    "With --exit-code: fail only beyond LIMIT, as in 2%,64MiB.",
-    default="",
+    "--threshold LIMIT,…", "With --exit-code: fail only beyond LIMIT, as in 2%,64MiB.", default=""
 )
 @option("--why NAME", "Show what an instruction shares with its counterpart.", default="")
 @option("--text", "Print a unified diff of normalized text.", "as_text")
 @option("--computation NAME", "With --text: only this computation.", default="")
 @option(
     "--passes DIR",
-    "Show what each pass changed; given twice, where dumps diverge.",
+    "Show what each pass changed; given twice, or of OLD and NEW, where dumps diverge.",
     multiple=True,
+    is_flag=False,
+    flag_value="",
     callback=hide_typed,
 )
 @option(
     "--trace EXPR",
     "With --passes: passes that made and removed what EXPR matches.",
     default="",
+    is_flag=False,
+    flag_value="",
 )
 @unpacking_option
 @config_option
@@ -144,9 +146,9 @@ def diff(
 
     Each is a dump, a directory, JSON of `hlotool summary`, or label=PATH.
     """
-    if trace and len(passes) != 1:
-        raise UsageError("--trace needs --passes DIR, given once.")
-    _check_usage(sides, passes, why, as_text=as_text, computation=computation, is_stat=stat)
+    if sides and passes and not any(passes):  # `diff OLD NEW --passes`
+        sides, passes = (), sides
+    _check_usage(sides, passes, why, trace, as_text=as_text, computation=computation, is_stat=stat)
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: omit --chip, --bandwidth and the like.")
@@ -196,13 +198,16 @@ def _check_usage(
     sides: tuple[str, ...],
     passes: tuple[str, ...],
     why: str,
+    trace: str,
     *,
     as_text: bool,
     computation: str,
     is_stat: bool,
 ) -> None:
+    if trace and len(passes) != 1:
+        raise UsageError("--trace needs --passes DIR, given once.")
     if passes:
-        if any(one.startswith("-") for one in passes):
+        if not any(passes):
             raise UsageError("--passes needs the directory of a dump: hlotool diff --passes DIR")
         if sides or len(passes) > _BOTH:
             raise UsageError("--passes DIR, given once or twice, replaces OLD and NEW.")

@@ -12,11 +12,12 @@ from typing import Final
 from msgspec import Struct, field
 
 from hlotool.commands.diff.answers import Asked
-from hlotool.commands.diff.text import count_left_out, say_first, say_parting, say_trace
+from hlotool.commands.diff.text import count_left_out, say_first, say_parting, say_slower, say_trace
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import track
 from hlotool.compare import passes
+from hlotool.compare.pass_times import find_slower, read_runs
 from hlotool.compare.survivors import DIFF_PASSES, Survivors
 from hlotool.compare.trace import DIFF_TRACE, Tracer
 from hlotool.dump.budget import ByteBudget
@@ -42,10 +43,9 @@ class _Walk(Struct):
 
 def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
-    walks = [
-        passes.list_steps(choose_compilation(directory, asked.module, asked.unpacking))
-        for directory in directories
-    ]
+    budget = asked.unpacking
+    programs = [choose_compilation(each, asked.module, budget) for each in directories]
+    walks = list(map(passes.list_steps, programs))
     is_strict = asked.compared.is_strict
     if len(walks) == 1:
         walk, facts = _walk(walks[0], is_strict=is_strict), passes.PassesFacts()
@@ -58,7 +58,9 @@ def print_passes(directories: tuple[str, ...], asked: Asked, options: RowOptions
             first.path if first else None,
             first.pass_name if first else None,
         )
-        lines = [say_parting(last, first), *say_first(walk.rows, "first differs", "after")]
+        slower = find_slower(*(read_runs(find_pass_metadata(one, budget)) for one in programs))
+        lines = [*say_slower(slower, options.units), say_parting(last, first)]
+        lines += say_first(walk.rows, "first differs", "after")
     shown, survivors = walk.rows, walk.survivors.rows()
     if options.wants_overview:
         shown = _choose_steps(walk.rows, options.limit, is_one=len(walks) == 1)

@@ -35,7 +35,7 @@ from hlotool.compare.trace import TraceFacts
 from hlotool.hlo import Instruction
 from hlotool.table import Line, Unit, quote_braces
 from hlotool.table.terminal import cut, cut_apart
-from hlotool.table.units import format_bounds, format_field, format_value, wrap
+from hlotool.table.units import format_bounds, format_field, format_sizes, format_value, wrap
 from hlotool.table.words import count_noun, join_words, list_some, plural, shorten_list
 
 # One pair.
@@ -70,11 +70,15 @@ _WORK: Final = {
 
 def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
     """Say what differs, and why."""
-    if report.identical and not report.differs and report.triage is not None:
-        yield Line("XLA compiles two different input programs to the same result")
-        yield from (Line(f"why: {write_cause(one, units)}") for one in report.causes[:_MOST_WHY])
-    elif report.identical and not report.differs:
-        yield Line("identical: the same program except for names, numbering and metadata")
+    if report.identical and not report.differs:
+        is_other = report.triage is not None
+        same = "identical: the same program except for names, numbering and metadata"
+        yield Line(
+            "XLA compiles two different input programs to the same result" if is_other else same
+        )
+        why = "why: " * is_other
+        for cause in report.causes[:_MOST_WHY]:
+            yield Line(quote_braces(f"{why}{write_cause(cause, units)}"))
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides have")
     else:
@@ -129,7 +133,11 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
         rows_before = count_rows(why[-1])
         why[-1] = _fit([why[-1], count_noun(left, "more reason")], rows_before + free)
         free -= count_rows(why[-1]) - rows_before
-    return [*first, *why, *([_fit(who, 1 + free)] if is_last else ())]
+    last = [_fit(who, 1 + free)] if is_last else []
+    if last and report.structure is not None:
+        said = f"{report.structure.new.name}: {last[0]}"
+        last = [said] if count_rows(said) <= 1 + free else last
+    return [*first, *why, *last]
 
 
 def _say_kinds(report: DiffReport) -> list[str]:
@@ -193,7 +201,7 @@ def _say_unexplained(report: DiffReport, units: str) -> list[str]:
     """Say of what more than a quarter has no reason."""
     shares = measure_unexplained(report.account)
     parts = [
-        f"{format_value(share, Unit.PERCENT, units)} of the difference in {figure}"
+        f"{figure} {format_value(share, Unit.PERCENT, units)}"
         for figure, share in shares.items()
         if share > _UNEXPLAINED
     ]
@@ -297,6 +305,8 @@ def _figure(row: MetricRow, title: str, units: str) -> str:
     """Write a figure: both sides, and the difference; that alone where they read the same."""
     old, new = (format_field(METRICS.field(name), row, units) for name in ("old", "new"))
     share = format_field(METRICS.field("relative_delta"), row, units)
+    if old != new and row.unit is Unit.BYTES:
+        old, new = format_sizes((row.old or 0, row.new or 0), units)
     if old == new:
         return f"{title} {_delta(row, units)}" + f" ({share})" * bool(row.delta and share)
     old = format_bounds(old, is_lower=row.is_old_lower_bound, is_upper=row.is_old_upper_bound)
@@ -449,9 +459,13 @@ def say_backends(sides: Sequence[SideRow]) -> Iterator[Line]:
 
 
 def note_several(
-    hidden_count: int, missing: Sequence[str], figures: Sequence[SideFigure], links: Sequence[str]
+    hidden_count: int,
+    missing: Sequence[str],
+    figures: Sequence[SideFigure],
+    links: Sequence[str],
+    command: str,
 ) -> Iterator[Line]:
-    """Say what the figures of several sides rest on, and what is not shown."""
+    """Say what the figures of several sides rest on, and which command shows what is not shown."""
     at = write_links(links)
     times = [one.figure for one in figures if one.metric == ESTIMATED_TIME]
     if any(times):
@@ -464,10 +478,8 @@ def note_several(
     if missing:
         yield Line(f"not compared: {', '.join(missing)}")
     if hidden_count:
-        yield Line(
-            f"{hidden_count:,} figures are equal on all sides and hidden; --rows figures "
-            "lists every one"
-        )
+        yield Line(f"{hidden_count:,} figures are equal on all sides and hidden; all of them:")
+        yield Line(quote_braces(f"  {command}"), is_typed=True)
 
 
 def count_statuses(
@@ -581,6 +593,15 @@ def say_parting(last: PassRow | None, first: PassRow | None) -> Line:
     before = f"last the same {_name_step(last, 'after')}" if last else "different from the start"
     after = _name_step(first, "after")
     return Line(f"{before}; first different {after}: {', '.join(first.differs_in)}")
+
+
+def say_slower(found: tuple[str, float, float] | None, units: str) -> Iterator[Line]:
+    """Say which pass took longer, or less long, than it did before."""
+    if found:
+        name, *sides = found
+        old, new = (format_value(each, Unit.SECONDS, units) for each in sides)
+        delta = format_value(sides[1] - sides[0], Unit.SECONDS, units, is_signed=True)
+        yield Line(quote_braces(f"time: {name} {old} → {new} ({delta})"))
 
 
 def _name_step(row: PassRow, link: str) -> str:

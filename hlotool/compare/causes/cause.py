@@ -96,24 +96,18 @@ class Cause(Struct, frozen=True):
     ]
     count: Annotated[
         int | None,
-        column(
-            "number of its values, parameters, …; null if not counted",
-            COUNT,
-            null_text="",
-        ),
+        column("number of its values, parameters, …; null if not counted", COUNT, null_text=""),
     ]
     subject: Annotated[
         str | None, column("its subject: names, opcodes, a collective", null_text="")
     ] = None
     scope: Annotated[
-        str | None,
-        column("location in the user's program", null_text="", is_path=True),
+        str | None, column("location in the user's program", null_text="", is_path=True)
     ] = None
     old: Annotated[str | None, column("value" + OLD, heading="old", null_text="")] = None
     new: Annotated[str | None, column("value" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
-        Measure | None,
-        column("meaning of its bytes", null_text="", word_meanings=MEASURE_MEANINGS),
+        Measure | None, column("meaning of its bytes", null_text="", word_meanings=MEASURE_MEANINGS)
     ] = None
     delta_bytes: Annotated[
         int | None,

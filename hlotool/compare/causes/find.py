@@ -21,7 +21,12 @@ from hlotool.compare.changes.figures import PEAKS
 from hlotool.table.words import list_some
 
 # What somebody may have written, and what accounts for whole parts of a program.
-_PARTS: Final = (memory.find_rematerialization, structure.find_layers, structure.find_loops)
+_PARTS: Final = (
+    memory.find_rematerialization,
+    structure.find_layers,
+    structure.find_loops,
+    structure.find_copies,
+)
 # What follows, or is the compiler's own.
 _CONSEQUENCES: Final = (
     memory.find_dtypes,

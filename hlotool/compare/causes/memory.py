@@ -20,6 +20,7 @@ from hlotool.compare.causes.cause import (
     CauseId,
     Claim,
     Evidence,
+    InputPair,
     find_inner_scope,
     is_within,
     list_scopes,
@@ -27,13 +28,14 @@ from hlotool.compare.causes.cause import (
 from hlotool.compare.changes.instructions import share_scope
 from hlotool.compare.changes.memory import ValuePair, find_likeness
 from hlotool.compare.changes.reasons import pair_arrays
-from hlotool.hlo import ArrayShape, Instruction
+from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE
 from hlotool.program.program import Program
 from hlotool.table.sums import group_by
 from hlotool.table.words import ANY, fold_numbers, list_some
 
 _MADE_AGAIN: Final = "rematted_computation"
+_PRODUCT_AGAIN: Final = re.compile(rf" (?:dot|convolution|custom-call)\(.*{_MADE_AGAIN}")
 
 
 def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
@@ -73,6 +75,17 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
             values = what.total(), names, None, old_count, new_count
             touched = _list_made(given.programs, again)
             yield Claim(Cause("rematerialization-policy", *values), touched)
+
+
+def find_undone(inputs: InputPair, compiled: Module) -> Cause | None:
+    """Return how many matrix products the new input makes again, if XLA left none of them.
+
+    None where the old input makes as many again. What XLA takes for the product of the forward
+    pass, it makes once, and names by that.
+    """
+    texts = (*inputs.texts, compiled.source.text)
+    old, new, left = (len(_PRODUCT_AGAIN.findall(text)) for text in texts)
+    return Cause("rematerialization-undone", new) if new > old and not left else None
 
 
 def _list_made(programs: Sequence[Program], again: Sequence[set[str]]) -> list[Instruction]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Final
 
 from hlotool.analysis.origin import find_scope
@@ -26,11 +27,12 @@ from hlotool.compare.causes.cause import (
 )
 from hlotool.compare.match.loops import LoopChange, LoopKind
 from hlotool.hlo import Instruction
-from hlotool.hlo.opcodes import CONTROL_FLOW
+from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, MOVES, SLICES
 from hlotool.program.program import Program
 from hlotool.table.sums import group_by
 from hlotool.table.words import ANY, fold_numbers, list_some
 
+_NO_STEP: Final = FREE | MOVES | SLICES | {"broadcast", "iota"}
 _LEAST: Final = 2  # members that make a family
 _NUMBER: Final = re.compile(r"\d+")
 
@@ -157,6 +159,36 @@ def find_loops(evidence: Evidence) -> Iterator[Claim]:
             ),
             [*bodies, *given.reasoner.copies],
         )
+
+
+def find_copies(evidence: Evidence) -> Iterator[Claim]:
+    """Yield that each operation of one side stands as often on the other, as of steps unrolled.
+
+    Operations are known by opcode and op_name; what only moves or makes constants does not count.
+    """
+    given = [program.expect_module() for program in evidence.given.programs]
+    old, new = (
+        Counter(
+            (one.opcode, one.metadata().op_name)
+            for one in module.instructions()
+            if one.opcode not in _NO_STEP and "/" in one.metadata().op_name
+        )
+        for module in given
+    )
+    factors = {Fraction(new[key], count) for key, count in old.items()}
+    factor = factors.pop() if len(factors) == 1 else Fraction(1)
+    if factor not in {0, 1} and 1 in factor.as_integer_ratio():
+        new_count, old_count = factor.as_integer_ratio()
+        cause = Cause("repeated", None, old=str(old_count), new=str(new_count))
+        yield Claim(cause, list(given[1].instructions()))
+
+
+def find_metadata(pairs: Mapping[Instruction, Instruction]) -> Cause | None:
+    """Return the op_names in which most counterparts differ, and how many differ in any."""
+    names = [(one.metadata().op_name, two.metadata().op_name) for one, two in pairs.items()]
+    others = Counter(each for each in names if each[0] != each[1])
+    sides = others.most_common(1)
+    return Cause("metadata", others.total(), None, None, *sides[0][0]) if sides else None
 
 
 def _find_alike(one: LoopChange) -> tuple[LoopKind, Hashable]:

@@ -18,15 +18,7 @@ from hlotool.analysis.collectives.mesh import Interconnect
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.compare.changes import instructions as columns
-from hlotool.compare.changes.instructions import (
-    NEW,
-    OLD,
-    Change,
-    N,
-    share_scope,
-    sides,
-    subtract,
-)
+from hlotool.compare.changes.instructions import NEW, OLD, Change, N, share_scope, sides, subtract
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Unit, column, figure
@@ -110,13 +102,7 @@ _COUNTS: Final = sides(column, "how many", COUNT, "", is_exact=True)
 
 def _exposed(meaning: str, unit: Unit, heading: str) -> Meta:
     """Declare what is exposed, with its own mark of a lower bound."""
-    return figure(
-        meaning,
-        unit,
-        heading=heading,
-        is_summed=True,
-        lower_if="is_exposed_lower_bound",
-    )
+    return figure(meaning, unit, heading=heading, is_summed=True, lower_if="is_exposed_lower_bound")
 
 
 class CollectiveChange(Struct, frozen=True, kw_only=True):
@@ -137,8 +123,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         column("mesh axes, as named by the new side, else by the old", null_text=""),
     ] = None
     group_size: Annotated[
-        int | None,
-        column("devices of a group", NUMBER, heading="group size", null_text=""),
+        int | None, column("devices of a group", NUMBER, heading="group size", null_text="")
     ] = None
     dtype: Annotated[
         str | None,
@@ -148,8 +133,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     count: Annotated[
-        int,
-        figure("their number on the new side, else on the old side", COUNT, is_summed=False),
+        int, figure("their number on the new side, else on the old side", COUNT, is_summed=False)
     ]
     old_count: Annotated[int, _COUNTS[0]]
     new_count: Annotated[int, _COUNTS[1]]
@@ -161,8 +145,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         int, column(_SENT + OLD, BYTES, heading="old sent/step", lower_if=_OLD_LOWER)
     ]
     new_bytes: Annotated[
-        int,
-        column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER),
+        int, column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER)
     ]
     delta_bytes: Annotated[
         int,

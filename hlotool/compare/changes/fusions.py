@@ -55,8 +55,7 @@ class FusionChange(Struct, frozen=True):
     change: Annotated[Change, columns.CHANGE]
     count: Annotated[int, columns.ALIKE]
     form: Annotated[
-        Form | None,
-        column("whether one became several, or several became one", null_text=""),
+        Form | None, column("whether one became several, or several became one", null_text="")
     ]
     name: Annotated[str, column("the fusions, old and new", heading="fusion")]
     kind: Annotated[

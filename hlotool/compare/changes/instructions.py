@@ -43,7 +43,7 @@ CHANGE: Final = column(
     },
 )
 ALIKE: Final = column("number of equal changes", TIMES, heading="count")
-WHAT: Final = column("the details as one text", heading="what differs")
+WHAT: Final = column("the details as one text", heading="differs", is_below=True, null_text="")
 DELTA_BYTES: Final = column("new minus old", BYTES, heading="difference", is_signed=True)
 RELATIVE_DELTA: Final = column(
     "the difference relative to the old side", PERCENT, heading="%", is_signed=True, null_text=""

@@ -299,8 +299,7 @@ class SpaceChange(Struct, frozen=True):
     old_allocated_bytes: Annotated[int | None, _ALLOCATED[0]]
     new_allocated_bytes: Annotated[int | None, _ALLOCATED[1]]
     delta_allocated_bytes: Annotated[
-        int | None,
-        column("new minus old", BYTES, heading="allocated difference", is_signed=True),
+        int | None, column("new minus old", BYTES, heading="allocated difference", is_signed=True)
     ]
 
     @property

@@ -229,9 +229,12 @@ def config_changes(
     differing = [key for key in here.keys() | there.keys() if here.get(key) != there.get(key)]
     if not differing:
         return None
-    first, *others = sorted(differing)
-    after = list_some([there.get(first, "none"), *others], 1)
-    return f"{first}: {here.get(first, 'none')}", after
+    first, *others = [
+        (key.rpartition(".")[2], here.get(key, "none"), there.get(key, "none"))
+        for key in sorted(differing)
+    ]
+    said = [first[2], *(f"{name}: {before} → {after}" for name, before, after in others)]
+    return f"{first[0]}: {first[1]}", list_some(said, 2)
 
 
 def _parts(config: BackendConfig | None, *, is_strict: bool) -> dict[str, str]:
@@ -252,5 +255,5 @@ def _parts(config: BackendConfig | None, *, is_strict: bool) -> dict[str, str]:
         if isinstance(value, dict) and value:
             pending.extend((f"{path}.{key}" if path else key, one) for key, one in value.items())
         elif not path.startswith("known_trip_count"):
-            parts[path] = json.dumps(value, sort_keys=True).strip('"')
+            parts[path] = json.dumps(value, sort_keys=True, separators=(",", ":")).replace('"', "")
     return parts
