@@ -142,7 +142,7 @@ class RowList(_Declared, frozen=True):
         is_whole = (width or WIDE) >= WIDE and self.screen
         names = [*filter(None, f"{self.screen},{self.wide_screen * bool(is_whole)}".split(","))]
         by_name = {each.name: each for each in self.fields}
-        first = [by_name[name] for name in names]
+        first = [by_name[name] for name in dict.fromkeys(names)]
         is_all = width is None or not names
         rest = (each for each in self.fields if each not in first and (is_all or each.is_below))
         return tuple(each for each in (*first, *rest) if each.in_table)
