@@ -95,7 +95,7 @@ def test_an_instruction_is_a_place() -> None:
 def test_places_that_are_not_there() -> None:
     assert "positions go from 0 to 402" in refusal(GPU, "--at", "403")
     assert "positions go from 0 to 402" in refusal(GPU, "--at", "9" * 5000)
-    assert "Did you mean" in refusal(GPU, "--at", "gemm_fusion_dot.6444")
+    assert "did you mean" in refusal(GPU, "--at", "gemm_fusion_dot.6444")
     assert "give only one" in refusal(GPU, "--all", "--at", "3")
 
 

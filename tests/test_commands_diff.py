@@ -271,7 +271,8 @@ def list_typed() -> tuple[str, ...]:
     with contextlib.redirect_stdout(answer):
         assert run(["diff", *sides]) == 0
     told = answer.getvalue().partition("\nothers:\n")[2].splitlines()
-    return tuple(f"hlotool {line.partition(': hlotool ')[2]}" for line in told)
+    typed = [line.partition(": hlotool ")[2] for line in told]
+    return tuple(f"hlotool {line}" for line in typed if line)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
