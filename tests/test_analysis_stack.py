@@ -54,7 +54,7 @@ def test_the_stack_of_a_value() -> None:
     (row,) = rows(buffers, str(TRANSFORMER), *where)
     assert (row["stack"], row["stack_frame"]) == (None, 64)
     table = run(buffers, str(TRANSFORMER), *where, "--stack", "--columns", "value")
-    assert table.split("\n\n")[1].split("\n")[2:] == ["while.26{2}", *(f"    {a}" for a in STACK)]
+    assert table.split("\n\n")[1].splitlines()[2:] == ["while.26{2}", *(f"    {a}" for a in STACK)]
 
 
 @pytest.mark.parametrize("command", [buffers, fusions, collectives], ids=lambda one: one.name)

@@ -299,7 +299,8 @@ def expect_cell(cell: str, value: Any, field: Field, row: Row) -> None:
     unit = Unit(row.get("unit", Unit.TEXT)) if field.unit is Unit.MEASURE else field.unit
     where = f"{field.name}: {cell!r} is {value!r}"
     if value is None:
-        assert cell == escape(field.null_text), where
+        instead = row[field.null_from] if field.null_from else None
+        assert cell == escape(field.null_text if instead is None else instead), where
     elif field.shown is not None or field.is_curve or unit is Unit.TEXT is not field.unit:
         assert cell, where
     elif isinstance(value, bool):

@@ -28,6 +28,7 @@ SHARDINGS = (
     "cause",
     "from_spec",
     "to_spec",
+    "moves",  # says the specs
     "next",  # commands, which name the file
 )
 

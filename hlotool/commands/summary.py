@@ -68,7 +68,14 @@ hlotool summary dump/ --module jit_step --chip h100"""
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
 _MOST_ROWS: Final = 24  # of a terminal
 # Holders and findings that it shows, and whether loops; what is left out first comes last.
-_WAYS: Final = ((5, 3, True), (5, 3, False), (3, 3, False), (3, 2, False), (2, 1, False))
+_WAYS: Final = (
+    (5, 3, True),
+    (5, 3, False),
+    (3, 3, False),
+    (3, 2, False),
+    (2, 1, False),
+    (1, 1, False),
+)
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 

@@ -112,7 +112,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 )
 @option(
     "--trace EXPR",
-    "With --passes: passes that made and removed what EXPR matches.",
+    "With --passes: passes that made or removed EXPR.",
     default="",
     is_flag=False,
     flag_value="",
