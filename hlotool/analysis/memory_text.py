@@ -259,12 +259,12 @@ def choose_message_columns(rows: tuple[ListedRow, ...]) -> DocumentSpec:
 
 _ARGUMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\.\w+|\[[^\]]*\])*")
 _FEW: Final = 5  # buffers that are listed one by one
-_SMALL_BYTES: Final = 1 << 30  # no accelerator has so little memory
+_SMALL_BYTES: Final = 1 << 30  # a device has more; a pool that the user made small may not
 _OF_STATS: Final = ("BufferAssignment stats", "total allocation")
 
 
 class SmallProgram(Struct, frozen=True):
-    """A program that ran out of memory and cannot have filled it."""
+    """A program that ran out of memory, and needs less than devices have."""
 
     program_bytes: Annotated[int, figure("all that the program allocates", BYTES)]
 
@@ -272,7 +272,8 @@ class SmallProgram(Struct, frozen=True):
 class CopiedArguments(Struct, frozen=True):
     """Listed buffers that are copies of arguments: XLA prints the name of the argument as theirs.
 
-    A compiler that copies an argument as a whole wants it in another layout.
+    Mostly another layout is wanted. The message does not show the layout of the argument itself,
+    so donation, or a result that is an argument, may be the reason too.
     """
 
     parameter: Annotated[str, figure("the argument of the largest")]
@@ -285,7 +286,7 @@ COPIED: Final = Block("copied", CopiedArguments, "copies of arguments")
 
 
 def find_small_program(report: MessageReport) -> SmallProgram | None:
-    """Find out whether a running program is too small to have filled any device's memory."""
+    """Return a running program that needs less than devices have, None where it needs more."""
     sizes = {(one.group, one.part): one.size_bytes for one in report.parts}
     size = sizes.get(_OF_STATS)
     if report.figures.when != "run" or size is None:

@@ -285,11 +285,14 @@ def say_why(report: MessageReport) -> tuple[Line, ...]:
     small, copied = find_small_program(report), find_copied_arguments(report.rows)
     lines = []
     if small is not None:
-        text = "The program needs {program_bytes} in all: other programs or arrays hold the rest."
+        text = "The program needs only {program_bytes}. If the device has 1 GiB or more, other "
+        text += "programs or arrays hold the rest."
         lines.append(Line(text, SMALL_PROGRAM, small))
     if copied is not None:
-        text = "{copy_count:argument} are copied for another layout, {size_bytes}: {parameter}"
-        lines.append(Line(text + (", …" if copied.copy_count > 1 else ""), COPIED, copied))
+        text = "Copies of {copy_count:argument} take {size_bytes}: {parameter}"
+        more = ", …" if copied.copy_count > 1 else ""
+        ask = ". The reason may be another layout: a dump shows it."
+        lines.append(Line(text + more + ask, COPIED, copied))
     return tuple(lines)
 
 
