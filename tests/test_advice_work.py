@@ -232,7 +232,7 @@ def test_scope_and_line_of_a_row_are_of_one_operation(target: str) -> None:
             for one in program.expect_module().instructions()
             if (place := one.source_location())
         }
-        for row in all_rows(program.expect_memory(), program.module, None):
+        for row in all_rows(program.expect_memory(), None):
             if row.scope and row.source:
                 assert (row.scope, row.source.removeprefix("for ")) in places
 

@@ -98,7 +98,8 @@ def test_without_scopes_the_same_is_said() -> None:
     report, program = report_of(SCANNED), load(SCANNED)
     text = program.expect_module().source.text.replace("/mlp/", "/").replace("(head)", "()")
     assert text != program.expect_module().source.text
-    parts = divide_memory(report, parse_module(Source(text)))
+    module = parse_module(Source(text))
+    parts = divide_memory(replace(report, module=module), module)
     told = {part.kind: part.temp_curve.peak()[0] for part in parts}
     assert told["saved-activations"] >= 288 * MIB
     assert told["logits"] == 64 * MIB

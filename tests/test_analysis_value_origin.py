@@ -298,7 +298,7 @@ def test_who_holds_memory_at_the_peak_has_a_line(dump: Dump) -> None:
     """But for parameters, which are what their names say, and for less than 1 KiB."""
     name = "/".join(dump.path.parts[-2:])
     report = analyze_memory(dump.module, dump.assignment)
-    rows = rows_at(report, dump.module, report.peak_of(0).position or 0, 0)
+    rows = rows_at(report, report.peak_of(0).position or 0, 0)
     missing = {
         (name, row.value)
         for row in rows
@@ -322,7 +322,7 @@ def test_what_a_pipelined_scan_stacks_is_of_its_layers() -> None:
     (path,) = SEEDS.glob("002*")
     module = read_module(path)
     report = analyze_memory(module, None)
-    rows = rows_at(report, module, report.peak_of(0).position or 0, 0)
+    rows = rows_at(report, report.peak_of(0).position or 0, 0)
     stacked = {row.index: row for row in rows if row.instruction == "while.74"}
     assert [(stacked[(at,)].source, stacked[(at,)].source_from) for at in (8, 9, 12)] == [
         ("attention_op.py:1148", "producer"),

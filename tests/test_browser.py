@@ -246,7 +246,7 @@ def test_keys_move_and_open(browser: Any, tmp_path: Path) -> None:
 @pytest.mark.hard
 def test_a_condition_finds_what_the_command_finds(browser: Any, tmp_path: Path) -> None:
     visit(browser, write_page(tmp_path, SMALL))
-    rows = all_rows(load(SMALL).program.expect_memory(), load(SMALL).program.module, None)
+    rows = all_rows(load(SMALL).program.expect_memory(), None)
     wanted = [row.value for row in rows if row.size_bytes > 100 << 20]
     browser.find_element("css selector", "body").send_keys("/")
     palette = browser.switch_to.active_element

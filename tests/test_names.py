@@ -98,7 +98,7 @@ def answers(program: Program) -> dict[str, Any]:
         assert curve is not None
         loops = [loop.instruction.full_name for loop in program.executions.loops]
         found["positions"] = [find_position(report, name, 0) for name in loops if name in sequence]
-        found["values"] = all_rows(report, program.module, None)
+        found["values"] = all_rows(report, None)
         found["timeline"] = timeline(curve, sequence)
         found["peaks"] = choose_peaks(curve, sequence, 5)
     return found
@@ -259,7 +259,7 @@ def test_an_assignment_names_no_instruction_where_several_have_the_name() -> Non
         assignment = parse_buffer_assignment(Source(buffers))
         module = parse_module(Source(text))
         report = analyze_memory(module, assignment)
-        rows[report.figures.live_ranges_from] = all_rows(report, module, None)[1]
+        rows[report.figures.live_ranges_from] = all_rows(report, None)[1]
     assert {
         live_ranges: (row.opcode, row.scope, row.use_count) for live_ranges, row in rows.items()
     } == {

@@ -270,7 +270,7 @@ def test_conditions_hold_for_the_same_rows() -> None:
     runs = {one.name for one in program.executions.counts}
     asked = program.show(tuple(side["instructions"]["name"])).subjects
     shown = [row for row in asked if row.computation in runs]
-    values = all_rows(memory, program.module, None)
+    values = all_rows(memory, None)
     held = [row for row in values if row.size_bytes and row.allocation_type != "thread-local"]
     said = ask(f"{READ} return {json.dumps(CONDITIONS)}.map(fields);", told)
     met: set[str] = set()

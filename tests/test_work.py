@@ -160,7 +160,7 @@ SHAPES: list[Callable[[int], str]] = [
 ]
 ANSWERS: dict[str, Callable[[Program], object]] = {
     "summary": lambda one: one.summarize(),
-    "buffers": lambda one: list(all_rows(one.expect_memory(), one.module, None)),
+    "buffers": lambda one: list(all_rows(one.expect_memory(), None)),
     "donation": lambda one: one.donation_savings,
     "fusions": lambda one: (one.fusions, one.custom_calls, one.find_missed(0)),
     "recompute": lambda one: one.recomputed,

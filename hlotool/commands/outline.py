@@ -8,6 +8,7 @@ from typing import Final, get_args
 
 import click
 
+from hlotool.analysis.cost.model import TOLD_PADDING
 from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.analysis.outline.clock import StepKind
 from hlotool.analysis.outline.report import ON_CLOCK, OUTLINE, UNPRICED, OutlineRow, with_measured
@@ -22,7 +23,7 @@ from hlotool.commands.shared.options import (
 )
 from hlotool.commands.shared.output import print_document, write_bytes, write_text
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary import NEARLY, say_why_unknown
+from hlotool.commands.summary import say_why_unknown
 from hlotool.errors import UsageError
 from hlotool.export.graph import ExplorerNode, render_model_explorer
 from hlotool.export.profilers import Slice, Track, render_perfetto
@@ -115,7 +116,7 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
     said = (
         f"{module.name}, {order}; one step at the peaks of {pricing.chip.name} takes an estimated "
     )
-    if step and step.padded.total > step.duration.total * NEARLY:
+    if step and step.padded.total > step.duration.total * TOLD_PADDING:
         run += f" to {format_value(step.padded.total, Unit.SECONDS)} with tile padding"
     # How links are shared, and what a transfer waits for, is modelled: that is no peak.
     if step and not step.is_upper_bound and not step.duration.exposed:

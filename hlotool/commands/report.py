@@ -229,7 +229,7 @@ def _list_page_tables(program: Program) -> tuple[html.PageTable, ...]:
     findings = program.findings if program.module else ()
     held, title = program.rows("buffers"), "Values at the peak"
     if program.memory and not held:  # nothing says when values live
-        held, title = all_rows(program.memory, program.module, 0), "Values"
+        held, title = all_rows(program.memory, 0), "Values"
     return _list_tables(
         (),
         ("findings", "Findings", choose_finding_columns(findings), findings),

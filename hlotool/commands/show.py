@@ -13,6 +13,7 @@ from typing import Final
 
 import click
 
+from hlotool.analysis.cost.model import TOLD_PADDING
 from hlotool.analysis.origin import write_short_source
 from hlotool.analysis.show.names import count_called
 from hlotool.analysis.show.report import (
@@ -29,7 +30,6 @@ from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import FORMATS, RowOptions, dump_options, option
 from hlotool.commands.shared.output import print_document, write_text
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary import NEARLY
 from hlotool.dump.read import STDIN
 from hlotool.dump.stores import is_address
 from hlotool.export.graph import GRAPH_FORMATS, GraphEdge, GraphNode
@@ -219,7 +219,7 @@ def _write_cost(row: SubjectRow) -> Line:
     flops += " ({flops_share} of all)" * _is_seen(row.flops_share)
     traffic = "{traffic_bytes_per_step} of memory traffic"
     traffic += " ({traffic_share} of all)" * _is_seen(row.traffic_share)
-    if row.padded_traffic_bytes_per_step > row.traffic_bytes_per_step * NEARLY:
+    if row.padded_traffic_bytes_per_step > row.traffic_bytes_per_step * TOLD_PADDING:
         traffic += ", {padded_traffic_bytes_per_step} with tile padding"
     inside = ", {instruction_count} instructions inside" if row.instruction_count else ""
     times = {0: "never", 1: "once"}.get(row.known_executions, "{executions} times")

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.collectives.rows import HOST_LINE, HOST_TOTALS, CollectiveRow
 from hlotool.analysis.collectives.totals import BETWEEN_SLICES, CollectiveTotals
-from hlotool.analysis.cost.model import COST, CostReport
+from hlotool.analysis.cost.model import COST, TOLD_PADDING, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.log import LOG, choose_log_columns, list_chunks, list_messages
 from hlotool.analysis.measured import (
@@ -296,7 +296,6 @@ _PARTS: Final = {
     "memory": "memory-bound work",
     "exposed": "exposed transfers",
 }
-NEARLY: Final = 1.01  # padding of less is not told
 # Whose work it is, where that is not one device's.
 _SCOPES: Final = {
     "device": "",
@@ -389,7 +388,7 @@ def say_work(found: report.Summary) -> tuple[Line, ...]:
     cost = found.cost
     text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_step}} flops{_say_parts(cost)}"
     text += ", {traffic_bytes_per_step} of traffic"
-    if cost.padded_traffic_bytes_per_step > cost.traffic_bytes_per_step * NEARLY:
+    if cost.padded_traffic_bytes_per_step > cost.traffic_bytes_per_step * TOLD_PADDING:
         text += " ({padded_traffic_bytes_per_step} with tile padding)"
     if cost.arithmetic_intensity is not None:
         text += ", {arithmetic_intensity} flop/B"
@@ -405,7 +404,9 @@ def _say_step_time(run: report.StepEstimate, chip: str) -> Line:
     most = "its largest part is unknown"
     if run.largest_part is not None:
         most = f"{{largest_share}} of it {_PARTS[run.largest_part]}"
-    padded = " to {padded_seconds}" if run.padded_seconds > run.estimated_seconds * NEARLY else ""
+    padded = (
+        " to {padded_seconds}" if run.padded_seconds > run.estimated_seconds * TOLD_PADDING else ""
+    )
     text = f"{quote_braces(chip)}: {{estimated_seconds}}{padded} per step (estimate), {most}"
     if run.xla_seconds is not None:
         text += "; XLA estimates {xla_seconds} for its kernels"
@@ -416,7 +417,7 @@ def _say_roofline(roofline: report.Roofline, found: report.Summary) -> Line:
     """Say how long arithmetic, and all traffic, take by themselves, and which takes longer."""
     subject = "at its peaks" if found.step_time else "{chip}, at its peaks"
     text = f"{subject}: arithmetic {{compute_seconds}}, all traffic {{memory_seconds}}"
-    is_padded = roofline.padded_memory_seconds > roofline.memory_seconds * NEARLY
+    is_padded = roofline.padded_memory_seconds > roofline.memory_seconds * TOLD_PADDING
     text += " to {padded_memory_seconds}" if is_padded else ""
     if roofline.bound is None:
         why = say_why_unknown(found.cost)

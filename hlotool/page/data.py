@@ -21,7 +21,7 @@ from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.memory.reduction_plan import Plan
 from hlotool.analysis.memory.rows import find_parameter_name
-from hlotool.analysis.memory.value_origins import ValueOrigin, ValueOrigins
+from hlotool.analysis.memory.value_origins import ValueOrigin
 from hlotool.analysis.origin import Origin, find_parameter_tree, read_origin, write_short_source
 from hlotool.analysis.outline.clock import NO_TIME
 from hlotool.analysis.outline.report import OutlineRow
@@ -197,12 +197,11 @@ class _Model:
             find_parameter_name(one, self.program.module, report.map.assignment)
             for one in allocations
         ]
-        origins = ValueOrigins(self.program.module, report.map.assignment, report.flow)
         rows = []
         for place, (home, name) in enumerate(zip(allocations, names, strict=True)):
             tree = find_parameter_tree(name) if name else None
             for value in filter(lambda one: one.size_bytes, home.values):
-                live, origin = report.map.range_of(value), origins.of(value)
+                live, origin = report.map.range_of(value), report.origins.of(value)
                 rows.append(
                     {
                         "instruction": self.instruction(value.instruction),

@@ -435,7 +435,7 @@ class Program:
             return ()
         from hlotool.analysis.memory.rows import rows_at
 
-        found = rows_at(report, self.module, report.figures.peak.position, 0, most)
+        found = rows_at(report, report.figures.peak.position, 0, most)
         return self.place_rows(found)
 
     def place_rows(self, rows: Sequence[BufferRow]) -> tuple[BufferRow, ...]:

@@ -104,7 +104,7 @@ def _measure(name: str, module: Module, assignment: BufferAssignment | None) -> 
     report = find_memory(module, assignment)
     if report is None or (position := report.figures.peak.position) is None:
         raise ValueError(f"{name} has no peak")
-    rows = [row for row in rows_at(report, module, position, 0) if row.parameter is None]
+    rows = [row for row in rows_at(report, position, 0) if row.parameter is None]
     return Origins(
         name,
         _add_up(rows),

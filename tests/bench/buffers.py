@@ -74,7 +74,7 @@ def measure_buffers(count: int) -> Iterator[str]:
     assert live_ranges is not None
     assert peak is not None
     sequence = live_ranges.sequence
-    listing, _ = cpu_seconds(lambda: rows_at(report, None, peak, 0))
+    listing, _ = cpu_seconds(lambda: rows_at(report, peak, 0))
     drawing, _ = cpu_seconds(lambda: (timeline(curve, sequence), choose_peaks(curve, sequence, 5)))
     steps = {
         "split into words": unit,

@@ -59,6 +59,7 @@ _FLOW: Final = CONTROL_FLOW - LATER_STEPS  # costs what it runs, as often as it 
 _IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
 _FREE: Final = FREE - {"tuple"}  # XLA counts its table of pointers
 _IDLE_INSIDE: Final = _IDLE - _FLOW
+TOLD_PADDING: Final = 1.01  # tile padding that adds less to traffic or time is not told
 _UNKNOWN: Final = Cost(is_lower_bound=True)
 
 

@@ -116,7 +116,7 @@ def find_dominant_arrays(evidence: Evidence) -> Iterator[Finding]:
     is_given = bool(held) and held[0].allocation.allocation_type == "parameter"
     if not is_given or size < max(LEAST_BYTES, _LEAST_DOMINANT * whole):
         return
-    for row in rows_at(report, evidence.module, peak.position, 0, most=1):
+    for row in rows_at(report, peak.position, 0, most=1):
         yield Finding(
             size,
             "warning",

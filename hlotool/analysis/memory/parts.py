@@ -114,7 +114,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     numbered component, so that layers are one part.
     """
     rows_of: dict[Tenure, dict[str, BufferRow]] = {}
-    for row in all_rows(report, module, 0):
+    for row in all_rows(report, 0):
         if row.held and row.held.part:
             rows_of.setdefault(row.held.part, {})[row.value] = row
     missed = list_missed_outputs(module, report.flow) if module else {}

@@ -7,8 +7,6 @@ from typing import Final
 
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow
-from hlotool.analysis.memory.value_origins import ValueOrigins
-from hlotool.hlo import Module
 
 _LEAST_SHARE: Final = 0.05  # of what is in use, of a value that is worth a sentence
 _LEAST_FACTOR: Final = 2
@@ -25,15 +23,11 @@ def find_padded(rows: Sequence[BufferRow]) -> BufferRow | None:
     return max(found, key=lambda row: row.padding_bytes or 0, default=None)
 
 
-def find_kept(
-    report: MemoryReport, module: Module | None, rows: Sequence[BufferRow]
-) -> BufferRow | None:
+def find_kept(report: MemoryReport, rows: Sequence[BufferRow]) -> BufferRow | None:
     """Return the largest value that the forward pass makes and the backward pass uses."""
     large = [row for row in _list_large(rows) if row.allocation_type == "temp"]
-    if module is None or not large:
-        return None
-    origins = ValueOrigins(module, report.map.assignment, report.flow)
-    return next((row for row in large if origins.is_kept(row.instruction, row.index or ())), None)
+    kept = (row for row in large if report.origins.is_kept(row.instruction, row.index or ()))
+    return next(kept, None)
 
 
 def _list_large(rows: Sequence[BufferRow]) -> list[BufferRow]:

@@ -443,7 +443,7 @@ def measure_undonation(report: MemoryReport, module: Module) -> dict[str, int]:
         for tenure in dict.fromkeys(held.values()):
             pieces = [tenure]
             if not tenure.is_owner and any(one.instruction in copies for one in tenure.values):
-                rows = describe_values(report, module, tenure.values)
+                rows = describe_values(report, tenure.values)
                 named = {row.value: row for row in rows}
                 pieces = [piece for piece, _ in split_passes(tenure, named)]
             for piece in pieces:
@@ -530,7 +530,7 @@ WITHOUT: Final = Block(
 
 
 def take_away(
-    report: MemoryReport, module: Module | None, holds: Callable[[BufferRow], bool], color: int
+    report: MemoryReport, holds: Callable[[BufferRow], bool], color: int
 ) -> tuple[MemoryReport, Without]:
     """Return the memory without the tenures in which a condition holds for a value, of all spaces.
 
@@ -544,11 +544,11 @@ def take_away(
     at_peak = {
         (row.value, row.space): row
         for each in report.map.colors()
-        for row in rows_at(report, module, report.peak_of(each).position or 0, each)
+        for row in rows_at(report, report.peak_of(each).position or 0, each)
     }
     tenures = {
         row.held.part
-        for row in all_rows(report, module, None)
+        for row in all_rows(report, None)
         if row.held and row.held.part and holds(at_peak.get((row.value, row.space), row))
     }
     taken = {value for tenure in tenures for value in tenure.values}

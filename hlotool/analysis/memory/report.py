@@ -8,10 +8,11 @@ memory, and is there to be compared with XLA's own total alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.dataflow.live_ranges import add_live_ranges
@@ -40,22 +41,30 @@ from hlotool.analysis.memory.memory_map import (
     padding_bytes_of,
     unpadded_bytes_of,
 )
+from hlotool.analysis.memory.value_origins import ValueOrigins
 from hlotool.errors import InputError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
 
 
-class MemoryReport(Struct, frozen=True):
+class MemoryReport(Struct, frozen=True, dict=True):
     """All figures about a module's memory, and the map they were read off.
 
-    `figures` are mostly about space 0; the methods give those of another. `temp_bytes` is what
-    temporary values of an estimate take in each space, `flow` what it was made of.
+    `figures` are mostly about space 0; the methods give those of another. `module` is the
+    program's text, None without one. `temp_bytes` is what temporary values of an estimate take in
+    each space, `flow` what it was made of.
     """
 
     figures: MemoryFigures
     map: MemoryMap
+    module: Module | None
     temp_bytes: Mapping[int, int | None] = {}
     flow: Dataflow | None = None
+
+    @cached_property
+    def origins(self) -> ValueOrigins:
+        """Finds where values come from, for all lists of them: a definer is looked up once."""
+        return ValueOrigins(self.module, self.map.assignment, self.flow)
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""
@@ -99,7 +108,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
         obstacle = find_obstacle(module)
         if obstacle:
             raise InputError(f"{module.source.name}: {obstacle.advice}")
-        return _report_estimate(estimate_assignment(module))
+        return _report_estimate(estimate_assignment(module), module)
     if module is None:
         backend = _find_backend_of(assignment)
     else:
@@ -119,7 +128,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
         peak=measure_peak(memory, 0),
         estimated=None,
     )
-    return MemoryReport(figures, memory)
+    return MemoryReport(figures, memory, module)
 
 
 def find_memory(module: Module | None, assignment: BufferAssignment | None) -> MemoryReport | None:
@@ -128,7 +137,8 @@ def find_memory(module: Module | None, assignment: BufferAssignment | None) -> M
         is_known = module is not None and find_obstacle(module) is None
         return analyze_memory(module, None) if is_known else None
     if assignment.live_ranges is None and module is not None and find_problem(module):
-        module = None  # sizes are known without it, live ranges by nothing
+        # Sizes are known without it, live ranges by nothing.
+        return replace(analyze_memory(None, assignment), module=module)
     return analyze_memory(module, assignment)
 
 
@@ -151,7 +161,7 @@ def _find_backend_of(assignment: BufferAssignment) -> Backend | None:
     return "tpu" if any(leaf.layout and leaf.layout.tiles for leaf in leaves) else None
 
 
-def _report_estimate(found: EstimatedAssignment) -> MemoryReport:
+def _report_estimate(found: EstimatedAssignment, module: Module) -> MemoryReport:
     memory = MemoryMap(found.assignment, found.live_ranges)
     peak = measure_peak(memory, 0)
     figures = MemoryFigures(
@@ -163,7 +173,7 @@ def _report_estimate(found: EstimatedAssignment) -> MemoryReport:
         peak=_place_of(peak),
         estimated=measure_estimate(memory, peak, found.temp_bytes.get(0, 0)),
     )
-    return MemoryReport(figures, memory, found.temp_bytes, found.flow)
+    return MemoryReport(figures, memory, module, found.temp_bytes, found.flow)
 
 
 class SpaceSums(Struct, frozen=True):

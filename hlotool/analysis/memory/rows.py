@@ -23,7 +23,7 @@ from hlotool.analysis.memory.memory_map import (
     unpadded_bytes_of,
 )
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.value_origins import Teller, ValueOrigins
+from hlotool.analysis.memory.value_origins import Teller
 from hlotool.analysis.origin import Stack, StackFrame, find_parameter_tree, write_short_source
 from hlotool.hlo import ArrayShape, Module
 from hlotool.hlo.buffers import (
@@ -269,11 +269,7 @@ class BufferRow(Struct, frozen=True):
 
 
 def rows_at(
-    report: MemoryReport,
-    module: Module | None,
-    position: int,
-    color: int | None,
-    most: int | None = None,
+    report: MemoryReport, position: int, color: int | None, most: int | None = None
 ) -> list[BufferRow]:
     """Return the values that hold bytes at a position, the largest first, of a space `most`.
 
@@ -283,10 +279,10 @@ def rows_at(
     """
     colors = report.map.colors() if color is None else (color,)
     held = [one for each in colors for one in list_holdings(report.map, position, each)[:most]]
-    return describe_placed(report, module, [(one.allocation, one.value, one) for one in held])
+    return describe_placed(report, [(one.allocation, one.value, one) for one in held])
 
 
-def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> list[BufferRow]:
+def all_rows(report: MemoryReport, color: int | None) -> list[BufferRow]:
     """Return every value of a space or (None) of all, thread-local ones too, by number."""
     values = [
         value
@@ -294,37 +290,31 @@ def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> 
         if color in {None, allocation.color}
         for value in allocation.values
     ]
-    return describe_values(report, module, sorted(values, key=lambda value: value.number))
+    return describe_values(report, sorted(values, key=lambda value: value.number))
 
 
-def describe_values(
-    report: MemoryReport, module: Module | None, wanted: Collection[BufferValue]
-) -> list[BufferRow]:
+def describe_values(report: MemoryReport, wanted: Collection[BufferValue]) -> list[BufferRow]:
     """Return the rows of some values, in their order, without what they hold at an instant."""
     homes = {
         value: allocation
         for allocation in report.map.assignment.allocations
         for value in allocation.values
     }
-    return describe_placed(report, module, [(homes[value], value, None) for value in wanted])
+    return describe_placed(report, [(homes[value], value, None) for value in wanted])
 
 
 def describe_placed(
-    report: MemoryReport,
-    module: Module | None,
-    told: Sequence[tuple[Allocation, BufferValue, Holding | None]],
-    origins: ValueOrigins | None = None,
+    report: MemoryReport, told: Sequence[tuple[Allocation, BufferValue, Holding | None]]
 ) -> list[BufferRow]:
     """Write all of some values, and what they hold where that is asked at an instant."""
-    memory = report.map
-    origins = origins or ValueOrigins(module, memory.assignment, report.flow)
+    memory, origins = report.map, report.origins
     tenures = Tenures(memory, {value for _, value, _ in told})
     is_estimate = report.figures.sizes_from == "estimate"
     rows = []
     for allocation, value, holding in told:
         live = None if allocation.is_thread_local else memory.range_of(value)
         origin = origins.of(value)
-        name = find_parameter_name(allocation, module, memory.assignment)
+        name = find_parameter_name(allocation, report.module, memory.assignment)
         number = allocation.parameter
         made_in = None if origin.scope_from == "user" else origin.scope
         used_in = _mark(origin.scope, origin.scope_from)

@@ -20,7 +20,6 @@ from hlotool.analysis.memory.memory_map import MemoryMap, list_holdings, padding
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, describe_values
 from hlotool.errors import UsageError
-from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferValue, LiveRanges
 from hlotool.table import BYTES, NUMBER, column, figure
 from hlotool.table.words import suggest
@@ -105,7 +104,7 @@ class Moments(Struct, frozen=True):
     moments: tuple[Moment, ...]
 
 
-def list_moments(report: MemoryReport, module: Module | None, space: int, most: int) -> Moments:
+def list_moments(report: MemoryReport, space: int, most: int) -> Moments:
     """Return at most so many moments of a space; none where nothing says when values are live.
 
     The schedule is cut into equal stretches, and of each the position with most bytes in use is
@@ -124,7 +123,7 @@ def list_moments(report: MemoryReport, module: Module | None, space: int, most: 
         )
         running = live_ranges.instruction_at(position) or ""
         moments.append(Moment(position, running, sum(size for _, size in held), held))
-    return Moments(tuple(describe_values(report, module, places)), tuple(moments))
+    return Moments(tuple(describe_values(report, places)), tuple(moments))
 
 
 def stack_moments(

@@ -142,7 +142,7 @@ def _list_values(
         if index in {None, value.index or ()}
     ]
     told = [(allocation, value, None) for _, allocation, value in found]
-    rows = describe_placed(memory, evidence.module, told, evidence.origins)
+    rows = describe_placed(memory, told)
     values: list[ShownValue] = []
     sharing: list[SharingValue] = []
     for (instruction, allocation, value), row in zip(found, rows, strict=True):

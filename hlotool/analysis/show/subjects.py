@@ -22,7 +22,6 @@ from hlotool.analysis.graph.executions import Executions, Runs
 from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
 from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.value_origins import ValueOrigins
 from hlotool.analysis.origin import Origin, Stack, StackFrame, read_origin
 from hlotool.analysis.show.names import Meant, Names
 from hlotool.hlo import Computation, Instruction, Module, Shape
@@ -68,12 +67,6 @@ class ShowEvidence(Struct, frozen=True, dict=True):
             for value in allocation.values:
                 found.setdefault(value.instruction, []).append((allocation, value))
         return found
-
-    @cached_property
-    def origins(self) -> ValueOrigins | None:
-        """Finds where values come from; None where nothing tells of memory."""
-        memory = self.memory
-        return ValueOrigins(self.module, memory.map.assignment, memory.flow) if memory else None
 
     @cached_property
     def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:
@@ -304,9 +297,9 @@ def _read_part_origin(
     whole = read_origin(instruction, inside)
     values = (one for _, one in evidence.values.get(instruction.name, ()) if one.index == index)
     value = next(values, None) if index else None
-    if value is None or evidence.origins is None:
+    if value is None or evidence.memory is None:
         return whole
-    part = evidence.origins.of(value)
+    part = evidence.memory.origins.of(value)
     if part.scope_from in _PRODUCERS:
         whole = replace(whole, scope=part.scope)
     if part.source_from in _PRODUCERS:

@@ -186,16 +186,12 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
     color = _choose_color(whole, asked.space)
     main, module, without = color or 0, program.module, None
     if asked.without is not None:
-        report, without = take_away(whole, module, asked.without, main)
+        report, without = take_away(whole, asked.without, main)
     position = timeline.find_position(report, asked.at, main)
     instant = None
     if position is not None and not asked.is_all:
         instant = timeline.instant_at(report, position, color)
-    values = (
-        rows_at(report, module, instant.position, color)
-        if instant
-        else all_rows(report, module, color)
-    )
+    values = rows_at(report, instant.position, color) if instant else all_rows(report, color)
     placed = program.place_rows(values)
     rows: dict[str, Any] = {
         "rows": placed,
@@ -220,7 +216,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         relief = plan_relief(report, module, fit).rows
         blocks["fit"], rows["relief"] = fit, relief
     donations = rows.get("donation", ())
-    curve = _draw_timeline(rows, report, program, main, options)
+    curve = _draw_timeline(rows, report, main, options)
     spec = choose_buffer_columns(
         is_tiled=report.figures.backend == "tpu",
         is_all=instant is None,
@@ -247,7 +243,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
             *text.describe_program(program, whole, main, instant, without),
             *(text.say_replicated(program.replicated) if without is None else ()),
             *(explain_fit(report, fit) if fit else ()),
-            *text.say_reasons(whole, module, values, is_all=asked.space == "all"),
+            *text.say_reasons(whole, values, is_all=asked.space == "all"),
             *curve,
         ),
         above={"relief": text.say_relief(fit, relief)} if fit and relief else {},
@@ -306,7 +302,7 @@ def _choose_focus(asked: Asked, options: RowOptions) -> str:
 
 
 def _draw_timeline(
-    rows: dict[str, Any], report: MemoryReport, program: Program, color: int, options: RowOptions
+    rows: dict[str, Any], report: MemoryReport, color: int, options: RowOptions
 ) -> tuple[Line, ...]:
     """Draw the timeline where a table is printed; the list itself is for programs.
 
@@ -324,7 +320,7 @@ def _draw_timeline(
         return (Line(""), *(Line(line) for line in drawn))
     read = read_folded(first)
     columns = count_columns(levels, width, options.units)
-    found = timeline.list_moments(report, program.module, color, columns)
+    found = timeline.list_moments(report, color, columns)
     stacks = timeline.stack_moments(found, lambda row: str(read(row) or "(none)"), MOST_GROUPS)
     stacked = draw_stack(levels, stacks, peak, width, options.units, has_color=look.has_color)
     return (Line(""), *stacked)

@@ -32,7 +32,6 @@ from hlotool.analysis.memory_text import (
 )
 from hlotool.commands.shared.memory_text import write_accuracy
 from hlotool.dump.names import short_path
-from hlotool.hlo import Module
 from hlotool.oom.wordings import OutOfMemory
 from hlotool.program.oom_match import SUSPICION, MatchedProgram, is_far_smaller, suspect
 from hlotool.program.program import Program
@@ -148,11 +147,11 @@ _VALUE: Final = Block("value", BufferRow, "a value at the peak")
 
 
 def say_reasons(
-    report: MemoryReport, module: Module | None, rows: Sequence[BufferRow], *, is_all: bool
+    report: MemoryReport, rows: Sequence[BufferRow], *, is_all: bool
 ) -> tuple[Line, ...]:
     """Say why large values are there or so large, and of all spaces if the host has none."""
     lines = []
-    padded, kept = find_padded(rows), find_kept(report, module, rows)
+    padded, kept = find_padded(rows), find_kept(report, rows)
     if padded is not None:
         owner = " of {origin}" if padded.origin else ""
         text = f"{{value}} {{shape}}{owner} is padded {padded.padding_factor:.3g}×: "
