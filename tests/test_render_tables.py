@@ -54,9 +54,8 @@ def test_in_a_narrow_terminal_a_long_name_has_a_line_of_its_own() -> None:
         "------------  ------  --------",
         "all-gather.1  loop    12.0 MiB",
         "dot           input    1.0 MiB",
+        "a_very_long_name_of_a_fusion.12345",
         "              custom       3 B",
-        "    name:",
-        "      a_very_long_name_of_a_fusion.12345",
         "TOTAL                 13.0 MiB",
     ]
 

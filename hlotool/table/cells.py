@@ -24,6 +24,7 @@ from hlotool.table.units import (
     format_sum,
     format_value,
 )
+from hlotool.table.words import ANY
 from hlotool.text import escape
 
 _INDENT: Final = "  "
@@ -170,7 +171,7 @@ def _write_below(fields: Sequence[Field], row: object, units: str) -> Iterator[B
         if isinstance(value, tuple):
             for item in value:
                 yield Below(format_value(item, field.items, units), is_item=True)
-        elif value not in {None, "", VARIOUS}:
+        elif value not in {None, "", ANY, VARIOUS}:
             shown = field.shown(row) if field.shown else value
             texts = [format_field(field, row, units)]
             if isinstance(shown, Shown) and shown.has_lines:

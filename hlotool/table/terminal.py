@@ -97,8 +97,8 @@ def render_table(cells: Cells, look: Look) -> str:
         is_total = number >= len(cells.rows)
         if number == len(cells.rows) and cells.more:
             made.append(look.dim(cells.more))
-        second = _write_second(cells, row, widths, look)
-        made += map(look.bold, (lines[number], *second)) if is_total else (lines[number], *second)
+        written = _write_row(cells, row, widths, lines[number], look)
+        made += map(look.bold, written) if is_total else written
         if cells.below and not is_total:
             made += _write_below(cells.below[number], look)
     if cells.more and not totals:
@@ -132,26 +132,32 @@ def _lay_out(
     return [line.rstrip() for line in text.split("\n")]
 
 
-def _write_second(
-    cells: Cells, row: Sequence[str], widths: Sequence[int], look: Look
+def _write_row(
+    cells: Cells, row: Sequence[str], widths: Sequence[int], laid_out: str, look: Look
 ) -> Iterator[str]:
-    """Write what found no room in a row's line below it, each behind its heading.
+    """Write a row, and what found no room in its line below it, each behind its heading.
 
-    A name is never cut or broken, and a list ends where the terminal does.
+    What begins the row and finds no room is above it: there it is looked for. A name is never
+    cut or broken, and a list ends where the terminal does.
     """
-    line, most = "", look.width or 0
-    for column, text, width in zip(cells.columns, row, widths, strict=True):
-        if len(text) <= width:
-            continue
-        part = " " * _INDENT + f"{column.title}: {text}"
-        if column.is_list and not column.is_path and most:
-            part = cut(part, most)
-        if line and len(line) + len(part) > most:
-            yield from wrap(line, most, "  ").split("\n")
+    begin = next((index for index, width in enumerate(widths) if width), None)
+    line, parts = "", []
+    for index, (column, text) in enumerate(zip(cells.columns, row, strict=True)):
+        if len(text) > widths[index]:
+            part = text if index == begin else " " * _INDENT + f"{column.title}: {text}"
+            is_cut = look.width and column.is_list and not column.is_path
+            parts.append(cut(part, look.width or 0) if is_cut else part)
+            if index == begin:
+                yield parts.pop()
+    if laid_out or not parts:
+        yield laid_out
+    for part in parts:
+        if line and len(line) + len(part) > (look.width or 0):
+            yield from wrap(line, look.width, "  ").split("\n")
             line = ""
         line += part
     if line:
-        yield from wrap(line, most, "  ").split("\n")
+        yield from wrap(line, look.width, "  ").split("\n")
 
 
 def _cut_lists(cells: Cells, most: int) -> Cells:
