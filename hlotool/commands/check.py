@@ -54,7 +54,7 @@ hlotool check dump/ --baseline main_dump/ --format github"""
 
 _NO_BUDGETS = (
     "no budgets found: no hlotool.toml here or above, no [tool.hlotool] in "
-    "pyproject.toml, and no --budget."
+    "pyproject.toml, and no --budget. `hlotool check --init DIR` writes first ones."
 )
 
 
@@ -106,7 +106,8 @@ def check(
     """Check a dump against the budgets in hlotool.toml, or in [tool.hlotool] of pyproject.toml.
 
     Exit codes: 0 all budgets pass; 1 one is exceeded; 3 a module cannot be read; 4 a budget
-    measured nothing. --trend takes no PATH.
+    measured nothing. --trend takes no PATH. A limit of growth, max_increase = "5%", needs a
+    baseline: --init writes both.
     """
     given = {"--time": time is not None, "--commit": commit is not None, "--trend": trend}
     _expect_usage(history, [name for name, is_given in given.items() if is_given])
