@@ -171,6 +171,16 @@ def find_scope(op_name: str) -> str | None:
     return "/".join(share_start([_Path(parts).names for parts in names])) or None
 
 
+def is_forward(op_name: str) -> bool:
+    """Whether an op_name is of the forward pass of what is differentiated."""
+    return "jvp(" in op_name and not is_backward(op_name)
+
+
+def is_backward(op_name: str) -> bool:
+    """Whether it is of the backward pass, or of what that computes again."""
+    return "transpose(" in op_name or "rematted_computation" in op_name
+
+
 def shorten_op_name(op_name: str) -> str:
     """Return the module path and the primitive of an `op_name`, or the primitives it merges.
 

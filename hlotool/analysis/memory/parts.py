@@ -50,7 +50,7 @@ from hlotool.analysis.memory.memory_map import Tenure
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows
 from hlotool.analysis.memory.value_origins import index_definers
-from hlotool.analysis.origin import find_parameter_tree
+from hlotool.analysis.origin import find_parameter_tree, is_backward, is_forward
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape
 from hlotool.hlo.buffers import Allocation, ValueKey
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
@@ -67,16 +67,6 @@ _LOGITS: Final = re.compile(
 )
 _PRODUCTS: Final = re.compile(r"(?:dot_general|conv_general_dilated|ragged_dot)\Z")
 _REPEATED: Final = 2  # layers at least
-
-
-def is_forward(op_name: str) -> bool:
-    """Whether an op_name is of the forward pass of what is differentiated."""
-    return "jvp(" in op_name and not is_backward(op_name)
-
-
-def is_backward(op_name: str) -> bool:
-    """Whether it is of the backward pass, or of what that computes again."""
-    return "transpose(" in op_name or "rematted_computation" in op_name
 
 
 class Part(Struct, frozen=True, eq=False, dict=True):

@@ -32,7 +32,7 @@ from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.sharing import follow
 from hlotool.analysis.dataflow.values import Dataflow, Position, trace_values
 from hlotool.analysis.graph.calls import list_branches, list_callers
-from hlotool.analysis.origin import find_scope, is_of_loop
+from hlotool.analysis.origin import find_scope, is_backward, is_forward, is_of_loop
 from hlotool.hlo import Computation, Instruction, Module, ShapeIndex, SourceLocation, TupleShape
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
 from hlotool.hlo.opcodes import CONTROL_FLOW, MOVES, USES_NOTHING
@@ -125,11 +125,10 @@ class ValueOrigins:
         if instruction is None or self.search is None:
             return False
         made = (one.metadata().op_name for one in self.search.list_producers(instruction, index))
-        nearest = next((op_name for op_name in made if "jvp(" in op_name), "transpose(")
+        if not is_forward(next((op_name for op_name in made if "jvp(" in op_name), "")):
+            return False
         users = self.search.users.of(instruction, index)
-        return "transpose(" not in nearest and any(
-            "transpose(" in one.metadata().op_name for one in users
-        )
+        return any(is_backward(one.metadata().op_name) for one in users)
 
     def _read_text(self, value: BufferValue) -> ValueOrigin:
         definition = self.assignment.find_definition(value.number)
