@@ -21,10 +21,12 @@ from hlotool.analysis.memory.rows import BufferRow, all_rows
 from hlotool.analysis.origin import add_stacks
 from hlotool.analysis.show.subjects import SubjectRow
 from hlotool.errors import QueryError
+from hlotool.hlo.parser import parse_module
 from hlotool.page.data import make_page
+from hlotool.program.program import Program
 from hlotool.table.expression.compile import compile_where
 from hlotool.table.field import fields_of
-from hlotool.text import encode_json
+from hlotool.text import Source, encode_json
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(not NODE, reason="needs node")
@@ -165,6 +167,21 @@ def test_stacks_and_shardings_are_those_of_the_commands() -> None:
         for home, row in zip(homes, rows, strict=True)
     ]
     assert any(row.copies and row.copies > 1 for row in rows)
+
+
+def test_arrays_of_a_tuple_are_told_of_the_tuple() -> None:
+    text = """HloModule m
+ENTRY main {
+  both = (f32[8], f32[4,4]) parameter(0)
+  one = f32[2] parameter(1)
+  ROOT out = ((f32[8], f32[4,4]), f32[2]) tuple(both, one)
+}"""
+    (side,) = make_page(Program("m", parse_module(Source(text))))["sides"]
+    placed = side["placements"]
+    shapes = [side["words"][at] for at in placed["global_shape"]]
+    names = [side["instructions"]["name"][at] for at in placed["instruction"]]
+    assert names == ["both", "both", "one"] * 2
+    assert shapes == ["f32[8]", "f32[4,4]", "f32[2]"] * 2
 
 
 def test_what_limits_a_step_is_what_the_clock_says() -> None:

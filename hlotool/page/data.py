@@ -165,7 +165,9 @@ class _Model:
         """Return where parameters and results lie on the devices, by the instruction."""
         found, entry = self.program.placed_arrays, self.program.expect_module().entry
         returned = entry.root.operands if entry.root.opcode == "tuple" else (entry.root,)
-        homes, rows = (*entry.parameters, *returned), (*found.parameters, *found.results)
+        homes = [one for one, *_ in entry.parameter_arrays()]
+        homes += [one for one in returned for _ in one.shape.leaves()]
+        rows = (*found.parameters, *found.results)
         return _columns(
             {
                 "instruction": self.names[home.full_name],
@@ -173,7 +175,7 @@ class _Model:
                 "spec": self.word(row.spec_text),
                 "copies": row.copies,
             }
-            for home, row in zip(homes, rows, strict=False)
+            for home, row in zip(homes, rows, strict=True)
         )
 
     def _find_problem(self) -> str:
