@@ -191,7 +191,7 @@ def _describe(
     if not options.wants_overview:
         is_ordered = options.rows == "findings" and not (options.sort or options.by)
         notes = say_order(found.findings) if is_ordered else ()
-        return replace(document, lines=say_what(found), notes=notes)
+        return replace(document, lines=tuple(say_what(found)), notes=notes)
 
     def shorten(whole: Document) -> Iterator[Document]:
         return (_place_prose(whole, found, *way) for way in _WAYS)
@@ -214,7 +214,7 @@ def _place_prose(
     has_loops: bool,
 ) -> Document:
     """Put the sentences before, between and behind the tables of holders and loops."""
-    rows, lines, above = document.rows, say_what(found), {}
+    rows, lines, above = document.rows, tuple(say_what(found)), {}
     memory, notes = say_memory(found), tuple(say_findings(found, finding_count))
     work = (*say_work(found), *say_collectives(found), *say_measured(found))
     if len(rows["holders"]) == _MOST_HOLDERS:
@@ -304,7 +304,7 @@ _SCOPES: Final = {
 }
 
 
-def say_what(found: report.Summary) -> tuple[Line, ...]:
+def say_what(found: report.Summary) -> Iterator[Line]:
     """Say what the program is, and under what it was compiled."""
     facts, compiled = found.module, found.compilation
     scheduled = "scheduled" if facts.is_scheduled else "not scheduled"
@@ -313,15 +313,10 @@ def say_what(found: report.Summary) -> tuple[Line, ...]:
     parts = [f"{{name}}: {facts.backend or 'backend unknown'}, {scheduled}, {devices}"]
     if compiled.mesh:
         parts.append(quote_braces(f"mesh {' '.join(compiled.mesh)}"))
-    lines = [
-        Line(", ".join(parts), report.MODULE, facts),
-        Line(
-            "{instruction_count:instruction} ({executed_instruction_count} outside fusions), "
-            "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated)",
-            report.MODULE,
-            facts,
-        ),
-    ]
+    yield Line(", ".join(parts), report.MODULE, facts)
+    text = "{instruction_count:instruction} ({executed_instruction_count} outside fusions), "
+    text += "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated)"
+    yield Line(text, report.MODULE, facts)
     known = []
     if compiled.flags:  # those that find room on a line; JSON has them all
         ends = accumulate(len(flag) + len(", ") for flag in compiled.flags)
@@ -329,11 +324,10 @@ def say_what(found: report.Summary) -> tuple[Line, ...]:
         known.append(f"flags: {list_some(compiled.flags, count)}")
     known += [f"compiler cl_{compiled.build}"] if compiled.build is not None else []
     if known:
-        lines.append(Line("; ".join(known)))
+        yield Line("; ".join(known))
     if compiled.tpu_flag_count is not None:
         text = "tpu_comp_env.txt has {tpu_flag_count:flag}, default or not; `hlotool diff` compares"
-        lines.append(Line(f"{text} them", report.COMPILATION, compiled))
-    return tuple(lines)
+        yield Line(f"{text} them", report.COMPILATION, compiled)
 
 
 def _say_compiling(metadata: DumpFile) -> Iterator[Line]:

@@ -125,7 +125,6 @@ MEASURED: Final = RowList(
     "measured",
     MeasuredChange,
     "with two profiles: instructions by the change of their time",
-    key="name",
     title="Measured time",
     screen="name,opcode,old_seconds,new_seconds,delta_seconds",
     wide_screen="source",

@@ -327,4 +327,4 @@ class _Comparison:
             found += compare_flags(old.flags, new.flags)
         if old.tpu_flags is not None and new.tpu_flags is not None:
             found += compare_flags(old.tpu_flags, new.tpu_flags, "tpu_comp_env")
-        return tuple(sorted(found, key=lambda one: one.is_of_one_side))
+        return tuple(sorted(found, key=lambda one: None in (one.old, one.new)))  # these come last

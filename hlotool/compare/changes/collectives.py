@@ -118,9 +118,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         tuple[str, ...] | None,
         column("mesh axes, as named by the new side, else by the old", null_text=""),
     ] = None
-    group_size: Annotated[
-        int | None, column("devices of a group", NUMBER, heading="group size", null_text="")
-    ] = None
+    group_size: Annotated[int | None, column("devices of a group", NUMBER, null_text="")] = None
     dtype: Annotated[
         str | None,
         column(

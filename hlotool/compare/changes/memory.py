@@ -40,19 +40,9 @@ class ValuePair(Struct, frozen=True):
     reason: MemoryReason
 
     @property
-    def old_bytes(self) -> int:
-        """What it holds at the old peak."""
-        return (self.old.live_bytes or 0) if self.old else 0
-
-    @property
-    def new_bytes(self) -> int:
-        """What it holds at the new peak."""
-        return (self.new.live_bytes or 0) if self.new else 0
-
-    @property
     def delta_bytes(self) -> int:
         """How much more it holds at the new peak."""
-        return self.new_bytes - self.old_bytes
+        return _add_up([self.new]) - _add_up([self.old])
 
     @property
     def shown(self) -> BufferRow:
@@ -60,6 +50,11 @@ class ValuePair(Struct, frozen=True):
         found = self.new or self.old
         assert found is not None  # noqa: S101  one side is always there
         return found
+
+
+def _add_up(rows: Iterable[BufferRow | None]) -> int:
+    """Add up what values hold at their side's peak."""
+    return sum(row.live_bytes or 0 for row in rows if row)
 
 
 def pair_rows(
@@ -248,8 +243,8 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
         old_shape=old_shape,
         new_shape=new_shape,
         shape=" → ".join(shapes),
-        old_bytes=sum(one.old_bytes for one in members),
-        new_bytes=sum(one.new_bytes for one in members),
+        old_bytes=_add_up(one.old for one in members),
+        new_bytes=_add_up(one.new for one in members),
         delta_bytes=sum(one.delta_bytes for one in members),
         op_name=shown.op_name,
         scope=share_scope(one.shown.scope for one in members),
