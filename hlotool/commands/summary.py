@@ -133,14 +133,13 @@ def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Documen
     modules = [load_program(one, request.path).expect_module() for one in inputs if one.module]
     rows = list_messages(log.messages, modules)
     command = quote_command("buffers", request.path)
+    more = Line(quote_braces(f"{command} lists the values that hold memory"))
     is_full = any(row.kind == "out-of-memory" for row in rows)
     return Document(
         choose_log_columns(rows),
         InputPaths(request.path),
         rows={"rows": rows, "chunks": list_chunks(log.chunks)},
-        notes=(Line(quote_braces(f"{command} lists the values that hold memory")),)
-        if is_full
-        else (),
+        notes=(more,) if is_full else (),
         shown=("rows", "chunks") if log.chunks else ("rows",),
     )
 

@@ -181,15 +181,9 @@ def print_counterparts(pair: Pairing, name: str, asked: Asked) -> None:
         if before and after
         for row in compare_counterparts(before, after, structure)
     ]
-    document = Document(
-        DIFF_WHY,
-        InputPaths(asked.sides[1].path),
-        rows={"evidence": rows},
-        lines=tuple(
-            Line(quote_braces(text.name_counterparts(*each, asked.labels))) for each in pairs
-        ),
-    )
-    print_document(document, asked.options)
+    named = (text.name_counterparts(*each, asked.labels) for each in pairs)
+    lines, paths = tuple(map(Line, map(quote_braces, named))), InputPaths(asked.sides[1].path)
+    print_document(Document(DIFF_WHY, paths, rows={"evidence": rows}, lines=lines), asked.options)
 
 
 # Several sides.
@@ -223,15 +217,14 @@ def print_several(asked: Asked) -> tuple[bool, bool]:
     lines = [*text.say_backends(several.list_sides(facts))]
     lines += [text.worse_line(found, each.label) for found, each in pairs if found]
     every_figure = repeat_command((*_KEPT, "module"), "--rows", "figures")
+    notes = text.note_several(hidden, missing, figures, several.list_links(sides), every_figure)
     document = Document(
         spec,
         InputPaths(asked.sides[0].path),
         scalars=several.SeveralFacts(differs, missing),
         rows=rows,
         lines=tuple(lines),
-        notes=tuple(
-            text.note_several(hidden, missing, figures, several.list_links(sides), every_figure)
-        ),
+        notes=tuple(notes),
     )
     print_document(document, asked.options)
     return differs, any(worse)
