@@ -443,7 +443,7 @@ class CostReport(Struct, frozen=True, kw_only=True):
     is_traffic_lower_bound: Annotated[
         bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
     ]
-    is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether the figures include work that might not run")]
 
 
 # Those that a cost has once and per step, by the same names.

@@ -212,10 +212,10 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
     ]
     is_conditional: Annotated[
-        bool, figure("whether it is in a branch that may not run, so that runs are upper bounds")
+        bool, figure("whether it is in a branch that might not run, so that runs are upper bounds")
     ]
     is_upper_bound: Annotated[
-        bool, figure("whether it, or a part of its costs, is in a branch that may not run")
+        bool, figure("whether it, or a part of its costs, is in a branch that might not run")
     ]
 
     @property
