@@ -1,14 +1,16 @@
 """One figure of an answer: its name, unit, meaning and place in a table.
 
-A figure is declared where its record stands: unit, meaning and column beside its type.
+A figure is declared where its record stands: meaning and column beside its type.
 
     class OpcodeRow(Struct, frozen=True):
         opcode: Annotated[str, column("the opcode; async sugar is undone")]
-        count: Annotated[int, figure("instructions in the text", COUNT)]
-        executions: Annotated[int | None, column("how often they run", COUNT, heading="runs")]
+        executions: Annotated[int | None, column("how often they run", heading="runs")]
+        result_bytes: Annotated[int, figure("size of their results")]
+        layer: Annotated[int, figure("the layer that they are in", NUMBER)]
 
-The type says the rest: `| None` may be unknown, a `Literal` is a closed vocabulary, text, flags
-and lists are what they are; `words` are a vocabulary to which newer dumps may add. A record's
+A name that ends in its unit says it; other numbers are declared with theirs. The type says the
+rest: `| None` may be unknown, a `Literal` is a closed vocabulary, text, flags and lists are what
+they are; `words` are a vocabulary to which newer dumps may add. A record's
 `fields_of` are its figures in the order of the class; JSON, columns, `--where`, `hlotool fields`,
 schemas and docs/fields.md are made from them.
 """
@@ -64,6 +66,16 @@ RATIO: Final = Unit.RATIO
 SECONDS: Final = Unit.SECONDS
 TIMES: Final = Unit.TIMES
 
+# What the last word of a name says, before `_per_step`.
+_SAID_BY: Final = {
+    **dict.fromkeys(("bytes", "accessed"), BYTES),
+    **dict.fromkeys(("count", "executions", "copies", "devices"), COUNT),
+    **dict.fromkeys(("flops", "transcendentals"), FLOPS),
+    **dict.fromkeys(("line", "number", "position", "space"), NUMBER),
+    "ratio": RATIO,
+    "seconds": SECONDS,
+    "share": PERCENT,
+}
 _SUMMED = frozenset({Unit.COUNT, Unit.TIMES, Unit.BYTES, Unit.FLOPS})
 _NUMERIC = _SUMMED | {Unit.NUMBER, Unit.RATIO, Unit.PERCENT, Unit.SECONDS, Unit.MEASURE}
 _HEADING_ENDINGS = ("_bytes", "_seconds")  # the value's unit says it already
@@ -188,7 +200,7 @@ _OPTIONS: Final = "figure"  # where a Meta keeps what `Field` has to know
 
 
 def figure(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -> Meta:
-    """Declare a figure that a table shows only on request; `unit` is for numbers."""
+    """Declare a figure that a table shows only on request; its name may say the `unit`."""
     return _declare(meaning, unit, in_table=False, **options)
 
 
@@ -198,10 +210,8 @@ def column(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -
 
 
 def _declare(meaning: str, unit: Unit | None, **options: Any) -> Meta:
-    # The schema is msgspec's, made of the type and of these; it knows nothing of the options.
-    schema = {"unit": unit.value} if unit else None
-    extra = {_OPTIONS: {"unit": unit, **options}}
-    return Meta(description=meaning, extra_json_schema=schema, extra=extra)
+    # The schema is msgspec's, made of the type and of this; it knows nothing of the options.
+    return Meta(description=meaning, extra={_OPTIONS: {"unit": unit, **options}})
 
 
 @cache
@@ -230,7 +240,8 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
     known = [part for part in parts if part is not NoneType]
     units = {_IMPLIED.get(get_origin(part) or part) for part in known}
     given, implied = options.pop("unit"), units.pop() if len(units) == 1 else None
-    unit = given or implied
+    last_word = declared.name.partition("_per_step")[0].rpartition("_")[2]
+    unit = given or implied or _SAID_BY.get(last_word)
     # A number without a unit cannot be shown, summed or compared: a mistake in a declaration.
     if unit is None or (given and implied):
         raise TypeError(f"{declared.name}: numbers have a unit, and nothing else has one")
