@@ -36,7 +36,7 @@ from typing import (
 )
 
 from msgspec import Meta, Struct
-from msgspec.structs import FieldInfo, fields, force_setattr
+from msgspec.structs import FieldInfo, fields, force_setattr, replace
 
 
 class Unit(Enum):
@@ -124,7 +124,7 @@ class Field(Struct, frozen=True):
     is_curve: bool = False  # LIST of numbers: a table draws them in a line
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
     is_verdict: bool = False  # TEXT: a terminal colours it by its word
-    total_from: str = ""  # the field that totals add where this one is null; then they are ≥
+    total_from: str = ""  # the figure that totals add where this one is null; then they are ≥
     lower_if: str = ""  # the record's flag that makes it ≥; '': is_lower_bound, outside tables
     upper_if: str = ""  # the same for ≤ and is_upper_bound
     shown: Callable[[Any], object] | None = None  # of a record: a Shown, a Range, or the value
@@ -187,7 +187,6 @@ class Options(TypedDict, total=False):
     is_curve: bool
     is_exact: bool
     is_verdict: bool
-    total_from: str
     lower_if: str
     upper_if: str
     shown: Callable[[Any], object]
@@ -218,16 +217,22 @@ def _declare(meaning: str, unit: Unit | None, **options: Any) -> Meta:
 def fields_of(record: type[Struct]) -> tuple[Field, ...]:
     """Return the figures that a record declares; parts of it that are no figures are left out.
 
-    Raises TypeError for a number without a unit, and for a unit of anything else: a mistake in
-    a declaration.
+    Of a figure that adds up, totals add what is known of it, where the record has that: of
+    `sent_bytes` it is `known_sent_bytes`. Raises TypeError for a number without a unit, and for a
+    unit of anything else: a mistake in a declaration.
     """
-    return tuple(
-        _read(each, meta)
+    found = {
+        each.name: _read(each, meta)
         for each in fields(record)
         if get_origin(each.type) is Annotated
         for meta in get_args(each.type)[1:]
         if _OPTIONS in (meta.extra or {})
-    )
+    }
+    for name, each in found.items():
+        known = f"known_{name}"
+        if each.is_summable and known in found:
+            found[name] = replace(each, total_from=known)
+    return tuple(found.values())
 
 
 _IMPLIED: Final = {str: Unit.TEXT, Literal: Unit.TEXT, bool: Unit.FLAG, tuple: Unit.LIST}

@@ -28,17 +28,7 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.groups import Groups
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
-from hlotool.table import (
-    COUNT,
-    NUMBER,
-    TIMES,
-    Block,
-    Fold,
-    Range,
-    RowList,
-    column,
-    figure,
-)
+from hlotool.table import COUNT, NUMBER, TIMES, Block, Fold, Range, RowList, column, figure
 
 Requester: TypeAlias = Literal["partitioner", "user"]
 Cause: TypeAlias = Literal[
@@ -58,29 +48,16 @@ _SENT: Final = "bytes that a device sends for it, averaged over a ring; rounded 
 _KNOWN: Final = "the same, with unknown counts as one"
 _ASKED: Final = "with --wide, or if a row option names it"
 MessagePerStep: TypeAlias = Annotated[
-    int | None,
-    figure(
-        "message_bytes times executions",
-        heading="messages/step",
-        total_from="known_message_bytes_per_step",
-    ),
+    int | None, figure("message_bytes times executions", heading="messages/step")
 ]
 KnownMessagePerStep: TypeAlias = Annotated[int, figure(_KNOWN)]
 HowOften: TypeAlias = Annotated[
     int | None,
-    column(
-        "executions per step; null under a loop of unknown trip count",
-        heading="runs",
-        total_from="known_executions",
-    ),
+    column("executions per step; null under a loop of unknown trip count", heading="runs"),
 ]
 KnownHowOften: TypeAlias = Annotated[int, figure("the same with unknown trip counts as one")]
 SentPerStep: TypeAlias = Annotated[
-    int | None,
-    column(
-        "sent_bytes times executions; multiplied exactly, then rounded up",
-        total_from="known_sent_bytes_per_step",
-    ),
+    int | None, column("sent_bytes times executions; multiplied exactly, then rounded up")
 ]
 KnownSentPerStep: TypeAlias = Annotated[int, figure(_KNOWN)]
 
@@ -213,11 +190,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     exposed_bytes_per_step: Annotated[
-        int | None,
-        column(
-            "estimate: sent_bytes_per_step times exposed_share; rounded up",
-            total_from="known_exposed_bytes_per_step",
-        ),
+        int | None, column("estimate: sent_bytes_per_step times exposed_share; rounded up")
     ]
     known_exposed_bytes_per_step: Annotated[int, figure(_KNOWN)]
     overlapped_instructions: Annotated[
@@ -361,12 +334,7 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
     dtype: Annotated[str, column("the element type; several are joined by commas", words=DTYPES)]
     message_bytes_per_step: Annotated[
-        int | None,
-        column(
-            "message_bytes times executions",
-            heading="messages/step",
-            total_from="known_message_bytes_per_step",
-        ),
+        int | None, column("message_bytes times executions", heading="messages/step")
     ]
     known_message_bytes_per_step: KnownMessagePerStep
     message_bytes: Annotated[

@@ -45,10 +45,10 @@ def once(meaning: str) -> Meta:
     return figure(f"{meaning}, in one execution", is_summed=False)
 
 
-def per_step(meaning: str, known: str, unit: Unit | None = None, *, lower_if: str = "") -> Meta:
-    """Declare a figure of all executions, null if their number is; `known` names its known part."""
+def per_step(meaning: str, unit: Unit | None = None, *, lower_if: str = "") -> Meta:
+    """Declare a figure of all executions, null if their number is."""
     said = f"{meaning} per step; null under a loop of unknown trip count"
-    return column(said, unit, total_from=known, lower_if=lower_if)
+    return column(said, unit, lower_if=lower_if)
 
 
 def known_per_step(meaning: str, unit: Unit | None = None) -> Meta:
@@ -71,21 +71,16 @@ TotalExecutions: TypeAlias = Annotated[
     column(
         "executions of all of them per step; null under a loop of unknown trip count",
         heading="runs",
-        total_from="known_executions",
     ),
 ]
 KnownExecutions: TypeAlias = Annotated[
     int, figure("the same with unknown trip counts as one", is_summed=False)
 ]
-MemoryPerStep: TypeAlias = Annotated[int | None, per_step(MEMORY, "known_traffic_bytes_per_step")]
+MemoryPerStep: TypeAlias = Annotated[int | None, per_step(MEMORY)]
 KnownMemoryPerStep: TypeAlias = Annotated[int, known_per_step(MEMORY)]
 BytesPerStep: TypeAlias = Annotated[
     int | None,
-    figure(
-        f"{ACCESSED} per step; null under a loop of unknown trip count",
-        heading="bytes/step",
-        total_from="known_bytes_accessed_per_step",
-    ),
+    figure(f"{ACCESSED} per step; null under a loop of unknown trip count", heading="bytes/step"),
 ]
 KnownBytesPerStep: TypeAlias = Annotated[int, known_per_step(ACCESSED)]
 IsConditional: TypeAlias = Annotated[
@@ -257,11 +252,9 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_traffic_bytes_per_step: KnownMemoryPerStep
     bytes_accessed_per_step: BytesPerStep
     known_bytes_accessed_per_step: KnownBytesPerStep
-    flops_per_step: Annotated[
-        int | None, per_step(_WITHOUT_CALLS, "known_flops_per_step", lower_if=_LOWER_FLOPS)
-    ]
+    flops_per_step: Annotated[int | None, per_step(_WITHOUT_CALLS, lower_if=_LOWER_FLOPS)]
     known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS)]
-    on_chip_bytes_per_step: Annotated[int | None, per_step(_SAVED, "known_on_chip_bytes_per_step")]
+    on_chip_bytes_per_step: Annotated[int | None, per_step(_SAVED)]
     known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED)]
     bound: Annotated[
         Bound | None,
@@ -378,7 +371,7 @@ class RecomputeRow(Struct, frozen=True):
     transcendentals: Annotated[int, once("transcendentals to compute it once")]
     executions: TotalExecutions
     known_executions: KnownExecutions
-    repeated_per_step: Annotated[int | None, per_step(_REPEATED, "known_repeated_per_step", FLOPS)]
+    repeated_per_step: Annotated[int | None, per_step(_REPEATED, FLOPS)]
     known_repeated_per_step: Annotated[int, known_per_step(_REPEATED, FLOPS)]
     scope: SharedScope
     op_name: FirstOpName
@@ -414,18 +407,14 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     operand_shapes: Annotated[tuple[str, ...], column("shapes of the operands", heading="operands")]
     shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
     known: Annotated[CostSource | None, column(_TELLS.format("flops"))]
-    flops_per_step: Annotated[
-        int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", total_from="known_flops_per_step")
-    ]
+    flops_per_step: Annotated[int | None, column(f"{FLOATING_POINT} {_UNKNOWN}")]
     known_flops_per_step: Annotated[int, known_per_step(FLOATING_POINT)]
     product_types: Annotated[tuple[str, ...], figure(f"of known_flops_per_step, {TYPES}")]
     product_flops_per_step: Annotated[
         tuple[int, ...], figure(f"of known_flops_per_step, {OF_TYPES}")
     ]
     traffic_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
-    traffic_bytes_per_step: Annotated[
-        int | None, column(f"{MEMORY} {_UNKNOWN}", total_from="known_traffic_bytes_per_step")
-    ]
+    traffic_bytes_per_step: Annotated[int | None, column(f"{MEMORY} {_UNKNOWN}")]
     known_traffic_bytes_per_step: KnownMemoryPerStep
     estimated_seconds: Annotated[
         float | None,

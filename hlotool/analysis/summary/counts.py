@@ -34,8 +34,7 @@ class ModuleFacts(Struct, frozen=True):
 
     name: Annotated[str, figure("the module's name")]
     backend: Annotated[
-        Backend | None,
-        figure("the backend, recognized from the text; null before optimization"),
+        Backend | None, figure("the backend, recognized from the text; null before optimization")
     ]
     is_scheduled: Annotated[bool, figure("whether the instructions are in schedule order")]
     num_partitions: Annotated[
@@ -206,7 +205,6 @@ class OpcodeRow(Struct, frozen=True):
         column(
             "executions of executed instructions per step; null under a loop of unknown trip count",
             heading="runs",
-            total_from="known_executions",
             lower_if="is_lower_bound",
         ),
     ]
@@ -320,8 +318,7 @@ class LoopRow(Struct, frozen=True):
     computation: Annotated[str, figure("the computation that holds it")]
     body: Annotated[str, figure("its body")]
     trip_count: Annotated[
-        int | None,
-        column("iterations per execution; null if unknown", NUMBER, heading="trips"),
+        int | None, column("iterations per execution; null if unknown", NUMBER, heading="trips")
     ]
     trip_count_source: Annotated[
         TripCountSource | None,
