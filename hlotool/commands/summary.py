@@ -236,7 +236,7 @@ def _place_prose(
     more = {name: _repeat(document, "summary", "--rows", name) for name in rows}
     more["holders"] = _repeat(document, "buffers")
     memory = say_memory(found, _repeat(document, "buffers", keeps_limit=True))
-    notes = say_findings(found, finding_count, more.get("findings", ""))
+    notes = tuple(say_findings(found, finding_count, more.get("findings", "")))
     measured = say_measured(found, instruction_count, more.get("instructions", ""))
     work = (*say_work(found), *say_collectives(found), *measured)
     if len(rows["holders"]) == _MOST_HOLDERS:
@@ -249,12 +249,12 @@ def _place_prose(
     if rows["loops"] and has_loops:
         above["loops"] = work
     else:
-        work += _count_left("loop", "loops", rows, more)
+        work = (*work, *_count_left("loop", "loops", rows, more))
         notes = (*work, *((Line(""), *notes) if notes else ()))
     if not above:
         lines, notes = (*lines, Line(""), *notes), ()
         if not has_opcodes and not rows["holders"]:
-            notes = _count_left("opcode", "opcodes", rows, more)
+            notes = tuple(_count_left("opcode", "opcodes", rows, more))
     limits = {"holders": holder_count}
     lists = (
         replace(one, limit=limits.get(one.name, one.limit), more=more.get(one.name, ""))
@@ -274,12 +274,11 @@ def _repeat(document: Document, command: str, *words: str, keeps_limit: bool = F
 
 def _count_left(
     noun: str, name: str, rows: Mapping[str, Sequence[object]], more: Mapping[str, str]
-) -> tuple[Line, ...]:
+) -> Iterator[Line]:
     """Say how many rows a list has that is left out, and what shows them."""
-    if not rows[name]:
-        return ()
-    said = f"{count_noun(len(rows[name]), noun)}: {more[name]}"
-    return (Line(quote_braces(said), is_typed=True),)
+    if rows[name]:
+        said = f"{count_noun(len(rows[name]), noun)}: {more[name]}"
+        yield Line(quote_braces(said), is_typed=True)
 
 
 def _print_modules(
@@ -426,7 +425,7 @@ def _say_replicated(found: report.Summary) -> Iterator[Line]:
         yield Line(text, _REPLICATED_ROW, row)
 
 
-def say_work(found: report.Summary) -> tuple[Line, ...]:
+def say_work(found: report.Summary) -> Iterator[Line]:
     """Say what one step computes and moves, and on a chip what it waits for and what limits it."""
     cost = found.cost
     text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_step}} flops{_say_parts(cost)}"
@@ -435,11 +434,11 @@ def say_work(found: report.Summary) -> tuple[Line, ...]:
         text += " ({padded_traffic_bytes_per_step} with tile padding)"
     if cost.arithmetic_intensity is not None:
         text += ", {arithmetic_intensity} flop/B"
-    lines = [Line(text, COST, cost)]
+    yield Line(text, COST, cost)
+    if found.roofline is not None and found.step_time:
+        yield _say_step_time(found.step_time, found.roofline.chip)
     if found.roofline is not None:
-        lines += [_say_step_time(found.step_time, found.roofline.chip)] if found.step_time else []
-        lines.append(_say_roofline(found.roofline, found))
-    return tuple(lines)
+        yield _say_roofline(found.roofline, found)
 
 
 def _say_step_time(run: report.StepEstimate, chip: str) -> Line:
@@ -495,10 +494,9 @@ def say_why_unknown(cost: CostReport) -> str:
     return "a size or a trip count is not known"
 
 
-def say_collectives(found: report.Summary) -> tuple[Line, ...]:
+def say_collectives(found: report.Summary) -> Iterator[Line]:
     """Say what is sent, how much of it nothing hides, and where most of that is."""
     totals, slices, host = found.collectives, found.collectives.between_slices(), found.host
-    lines: list[Line] = []
     if totals.count:
         text = (
             "collectives: {count} run {executions:time} and send {sent_bytes_per_step} per device"
@@ -510,7 +508,7 @@ def say_collectives(found: report.Summary) -> tuple[Line, ...]:
             text += f"; {{exposed_bytes_per_step}} is exposed, by estimate{basis}"
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
-        lines.append(Line(text, report.COLLECTIVES, totals))
+        yield Line(text, report.COLLECTIVES, totals)
     worst = found.worst_collective
     if worst is not None:
         is_timed = worst.exposed_seconds is not None
@@ -518,13 +516,12 @@ def say_collectives(found: report.Summary) -> tuple[Line, ...]:
         over = " over {axes}" if worst.axes else ""
         at = " ({source})" if worst.source else ""
         text = f"most exposed: {size} of {{name}}{over}{at}"
-        lines.append(Line(text, _WORST, worst))
+        yield Line(text, _WORST, worst)
     if slices is not None:
         text = "between slices (dcn): {count} of them send {sent_bytes_per_step} per device"
-        lines.append(Line(text, BETWEEN_SLICES, slices))
+        yield Line(text, BETWEEN_SLICES, slices)
     if host.count:
-        lines.append(Line(HOST_LINE, HOST_TOTALS, host))
-    return tuple(lines)
+        yield Line(HOST_LINE, HOST_TOTALS, host)
 
 
 def _say_basis(totals: CollectiveTotals) -> str:
@@ -538,22 +535,22 @@ def _say_basis(totals: CollectiveTotals) -> str:
 
 def say_measured(
     found: report.Summary, most: int = _MOST_INSTRUCTIONS, more: str = "--rows instructions"
-) -> tuple[Line, ...]:
+) -> Iterator[Line]:
     """Say how often a profiler saw it run, and how long."""
     if found.measured is None:
-        return ()
+        return
     text = "measured: {step_count:run} on {device_count:device}"
     if found.measured.step_seconds is not None:
         text += ", {step_seconds} each"
-    lines = [Line(text, MEASURED, found.measured)]
-    lines += [Line(one, MEASURED, found.measured) for one in _say_device_time(found.measured)]
+    yield Line(text, MEASURED, found.measured)
+    yield from (Line(one, MEASURED, found.measured) for one in _say_device_time(found.measured))
     if found.collectives.measured_seconds is not None:
         text = (
             "measured collectives: {measured_seconds} per step, "
             "{measured_exposed_seconds} of it exposed"
         )
-        lines.append(Line(text, report.COLLECTIVES, found.collectives))
-    return (*lines, *_name_longest(found.instructions, most, more))
+        yield Line(text, report.COLLECTIVES, found.collectives)
+    yield from _name_longest(found.instructions, most, more)
 
 
 def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
@@ -582,11 +579,10 @@ def _name_longest(rows: Sequence[MeasuredInstruction], most: int, more: str) -> 
         yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
 
 
-def say_findings(found: report.Summary, most: int, command: str) -> tuple[Line, ...]:
+def say_findings(found: report.Summary, most: int, command: str) -> Iterator[Line]:
     """Name what is worth a look in a line each, the worst first; the list itself says more."""
     if not found.findings:
-        return ()
-    lines: list[Line] = []
+        return
     for one in found.findings[:most]:
         size = "{bytes} " if one.bytes is not None else ""
         time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
@@ -595,12 +591,11 @@ def say_findings(found: report.Summary, most: int, command: str) -> tuple[Line, 
         between = " " if "×" in subject else ", "  # so that most stay one line of a terminal
         where = between.join(part for part in (subject, place) if part)
         where = f": {where}" if where else ""
-        lines.append(Line(f"* {size}{time}{{id}}{where}", _FINDING, one, tone=one.severity))
+        yield Line(f"* {size}{time}{{id}}{where}", _FINDING, one, tone=one.severity)
     more = len(found.findings) - most
     said = f"… and {more} more, with remedies" if more > 0 else "remedies"
     said = said if most else count_noun(more, "finding")
-    lines.append(Line(quote_braces(f"{said}: {command}"), is_typed=True))
-    return tuple(lines)
+    yield Line(quote_braces(f"{said}: {command}"), is_typed=True)
 
 
 def _say_subject(found: Finding) -> str:

@@ -66,7 +66,7 @@ def say_fit(fit: Fit) -> Line:
     return Line(f"{text}, without code", FIT, fit, tone=tone)
 
 
-def explain_fit(report: MemoryReport, fit: Fit, *, is_typed: bool = False) -> tuple[Line, ...]:
+def explain_fit(report: MemoryReport, fit: Fit, *, is_typed: bool = False) -> Iterator[Line]:
     """Say the same with what is compared, and what becomes of the rest of a chip's memory.
 
     A limit that was typed may be all that the device has; one of a message is what was there.
@@ -90,13 +90,12 @@ def explain_fit(report: MemoryReport, fit: Fit, *, is_typed: bool = False) -> tu
             "backend; compare the peak instead."
         )
         tone = ""
-    lines = [Line(text, FIT, fit, tone=tone)]
+    yield Line(text, FIT, fit, tone=tone)
     why = f"{_RESERVED[backend]}. " if backend in _RESERVED else ""
     if fit.chip is not None:
         why = f"{{limit_bytes}} is the whole memory of {{chip}}; programs get less. {why}"
     if fit.chip is not None or (backend == "gpu" and is_typed):
-        lines.append(Line(f"{why}Pass --hbm with the memory that your program gets.", FIT, fit))
-    return tuple(lines)
+        yield Line(f"{why}Pass --hbm with the memory that your program gets.", FIT, fit)
 
 
 # XLA's memory-usage report: as PATH, and beside a dump as a check of it.
