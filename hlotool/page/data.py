@@ -9,7 +9,7 @@ Sums, curves and who holds which byte are worked out in the page, of what is loo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec.structs import asdict
@@ -131,20 +131,21 @@ class _Model:
         report, chip = self.memory, program.pricing.chip if module else None
         rows = program.explained_collectives.rows if module else ()
         colors = report.map.colors() if report and report.map.live_ranges else ()
+        outline = program.find_outline() if module else None
         return {
             "steps": self.step_count,
             "problem": self._find_problem(),
             "spaces": [self._describe_space(space, limit_bytes) for space in colors],
             "is_estimate": self.memory is not None and self.memory.figures.sizes_from == "estimate",
             "transfers": _columns(map(self._describe_transfer, rows)),
-            "outline": self._describe_outline() if module else {},
+            "outline": self._describe_outline(outline.rows[:_MOST_OUTLINED]) if outline else {},
             "findings": [
                 [self.instruction(one.instruction), self.word(one.message)]
                 for one in (program.findings if module else ())
                 if one.instruction
             ],
             "placements": self._describe_placements() if module else {},
-            "times": self._describe_times() if module else None,
+            "times": self._describe_times(outline.begins) if outline else None,
             "instructions": self._describe_instructions(),
             "computations": self._describe_computations() if module else {},
             "chip": chip and {"name": chip.name, "is_rated": program.pricing.is_rated},
@@ -330,14 +331,14 @@ class _Model:
             for one in self.program.expect_module().computations.values()
         )
 
-    def _describe_times(self) -> Json | None:
+    def _describe_times(self, begins: Mapping[str, float]) -> Json | None:
         """Return when each step begins on the modelled clock, and the last ends; None without."""
         timed = self.program.step_time
         if timed is None or not self.step_count:
             return None
         steps = self.instructions[: self.step_count]
         names = (one.full_name if one else "" for one in steps)
-        found = [round(now, 12) for now in list_begins(self.program, names)]
+        found = [round(now, 12) for now in list_begins(begins, names)]
         found.append(max(found[-1], timed.duration.total))
         return {"begins": found, "is_timed": timed.is_timed}
 
@@ -357,9 +358,8 @@ class _Model:
             "dtype": self.word(row.dtype),
         }
 
-    def _describe_outline(self) -> Json:
+    def _describe_outline(self, rows: Sequence[OutlineRow]) -> Json:
         """Return the program as it runs, of what splits it with its first and last step."""
-        rows = self.program.outline()[:_MOST_OUTLINED]
         spans: list[list[int]] = []
         for row in rows:
             places = [self.names.get(name, -1) for name in row.names]
@@ -417,12 +417,12 @@ def _take(row: object, *names: str) -> Json:
     return {name: getattr(row, name) for name in names}
 
 
-def list_begins(program: Program, names: Iterable[str]) -> Iterator[float]:
+def list_begins(begins: Mapping[str, float], names: Iterable[str]) -> Iterator[float]:
     """Yield when steps begin on the modelled clock, by their names in schedule order; times rise.
 
     Behind the first round of a loop stands the loop itself, which takes all other rounds.
     """
-    begins, now = program.list_begins(), 0.0
+    now = 0.0
     for name in names:
         now = max(now, begins.get(name, 0.0))
         yield now
@@ -438,6 +438,7 @@ def list_levels(program: Program) -> tuple[tuple[float, int], ...]:
     if report is None or curve is None or report.map.live_ranges is None:
         return ()
     levels: dict[float, int] = {}
-    for place, now in enumerate(list_begins(program, report.map.live_ranges.sequence)):
+    begins = program.find_outline().begins
+    for place, now in enumerate(list_begins(begins, report.map.live_ranges.sequence)):
         levels[now] = max(levels.get(now, 0), curve.at(place))
     return tuple(levels.items())

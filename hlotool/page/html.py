@@ -139,4 +139,6 @@ def _read(name: str) -> str:
 
 def pack(data: dict[str, object]) -> str:
     """Write data as JSON, packed, in letters that are no markup; the browser unpacks it itself."""
-    return b64encode(gzip.compress(encode_json(data).encode(), 6, mtime=0)).decode()
+    # Level 3 takes half the time of 6, for a sixth more bytes.
+    text = encode_json(data, is_compact=True)
+    return b64encode(gzip.compress(text.encode(), 3, mtime=0)).decode()

@@ -9,7 +9,7 @@ executions per step of the entry, and include the rows below it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
@@ -201,16 +201,27 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     own: OwnFigures
 
 
+class Outline(Struct, frozen=True):
+    """The steps of a program as it runs, those that hold others before these.
+
+    `begins` says when each instruction first begins on the modelled clock, by its full name.
+    """
+
+    rows: tuple[OutlineRow, ...]
+    begins: Mapping[str, float]
+
+
 def outline_program(
     evidence: OutlineEvidence, only: Collection[StepKind] = (), nesting: int | None = None
-) -> tuple[OutlineRow, ...]:
-    """Return the steps of a program as it runs, those that hold others before these.
+) -> Outline:
+    """Return how a program runs.
 
     `only` are the kinds of steps wanted, and what holds them; () are all. Steps that more than
     `nesting` others hold are left out. Times are those of work at the peaks of the chip that
     `evidence.pricing` names: no launch latency, no overlap of work with work.
     """
-    nodes = TreeBuilder(evidence).build(evidence.module.entry)
+    builder = TreeBuilder(evidence)
+    nodes = builder.build(evidence.module.entry)
     all_seconds = sum(node.seconds for node in nodes)
     found: list[_Listed] = []
 
@@ -225,14 +236,8 @@ def outline_program(
             add(below, len(found) - 1, depth + 1)
 
     add(_fold_tree(nodes, all_seconds), None, 0)
-    return tuple(_make_row(each, all_seconds, evidence) for each in found)
-
-
-def list_begins(evidence: OutlineEvidence) -> dict[str, float]:
-    """Return when each instruction first begins on the modelled clock."""
-    builder = TreeBuilder(evidence)
-    builder.build(evidence.module.entry)
-    return builder.begins
+    rows = tuple(_make_row(each, all_seconds, evidence) for each in found)
+    return Outline(rows, builder.begins)
 
 
 class _Listed(NamedTuple):

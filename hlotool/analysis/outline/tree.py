@@ -20,7 +20,7 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
 from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.origin import read_origin
-from hlotool.analysis.outline.clock import Clock, Duration, OutlineEvidence, StepKind, find_kind
+from hlotool.analysis.outline.clock import Duration, OutlineEvidence, StepKind, find_kind
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.shape import sum_known
 from hlotool.table.words import fold_numbers, list_some, share_path
@@ -87,7 +87,7 @@ class TreeBuilder:
 
     def __init__(self, evidence: OutlineEvidence) -> None:
         self._evidence = evidence
-        self._clock = Clock(evidence)
+        self._clock = evidence.clock
         self._built: set[Computation] = set()
         self.begins: dict[str, float] = {}  # of every instruction, where it is run first
 
