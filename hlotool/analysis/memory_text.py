@@ -218,7 +218,7 @@ MESSAGE_ROWS: Final = RowList(
     size="size_bytes",
     key="number",
     fold=Fold(
-        keys=("shape", "size_bytes", "opcode", "allocation_type", "scope", "source"),
+        keys="shape,size_bytes,opcode,allocation_type,scope,source",
         name="instruction",
     ),
     title="Listed buffers",
