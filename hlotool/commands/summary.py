@@ -215,7 +215,7 @@ def _place_prose(
 ) -> Document:
     """Put the sentences before, between and behind the tables of holders and loops."""
     rows, lines, above = document.rows, say_what(found), {}
-    memory, notes = say_memory(found), say_findings(found, finding_count)
+    memory, notes = say_memory(found), tuple(say_findings(found, finding_count))
     work = (*say_work(found), *say_collectives(found), *say_measured(found))
     if len(rows["holders"]) == _MOST_HOLDERS:
         note = f"only the {_MOST_HOLDERS:,} largest values at the peak are searched; "
@@ -383,7 +383,7 @@ def _say_replicated(found: report.Summary) -> Iterator[Line]:
         yield Line(text, _REPLICATED_ROW, row)
 
 
-def say_work(found: report.Summary) -> tuple[Line, ...]:
+def say_work(found: report.Summary) -> Iterator[Line]:
     """Say what one step computes and moves, and on a chip what it waits for and what limits it."""
     cost = found.cost
     text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_step}} flops{_say_parts(cost)}"
@@ -392,11 +392,11 @@ def say_work(found: report.Summary) -> tuple[Line, ...]:
         text += " ({padded_traffic_bytes_per_step} with tile padding)"
     if cost.arithmetic_intensity is not None:
         text += ", {arithmetic_intensity} flop/B"
-    lines = [Line(text, COST, cost)]
+    yield Line(text, COST, cost)
+    if found.roofline is not None and found.step_time:
+        yield _say_step_time(found.step_time, found.roofline.chip)
     if found.roofline is not None:
-        lines += [_say_step_time(found.step_time, found.roofline.chip)] if found.step_time else []
-        lines.append(_say_roofline(found.roofline, found))
-    return tuple(lines)
+        yield _say_roofline(found.roofline, found)
 
 
 def _say_step_time(run: report.StepEstimate, chip: str) -> Line:
@@ -452,10 +452,9 @@ def say_why_unknown(cost: CostReport) -> str:
     return "a size or a trip count is not known"
 
 
-def say_collectives(found: report.Summary) -> tuple[Line, ...]:
+def say_collectives(found: report.Summary) -> Iterator[Line]:
     """Say what is sent, how much of it nothing hides, and where most of that is."""
     totals, slices, host = found.collectives, found.collectives.between_slices(), found.host
-    lines: list[Line] = []
     if totals.count:
         text = (
             "collectives: {count} run {executions:time} and send {sent_bytes_per_step} per device"
@@ -467,7 +466,7 @@ def say_collectives(found: report.Summary) -> tuple[Line, ...]:
             text += f"; {{exposed_bytes_per_step}} is exposed, by estimate{basis}"
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
-        lines.append(Line(text, report.COLLECTIVES, totals))
+        yield Line(text, report.COLLECTIVES, totals)
     worst = found.worst_collective
     if worst is not None:
         is_timed = worst.exposed_seconds is not None
@@ -475,13 +474,12 @@ def say_collectives(found: report.Summary) -> tuple[Line, ...]:
         over = " over {axes}" if worst.axes else ""
         at = " ({source})" if worst.source else ""
         text = f"most exposed: {size} of {{name}}{over}{at}"
-        lines.append(Line(text, _WORST, worst))
+        yield Line(text, _WORST, worst)
     if slices is not None:
         text = "between slices (dcn): {count} of them send {sent_bytes_per_step} per device"
-        lines.append(Line(text, BETWEEN_SLICES, slices))
+        yield Line(text, BETWEEN_SLICES, slices)
     if host.count:
-        lines.append(Line(HOST_LINE, HOST_TOTALS, host))
-    return tuple(lines)
+        yield Line(HOST_LINE, HOST_TOTALS, host)
 
 
 def _say_basis(totals: CollectiveTotals) -> str:
@@ -493,22 +491,22 @@ def _say_basis(totals: CollectiveTotals) -> str:
     return " for work at the rates of {reference_chip} and the given link"
 
 
-def say_measured(found: report.Summary) -> tuple[Line, ...]:
+def say_measured(found: report.Summary) -> Iterator[Line]:
     """Say how often a profiler saw it run, and how long."""
     if found.measured is None:
-        return ()
+        return
     text = "measured: {step_count:run} on {device_count:device}"
     if found.measured.step_seconds is not None:
         text += ", {step_seconds} each"
-    lines = [Line(text, MEASURED, found.measured)]
-    lines += [Line(one, MEASURED, found.measured) for one in _say_device_time(found.measured)]
+    yield Line(text, MEASURED, found.measured)
+    yield from (Line(one, MEASURED, found.measured) for one in _say_device_time(found.measured))
     if found.collectives.measured_seconds is not None:
         text = (
             "measured collectives: {measured_seconds} per step, "
             "{measured_exposed_seconds} of it exposed"
         )
-        lines.append(Line(text, report.COLLECTIVES, found.collectives))
-    return (*lines, *_name_longest(found.instructions))
+        yield Line(text, report.COLLECTIVES, found.collectives)
+    yield from _name_longest(found.instructions)
 
 
 def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
@@ -536,11 +534,10 @@ def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:
         yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
 
 
-def say_findings(found: report.Summary, most: int = 3) -> tuple[Line, ...]:
+def say_findings(found: report.Summary, most: int = 3) -> Iterator[Line]:
     """Name what is worth a look in a line each, the worst first; the list itself says more."""
     if not found.findings:
-        return ()
-    lines: list[Line] = []
+        return
     for one in found.findings[:most]:
         size = "{bytes} " if one.bytes is not None else ""
         time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
@@ -549,12 +546,11 @@ def say_findings(found: report.Summary, most: int = 3) -> tuple[Line, ...]:
         between = " " if "×" in subject else ", "  # so that most stay one line of a terminal
         where = between.join(part for part in (subject, place) if part)
         where = f": {where}" if where else ""
-        lines.append(Line(f"* {size}{time}{{id}}{where}", _FINDING, one, tone=one.severity))
+        yield Line(f"* {size}{time}{{id}}{where}", _FINDING, one, tone=one.severity)
     more = len(found.findings) - most
     order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
     said = f"… and {more} more{order}; " if more > 0 else ""
-    lines.append(Line(f"{said}--rows findings adds reasons and remedies"))
-    return tuple(lines)
+    yield Line(f"{said}--rows findings adds reasons and remedies")
 
 
 def _say_subject(found: Finding) -> str:

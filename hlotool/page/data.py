@@ -38,6 +38,11 @@ NO_PLAN: Final = Plan()
 NO_PROGRAM: Final[Json] = {"sides": [], "labels": [""]}  # of a page that tables make up
 _MOST_OUTLINED: Final = 3_000
 _LONGEST: Final = 400  # of attributes and literals
+# What the page knows of each instruction, in the order of `_describe_instruction`.
+_FIGURES: Final = (
+    "name", "opcode", "shape", "computation", "attributes", "scope", "source", "frame", "pass",
+    "flops", "traffic_bytes", "bounds", "limit", "seconds", "measured",
+)  # fmt: skip
 _RUNS_STEPS: Final = frozenset(("while", "conditional", "call"))
 _SPLITS: Final = frozenset(("loop", "conditional", "branch", "condition", "call", "repeat"))
 
@@ -245,7 +250,7 @@ class _Model:
             self._describe_instruction(names.get(place, ""), one)
             for place, one in enumerate(self.instructions)
         )
-        found = _columns(rows)
+        found: Json = dict(zip(_FIGURES, zip(*rows, strict=True), strict=False))
         operands: list[int] = []
         counts: list[int] = []
         for one in self.instructions:
@@ -254,9 +259,9 @@ class _Model:
             operands += (self.names[each.full_name] for each in given)
         return {**found, "operand_counts": counts, "operands": operands}
 
-    def _describe_instruction(self, name: str, one: Instruction | None) -> Json:
-        if one is None:
-            return {"name": name}
+    def _describe_instruction(self, name: str, one: Instruction | None) -> tuple[object, ...]:
+        if one is None:  # which only a buffer assignment names
+            return (name, *(-1 for _ in _FIGURES[1:]))
         program = self.program
         called = one.called_computations()
         origin = read_origin(one, (each for body in called for each in body.instructions))
@@ -273,23 +278,23 @@ class _Model:
         op_name, timed = origin.op_name or "", program.step_time
         taken = timed.clock.of(one) if timed and timed.clock else NO_TIME
         way = 2 if "transpose(" in op_name else int(bool(op_name))
-        return {
-            "name": name,
-            "opcode": self.word(one.opcode),
-            "shape": self.word(str(one.shape)[:_LONGEST]),
-            "computation": self.word(one.computation.name),
-            "attributes": self.word(self._write_attributes(one)),
-            "scope": self.word(origin.scope),
-            "source": self.source(origin),
-            "frame": self.frame(origin.stack_frame),
-            "pass": 3 if "rematted_computation" in op_name else way,
-            "flops": cost.total_flops * known,
-            "traffic_bytes": cost.traffic_bytes * known,
-            "bounds": int(bounds),
-            "limit": 1 if taken.compute > taken.memory else 2 * bool(taken.memory),
-            "seconds": round(self._time(one) * known, 12),
-            "measured": join_times(program.measured, (one.name,)).seconds or 0.0,
-        }
+        return (
+            name,
+            self.word(one.opcode),
+            self.word(str(one.shape)[:_LONGEST]),
+            self.word(one.computation.name),
+            self.word(self._write_attributes(one)),
+            self.word(origin.scope),
+            self.source(origin),
+            self.frame(origin.stack_frame),
+            3 if "rematted_computation" in op_name else way,
+            cost.total_flops * known,
+            cost.traffic_bytes * known,
+            int(bounds),
+            1 if taken.compute > taken.memory else 2 * bool(taken.memory),
+            round(self._time(one) * known, 12),
+            join_times(program.measured, (one.name,)).seconds or 0.0,
+        )
 
     def _time(self, one: Instruction) -> float:
         """Return how long one execution takes, without what has its own time; 0 if unknown.

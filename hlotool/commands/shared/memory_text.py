@@ -66,7 +66,7 @@ def say_fit(fit: Fit) -> Line:
     return Line(f"{text}, without code", FIT, fit, tone=tone)
 
 
-def explain_fit(report: MemoryReport, fit: Fit) -> tuple[Line, ...]:
+def explain_fit(report: MemoryReport, fit: Fit) -> Iterator[Line]:
     """Say the same with what is compared, and what becomes of the rest of a chip's memory."""
     backend, estimated = report.figures.backend, report.figures.estimated
     tone = "error" if fit.fits is False else ""
@@ -87,12 +87,11 @@ def explain_fit(report: MemoryReport, fit: Fit) -> tuple[Line, ...]:
             "backend; compare the peak instead."
         )
         tone = ""
-    lines = [Line(text, FIT, fit, tone=tone)]
+    yield Line(text, FIT, fit, tone=tone)
     if fit.chip is not None:
         why = f": {_RESERVED[backend]}" if backend in _RESERVED else ""
         text = f"{{limit_bytes}} is the whole memory of {{chip}}; programs get less{why}."
-        lines.append(Line(f"{text} Pass --hbm with the memory that your program gets.", FIT, fit))
-    return tuple(lines)
+        yield Line(f"{text} Pass --hbm with the memory that your program gets.", FIT, fit)
 
 
 # XLA's memory-usage report: as PATH, and beside a dump as a check of it.
