@@ -50,6 +50,6 @@ SAMPLES = RowList(
     sort="-size_bytes",
     size="size_bytes",
     upper_if=("is_conditional",),
-    fold=Fold(keys=("kind", "size_bytes"), name="name"),
+    fold=Fold(keys="kind,size_bytes", name="name"),
 )
 FIELDS = SAMPLES.fields

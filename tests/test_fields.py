@@ -113,8 +113,8 @@ def test_nothing_is_wrong_where_nothing_is() -> None:
         (replace(ROWS, key="x"), "rows mentions x"),
         (replace(ROWS, lower_if=("x",)), "rows mentions x"),
         (replace(ROWS, upper_if=("x",)), "rows mentions x"),
-        (replace(ROWS, fold=Fold(keys=("x",))), "rows mentions x"),
-        (replace(ROWS, fold=Fold(keys=(), name="x")), "rows mentions x"),
+        (replace(ROWS, fold=Fold(keys="x")), "rows mentions x"),
+        (replace(ROWS, fold=Fold(keys="name", name="x")), "rows mentions x"),
         (replace(ROWS, name="groups"), "the key groups is there twice"),
     ],
 )

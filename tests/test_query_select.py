@@ -291,7 +291,7 @@ def test_fold() -> None:
 
 def test_folded_lists_are_joined() -> None:
     """Where the list says so; a row without a name folds with none that has one."""
-    joining = replace(SAMPLES, fold=Fold(keys=("kind",), name="note", joined=("flags", "members")))
+    joining = replace(SAMPLES, fold=Fold(keys="kind", name="note", joined=("flags", "members")))
     rows = (
         Sample(note="f.1", flags=("x", "y"), members=(1,)),
         Sample(note="f.2", flags=("y",)),

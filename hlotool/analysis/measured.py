@@ -17,12 +17,7 @@ from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
 from hlotool.hlo.values import Measurement
-from hlotool.table import (
-    Block,
-    RowList,
-    column,
-    figure,
-)
+from hlotool.table import Block, RowList, column, figure
 
 MeasuredCount: TypeAlias = Annotated[
     int | None,
@@ -148,8 +143,7 @@ class MeasuredInstruction(Struct, frozen=True):
     ]
     source: Annotated[str | None, column("its source line, without directories")]
     scope: Annotated[
-        str | None,
-        column("module path in the op_name, without transformations", is_path=True),
+        str | None, column("module path in the op_name, without transformations", is_path=True)
     ]
     category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
     stated_flops: Annotated[int | None, figure("flops of one run, by the profile")]

@@ -19,17 +19,7 @@ from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.shape import sum_known
 from hlotool.oom.wordings import ListedBuffer, OutOfMemory, When
-from hlotool.table import (
-    NUMBER,
-    RATIO,
-    TIMES,
-    Block,
-    DocumentSpec,
-    Fold,
-    RowList,
-    column,
-    figure,
-)
+from hlotool.table import NUMBER, RATIO, TIMES, Block, DocumentSpec, Fold, RowList, column, figure
 
 if TYPE_CHECKING:
     from hlotool.oom.usage_report import UsageReport
@@ -68,8 +58,7 @@ class ListedRow(Struct, frozen=True):
     unpadded_bytes: Annotated[int | None, figure("its size without tile padding")]
     padding_bytes: Annotated[int | None, figure("bytes that tiles add")]
     scope: Annotated[
-        str | None,
-        column("module path in the op_name, without transformations", is_path=True),
+        str | None, column("module path in the op_name, without transformations", is_path=True)
     ]
     source: Annotated[str | None, column("file and line without directories")]
     layout: Annotated[str | None, figure("layout and tiles of its shape; null of a tuple")]
@@ -218,7 +207,7 @@ MESSAGE_ROWS: Final = RowList(
     size="size_bytes",
     key="number",
     fold=Fold(
-        keys=("shape", "size_bytes", "opcode", "allocation_type", "scope", "source"),
+        keys="shape,size_bytes,opcode,allocation_type,scope,source",
         name="instruction",
     ),
     title="Listed buffers",

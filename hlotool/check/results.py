@@ -14,16 +14,7 @@ from msgspec.structs import replace
 from hlotool.check.config import Number, Severity
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import NamedFigures
-from hlotool.table import (
-    MEASURE,
-    Block,
-    DocumentSpec,
-    RowList,
-    Shown,
-    Unit,
-    column,
-    figure,
-)
+from hlotool.table import MEASURE, Block, DocumentSpec, RowList, Shown, Unit, column, figure
 from hlotool.table.units import format_field
 
 Status: TypeAlias = Literal["pass", "fail", "not-measured", "error"]

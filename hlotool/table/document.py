@@ -39,16 +39,16 @@ class Range(Struct, frozen=True):
 class Fold(Struct, frozen=True):
     """Which rows of a table are one row `×48`; JSON, JSON Lines and CSV are never folded.
 
-    Rows fold when they agree in every field of `keys` and, where `name` is given, in that
-    field without its computation and trailing number (`fusion.12` and `body/fusion.7` agree).
-    Numbers at the end of a path's components do not count (`layer_0/mlp` and `layer_1/mlp`
-    agree). Summable fields, a `count` among them, are added up; of other numbers the least and
-    the most are shown, of a path what the rows share, of other fields `*` where they differ.
-    Rows that know a field in `known` do not fold with those that do not. Lists in fields of
-    `joined` are put together, each item once.
+    Names have commas between, as for `--columns`. Rows fold when they agree in every field of
+    `keys` and, where `name` is given, in that field without its computation and trailing number
+    (`fusion.12` and `body/fusion.7` agree). Numbers at the end of a path's components do not
+    count (`layer_0/mlp` and `layer_1/mlp` agree). Summable fields, a `count` among them, are
+    added up; of other numbers the least and the most are shown, of a path what the rows share, of
+    other fields `*` where they differ. Rows that know a field in `known` do not fold with those
+    that do not. Lists in fields of `joined` are put together, each item once.
     """
 
-    keys: tuple[str, ...]
+    keys: str
     name: str = ""
     known: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()

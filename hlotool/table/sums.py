@@ -111,7 +111,7 @@ def fold_rows(
     once; another number in which the rows differ is a Range, all else VARIOUS. `keeps_numbers`:
     paths must be equal, numbers and all.
     """
-    fields = [row_list.field(name) for name in fold.keys]
+    fields = [row_list.field(name) for name in fold.keys.split(",")]
     readers = [field.getter() if keeps_numbers else read_folded(field) for field in fields]
     known = [row_list.field(name).getter() for name in fold.known]
     read_name = row_list.field(fold.name).getter() if fold.name else None

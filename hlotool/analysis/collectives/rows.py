@@ -383,9 +383,7 @@ HOST_ROWS: Final = RowList(
     sort="-message_bytes_per_step",
     size="message_bytes_per_step",
     upper_if=("is_conditional",),
-    fold=Fold(
-        keys=("kind", "dtype", "message_bytes", "executions", "handler", "scope"), name="name"
-    ),
+    fold=Fold(keys="kind,dtype,message_bytes,executions,handler,scope", name="name"),
     title="Transfers between device and host",
     screen="name,count,kind,message_bytes_per_step,handler,scope",
     wide_screen="dtype,message_bytes,executions",

@@ -260,8 +260,7 @@ class Finding(Struct, frozen=True):
         ),
     ] = 1
     parameter: Annotated[
-        str | None,
-        figure("its largest parameter, if it concerns parameters", null_text=""),
+        str | None, figure("its largest parameter, if it concerns parameters", null_text="")
     ] = None
     flops: Annotated[
         int | None, figure("its floating-point operations per step; null if none", null_text="")

@@ -24,20 +24,8 @@ ROWS: Final = RowList(
     key="value",
     no_total_across="space",
     fold=Fold(
-        keys=(
-            "allocation_type",
-            "shape",
-            "size_bytes",
-            "opcode",
-            "scope",
-            "scope_from",
-            "source",
-            "stack",
-            "parameter_name",
-            "global_shape",
-            "spec_text",
-            "space",
-        ),
+        keys="allocation_type,shape,size_bytes,opcode,scope,scope_from,source,stack,"
+        "parameter_name,global_shape,spec_text,space",
         name="value",
     ),
     screen="live_bytes,size_bytes,saves_bytes,count,space,shape,value,origin,source",

@@ -140,16 +140,14 @@ class BufferRow(Struct, frozen=True):
         ),
     ]
     scope_from: Annotated[
-        Teller | None,
-        figure("source of the scope: the instruction itself, its producer or a user"),
+        Teller | None, figure("source of the scope: the instruction itself, its producer or a user")
     ]
     source: Annotated[
         str | None,
         column("file and line without directories; with `for`, those of a user of the value"),
     ]
     source_from: Annotated[
-        Teller | None,
-        figure("source of the line: the instruction itself, its producer or a user"),
+        Teller | None, figure("source of the line: the instruction itself, its producer or a user")
     ]
     parameter_name: Annotated[
         str | None,
@@ -183,8 +181,7 @@ class BufferRow(Struct, frozen=True):
         int | None, figure("bytes that tiles and the allocator's minimum sizes add")
     ]
     aliases: Annotated[
-        tuple[str, ...],
-        figure("live values that share its bytes, latest first (at most 100)"),
+        tuple[str, ...], figure("live values that share its bytes, latest first (at most 100)")
     ]
     allocation: Annotated[int | None, figure("number of its allocation", NUMBER)]
     offset: Annotated[int | None, figure("first byte inside the allocation", NUMBER)]
@@ -209,19 +206,13 @@ class BufferRow(Struct, frozen=True):
     stack: Stack = None
     stack_frame: StackFrame = None
     producer_op_name: Annotated[
-        str | None,
-        figure("op_name that has the scope, of the instruction or its producer"),
+        str | None, figure("op_name that has the scope, of the instruction or its producer")
     ] = None
     moved_parameter: Annotated[
         str | None, figure("the parameter of which it is a copy, a conversion or a part")
     ] = None
     global_shape: Annotated[
-        str | None,
-        figure(
-            "of a parameter: its global shape",
-            null_text="",
-            is_shape=True,
-        ),
+        str | None, figure("of a parameter: its global shape", null_text="", is_shape=True)
     ] = None
     spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
@@ -232,20 +223,12 @@ class BufferRow(Struct, frozen=True):
         ),
     ] = None
     spec_text: Annotated[
-        str | None,
-        figure(
-            "the same in JAX notation",
-            null_text="",
-            heading="spec",
-        ),
+        str | None, figure("the same in JAX notation", null_text="", heading="spec")
     ] = None
     copies: Annotated[
         int | None,
         figure(
-            "of a parameter: devices that hold the same part",
-            COUNT,
-            null_text="",
-            is_summed=False,
+            "of a parameter: devices that hold the same part", COUNT, null_text="", is_summed=False
         ),
     ] = None
     held: Saving[Tenure] | None = None

@@ -30,15 +30,7 @@ from hlotool.analysis.outline.tree import (
     write_step,
 )
 from hlotool.hlo.shape import sum_known
-from hlotool.table import (
-    NUMBER,
-    TIMES,
-    DocumentSpec,
-    RowList,
-    Shown,
-    column,
-    figure,
-)
+from hlotool.table import NUMBER, TIMES, DocumentSpec, RowList, Shown, column, figure
 from hlotool.table.words import share_path
 
 

@@ -328,15 +328,8 @@ PARAMETERS: Final = RowList(
     screen="name,global_shape,spec_text,copies,local_bytes,saves_bytes",
     wide_screen="local_shape,replicated_over",
 )
-RESULTS: Final = RowList(
-    "results",
-    ArrayRow,
-    "results of the program",
-    sort="-local_bytes",
-    size="local_bytes",
-    title="results",
-    screen="name,global_shape,spec_text,copies,local_bytes,saves_bytes",
-    wide_screen="local_shape,replicated_over",
+RESULTS: Final = replace(
+    PARAMETERS, name="results", meaning="results of the program", title="results"
 )
 TOTALS: Final = Block("totals", ShardingTotals, "all parameters together")
 SHARDINGS: Final = DocumentSpec(

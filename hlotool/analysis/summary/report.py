@@ -33,25 +33,10 @@ from hlotool.analysis.measured import (
     MeasuredInstruction,
 )
 from hlotool.analysis.memory.answer import ROWS
-from hlotool.analysis.memory.figures import (
-    ESTIMATED,
-    FIT,
-    PEAK,
-    TOTALS,
-    Fit,
-    MemoryFigures,
-)
+from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit, MemoryFigures
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
-from hlotool.table import (
-    NUMBER,
-    Block,
-    DocumentSpec,
-    RowList,
-    Shown,
-    column,
-    figure,
-)
+from hlotool.table import NUMBER, Block, DocumentSpec, RowList, Shown, column, figure
 
 if TYPE_CHECKING:
     from hlotool.analysis.outline.clock import StepTime
@@ -415,7 +400,7 @@ class ProgramRow(Struct, frozen=True):
     place: Annotated[
         str,
         column(
-            "location in the directory, with XLA's number instead of the name; --module takes it",
+            "location in the directory, with XLA's number instead of the name; --module takes it"
         ),
     ]
     backend: Annotated[Backend | None, column("the backend, recognized from the text")] = None
@@ -561,8 +546,7 @@ class ReasonRow(Struct, frozen=True):
     place: Annotated[str, column("the compilation, as in `modules`")]
     compilation: Annotated[int, column("number among the function's compilations", NUMBER)]
     compared_with: Annotated[
-        str,
-        column("an equal earlier compilation, else the previous one", heading="against"),
+        str, column("an equal earlier compilation, else the previous one", heading="against")
     ]
     reason: Annotated[ReasonKind, column("cause of the compilation", word_meanings=_REASONS)]
     count: Annotated[int, column("number of arguments, constants, … that differ")] = 1
