@@ -1,18 +1,27 @@
 """Read what the XLA compiler wrote down: HLO modules and buffer assignments.
 
-The public names are `load`, `load_all`, `summarize`, `diff`, `Dump` and `HlotoolError`; see
-docs/api.md.
+The public names are `load`, `load_all`, `summarize`, `ask_all`, `diff`, `Dump` and `HlotoolError`;
+see docs/api.md.
 """
 
 # No file is imported here: it would stand before the first line of `start`, which hears Ctrl-C.
 TYPE_CHECKING = False  # true for type checkers
 
 if TYPE_CHECKING:
-    from hlotool.api import Dump, diff, load, load_all, summarize
+    from hlotool.api import Dump, ask_all, diff, load, load_all, summarize
     from hlotool.errors import HlotoolError
 
 __version__ = "1.0.0"
-__all__ = ["Dump", "HlotoolError", "__version__", "diff", "load", "load_all", "summarize"]
+__all__ = [
+    "Dump",
+    "HlotoolError",
+    "__version__",
+    "ask_all",
+    "diff",
+    "load",
+    "load_all",
+    "summarize",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -10,10 +10,11 @@ Answers are the frozen records that the commands print; docs/api.md lists them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,12 +32,20 @@ from hlotool.analysis.summary.report import ProgramRow, Summary
 from hlotool.dump.budget import ByteBudget
 from hlotool.dump.files import Input, Inputs, StageChoice
 from hlotool.dump.find import Compiled, resolve_compiled, resolve_inputs, resolve_text
+from hlotool.dump.identity import name_input, name_programs
 from hlotool.dump.read import hide_secrets
 from hlotool.dump.siblings import NamedFiles
+from hlotool.dump.workers import Failure, iterate_inputs
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
-from hlotool.program.fleet import FleetContext, RowCache, measure_paths
+from hlotool.program.fleet import (
+    FleetContext,
+    Member,
+    RowCache,
+    find_all_members,
+    measure_paths,
+)
 from hlotool.program.load import load_program
 from hlotool.program.program import Assumptions, Program
 from hlotool.table import InputPaths
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
     from hlotool.compare.report import DiffReport
 
 _TEXT = "<text>"
+_Answer = TypeVar("_Answer")
 
 
 class Buffers(Struct, frozen=True):
@@ -54,6 +64,18 @@ class Buffers(Struct, frozen=True):
 
     memory: MemoryFigures
     rows: tuple[BufferRow, ...]
+
+
+class ProgramAnswer(Struct, Generic[_Answer], frozen=True):
+    """What one of many programs answered, or, in `error`, why it could not be read.
+
+    `program` is unique in the answers, `place` its location, shortened.
+    """
+
+    program: str
+    place: str
+    answer: _Answer | None = None
+    error: str | None = None
 
 
 class Dump:
@@ -128,7 +150,7 @@ class Dump:
 
     def collectives(self) -> CollectiveReport:
         """Return what `hlotool collectives` shows."""
-        return self.program.collectives
+        return self.program.explained_collectives
 
 
 def load(
@@ -197,13 +219,53 @@ def summarize(
     Rows that the file `cache` has are not worked out again, others are added to it as they come.
     Raises UsageError for a file that is no cache.
     """
-    chosen = [paths] if isinstance(paths, str | os.PathLike) else paths
     assumptions = _read_assumptions(config, chip).for_several()
     with ExitStack() as stack:
         kept = stack.enter_context(RowCache(os.fspath(cache))) if cache else None
         budget = ByteBudget(max_unpacked_bytes)
         context = FleetContext(assumptions, executor, kept, budget=budget)
-        return measure_paths([hide_secrets(os.fspath(one)) for one in chosen], stage, context)
+        return measure_paths(_list_paths(paths), stage, context)
+
+
+def ask_all(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    question: Callable[[Dump], _Answer],
+    *,
+    stage: StageChoice = "after",
+    config: str | os.PathLike[str] | None = None,
+    chip: str | None = None,
+    executor: Executor | None = None,
+    max_unpacked_bytes: int | None = None,
+) -> Iterator[ProgramAnswer[_Answer]]:
+    """Yield what each program of files and directories answers, as programs are read.
+
+    `question` is a method such as `Dump.collectives`, or a function of a module. It runs where the
+    program is read: in processes of this machine, or at those of an `executor`, as `summarize` has
+    it. Only what it returns is sent back, so that must be picklable; a `Dump` is not to be kept.
+    What cannot be read has an `error`.
+    """
+    assumptions = _read_assumptions(config, chip).for_several()
+    context = FleetContext(executor=executor, budget=ByteBudget(max_unpacked_bytes))
+    members = find_all_members(_list_paths(paths), stage, context)
+    names = name_programs([name_input(one.chosen, one.directory) for one in members])
+    ask = partial(_ask, question=question, assumptions=assumptions)
+    for number, found in iterate_inputs(ask, members, executor=executor):
+        name, place = names[number], members[number].place
+        if isinstance(found, Failure):
+            yield ProgramAnswer(name, place, error=found.message.partition("\n")[0])
+        else:
+            yield ProgramAnswer(name, place, found)
+
+
+def _list_paths(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+) -> list[str]:
+    chosen = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return [hide_secrets(os.fspath(one)) for one in chosen]
+
+
+def _ask(member: Member, question: Callable[[Dump], _Answer], assumptions: Assumptions) -> _Answer:
+    return question(_read(member.chosen, member.chosen.path, assumptions))
 
 
 def _find(

@@ -123,6 +123,17 @@ def test_rows_of_many_come_through_it(
     assert found.err == expected.err.replace(" broken.txt:", f" {tmp_path}/broken.txt:")
 
 
+def test_answers_of_many_come_through_it(cluster: Any) -> None:
+    """To Python: the records of one machine."""
+    names = "dumps/cpu", "hlo/cpu_train_step.txt", "none"
+    paths = [ROOT / "testdata" / name for name in names]
+    with connect_cluster(cluster.scheduler_address, print) as executor:
+        found = [*hlotool.ask_all(paths, hlotool.Dump.collectives, executor=executor)]
+    alone = [*hlotool.ask_all(paths, hlotool.Dump.collectives)]
+    assert sorted(map(repr, found)) == sorted(map(repr, alone))
+    assert sum(bool(one.answer and one.answer.rows) for one in found) > 2
+
+
 def test_a_killed_worker_is_survived(cluster: Any, tmp_path: Path) -> None:
     write_dumps(tmp_path / "dump", 20)
     deadly = Deadly("module_0007", tmp_path / "mark", always=False)

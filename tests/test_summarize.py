@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import (
     CancelledError,
     Executor,
@@ -14,6 +15,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,55 @@ def test_executors_make_the_same_rows(kind: type[Executor], tmp_path: Path) -> N
     assert [row.module for row in expected[:5]] == ["m1", "m2", "m3", "m4", "m5"]
     assert expected[-1].module == "none"
     assert expected[-1].error == f"{tmp_path}/none.txt: there is no such file or directory."
+
+
+QUESTIONS: dict[str, Callable[[hlotool.Dump], Sequence[object]]] = {
+    "buffers": lambda dump: dump.buffers().rows,
+    "fusions": lambda dump: dump.fusions().rows,
+    "fusions --rows custom_calls": hlotool.Dump.custom_calls,
+    "collectives": lambda dump: dump.collectives().rows,
+    "shardings": lambda dump: dump.shardings().parameters,
+    "shardings --rows reshards": lambda dump: dump.program.reshards,
+    "summary --rows opcodes": lambda dump: dump.summary().opcodes,
+    "summary --rows findings": lambda dump: dump.program.findings,
+}
+
+
+@pytest.mark.parametrize("command", QUESTIONS)
+def test_answers_of_many_are_the_rows_of_the_command(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*command.split(), str(DUMPS), "--format", "jsonl"]) == 0
+    shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    with ThreadPoolExecutor(2) as executor:
+        found = [*hlotool.ask_all(DUMPS, QUESTIONS[command], executor=executor)]
+    told = [(one.program, one.place, row) for one in found for row in one.answer or ()]
+    assert sorted(map(str, (list(row.values())[:2] for row in shown))) == sorted(
+        str([program, place]) for program, place, _ in told
+    )
+    for program, place, record in told:
+        row = json.loads(json.dumps(to_builtins(record)))
+        assert any(
+            (program, place) == (one["program"], one["place"])
+            and all(row[name] == one[name] for name in row.keys() & one.keys())
+            for one in shown
+        )
+
+
+@pytest.mark.parametrize("kind", [None, ThreadPoolExecutor, ProcessPoolExecutor])
+def test_executors_give_the_same_answers(kind: type[Executor] | None, tmp_path: Path) -> None:
+    """One for each program, whose reports travel; what cannot be read says why."""
+    paths = [*write_dumps(tmp_path), DUMPS, tmp_path / "none.txt"]
+    options = {"mp_context": choose_context()} if kind is ProcessPoolExecutor else {}
+    with kind(2, **options) if kind else nullcontext() as executor:  # type: ignore[call-arg]
+        found = [*hlotool.ask_all(paths, hlotool.Dump.buffers, executor=executor)]
+    alone = [dump.buffers() for path in paths[:-1] for dump in hlotool.load_all(path)]
+    assert sorted(map(repr, alone)) == sorted(repr(one.answer) for one in found if one.answer)
+    assert len(found) == len(alone) + 1 == len({one.program for one in found})
+    failed = [one for one in found if one.error]
+    assert [(one.program, one.answer, one.error) for one in failed] == [
+        ("none", None, f"{tmp_path}/none.txt: there is no such file or directory.")
+    ]
 
 
 def test_what_is_no_dump_is_a_row(tmp_path: Path) -> None:

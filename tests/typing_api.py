@@ -43,6 +43,8 @@ def read_many(paths: Iterable[Path]) -> None:
     assert_type(hlotool.load_all("dumps", module="train"), list[hlotool.Dump])
     rows = hlotool.summarize(paths, executor=ThreadPoolExecutor(), cache="rows.jsonl")
     assert_type(rows, list[ProgramRow])
+    for each in hlotool.ask_all(paths, hlotool.Dump.collectives, executor=ThreadPoolExecutor()):
+        assert_type(each.answer, CollectiveReport | None)
 
 
 def compare(old: hlotool.Dump, new: str) -> None:

@@ -28,7 +28,7 @@ from hlotool.dump.saved import PLACE_MARK, SavedModule, SavedSummary, update_doc
 from hlotool.errors import InputError, UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
-from hlotool.table import COUNT, MEASURE, NUMBER, Block, DocumentSpec, RowList, Unit, column, figure
+from hlotool.table import MEASURE, NUMBER, Block, DocumentSpec, RowList, Unit, column, figure
 
 HISTORY_SCHEMA: Final = "hlotool/check-history/v2"
 _EPOCH: Final = re.compile(r"[0-9]{1,11}")
@@ -65,7 +65,7 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     ] = ()
     lower_bounds: Annotated[tuple[str, ...], Meta(description="metrics with an unknown part")] = ()
     upper_bounds: Annotated[
-        tuple[str, ...], Meta(description="metrics with a part that may not run")
+        tuple[str, ...], Meta(description="metrics with a part that might not run")
     ] = ()
 
     def identify(self) -> Identity | None:
@@ -166,8 +166,8 @@ class VerdictRow(Struct, frozen=True):
     since_commit: Annotated[str | None, _SO[0]]
     since_time: Annotated[str | None, _SO[1]]
     since_line: Annotated[int, _SO[2]]
-    fail_count: Annotated[int, figure("lines of the module that fail", COUNT)]
-    line_count: Annotated[int, figure("lines of the module that have a verdict", COUNT)]
+    fail_count: Annotated[int, figure("lines of the module that fail")]
+    line_count: Annotated[int, figure("lines of the module that have a verdict")]
 
 
 class ExceededRow(Struct, frozen=True):
@@ -178,7 +178,7 @@ class ExceededRow(Struct, frozen=True):
     since_commit: Annotated[str | None, _EXCEEDED[0]]
     since_time: Annotated[str | None, _EXCEEDED[1]]
     since_line: Annotated[int, _EXCEEDED[2]]
-    exceeded_count: Annotated[int, figure("lines of the module in which it is exceeded", COUNT)]
+    exceeded_count: Annotated[int, figure("lines of the module in which it is exceeded")]
 
 
 VERDICT_ROWS: Final = RowList(
@@ -280,10 +280,9 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         str | None, column("time of the last change", heading="time", null_text="")
     ] = None
     since_line: Annotated[
-        int | None,
-        column("line of the last change in the history", NUMBER, heading="line", null_text=""),
+        int | None, column("line of the last change in the history", heading="line", null_text="")
     ] = None
-    unknown_count: Annotated[int, figure("lines without the figure", COUNT)]
+    unknown_count: Annotated[int, figure("lines without the figure")]
     is_first_lower_bound: Annotated[bool, figure("whether the first may be larger")]
     is_first_upper_bound: Annotated[bool, figure("whether the first may be smaller")]
     is_last_lower_bound: Annotated[bool, figure("whether the last may be larger")]
@@ -298,10 +297,10 @@ class TrendRow(Struct, frozen=True, kw_only=True):
 class TrendFacts(Struct, frozen=True):
     """The whole history."""
 
-    line_count: Annotated[int, figure("lines, one per module and run", COUNT)]
-    module_count: Annotated[int, figure("their modules", COUNT)]
-    metric_count: Annotated[int, figure("metrics of all modules", COUNT)]
-    changed_count: Annotated[int, figure("metrics that changed", COUNT)]
+    line_count: Annotated[int, figure("lines, one per module and run")]
+    module_count: Annotated[int, figure("their modules")]
+    metric_count: Annotated[int, figure("metrics of all modules")]
+    changed_count: Annotated[int, figure("metrics that changed")]
 
 
 TRENDS: Final = RowList(

@@ -131,7 +131,7 @@ class Roof {
     canvas.addEventListener("click", (event) => { const one = this.near(event); if (one !== null) page.select({ kind: "instruction", name: model.names[one] }, model); });
   }
   draw() {
-    const { canvas, points, model } = this, width = Math.max(200, canvas.parentElement.clientWidth), height = 300, ratio = window.devicePixelRatio || 1, left = 68;
+    const { canvas, points, model } = this, width = Math.max(200, canvas.parentElement.clientWidth), height = 324, top = 18, foot = 40, ratio = window.devicePixelRatio || 1, left = 68;
     Object.assign(canvas, { width: width * ratio, height: height * ratio });
     canvas.style.height = `${height}px`;
     const pen = canvas.getContext("2d"), chip = model.raw.chip;
@@ -140,15 +140,16 @@ class Roof {
     const range = (list) => { const low = Math.log10(list.reduce((a, b) => Math.min(a, b))), high = Math.log10(list.reduce((a, b) => Math.max(a, b))); const spare = Math.max(0, 2 - (high - low)) / 2; return [low - 0.1 - spare, high + 0.15 + spare]; };
     const [x0, x1] = range(xs), [y0, y1] = range(ys);
     this.x = (value) => left + ((Math.log10(value) - x0) / (x1 - x0)) * (width - left - 4);
-    this.y = (value) => height - 24 - ((Math.log10(value) - y0) / (y1 - y0)) * (height - 32);
+    this.y = (value) => height - foot - ((Math.log10(value) - y0) / (y1 - y0)) * (height - foot - top);
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = css("--quiet");
     pen.strokeStyle = css("--line");
-    for (let power = Math.ceil(x0); power <= x1; power += 1) { const x = this.x(10 ** power); pen.strokeRect(x, 8, 0.01, height - 32); pen.fillText(power < -3 ? `1e${power}` : count(10 ** power), x + 2, height - 10); }
+    const apart = Math.ceil((42 * (x1 - x0)) / (width - left)); // so that no label runs into the next
+    for (let power = Math.ceil(x0); power <= x1; power += 1) { const x = this.x(10 ** power); pen.strokeRect(x, top, 0.01, height - foot - top); if (power % apart === 0) pen.fillText(power < -3 ? `1e${power}` : count(10 ** power), x + 2, height - foot + 14); }
     for (let power = Math.ceil((y0 * Math.log2(10)) / 5) * 5; power <= y1 * Math.log2(10); power += 5) { const y = this.y(2 ** power); pen.strokeRect(left, y, width - left, 0.01); pen.fillText(bytes(2 ** power), 2, y + 4); }
     pen.fillText("traffic", 2, 10);
     pen.textAlign = "right";
-    pen.fillText("flops for each byte", width - 4, height - 28);
+    pen.fillText("flops for each byte", width - 4, height - 6);
     pen.textAlign = "left";
     pen.globalAlpha = 0.8;
     for (const [x, y, one] of points) {
@@ -158,7 +159,7 @@ class Roof {
       pen.fill();
     }
     pen.globalAlpha = 1;
-    if (chip?.is_rated) { pen.setLineDash([6, 4]); pen.strokeStyle = css("--ink"); pen.strokeRect(this.x(model.raw.ridge), 8, 0.01, height - 32); pen.setLineDash([]); }
+    if (chip?.is_rated) { pen.setLineDash([6, 4]); pen.strokeStyle = css("--ink"); pen.strokeRect(this.x(model.raw.ridge), top, 0.01, height - foot - top); pen.setLineDash([]); }
   }
   near(event) {
     const box = this.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;

@@ -228,6 +228,14 @@ def measure_paths(
     paths: Iterable[str], stage: StageChoice, context: FleetContext
 ) -> list[ProgramRow]:
     """Return the rows of files and directories, in order; what is no dump is a row, too."""
+    members = find_all_members(paths, stage, context)
+    return name_rows([each.row for each in measure_members(members, context)])
+
+
+def find_all_members(
+    paths: Iterable[str], stage: StageChoice, context: FleetContext
+) -> list[Member]:
+    """Return the programs of files and directories; what is no dump is one that says so."""
     places = [PathToRead(path, _size_of(path)) for path in paths]
     find = partial(find_members, stage=stage, budget=context.budget)
     members: list[Member] = []
@@ -239,7 +247,7 @@ def measure_paths(
             members.append(Member(refused, os.path.dirname(refused.path)))  # noqa: PTH120
         else:
             members += found
-    return name_rows([each.row for each in measure_members(members, context)])
+    return members
 
 
 def _size_of(path: str) -> int:
