@@ -227,6 +227,12 @@ def _write_shape(row: BufferRow) -> str:
     return f"{row.shape} of {whole}" if whole and whole != row.shape else row.shape or ""
 
 
+_OF_SHOWN: Final = (
+    *("value", "allocation_type", "opcode", "op_name", "source", "source_file", "source_line"),
+    "parameter_name",
+)
+
+
 def _row(members: Sequence[ValuePair]) -> MemoryChange:
     first = max(members, key=lambda one: abs(one.delta_bytes))
     shown = first.shown
@@ -237,21 +243,14 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
         change=columns.name_change(first.old, first.new),
         reason=first.reason,
         count=len(members),
-        value=shown.value,
-        allocation_type=shown.allocation_type,
-        opcode=shown.opcode,
+        **{name: getattr(shown, name) for name in _OF_SHOWN},
         old_shape=old_shape,
         new_shape=new_shape,
         shape=" → ".join(shapes),
         old_bytes=_add_up(one.old for one in members),
         new_bytes=_add_up(one.new for one in members),
         delta_bytes=sum(one.delta_bytes for one in members),
-        op_name=shown.op_name,
         scope=share_scope(one.shown.scope for one in members),
-        source=shown.source,
-        source_file=shown.source_file,
-        source_line=shown.source_line,
-        parameter_name=shown.parameter_name,
     )
 
 

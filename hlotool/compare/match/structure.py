@@ -288,10 +288,10 @@ class _Pairer:
 
     def _pair_beside(self, *, is_last: bool = False) -> int:
         """Pair what is left by what it stands beside; return how many pairs that were."""
-        flow, signatures = self._structure.flow, self._structure.signatures
+        about = self._structure.flow, self._structure.signatures
         return self._search(
             f"beside {is_last}",
-            lambda free, marks: pair_beside(free, marks, flow, signatures, is_last=is_last),
+            lambda free, marks: pair_beside(free, marks, *about, is_last=is_last),
         )
 
     def _pair_moved(self, *, is_bridging: bool = False) -> int:
