@@ -58,7 +58,7 @@ def _check_row_list(rows: RowList) -> Iterator[str]:
     names += [*rows.screen.split(","), *rows.wide_screen.split(",")]
     names += [field.total_from for field in rows.fields]
     if rows.fold is not None:
-        names += [*rows.fold.keys, rows.fold.name]
+        names += [*rows.fold.keys.split(","), rows.fold.name]
     for name in names:
         if name and name not in known:
             yield f"{rows.name} mentions {name}, which is no field of it"

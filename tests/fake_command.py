@@ -14,8 +14,6 @@ from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.table import (
-    BYTES,
-    COUNT,
     Block,
     Document,
     DocumentSpec,
@@ -34,15 +32,15 @@ class Planet(Struct, frozen=True):
 
     name: Annotated[str, column("the planet's name")]
     kind: Annotated[Literal["rock", "gas"], column("what it is made of")]
-    size_bytes: Annotated[int, column("how large it is", BYTES)]
-    moon_count: Annotated[int | None, figure("its known moons", COUNT, heading="moons")]
+    size_bytes: Annotated[int, column("how large it is")]
+    moon_count: Annotated[int | None, figure("its known moons", heading="moons")]
 
 
 class Totals(Struct, frozen=True):
     """All planets together."""
 
-    planet_count: Annotated[int, figure("planets", COUNT)]
-    size_bytes: Annotated[int, figure("their sizes together", BYTES)]
+    planet_count: Annotated[int, figure("planets")]
+    size_bytes: Annotated[int, figure("their sizes together")]
     is_lower_bound: Annotated[bool, figure("whether a part is unknown")]
 
 

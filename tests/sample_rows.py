@@ -30,8 +30,8 @@ class Sample(Struct, frozen=True):
     count: Annotated[int, figure("equal ones", TIMES, heading="×")] = 1
     position: Annotated[int, figure("where it stands", NUMBER)] = 0
     size_bytes: Annotated[int, column("its size", BYTES)] = 0
-    sent_bytes: Annotated[int | None, figure("sent", BYTES, total_from="message_bytes")] = 0
-    message_bytes: Annotated[int, figure("to be sent", BYTES)] = 0
+    sent_bytes: Annotated[int | None, figure("sent")] = 0
+    known_sent_bytes: Annotated[int, figure("what is known of that")] = 0
     flops: Annotated[int | None, figure("operations", FLOPS)] = 0
     ratio: Annotated[float | None, figure("operations a byte", RATIO)] = 1.0
     share_of_peak: Annotated[float, figure("part of the peak", PERCENT)] = 0.0
@@ -50,6 +50,6 @@ SAMPLES = RowList(
     sort="-size_bytes",
     size="size_bytes",
     upper_if=("is_conditional",),
-    fold=Fold(keys=("kind", "size_bytes"), name="name"),
+    fold=Fold(keys="kind,size_bytes", name="name"),
 )
 FIELDS = SAMPLES.fields

@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hlotool.table import (
-    BYTES,
     COUNT,
     MEASURE,
     RATIO,
@@ -31,7 +30,8 @@ class Row(Struct, frozen=True):
     """A record."""
 
     name: Annotated[str, column("its name")]
-    size_bytes: Annotated[int, figure("its size", BYTES)]
+    size_bytes: Annotated[int, figure("its size")]
+    flops_per_step: Annotated[int, figure("its operations")]
     class_: Annotated[Literal["b", "a"] | None, figure("its class")] = field(name="class")
     members: Annotated[tuple[int, ...], figure("who belongs to it")]
     groups: Annotated[tuple[tuple[int, ...], ...] | None, figure("how they belong together")]
@@ -43,6 +43,7 @@ def test_a_record_declares_its_fields() -> None:
     assert fields_of(Row) == (
         Field("name", Unit.TEXT, "its name", in_table=True),
         Field("size_bytes", Unit.BYTES, "its size"),
+        Field("flops_per_step", Unit.FLOPS, "its operations"),
         Field(
             "class",
             Unit.TEXT,
@@ -60,7 +61,7 @@ def test_a_record_declares_its_fields() -> None:
 class WithoutUnit(Struct, frozen=True):
     """A number of what?"""
 
-    ratio: Annotated[float | None, figure("of what?")]
+    factor: Annotated[float | None, figure("of what?")]
 
 
 class WithUnit(Struct, frozen=True):
@@ -112,8 +113,8 @@ def test_nothing_is_wrong_where_nothing_is() -> None:
         (replace(ROWS, key="x"), "rows mentions x"),
         (replace(ROWS, lower_if=("x",)), "rows mentions x"),
         (replace(ROWS, upper_if=("x",)), "rows mentions x"),
-        (replace(ROWS, fold=Fold(keys=("x",))), "rows mentions x"),
-        (replace(ROWS, fold=Fold(keys=(), name="x")), "rows mentions x"),
+        (replace(ROWS, fold=Fold(keys="x")), "rows mentions x"),
+        (replace(ROWS, fold=Fold(keys="name", name="x")), "rows mentions x"),
         (replace(ROWS, name="groups"), "the key groups is there twice"),
     ],
 )

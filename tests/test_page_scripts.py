@@ -176,7 +176,8 @@ ENTRY main {
   one = f32[2] parameter(1)
   ROOT out = ((f32[8], f32[4,4]), f32[2]) tuple(both, one)
 }"""
-    (side,) = make_page(Program("m", parse_module(Source(text))))["sides"]
+    made: Any = make_page(Program("m", parse_module(Source(text))))
+    (side,) = made["sides"]
     placed = side["placements"]
     shapes = [side["words"][at] for at in placed["global_shape"]]
     names = [side["instructions"]["name"][at] for at in placed["instruction"]]

@@ -25,7 +25,7 @@ VOCABULARY = Vocabulary(
 ROWS = (
     Sample(name="a", kind="loop", size_bytes=10, sent_bytes=1, flops=5),
     Sample(name="b", kind="input", size_bytes=30, sent_bytes=2, flops=7),
-    Sample(name="c", kind="loop", size_bytes=20, sent_bytes=None, message_bytes=4, flops=None),
+    Sample(name="c", kind="loop", size_bytes=20, sent_bytes=None, known_sent_bytes=4, flops=None),
 )
 
 

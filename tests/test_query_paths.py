@@ -30,7 +30,7 @@ PLACED = RowList(
     "rows, largest first",
     sort="-size_bytes",
     size="size_bytes",
-    fold=Fold(keys=("scope",), name="name"),
+    fold=Fold(keys="scope", name="name"),
 )
 ROWS = (
     Placed("f.1", "layer_0/mlp", 8, owner="w[0]"),

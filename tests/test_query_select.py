@@ -27,7 +27,7 @@ from hlotool.table.words import find_near, settle_names, split_name, suggest, su
 
 ROWS = (
     Sample(name="b", kind="loop", size_bytes=10, sent_bytes=1, flops=5),
-    Sample(name="a", kind="loop", size_bytes=10, sent_bytes=None, message_bytes=8, flops=None),
+    Sample(name="a", kind="loop", size_bytes=10, sent_bytes=None, known_sent_bytes=8, flops=None),
     Sample(name="d", kind="input", size_bytes=40, sent_bytes=3, flops=7, note="x"),
     Sample(name="c", kind="custom", size_bytes=20, sent_bytes=4, flops=9, note="y"),
 )
@@ -102,7 +102,7 @@ def test_limit(query: dict[str, Any], kept: str, rest: Rest | None) -> None:
 
 
 def test_sorted_by_what_counts_once_is_sorted_by_size() -> None:
-    sent = replace(SAMPLES, size="sent_bytes", sort="-message_bytes")
+    sent = replace(SAMPLES, size="sent_bytes", sort="-known_sent_bytes")
     assert select(row_list=sent, limit=1).rest == Rest(3, Sum(8), is_smaller=True)
 
 
@@ -281,7 +281,8 @@ def test_fold() -> None:
         rows[3],
         rows[1],
     ]
-    assert selection.totals == total(None, Sum(41))
+    assert [field.name for field in selection.columns] == ["name", "size_bytes", "count"]
+    assert selection.totals == total(None, Sum(41), Sum(5))
     assert select(rows, is_folded=True, sort="-position").rows[0].position == Range(3, 6)  # type: ignore[attr-defined]
     noted = tuple(replace(row, note=row.name) for row in rows)
     assert select(noted, is_folded=True, sort="note").rows[-1].note is VARIOUS  # type: ignore[attr-defined]
@@ -290,7 +291,7 @@ def test_fold() -> None:
 
 def test_folded_lists_are_joined() -> None:
     """Where the list says so; a row without a name folds with none that has one."""
-    joining = replace(SAMPLES, fold=Fold(keys=("kind",), name="note", joined=("flags", "members")))
+    joining = replace(SAMPLES, fold=Fold(keys="kind", name="note", joined=("flags", "members")))
     rows = (
         Sample(note="f.1", flags=("x", "y"), members=(1,)),
         Sample(note="f.2", flags=("y",)),
@@ -422,7 +423,7 @@ MANY = st.lists(
 
 @given(MANY, st.integers(0, 5), st.booleans())
 def test_nothing_is_lost(rows: tuple[Sample, ...], limit: int, is_folded: bool) -> None:
-    selection = select(rows, limit=limit, is_folded=is_folded, columns="size_bytes")
+    selection = select(rows, limit=limit, is_folded=is_folded, columns="size_bytes,-count")
     shown = sum(row.size_bytes for row in selection.rows if isinstance(row, Sample))
     rest = selection.rest.size.value if selection.rest and selection.rest.size else 0
     assert shown + (rest or 0) == sum(row.size_bytes for row in rows)
@@ -449,9 +450,9 @@ def test_sorting_keeps_all_rows_and_is_stable(rows: tuple[Sample, ...], sort: st
 
 
 def test_groups_show_what_they_are_sorted_by() -> None:
-    rows = (Sample(kind="loop", message_bytes=1), Sample(kind="input", message_bytes=2))
-    grouping = group("kind", rows, sort="-message_bytes", columns="size_bytes")
-    assert [field.name for field in grouping.summed] == ["size_bytes", "message_bytes"]
+    rows = (Sample(kind="loop", known_sent_bytes=1), Sample(kind="input", known_sent_bytes=2))
+    grouping = group("kind", rows, sort="-known_sent_bytes", columns="size_bytes")
+    assert [field.name for field in grouping.summed] == ["size_bytes", "known_sent_bytes"]
     assert [(each.label, each.sums) for each in grouping.groups] == [
         ("input", (Sum(0), Sum(2))),
         ("loop", (Sum(0), Sum(1))),

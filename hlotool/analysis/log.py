@@ -18,7 +18,7 @@ from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.hlo import Instruction, Module
 from hlotool.hlo.opcodes import TRANSFERS
 from hlotool.oom.wordings import Kind
-from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, DocumentSpec, RowList, column, figure
+from hlotool.table import DocumentSpec, RowList, column, figure
 
 if TYPE_CHECKING:
     from hlotool.oom.log import Chunks, LogMessage
@@ -30,7 +30,7 @@ class LogRow(Struct, frozen=True):
     """One message, however often it is said."""
 
     kind: Annotated[Kind, column("kind of event")]
-    count: Annotated[int, column("number of messages", COUNT, is_summed=False, heading="×")]
+    count: Annotated[int, column("number of messages", is_summed=False, heading="×")]
     program: Annotated[
         str | None,
         column(
@@ -42,13 +42,12 @@ class LogRow(Struct, frozen=True):
         str | None, column("the instruction that it names, as called in that pass", null_text="")
     ]
     bytes: Annotated[
-        int | None,
-        column("size requested, left after rematerialization, or in use", BYTES, null_text=""),
+        int | None, column("size requested, left after rematerialization, or in use", null_text="")
     ]
-    limit_bytes: Annotated[int | None, column("size available", BYTES, null_text="")]
-    over_bytes: Annotated[int | None, column("size missing", BYTES, null_text="")]
-    before_bytes: Annotated[int | None, figure("size needed before rematerialization", BYTES)]
-    seconds: Annotated[float | None, column("duration in the last message", SECONDS, null_text="")]
+    limit_bytes: Annotated[int | None, column("size available", null_text="")]
+    over_bytes: Annotated[int | None, column("size missing", null_text="")]
+    before_bytes: Annotated[int | None, figure("size needed before rematerialization")]
+    seconds: Annotated[float | None, column("duration in the last message", null_text="")]
     source: Annotated[str | None, column("file and line, without directories", null_text="")]
     instructions: Annotated[
         tuple[str, ...],
@@ -83,16 +82,16 @@ class LogRow(Struct, frozen=True):
     ]
     device: Annotated[str | None, figure("device or allocator that it names")]
     source_file: Annotated[str | None, figure("source file")]
-    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
-    line: Annotated[int, figure("line of the log with the first message", NUMBER)]
+    source_line: Annotated[int | None, figure("line in that file")]
+    line: Annotated[int, figure("line of the log with the first message")]
 
 
 class ChunkRow(Struct, frozen=True):
     """Chunks of one size in an allocator."""
 
-    total_bytes: Annotated[int, column("bytes of all of them", BYTES)]
-    count: Annotated[int, column("chunks in use", COUNT)]
-    size_bytes: Annotated[int, column("size of each", BYTES, is_summed=False)]
+    total_bytes: Annotated[int, column("bytes of all of them")]
+    count: Annotated[int, column("chunks in use")]
+    size_bytes: Annotated[int, column("size of each", is_summed=False)]
 
 
 LOG_ROWS: Final = RowList(

@@ -17,24 +17,12 @@ from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
 from hlotool.hlo.values import Measurement
-from hlotool.table import (
-    BYTES,
-    COUNT,
-    FLOPS,
-    NUMBER,
-    PERCENT,
-    SECONDS,
-    Block,
-    RowList,
-    column,
-    figure,
-)
+from hlotool.table import Block, RowList, column, figure
 
 MeasuredCount: TypeAlias = Annotated[
     int | None,
     figure(
         "executions in a profile, in all runs on all devices; null if zero",
-        COUNT,
         heading="measured",
         null_text="",
         is_exact=True,
@@ -45,7 +33,6 @@ MeasuredSeconds: TypeAlias = Annotated[
     figure(
         "from a profile: time of all its executions per step, the mean over profiled "
         "devices; null if it did not run",
-        SECONDS,
         heading="measured/step",
         null_text="",
         is_summed=True,
@@ -55,7 +42,6 @@ MeasuredExposedSeconds: TypeAlias = Annotated[
     float | None,
     figure(
         "the part of measured_seconds in which only collectives ran on the device",
-        SECONDS,
         heading="measured exposed",
         null_text="",
         is_summed=True,
@@ -64,30 +50,26 @@ MeasuredExposedSeconds: TypeAlias = Annotated[
 
 
 def _part(meaning: str) -> Meta:
-    return figure(f"the part of device_seconds {meaning}", SECONDS)
+    return figure(f"the part of device_seconds {meaning}")
 
 
 class MeasuredFacts(Struct, frozen=True):
     """The runs of a program in a profile."""
 
-    device_count: Annotated[int, figure("devices on which it ran", COUNT)]
+    device_count: Annotated[int, figure("devices on which it ran")]
     step_count: Annotated[
         int | None,
-        figure(
-            "its runs on all devices together; null if the profile does not separate runs", COUNT
-        ),
+        figure("its runs on all devices together; null if the profile does not separate runs"),
     ]
     step_seconds: Annotated[
         float | None,
         figure(
             "mean time of a step on a device, from start to end; null if the profile has "
-            "only instructions",
-            SECONDS,
+            "only instructions"
         ),
     ]
     device_seconds: Annotated[
-        float | None,
-        figure("time of all devices and programs in the profile, nested events once", SECONDS),
+        float | None, figure("time of all devices and programs in the profile, nested events once")
     ] = None
     joined_seconds: Annotated[float | None, _part("in events that name their instruction")] = None
     named_seconds: Annotated[
@@ -156,27 +138,25 @@ class MeasuredInstruction(Struct, frozen=True):
         column(
             "its time divided by the step's; parallel work adds up to over 100 %; null "
             "if the step's time is unknown",
-            PERCENT,
             heading="of step",
         ),
     ]
     source: Annotated[str | None, column("its source line, without directories")]
     scope: Annotated[
-        str | None,
-        column("module path in the op_name, without transformations", is_path=True),
+        str | None, column("module path in the op_name, without transformations", is_path=True)
     ]
     category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
-    stated_flops: Annotated[int | None, figure("flops of one run, by the profile", FLOPS)]
-    counted_flops: Annotated[int | None, figure("flops of one run, as counted here", FLOPS)]
+    stated_flops: Annotated[int | None, figure("flops of one run, by the profile")]
+    counted_flops: Annotated[int | None, figure("flops of one run, as counted here")]
     stated_bytes: Annotated[
-        int | None, figure("bytes one run accesses, by the profile", BYTES, heading="stated bytes")
+        int | None, figure("bytes one run accesses, by the profile", heading="stated bytes")
     ]
     counted_bytes: Annotated[
-        int | None, figure("bytes of one run, counted XLA's way", BYTES, heading="counted bytes")
+        int | None, figure("bytes of one run, counted XLA's way", heading="counted bytes")
     ]
     computation: Annotated[str, figure("the computation that holds it")]
     source_file: Annotated[str | None, figure("source file it comes from")]
-    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
+    source_line: Annotated[int | None, figure("line in that file")]
 
 
 _LISTED: Final = RowList(

@@ -19,19 +19,7 @@ from hlotool.analysis.origin import find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.shape import sum_known
 from hlotool.oom.wordings import ListedBuffer, OutOfMemory, When
-from hlotool.table import (
-    BYTES,
-    COUNT,
-    NUMBER,
-    RATIO,
-    TIMES,
-    Block,
-    DocumentSpec,
-    Fold,
-    RowList,
-    column,
-    figure,
-)
+from hlotool.table import NUMBER, RATIO, TIMES, Block, DocumentSpec, Fold, RowList, column, figure
 
 if TYPE_CHECKING:
     from hlotool.oom.usage_report import UsageReport
@@ -50,7 +38,7 @@ def _show_padding(row: ListedRow) -> object:
 class ListedRow(Struct, frozen=True):
     """One buffer that the message lists; None where it does not say."""
 
-    size_bytes: Annotated[int | None, column("its size, as precise as in the message", BYTES)]
+    size_bytes: Annotated[int | None, column("its size, as precise as in the message")]
     count: Annotated[int, column("buffers folded into the row", TIMES)]
     instruction: Annotated[str | None, column("the instruction that defines it")]
     shape: Annotated[str | None, column("its shape, without layout", is_shape=True)]
@@ -67,19 +55,18 @@ class ListedRow(Struct, frozen=True):
             shown=_show_padding,
         ),
     ]
-    unpadded_bytes: Annotated[int | None, figure("its size without tile padding", BYTES)]
-    padding_bytes: Annotated[int | None, figure("bytes that tiles add", BYTES)]
+    unpadded_bytes: Annotated[int | None, figure("its size without tile padding")]
+    padding_bytes: Annotated[int | None, figure("bytes that tiles add")]
     scope: Annotated[
-        str | None,
-        column("module path in the op_name, without transformations", is_path=True),
+        str | None, column("module path in the op_name, without transformations", is_path=True)
     ]
     source: Annotated[str | None, column("file and line without directories")]
     layout: Annotated[str | None, figure("layout and tiles of its shape; null of a tuple")]
     op_name: Annotated[str | None, column("op_name of that instruction", is_path=True)]
     source_file: Annotated[str | None, figure("source file it comes from")]
-    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
+    source_line: Annotated[int | None, figure("line in that file")]
     label: Annotated[str | None, figure("its name in the message")]
-    number: Annotated[int, figure("its row in the message's list, from 1", NUMBER)]
+    number: Annotated[int, figure("its row in the message's list, from 1")]
 
 
 class PartRow(Struct, frozen=True):
@@ -87,7 +74,7 @@ class PartRow(Struct, frozen=True):
 
     group: Annotated[str, column("the heading of the sum")]
     part: Annotated[str, column("an addend; total is the sum")]
-    size_bytes: Annotated[int | None, column("its size", BYTES, is_summed=False)]
+    size_bytes: Annotated[int | None, column("its size", is_summed=False)]
 
 
 class MessageFigures(Struct, frozen=True):
@@ -99,24 +86,22 @@ class MessageFigures(Struct, frozen=True):
     program: Annotated[str | None, figure("the program that the message names")]
     requested_bytes: Annotated[
         int | None,
-        figure("bytes requested; when compiling, bytes the program needs", BYTES, extra_digits=1),
+        figure("bytes requested; when compiling, bytes the program needs", extra_digits=1),
     ]
-    available_bytes: Annotated[int | None, figure("bytes available", BYTES, extra_digits=1)]
-    missing_bytes: Annotated[int | None, figure("bytes missing", BYTES, extra_digits=1)]
-    limit_bytes: Annotated[
-        int | None, figure("total memory for a program, allocated or not", BYTES)
-    ]
+    available_bytes: Annotated[int | None, figure("bytes available", extra_digits=1)]
+    missing_bytes: Annotated[int | None, figure("bytes missing", extra_digits=1)]
+    limit_bytes: Annotated[int | None, figure("total memory for a program, allocated or not")]
     is_rounded: Annotated[bool, figure("whether the message rounds the request")]
     message_count: Annotated[
-        int, figure("out-of-memory messages in the text; repeated ones count once", COUNT)
+        int, figure("out-of-memory messages in the text; repeated ones count once")
     ]
     is_complete: Annotated[bool, figure("whether the message is complete")]
     cut_size: Annotated[
         str | None, figure("if the text ends inside a size: its first digits; that size is unknown")
     ]
-    listed_count: Annotated[int, figure("buffers that the message lists", COUNT)]
-    listed_bytes: Annotated[int | None, figure("size of the listed buffers", BYTES)]
-    listed_padding_bytes: Annotated[int | None, figure("padding of the listed buffers", BYTES)]
+    listed_count: Annotated[int, figure("buffers that the message lists")]
+    listed_bytes: Annotated[int | None, figure("size of the listed buffers")]
+    listed_padding_bytes: Annotated[int | None, figure("padding of the listed buffers")]
 
 
 class MessageReport(Struct, frozen=True):
@@ -222,7 +207,7 @@ MESSAGE_ROWS: Final = RowList(
     size="size_bytes",
     key="number",
     fold=Fold(
-        keys=("shape", "size_bytes", "opcode", "allocation_type", "scope", "source"),
+        keys="shape,size_bytes,opcode,allocation_type,scope,source",
         name="instruction",
     ),
     title="Listed buffers",
@@ -266,7 +251,7 @@ _OF_STATS: Final = ("BufferAssignment stats", "total allocation")
 class SmallProgram(Struct, frozen=True):
     """A program that ran out of memory, and needs less than devices have."""
 
-    program_bytes: Annotated[int, figure("all that the program allocates", BYTES)]
+    program_bytes: Annotated[int, figure("all that the program allocates")]
 
 
 class CopiedArguments(Struct, frozen=True):
@@ -277,8 +262,8 @@ class CopiedArguments(Struct, frozen=True):
     """
 
     parameter: Annotated[str, figure("the argument of the largest")]
-    copy_count: Annotated[int, figure("how many there are", COUNT)]
-    size_bytes: Annotated[int, figure("their size", BYTES)]
+    copy_count: Annotated[int, figure("how many there are")]
+    size_bytes: Annotated[int, figure("their size")]
 
 
 SMALL_PROGRAM: Final = Block("program", SmallProgram, "the program of the message")
@@ -310,9 +295,9 @@ def find_copied_arguments(rows: Sequence[ListedRow]) -> CopiedArguments | None:
 class SpaceTotal(Struct, frozen=True):
     """The total of a memory space, which XLA writes exactly."""
 
-    space: Annotated[int | None, column("number of the memory space; null for all", NUMBER)]
+    space: Annotated[int | None, column("number of the memory space; null for all")]
     name: Annotated[str | None, column("XLA's name for it", null_text="")]
-    total_bytes: Annotated[int, column("bytes of its allocations, thread-local ones too", BYTES)]
+    total_bytes: Annotated[int, column("bytes of its allocations, thread-local ones too")]
 
 
 class ReportedAllocationRow(Struct, frozen=True):
@@ -320,16 +305,12 @@ class ReportedAllocationRow(Struct, frozen=True):
 
     place: Annotated[int, column("its row in the report, from 1", NUMBER)]
     allocation: Annotated[int | None, column("its number", NUMBER)]
-    space: Annotated[int, column("number of the memory space", NUMBER)]
-    size_bytes: Annotated[int | None, column("its size; rounded if the report is a text", BYTES)]
-    used_bytes: Annotated[
-        int | None, column("where the last listed slot ends", BYTES, heading="used to")
-    ]
-    slot_count: Annotated[int, column("offsets at which values begin", COUNT, heading="slots")]
-    value_count: Annotated[int, column("listed values", COUNT, heading="values")]
-    left_out_count: Annotated[
-        int, column("values that the report leaves out", COUNT, heading="left out")
-    ]
+    space: Annotated[int, column("number of the memory space")]
+    size_bytes: Annotated[int | None, column("its size; rounded if the report is a text")]
+    used_bytes: Annotated[int | None, column("where the last listed slot ends", heading="used to")]
+    slot_count: Annotated[int, column("offsets at which values begin", heading="slots")]
+    value_count: Annotated[int, column("listed values", heading="values")]
+    left_out_count: Annotated[int, column("values that the report leaves out", heading="left out")]
     description: Annotated[
         str | None, column("the report's text for it", heading="what", null_text="")
     ]
@@ -338,11 +319,11 @@ class ReportedAllocationRow(Struct, frozen=True):
 class SlotRow(Struct, frozen=True):
     """Values that begin at one offset of an allocation, at different times."""
 
-    size_bytes: Annotated[int, column("size of the largest, rounded", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, column("size of the largest, rounded", is_summed=False)]
     place: Annotated[int, column("the allocation's row in the report", NUMBER)]
-    space: Annotated[int, column("number of the memory space", NUMBER)]
+    space: Annotated[int, column("number of the memory space")]
     offset: Annotated[int, column("first byte inside the allocation", NUMBER)]
-    value_count: Annotated[int, column("values that begin there", COUNT, heading="values")]
+    value_count: Annotated[int, column("values that begin there", heading="values")]
     shapes: Annotated[str, column("their shapes, without layouts")]
     allocation: Annotated[int | None, figure("the allocation's number", NUMBER)]
 
@@ -350,8 +331,8 @@ class SlotRow(Struct, frozen=True):
 class UsageFigures(Struct, frozen=True):
     """The report as a whole."""
 
-    total_bytes: Annotated[int, figure("bytes of all spaces, as XLA adds them up", BYTES)]
-    allocation_count: Annotated[int, figure("allocations that are listed", COUNT)]
+    total_bytes: Annotated[int, figure("bytes of all spaces, as XLA adds them up")]
+    allocation_count: Annotated[int, figure("allocations that are listed")]
 
 
 SLOTS: Final = RowList(

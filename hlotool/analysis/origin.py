@@ -108,8 +108,7 @@ Stack: TypeAlias = Annotated[
     ),
 ]
 StackFrame: TypeAlias = Annotated[
-    int | None,
-    figure("row of the text's StackFrames with the line", NUMBER, null_text=""),
+    int | None, figure("row of the text's StackFrames with the line", NUMBER, null_text="")
 ]
 Row = TypeVar("Row", bound=Struct)
 _frame_of: Callable[[Struct], int | None] = attrgetter("stack_frame")

@@ -21,14 +21,14 @@ from hlotool.check.baseline import known_metrics, note_alike, pair_modules
 from hlotool.check.config import Number
 from hlotool.check.results import VERDICTS, RuleResult, Verdict, choose_verdict
 from hlotool.compare.changes.figures import DIFFED
-from hlotool.compare.changes.instructions import subtract
+from hlotool.compare.changes.instructions import subtract, subtract_bounds
 from hlotool.compare.inputs import Candidate
 from hlotool.dump.identity import Identity, name_programs
 from hlotool.dump.saved import PLACE_MARK, SavedModule, SavedSummary, update_document
 from hlotool.errors import InputError, UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
-from hlotool.table import COUNT, MEASURE, NUMBER, Block, DocumentSpec, RowList, Unit, column, figure
+from hlotool.table import MEASURE, NUMBER, Block, DocumentSpec, RowList, Unit, column, figure
 
 HISTORY_SCHEMA: Final = "hlotool/check-history/v2"
 _EPOCH: Final = re.compile(r"[0-9]{1,11}")
@@ -65,7 +65,7 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     ] = ()
     lower_bounds: Annotated[tuple[str, ...], Meta(description="metrics with an unknown part")] = ()
     upper_bounds: Annotated[
-        tuple[str, ...], Meta(description="metrics with a part that may not run")
+        tuple[str, ...], Meta(description="metrics with a part that might not run")
     ] = ()
 
     def identify(self) -> Identity | None:
@@ -166,8 +166,8 @@ class VerdictRow(Struct, frozen=True):
     since_commit: Annotated[str | None, _SO[0]]
     since_time: Annotated[str | None, _SO[1]]
     since_line: Annotated[int, _SO[2]]
-    fail_count: Annotated[int, figure("lines of the module that fail", COUNT)]
-    line_count: Annotated[int, figure("lines of the module that have a verdict", COUNT)]
+    fail_count: Annotated[int, figure("lines of the module that fail")]
+    line_count: Annotated[int, figure("lines of the module that have a verdict")]
 
 
 class ExceededRow(Struct, frozen=True):
@@ -178,7 +178,7 @@ class ExceededRow(Struct, frozen=True):
     since_commit: Annotated[str | None, _EXCEEDED[0]]
     since_time: Annotated[str | None, _EXCEEDED[1]]
     since_line: Annotated[int, _EXCEEDED[2]]
-    exceeded_count: Annotated[int, figure("lines of the module in which it is exceeded", COUNT)]
+    exceeded_count: Annotated[int, figure("lines of the module in which it is exceeded")]
 
 
 VERDICT_ROWS: Final = RowList(
@@ -236,6 +236,7 @@ FOLLOWED_ROWS: Final = RowList(
 
 Value: TypeAlias = Number | None
 _MOST: Final = 1e300  # no figure is larger, and none is no number
+_EXACT: Final = False, False
 
 
 def _measured(
@@ -281,10 +282,9 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         str | None, column("time of the last change", heading="time", null_text="")
     ] = None
     since_line: Annotated[
-        int | None,
-        column("line of the last change in the history", NUMBER, heading="line", null_text=""),
+        int | None, column("line of the last change in the history", heading="line", null_text="")
     ] = None
-    unknown_count: Annotated[int, figure("lines without the figure", COUNT)]
+    unknown_count: Annotated[int, figure("lines without the figure")]
     is_first_lower_bound: Annotated[bool, figure("whether the first may be larger")]
     is_first_upper_bound: Annotated[bool, figure("whether the first may be smaller")]
     is_last_lower_bound: Annotated[bool, figure("whether the last may be larger")]
@@ -299,10 +299,10 @@ class TrendRow(Struct, frozen=True, kw_only=True):
 class TrendFacts(Struct, frozen=True):
     """The whole history."""
 
-    line_count: Annotated[int, figure("lines, one per module and run", COUNT)]
-    module_count: Annotated[int, figure("their modules", COUNT)]
-    metric_count: Annotated[int, figure("metrics of all modules", COUNT)]
-    changed_count: Annotated[int, figure("metrics that changed", COUNT)]
+    line_count: Annotated[int, figure("lines, one per module and run")]
+    module_count: Annotated[int, figure("their modules")]
+    metric_count: Annotated[int, figure("metrics of all modules")]
+    changed_count: Annotated[int, figure("metrics that changed")]
 
 
 TRENDS: Final = RowList(
@@ -456,25 +456,6 @@ def _go_back(lines: Iterable[int], held: Collection[int]) -> int:
     return list(takewhile(held.__contains__, sorted(lines, reverse=True)))[-1]
 
 
-class _Bounds(Struct, frozen=True):
-    """Whether a figure may be larger, and whether it may be smaller."""
-
-    is_lower: bool
-    is_upper: bool
-
-    @classmethod
-    def of(cls, line: HistoryLine, path: str) -> _Bounds:
-        """Return what a line says of one figure."""
-        return cls(path in line.lower_bounds, path in line.upper_bounds)
-
-    def __sub__(self, before: _Bounds) -> _Bounds:
-        """Return the bounds of a difference: the less was before, the larger it is."""
-        return _Bounds(self.is_lower or before.is_upper, self.is_upper or before.is_lower)
-
-
-_EXACT: Final = _Bounds(is_lower=False, is_upper=False)
-
-
 def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRow:
     """Follow one metric of one module."""
     oldest, newest = min(lines), max(lines)
@@ -482,7 +463,10 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
     # A time that was estimated for another machine says nothing of how the program changed.
     machine = lines[newest].machine if unit is Unit.SECONDS else None
     values = {number: _read(line, path, machine) for number, line in lines.items()}
-    bounds = {number: _Bounds.of(line, path) for number, line in lines.items()}
+    bounds = {
+        number: (path in line.lower_bounds, path in line.upper_bounds)
+        for number, line in lines.items()
+    }
     # The last line that tells another figure than was known before, behind that one.
     known = [number for number, value in values.items() if value is not None]
     before = since = None
@@ -490,8 +474,9 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
         if values[old] != values[new]:
             before, since = old, new
     marks = {"first": bounds[oldest], "last": bounds[newest]}
-    marks["delta"] = bounds[newest] - bounds[oldest]
-    marks["change"] = bounds[since] - bounds[before] if since and before else _EXACT
+    marks["delta"] = subtract_bounds(bounds[newest], bounds[oldest])
+    changed = (bounds[since], bounds[before]) if since and before else (_EXACT, _EXACT)
+    marks["change"] = subtract_bounds(*changed)
     return TrendRow(
         module=module,
         metric=path,
@@ -505,8 +490,8 @@ def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRo
         since_line=since,
         unknown_count=sum(value is None for value in values.values()),
         unit=unit,
-        **{f"is_{name}_lower_bound": one.is_lower for name, one in marks.items()},
-        **{f"is_{name}_upper_bound": one.is_upper for name, one in marks.items()},
+        **{f"is_{name}_lower_bound": is_lower for name, (is_lower, _) in marks.items()},
+        **{f"is_{name}_upper_bound": is_upper for name, (_, is_upper) in marks.items()},
     )
 
 

@@ -14,18 +14,7 @@ from msgspec.structs import replace
 from hlotool.check.config import Number, Severity
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import NamedFigures
-from hlotool.table import (
-    COUNT,
-    MEASURE,
-    NUMBER,
-    Block,
-    DocumentSpec,
-    RowList,
-    Shown,
-    Unit,
-    column,
-    figure,
-)
+from hlotool.table import MEASURE, Block, DocumentSpec, RowList, Shown, Unit, column, figure
 from hlotool.table.units import format_field
 
 Status: TypeAlias = Literal["pass", "fail", "not-measured", "error"]
@@ -115,9 +104,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     severity: Annotated[Severity, figure("whether exceeding it fails the run")]
-    matched_count: Annotated[int | None, figure("rows that it covers", COUNT, is_summed=False)] = (
-        None
-    )
+    matched_count: Annotated[int | None, figure("rows that it covers", is_summed=False)] = None
     is_lower_bound: Annotated[bool, figure("whether the figure may be larger")] = False
     is_upper_bound: Annotated[bool, figure("whether the figure may be smaller")] = False
     reason: Annotated[
@@ -131,7 +118,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         column("the message given in the budget", null_text="", is_below=True, shown=_show_message),
     ] = None
     source_file: Annotated[str | None, figure("file of the user's program")] = None
-    source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
+    source_line: Annotated[int | None, figure("line in that file")] = None
     unit: Unit = Unit.NUMBER
     digits: int = 0  # how many more than usual the limit was written with
 
@@ -140,11 +127,11 @@ class CheckFacts(Struct, frozen=True):
     """All budgets together."""
 
     ok: Annotated[bool, figure("whether everything was checked and nothing failed")]
-    pass_count: Annotated[int, figure("budgets that are met", COUNT)]
-    fail_count: Annotated[int, figure("budgets that are exceeded and fail the run", COUNT)]
-    warning_count: Annotated[int, figure("budgets that are exceeded and only warn", COUNT)]
-    not_measured_count: Annotated[int, figure("budgets with nothing to measure", COUNT)]
-    error_count: Annotated[int, figure("budgets in modules that could not be read", COUNT)]
+    pass_count: Annotated[int, figure("budgets that are met")]
+    fail_count: Annotated[int, figure("budgets that are exceeded and fail the run")]
+    warning_count: Annotated[int, figure("budgets that are exceeded and only warn")]
+    not_measured_count: Annotated[int, figure("budgets with nothing to measure")]
+    error_count: Annotated[int, figure("budgets in modules that could not be read")]
 
 
 RULES: Final = RowList(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from msgspec.structs import replace
@@ -42,7 +42,7 @@ from hlotool.dump.stores import is_address
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
-from hlotool.table import Document, InputPaths, Line
+from hlotool.table import Document, DocumentSpec, InputPaths, Line
 from hlotool.table.words import count_noun, join_words
 
 _CI_FORMATS: Final = ("github", "junit", "sarif")
@@ -58,6 +58,12 @@ _NO_BUDGETS = (
 )
 
 
+def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
+    if values["trend"]:
+        return (histories.TREND,)
+    return (results.METRIC_LIST if values["list_metrics"] else results.CHECK,)
+
+
 @document_command(
     "check",
     results.CHECK,
@@ -65,13 +71,7 @@ _NO_BUDGETS = (
     results.METRIC_LIST,
     example=_EXAMPLE,
     formats=_FORMATS,
-    choose_specs=lambda values: (
-        (histories.TREND,)
-        if values["trend"]
-        else (results.METRIC_LIST,)
-        if values["list_metrics"]
-        else (results.CHECK,)
-    ),
+    choose_specs=_choose_specs,
 )
 @dump_options
 @add_options(MACHINE)

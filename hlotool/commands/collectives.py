@@ -83,7 +83,7 @@ def collectives(
         "by_network": report.totals.by_network,
         "host_transfers": report.host.rows,
     }
-    lines = _describe(module, report)
+    lines = tuple(_describe(module, report))
     if has_operands:
         lists["operands"] = report.operands
         flags = program.compilation.flags or ()
@@ -116,46 +116,49 @@ def _choose_tables(lists: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
 # Sentences.
 
 
-def _describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
+def _describe(module: Module, report: CollectiveReport) -> Iterator[Line]:
     """Say what there is, what it sends, and what is not hidden."""
     partitions, replicas = module.header.num_partitions, module.header.replica_count
     devices = f"{count_noun(partitions, 'partition')} × {count_noun(replicas, 'replica')}"
-    host = [Line(HOST_LINE, HOST_TOTALS, report.host.totals)] if report.host.rows else []
-    if not report.rows:
+    if report.rows:
+        yield Line(f"{module.name}: {devices}")
+        yield from _describe_rows(module, report)
+    else:
         told = "no collectives" + " in this part" * module.source.is_fragment
-        return (Line(f"{module.name}: {told}; {devices}"), *host)
+        yield Line(f"{module.name}: {told}; {devices}")
+    if report.host.rows:
+        yield Line(HOST_LINE, HOST_TOTALS, report.host.totals)
+
+
+def _describe_rows(module: Module, report: CollectiveReport) -> Iterator[Line]:
     totals = report.totals
     noun = totals.by_kind[0].kind if len(totals.by_kind) == 1 else "collective"
     runs = f"{{count:{noun}}} ({{hlo_op_count:instruction}} in the text) run {{executions:time}}"
     sends = (
         "a device sends {sent_bytes_per_step} per step, for messages of {message_bytes_per_step}"
     )
-    lines = [
-        Line(f"{module.name}: {devices}"),
-        Line(runs, COLLECTIVE_TOTALS, totals),
-        Line(sends, COLLECTIVE_TOTALS, totals),
-    ]
+    yield Line(runs, COLLECTIVE_TOTALS, totals)
+    yield Line(sends, COLLECTIVE_TOTALS, totals)
     slices = totals.between_slices()
     if slices is not None:
         text = "between slices (dcn), {count} of them send {sent_bytes_per_step}"
-        lines.append(Line(text, BETWEEN_SLICES, slices))
+        yield Line(text, BETWEEN_SLICES, slices)
     marked = sum(row.is_sync for row in report.rows)
     if not any(row.is_async for row in report.rows):
         if module.header.is_scheduled:
-            lines.append(Line("all are synchronous, so no work overlaps them"))
+            yield Line("all are synchronous, so no work overlaps them")
     elif marked == len(report.rows):
-        lines.append(Line(f"all {_SYNC}"))
+        yield Line(f"all {_SYNC}")
     elif totals.exposed_bytes_per_step is not None:
         text = "{exposed_bytes_per_step} of it is exposed, by estimate"
-        lines.append(Line(f"{text}: rough, {_say_basis(totals)}", COLLECTIVE_TOTALS, totals))
+        yield Line(f"{text}: rough, {_say_basis(totals)}", COLLECTIVE_TOTALS, totals)
     if 0 < marked < len(report.rows):
-        lines.append(Line(f"{marked:,} of them {_SYNC}"))
+        yield Line(f"{marked:,} of them {_SYNC}")
     if totals.transfer_seconds is not None:
         text = "the estimated time is {transfer_seconds}"
         if totals.exposed_seconds is not None:
             text += ", of which {exposed_seconds} is exposed"
-        lines.append(Line(text, COLLECTIVE_TOTALS, totals))
-    return (*lines, *host)
+        yield Line(text, COLLECTIVE_TOTALS, totals)
 
 
 def _say_basis(totals: CollectiveTotals) -> str:

@@ -11,17 +11,15 @@ import click
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.messages import say_all
 from hlotool.commands.shared.options import (
-    MACHINE,
+    OF_SEVERAL,
     STAGE_HELP,
     RowOptions,
     add_options,
-    config_option,
     hide_typed,
     module_option,
     option,
     read_assumptions,
     take_config,
-    unpacking_option,
 )
 from hlotool.commands.shared.output import print_document
 from hlotool.compare.fit import report as fits
@@ -54,9 +52,7 @@ _FEWEST: Final = 2
 @option("--hbm SIZE", "Find the largest size that fits; --chip gives its memory.", default="")
 @option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
 @module_option
-@unpacking_option
-@config_option
-@add_options(MACHINE)
+@add_options(OF_SEVERAL)
 def fit(
     paths: tuple[str, ...],
     *,

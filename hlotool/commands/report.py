@@ -149,7 +149,7 @@ def _write_one(request: Request, asked: _Asked, dump: str | None) -> tuple[str, 
         ("parts", "Parts", parts, said.parts),
     )
     found = choose_dump(message, request, dump) if dump is not None else None
-    lines = found.lines if found else describe_message(said.figures)
+    lines = found.lines if found else tuple(describe_message(said.figures))
     text = html.PageText("Out of memory", lines, (request.path,), __version__, others=tables)
     if found is None:
         return html.render_page(text, NO_PROGRAM), {request.path}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
@@ -347,11 +347,7 @@ def compare_by_name(old: State, new: State, *, is_strict: bool = False) -> Named
     XLA gives each instruction a name of its own, and a pass that leaves it alone leaves it its
     name. What a pass makes anew, be it equal to what was there, counts as added.
     """
-    signatures = Signatures(Terms(is_strict=is_strict))
-
-    def exact(one: Instruction) -> int:
-        return signatures.exact(one, ())
-
+    exact = partial(Signatures(Terms(is_strict=is_strict)).exact, callees=())
     here, there = old.texts, new.texts
     removed = [one for name, (one, _) in here.items() if name not in there]
     added = [one for name, (one, _) in there.items() if name not in here]
@@ -458,14 +454,12 @@ def count_opcodes(old: Snapshot, new: Snapshot) -> list[PassOpcodeRow]:
     here, there = old.state.opcodes, new.state.opcodes
     if here == there:
         return []
-    step = new.step
-    rows = []
-    for opcode in {**here, **there}:
-        before, after = here[opcode], there[opcode]
-        if before != after:
-            rows.append(
-                PassOpcodeRow(step.number, step.culprit, opcode, before, after, after - before)
-            )
+    sides = ((opcode, here[opcode], there[opcode]) for opcode in {**here, **there})
+    rows = [
+        PassOpcodeRow(new.step.number, new.step.culprit, opcode, before, after, after - before)
+        for opcode, before, after in sides
+        if before != after
+    ]
     return sorted(rows, key=lambda row: (-abs(row.delta), row.opcode))
 
 

@@ -272,13 +272,23 @@ class Instruction(Node, eq=False):
     # -- where it comes from
 
     def metadata(self) -> Metadata:
-        """Return the metadata; an empty one where the dump has none."""
+        """Return the metadata; an empty one where the dump has none.
+
+        Splitting all attributes costs ten times as much as reading this one. So it is looked for
+        where machines print it: behind no string, which may hold anything, and without a brace.
+        """
         source, start = self.computation.module.source.text, self.start
         end = _line_end(source, start)
-        if self.given_attributes is None and _is_metadata_alone(source, start, end):
-            text: str | None = source[start + len(_METADATA) - 1 : end]
-        else:
-            text = self.split_attributes().get("metadata")
+        if self.given_attributes is None:
+            at = source.find(_METADATA, start, end)
+            if at < 0 and source.find("metadata", start, end) < 0:
+                return _NO_METADATA
+            close = source.find("}", at, end) + 1
+            if at >= 0 and source.find('"', start, at) < 0 and source[close : close + 1] in ",\n":
+                found = attribute_values.read_metadata(source[at + len(_METADATA) - 1 : close])
+                if found is not None:
+                    return found
+        text = self.split_attributes().get("metadata")
         if text is None:
             return _NO_METADATA
         found = attribute_values.read_metadata(text)

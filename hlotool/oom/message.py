@@ -144,13 +144,9 @@ class _Draft:
         if used is not None:
             requested, limit = find_size(used["used"]), find_size(used["available"])
             self._head = replace(self._head, requested=requested, available=limit, limit=limit)
-        reported = _REPORTED.search(line)
-        if reported is not None:
-            available, limit = find_size(reported["available"]), find_size(reported["limit"])
-            self._head = replace(self._head, available=available, limit=limit)
-        excess = _EXCESS.search(line)
-        if excess is not None:
-            self._head = replace(self._head, excess=find_size(excess["excess"]))
+        for told in filter(None, (_REPORTED.search(line), _EXCESS.search(line))):
+            sizes = {name: find_size(text) for name, text in told.groupdict().items()}
+            self._head = replace(self._head, **sizes)
         program = EXECUTABLE.search(line)
         if program is not None:
             self._head = replace(self._head, program=program["program"])

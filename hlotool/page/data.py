@@ -9,7 +9,7 @@ Sums, curves and who holds which byte are worked out in the page, of what is loo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec.structs import asdict
@@ -38,6 +38,11 @@ NO_PLAN: Final = Plan()
 NO_PROGRAM: Final[Json] = {"sides": [], "labels": [""]}  # of a page that tables make up
 _MOST_OUTLINED: Final = 3_000
 _LONGEST: Final = 400  # of attributes and literals
+# What the page knows of each instruction, in the order of `_describe_instruction`.
+_FIGURES: Final = (
+    "name", "opcode", "shape", "computation", "attributes", "scope", "source", "frame", "pass",
+    "flops", "traffic_bytes", "bounds", "limit", "seconds", "measured",
+)  # fmt: skip
 _RUNS_STEPS: Final = frozenset(("while", "conditional", "call"))
 _SPLITS: Final = frozenset(("loop", "conditional", "branch", "condition", "call", "repeat"))
 
@@ -131,20 +136,21 @@ class _Model:
         report, chip = self.memory, program.pricing.chip if module else None
         rows = program.explained_collectives.rows if module else ()
         colors = report.map.colors() if report and report.map.live_ranges else ()
+        outline = program.find_outline() if module else None
         return {
             "steps": self.step_count,
             "problem": self._find_problem(),
             "spaces": [self._describe_space(space, limit_bytes) for space in colors],
             "is_estimate": self.memory is not None and self.memory.figures.sizes_from == "estimate",
             "transfers": _columns(map(self._describe_transfer, rows)),
-            "outline": self._describe_outline() if module else {},
+            "outline": self._describe_outline(outline.rows[:_MOST_OUTLINED]) if outline else {},
             "findings": [
                 [self.instruction(one.instruction), self.word(one.message)]
                 for one in (program.findings if module else ())
                 if one.instruction
             ],
             "placements": self._describe_placements() if module else {},
-            "times": self._describe_times() if module else None,
+            "times": self._describe_times(outline.begins) if outline else None,
             "instructions": self._describe_instructions(),
             "computations": self._describe_computations() if module else {},
             "chip": chip and {"name": chip.name, "is_rated": program.pricing.is_rated},
@@ -244,7 +250,7 @@ class _Model:
             self._describe_instruction(names.get(place, ""), one)
             for place, one in enumerate(self.instructions)
         )
-        found = _columns(rows)
+        found: Json = dict(zip(_FIGURES, zip(*rows, strict=True), strict=False))
         operands: list[int] = []
         counts: list[int] = []
         for one in self.instructions:
@@ -253,9 +259,9 @@ class _Model:
             operands += (self.names[each.full_name] for each in given)
         return {**found, "operand_counts": counts, "operands": operands}
 
-    def _describe_instruction(self, name: str, one: Instruction | None) -> Json:
-        if one is None:
-            return {"name": name}
+    def _describe_instruction(self, name: str, one: Instruction | None) -> tuple[object, ...]:
+        if one is None:  # which only a buffer assignment names
+            return (name, *(-1 for _ in _FIGURES[1:]))
         program = self.program
         called = one.called_computations()
         origin = read_origin(one, (each for body in called for each in body.instructions))
@@ -263,7 +269,7 @@ class _Model:
         cost = program.costs.of_all_rounds(one) if runs else NOTHING
         known = runs.known if runs else 0
         is_exact = runs is None or runs.is_exact
-        # Whether flops and traffic leave something out, and count what may not run; as `show`.
+        # Whether flops and traffic leave something out, and count what might not run; as `show`.
         bounds = (
             (cost.is_total_lower_bound or not is_exact)
             + 2 * (cost.is_traffic_lower_bound or not is_exact)
@@ -272,23 +278,23 @@ class _Model:
         op_name, timed = origin.op_name or "", program.step_time
         taken = timed.clock.of(one) if timed and timed.clock else NO_TIME
         way = 2 if "transpose(" in op_name else int(bool(op_name))
-        return {
-            "name": name,
-            "opcode": self.word(one.opcode),
-            "shape": self.word(str(one.shape)[:_LONGEST]),
-            "computation": self.word(one.computation.name),
-            "attributes": self.word(self._write_attributes(one)),
-            "scope": self.word(origin.scope),
-            "source": self.source(origin),
-            "frame": self.frame(origin.stack_frame),
-            "pass": 3 if "rematted_computation" in op_name else way,
-            "flops": cost.total_flops * known,
-            "traffic_bytes": cost.traffic_bytes * known,
-            "bounds": int(bounds),
-            "limit": 1 if taken.compute > taken.memory else 2 * bool(taken.memory),
-            "seconds": round(self._time(one) * known, 12),
-            "measured": join_times(program.measured, (one.name,)).seconds or 0.0,
-        }
+        return (
+            name,
+            self.word(one.opcode),
+            self.word(str(one.shape)[:_LONGEST]),
+            self.word(one.computation.name),
+            self.word(self._write_attributes(one)),
+            self.word(origin.scope),
+            self.source(origin),
+            self.frame(origin.stack_frame),
+            3 if "rematted_computation" in op_name else way,
+            cost.total_flops * known,
+            cost.traffic_bytes * known,
+            int(bounds),
+            1 if taken.compute > taken.memory else 2 * bool(taken.memory),
+            round(self._time(one) * known, 12),
+            join_times(program.measured, (one.name,)).seconds or 0.0,
+        )
 
     def _time(self, one: Instruction) -> float:
         """Return how long one execution takes, without what has its own time; 0 if unknown.
@@ -330,14 +336,14 @@ class _Model:
             for one in self.program.expect_module().computations.values()
         )
 
-    def _describe_times(self) -> Json | None:
+    def _describe_times(self, begins: Mapping[str, float]) -> Json | None:
         """Return when each step begins on the modelled clock, and the last ends; None without."""
         timed = self.program.step_time
         if timed is None or not self.step_count:
             return None
         steps = self.instructions[: self.step_count]
         names = (one.full_name if one else "" for one in steps)
-        found = [round(now, 12) for now in list_begins(self.program, names)]
+        found = [round(now, 12) for now in list_begins(begins, names)]
         found.append(max(found[-1], timed.duration.total))
         return {"begins": found, "is_timed": timed.is_timed}
 
@@ -357,9 +363,8 @@ class _Model:
             "dtype": self.word(row.dtype),
         }
 
-    def _describe_outline(self) -> Json:
+    def _describe_outline(self, rows: Sequence[OutlineRow]) -> Json:
         """Return the program as it runs, of what splits it with its first and last step."""
-        rows = self.program.outline()[:_MOST_OUTLINED]
         spans: list[list[int]] = []
         for row in rows:
             places = [self.names.get(name, -1) for name in row.names]
@@ -417,12 +422,12 @@ def _take(row: object, *names: str) -> Json:
     return {name: getattr(row, name) for name in names}
 
 
-def list_begins(program: Program, names: Iterable[str]) -> Iterator[float]:
+def list_begins(begins: Mapping[str, float], names: Iterable[str]) -> Iterator[float]:
     """Yield when steps begin on the modelled clock, by their names in schedule order; times rise.
 
     Behind the first round of a loop stands the loop itself, which takes all other rounds.
     """
-    begins, now = program.list_begins(), 0.0
+    now = 0.0
     for name in names:
         now = max(now, begins.get(name, 0.0))
         yield now
@@ -438,6 +443,7 @@ def list_levels(program: Program) -> tuple[tuple[float, int], ...]:
     if report is None or curve is None or report.map.live_ranges is None:
         return ()
     levels: dict[float, int] = {}
-    for place, now in enumerate(list_begins(program, report.map.live_ranges.sequence)):
+    begins = program.find_outline().begins
+    for place, now in enumerate(list_begins(begins, report.map.live_ranges.sequence)):
         levels[now] = max(levels.get(now, 0), curve.at(place))
     return tuple(levels.items())

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from hlotool.errors import UsageError
 from hlotool.table import Field, Line, RowList
@@ -139,4 +139,9 @@ def _read(name: str) -> str:
 
 def pack(data: dict[str, object]) -> str:
     """Write data as JSON, packed, in letters that are no markup; the browser unpacks it itself."""
-    return b64encode(gzip.compress(encode_json(data).encode(), 6, mtime=0)).decode()
+    try:  # ten times as quick as Python's own, which writes a name of bytes that are no text too
+        text = json.encode(data)
+    except UnicodeEncodeError:
+        text = encode_json(data, is_compact=True).encode()
+    # Level 3 takes half the time of 6, for a sixth more bytes.
+    return b64encode(gzip.compress(text, 3, mtime=0)).decode()

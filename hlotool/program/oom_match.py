@@ -23,7 +23,7 @@ from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError
 from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.oom.wordings import ListedBuffer, OutOfMemory
-from hlotool.table import BYTES, Block, figure
+from hlotool.table import Block, figure
 from hlotool.table.words import list_some
 
 # What XLA calls a module that JAX compiles: `jit(train_step)/…` is of `jit_train_step`.
@@ -191,10 +191,10 @@ def _stands_in(text: str, one: ListedBuffer) -> bool:
 class Suspicion(Struct, frozen=True):
     """A message beside the program that it may be about; None where the message does not say."""
 
-    requested_bytes: Annotated[int | None, figure("requested bytes", BYTES, extra_digits=1)]
-    available_bytes: Annotated[int | None, figure("bytes available", BYTES, extra_digits=1)]
-    needed_bytes: Annotated[int, figure("bytes that the program reserves", BYTES, extra_digits=1)]
-    temp_bytes: Annotated[int, figure("its part for temporaries", BYTES, extra_digits=1)]
+    requested_bytes: Annotated[int | None, figure("requested bytes", extra_digits=1)]
+    available_bytes: Annotated[int | None, figure("bytes available", extra_digits=1)]
+    needed_bytes: Annotated[int, figure("bytes that the program reserves", extra_digits=1)]
+    temp_bytes: Annotated[int, figure("its part for temporaries", extra_digits=1)]
     is_excluded: bool  # the program is far smaller than what was asked
     is_doubtful: bool  # the compiler was not of this size, and nothing else excludes it
     fits: bool | None  # None where that depends on what of it was there already

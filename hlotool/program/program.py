@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hlotool.analysis.memory.report import MemoryReport
     from hlotool.analysis.memory.rows import BufferRow
     from hlotool.analysis.outline.clock import OutlineEvidence, StepKind, StepTime
-    from hlotool.analysis.outline.report import OutlineRow
+    from hlotool.analysis.outline.report import Outline, OutlineRow
     from hlotool.analysis.shardings.causes import SpecReader
     from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
     from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
@@ -707,17 +707,15 @@ class Program:
         self, only: Collection[StepKind] = (), nesting: int | None = None
     ) -> tuple[OutlineRow, ...]:
         """Return its steps in the order in which they run."""
+        return self.find_outline(only, nesting).rows
+
+    def find_outline(self, only: Collection[StepKind] = (), nesting: int | None = None) -> Outline:
+        """Return its steps in the order in which they run, and when each instruction begins."""
         from hlotool.analysis.outline.report import outline_program
 
         return outline_program(self._outline_evidence, only, nesting)
 
-    def list_begins(self) -> dict[str, float]:
-        """Return when each instruction first begins on the modelled clock."""
-        from hlotool.analysis.outline.report import list_begins
-
-        return list_begins(self._outline_evidence)
-
-    @property
+    @cached_property
     def _outline_evidence(self) -> OutlineEvidence:
         from hlotool.analysis.outline.clock import OutlineEvidence
 

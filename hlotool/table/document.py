@@ -39,16 +39,16 @@ class Range(Struct, frozen=True):
 class Fold(Struct, frozen=True):
     """Which rows of a table are one row `×48`; JSON, JSON Lines and CSV are never folded.
 
-    Rows fold when they agree in every field of `keys` and, where `name` is given, in that
-    field without its computation and trailing number (`fusion.12` and `body/fusion.7` agree).
-    Numbers at the end of a path's components do not count (`layer_0/mlp` and `layer_1/mlp`
-    agree). Summable fields, a `count` among them, are added up; of other numbers the least and
-    the most are shown, of a path what the rows share, of other fields `*` where they differ.
-    Rows that know a field in `known` do not fold with those that do not. Lists in fields of
-    `joined` are put together, each item once.
+    Names have commas between, as for `--columns`. Rows fold when they agree in every field of
+    `keys` and, where `name` is given, in that field without its computation and trailing number
+    (`fusion.12` and `body/fusion.7` agree). Numbers at the end of a path's components do not
+    count (`layer_0/mlp` and `layer_1/mlp` agree). Summable fields, a `count` among them, are
+    added up; of other numbers the least and the most are shown, of a path what the rows share, of
+    other fields `*` where they differ. Rows that know a field in `known` do not fold with those
+    that do not. Lists in fields of `joined` are put together, each item once.
     """
 
-    keys: tuple[str, ...]
+    keys: str
     name: str = ""
     known: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
@@ -98,6 +98,7 @@ class RowList(_Declared, frozen=True):
     title: str = ""  # a line above the table, when a document shows several
     screen: str = ""  # columns that answer, in order, as for --columns; '': all of its table
     wide_screen: str = ""  # those that a terminal of WIDE columns shows after them
+    more: str = ""  # the command that lists what a limit leaves out
     chosen: tuple[Field, ...] = ()  # where an answer has other columns or headings
 
     def __post_init__(self) -> None:
@@ -276,7 +277,7 @@ class Document(Struct, frozen=True):
 
 
 class Sum(Struct, frozen=True):
-    """A sum over rows. A part that is unknown makes it lower; what may not happen, upper.
+    """A sum over rows. A part that is unknown makes it lower; what might not happen, upper.
 
     The value is None where no part at all is known.
     """

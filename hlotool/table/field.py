@@ -1,14 +1,16 @@
 """One figure of an answer: its name, unit, meaning and place in a table.
 
-A figure is declared where its record stands: unit, meaning and column beside its type.
+A figure is declared where its record stands: meaning and column beside its type.
 
     class OpcodeRow(Struct, frozen=True):
         opcode: Annotated[str, column("the opcode; async sugar is undone")]
-        count: Annotated[int, figure("instructions in the text", COUNT)]
-        executions: Annotated[int | None, column("how often they run", COUNT, heading="runs")]
+        executions: Annotated[int | None, column("how often they run", heading="runs")]
+        result_bytes: Annotated[int, figure("size of their results")]
+        layer: Annotated[int, figure("the layer that they are in", NUMBER)]
 
-The type says the rest: `| None` may be unknown, a `Literal` is a closed vocabulary, text, flags
-and lists are what they are; `words` are a vocabulary to which newer dumps may add. A record's
+A name that ends in its unit says it; other numbers are declared with theirs. The type says the
+rest: `| None` may be unknown, a `Literal` is a closed vocabulary, text, flags and lists are what
+they are; `words` are a vocabulary to which newer dumps may add. A record's
 `fields_of` are its figures in the order of the class; JSON, columns, `--where`, `hlotool fields`,
 schemas and docs/fields.md are made from them.
 """
@@ -34,7 +36,7 @@ from typing import (
 )
 
 from msgspec import Meta, Struct
-from msgspec.structs import FieldInfo, fields, force_setattr
+from msgspec.structs import FieldInfo, fields, force_setattr, replace
 
 
 class Unit(Enum):
@@ -64,6 +66,16 @@ RATIO: Final = Unit.RATIO
 SECONDS: Final = Unit.SECONDS
 TIMES: Final = Unit.TIMES
 
+# What the last word of a name says, before `_per_step`.
+_SAID_BY: Final = {
+    **dict.fromkeys(("bytes", "accessed"), BYTES),
+    **dict.fromkeys(("count", "executions", "copies", "devices"), COUNT),
+    **dict.fromkeys(("flops", "transcendentals"), FLOPS),
+    **dict.fromkeys(("line", "number", "position", "space"), NUMBER),
+    "ratio": RATIO,
+    "seconds": SECONDS,
+    "share": PERCENT,
+}
 _SUMMED = frozenset({Unit.COUNT, Unit.TIMES, Unit.BYTES, Unit.FLOPS})
 _NUMERIC = _SUMMED | {Unit.NUMBER, Unit.RATIO, Unit.PERCENT, Unit.SECONDS, Unit.MEASURE}
 _HEADING_ENDINGS = ("_bytes", "_seconds")  # the value's unit says it already
@@ -112,7 +124,7 @@ class Field(Struct, frozen=True):
     is_curve: bool = False  # LIST of numbers: a table draws them in a line
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
     is_verdict: bool = False  # TEXT: a terminal colours it by its word
-    total_from: str = ""  # the field that totals add where this one is null; then they are ≥
+    total_from: str = ""  # the figure that totals add where this one is null; then they are ≥
     lower_if: str = ""  # the record's flag that makes it ≥; '': is_lower_bound, outside tables
     upper_if: str = ""  # the same for ≤ and is_upper_bound
     shown: Callable[[Any], object] | None = None  # of a record: a Shown, a Range, or the value
@@ -175,7 +187,6 @@ class Options(TypedDict, total=False):
     is_curve: bool
     is_exact: bool
     is_verdict: bool
-    total_from: str
     lower_if: str
     upper_if: str
     shown: Callable[[Any], object]
@@ -188,7 +199,7 @@ _OPTIONS: Final = "figure"  # where a Meta keeps what `Field` has to know
 
 
 def figure(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -> Meta:
-    """Declare a figure that a table shows only on request; `unit` is for numbers."""
+    """Declare a figure that a table shows only on request; its name may say the `unit`."""
     return _declare(meaning, unit, in_table=False, **options)
 
 
@@ -198,26 +209,30 @@ def column(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -
 
 
 def _declare(meaning: str, unit: Unit | None, **options: Any) -> Meta:
-    # The schema is msgspec's, made of the type and of these; it knows nothing of the options.
-    schema = {"unit": unit.value} if unit else None
-    extra = {_OPTIONS: {"unit": unit, **options}}
-    return Meta(description=meaning, extra_json_schema=schema, extra=extra)
+    # The schema is msgspec's, made of the type and of this; it knows nothing of the options.
+    return Meta(description=meaning, extra={_OPTIONS: {"unit": unit, **options}})
 
 
 @cache
 def fields_of(record: type[Struct]) -> tuple[Field, ...]:
     """Return the figures that a record declares; parts of it that are no figures are left out.
 
-    Raises TypeError for a number without a unit, and for a unit of anything else: a mistake in
-    a declaration.
+    Of a figure that adds up, totals add what is known of it, where the record has that: of
+    `sent_bytes` it is `known_sent_bytes`. Raises TypeError for a number without a unit, and for a
+    unit of anything else: a mistake in a declaration.
     """
-    return tuple(
-        _read(each, meta)
+    found = {
+        each.name: _read(each, meta)
         for each in fields(record)
         if get_origin(each.type) is Annotated
         for meta in get_args(each.type)[1:]
         if _OPTIONS in (meta.extra or {})
-    )
+    }
+    for name, each in found.items():
+        known = f"known_{name}"
+        if each.is_summable and known in found:
+            found[name] = replace(each, total_from=known)
+    return tuple(found.values())
 
 
 _IMPLIED: Final = {str: Unit.TEXT, Literal: Unit.TEXT, bool: Unit.FLAG, tuple: Unit.LIST}
@@ -230,7 +245,8 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
     known = [part for part in parts if part is not NoneType]
     units = {_IMPLIED.get(get_origin(part) or part) for part in known}
     given, implied = options.pop("unit"), units.pop() if len(units) == 1 else None
-    unit = given or implied
+    last_word = declared.name.partition("_per_step")[0].rpartition("_")[2]
+    unit = given or implied or _SAID_BY.get(last_word)
     # A number without a unit cannot be shown, summed or compared: a mistake in a declaration.
     if unit is None or (given and implied):
         raise TypeError(f"{declared.name}: numbers have a unit, and nothing else has one")

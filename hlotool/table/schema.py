@@ -27,7 +27,7 @@ _GROUP_KEYS: Final[Mapping[str, Json]] = {
         "description": "the group's part of the whole, as a fraction",
     },
     "is_lower_bound": {"type": "boolean", "description": "whether a part is unknown"},
-    "is_upper_bound": {"type": "boolean", "description": "whether a part may not run"},
+    "is_upper_bound": {"type": "boolean", "description": "whether a part might not run"},
     "groups": _GROUPS,
 }
 _GROUP: Final[Json] = {
@@ -176,4 +176,8 @@ def _figures(record: type[Struct], fields: Sequence[Field]) -> Json:
     """Return the schemas of figures of a record by their names; none has parts of its own."""
     types = {each.name: each.type for each in fields_in(record)}
     schemas, _ = schema_components([types[field.attribute] for field in fields])
-    return {field.name: schema for field, schema in zip(fields, schemas, strict=True)}
+    units = ({"unit": field.unit.value} if field.is_numeric else {} for field in fields)
+    return {
+        field.name: {"description": field.meaning, **unit, **schema}
+        for field, unit, schema in zip(fields, units, schemas, strict=True)
+    }

@@ -1,6 +1,6 @@
 """How rows come together: added up in a TOTAL or a group, and folded into one row `×48`.
 
-A figure may be unknown in a row, or a row may not happen: sums are then bounds. Some figures are
+A figure may be unknown in a row, or a row might not happen: sums are then bounds. Some figures are
 no sums at all (the peak falls by less than two savings), and some rows must not be added, as bytes
 of two memory spaces are not.
 """
@@ -111,7 +111,7 @@ def fold_rows(
     once; another number in which the rows differ is a Range, all else VARIOUS. `keeps_numbers`:
     paths must be equal, numbers and all.
     """
-    fields = [row_list.field(name) for name in fold.keys]
+    fields = [row_list.field(name) for name in fold.keys.split(",")]
     readers = [field.getter() if keeps_numbers else read_folded(field) for field in fields]
     known = [row_list.field(name).getter() for name in fold.known]
     read_name = row_list.field(fold.name).getter() if fold.name else None

@@ -28,22 +28,7 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.groups import Groups
 from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
-from hlotool.table import (
-    BYTES,
-    COUNT,
-    FLOPS,
-    NUMBER,
-    PERCENT,
-    SECONDS,
-    TIMES,
-    Block,
-    Fold,
-    Range,
-    RowList,
-    Unit,
-    column,
-    figure,
-)
+from hlotool.table import COUNT, NUMBER, TIMES, Block, Fold, Range, RowList, column, figure
 
 Requester: TypeAlias = Literal["partitioner", "user"]
 Cause: TypeAlias = Literal[
@@ -63,34 +48,18 @@ _SENT: Final = "bytes that a device sends for it, averaged over a ring; rounded 
 _KNOWN: Final = "the same, with unknown counts as one"
 _ASKED: Final = "with --wide, or if a row option names it"
 MessagePerStep: TypeAlias = Annotated[
-    int | None,
-    figure(
-        "message_bytes times executions",
-        BYTES,
-        heading="messages/step",
-        total_from="known_message_bytes_per_step",
-    ),
+    int | None, figure("message_bytes times executions", heading="messages/step")
 ]
-KnownMessagePerStep: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
+KnownMessagePerStep: TypeAlias = Annotated[int, figure(_KNOWN)]
 HowOften: TypeAlias = Annotated[
     int | None,
-    column(
-        "executions per step; null under a loop of unknown trip count",
-        COUNT,
-        heading="runs",
-        total_from="known_executions",
-    ),
+    column("executions per step; null under a loop of unknown trip count", heading="runs"),
 ]
-KnownHowOften: TypeAlias = Annotated[int, figure("the same with unknown trip counts as one", COUNT)]
+KnownHowOften: TypeAlias = Annotated[int, figure("the same with unknown trip counts as one")]
 SentPerStep: TypeAlias = Annotated[
-    int | None,
-    column(
-        "sent_bytes times executions; multiplied exactly, then rounded up",
-        BYTES,
-        total_from="known_sent_bytes_per_step",
-    ),
+    int | None, column("sent_bytes times executions; multiplied exactly, then rounded up")
 ]
-KnownSentPerStep: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
+KnownSentPerStep: TypeAlias = Annotated[int, figure(_KNOWN)]
 
 
 def _show_group_size(row: CollectiveRow) -> object:
@@ -106,15 +75,15 @@ def _number(meaning: str, heading: str) -> Meta:
     return figure(meaning, NUMBER, heading=heading, null_text="")
 
 
-def _meanwhile(meaning: str, unit: Unit, heading: str) -> Meta:
+def _meanwhile(meaning: str, heading: str) -> Meta:
     """Declare what work beside a collective does in one execution."""
-    return column(meaning, unit, heading=heading, is_summed=False, null_text="")
+    return column(meaning, heading=heading, is_summed=False, null_text="")
 
 
 def _seconds(meaning: str, heading: str) -> Meta:
     """Declare a time that is estimated where the user names a machine."""
     meaning = f"with --chip or --bandwidth: estimated {meaning}"
-    return column(meaning, SECONDS, heading=heading, is_summed=True)
+    return column(meaning, heading=heading, is_summed=True)
 
 
 class CollectiveRow(Struct, frozen=True, kw_only=True):
@@ -152,12 +121,11 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         tuple[tuple[str, int], ...],
         figure("its bytes of each element type, with unknown counts as one"),
     ]
-    sent_bytes: Annotated[int | None, column(_SENT, BYTES, is_summed=False)]
+    sent_bytes: Annotated[int | None, column(_SENT, is_summed=False)]
     message_bytes: Annotated[
         int | None,
         column(
             "size of the array that a group shares: gathered results, else operands; unpadded",
-            BYTES,
             heading="message size",
             is_summed=False,
         ),
@@ -218,19 +186,13 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "or --bandwidth it is exposed_seconds / transfer_seconds, else at the ratios "
             "of totals.reference_chip. Null if order, link or the cost of that work is "
             "unknown",
-            PERCENT,
             heading="exposed",
         ),
     ]
     exposed_bytes_per_step: Annotated[
-        int | None,
-        column(
-            "estimate: sent_bytes_per_step times exposed_share; rounded up",
-            BYTES,
-            total_from="known_exposed_bytes_per_step",
-        ),
+        int | None, column("estimate: sent_bytes_per_step times exposed_share; rounded up")
     ]
-    known_exposed_bytes_per_step: Annotated[int, figure(_KNOWN, BYTES)]
+    known_exposed_bytes_per_step: Annotated[int, figure(_KNOWN)]
     overlapped_instructions: Annotated[
         int | None,
         figure(
@@ -246,7 +208,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         _meanwhile(
             "flops of the work scheduled while a collective runs, in one execution, with "
             "known custom calls",
-            FLOPS,
             "overlapped flops",
         ),
     ]
@@ -255,7 +216,6 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         _meanwhile(
             "bytes that the work scheduled while a collective runs moves in memory, "
             "in one execution",
-            BYTES,
             "overlapped bytes",
         ),
     ]
@@ -306,7 +266,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         str | None, column("file and line in the user's program, without directories", null_text="")
     ]
     source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
-    source_line: Annotated[int | None, figure("line in that file", NUMBER, null_text="")]
+    source_line: Annotated[int | None, figure("line in that file", null_text="")]
     computation: Annotated[str, figure("the computation that holds it")]
     operation: Annotated[str, figure("the collective itself, if `name` contains it")]
     operand_count: Annotated[
@@ -323,14 +283,11 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[
         bool, figure("whether the sent size depends on data, at most sent_bytes")
     ]
-    is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
+    is_conditional: Annotated[bool, figure("whether it is in a branch that might not run")]
     hlo_op_count: Annotated[
         int,
         figure(
-            "instructions in the text that were folded into it",
-            COUNT,
-            heading="HLO ops",
-            is_exact=True,
+            "instructions in the text that were folded into it", heading="HLO ops", is_exact=True
         ),
     ]
     members: Annotated[tuple[str, ...], figure("names of those instructions")]
@@ -356,11 +313,9 @@ class OperandRow(Struct, frozen=True):
     ]
     shape: Annotated[str, column("shape of the array that the message size counts")]
     dtype: Annotated[str, figure("its element type", words=DTYPES)]
-    message_bytes: Annotated[
-        int | None, column("its size, unpadded", BYTES, heading="message size")
-    ]
-    sent_bytes: Annotated[int | None, figure(_SENT, BYTES)]
-    executions: Annotated[int | None, figure("executions of the collective", COUNT, heading="runs")]
+    message_bytes: Annotated[int | None, column("its size, unpadded", heading="message size")]
+    sent_bytes: Annotated[int | None, figure(_SENT)]
+    executions: Annotated[int | None, figure("executions of the collective", heading="runs")]
     message_bytes_per_step: MessagePerStep
     known_message_bytes_per_step: KnownMessagePerStep
     sent_bytes_per_step: SentPerStep
@@ -379,18 +334,12 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
     dtype: Annotated[str, column("the element type; several are joined by commas", words=DTYPES)]
     message_bytes_per_step: Annotated[
-        int | None,
-        column(
-            "message_bytes times executions",
-            BYTES,
-            heading="messages/step",
-            total_from="known_message_bytes_per_step",
-        ),
+        int | None, column("message_bytes times executions", heading="messages/step")
     ]
     known_message_bytes_per_step: KnownMessagePerStep
     message_bytes: Annotated[
         int | None,
-        column("the array that it sends; unpadded", BYTES, heading="message size", is_summed=False),
+        column("the array that it sends; unpadded", heading="message size", is_summed=False),
     ]
     executions: HowOften
     known_executions: KnownHowOften
@@ -402,24 +351,22 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     ]
     op_name: Annotated[str | None, figure("its op_name", null_text="")]
     source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
-    source_line: Annotated[int | None, figure("line in that file", NUMBER, null_text="")]
+    source_line: Annotated[int | None, figure("line in that file", null_text="")]
     computation: Annotated[str, figure("the computation that holds it")]
-    is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
+    is_conditional: Annotated[bool, figure("whether it is in a branch that might not run")]
 
 
 class HostTotals(Struct, frozen=True):
     """All transfers between device and host."""
 
-    count: Annotated[int, figure("sends to the host and recvs from it", COUNT, is_exact=True)]
-    executions: Annotated[int, figure("executions, with unknown trip counts as one", COUNT)]
-    to_host_bytes_per_step: Annotated[
-        int, figure("bytes that a device sends to the host per step", BYTES)
-    ]
+    count: Annotated[int, figure("sends to the host and recvs from it", is_exact=True)]
+    executions: Annotated[int, figure("executions, with unknown trip counts as one")]
+    to_host_bytes_per_step: Annotated[int, figure("bytes that a device sends to the host per step")]
     from_host_bytes_per_step: Annotated[
-        int, figure("bytes that a device receives from the host per step", BYTES)
+        int, figure("bytes that a device receives from the host per step")
     ]
     is_lower_bound: Annotated[bool, figure("whether a trip count or a size is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether some of it is in a branch that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether some of it is in a branch that might not run")]
 
 
 class HostTransfers(Struct, frozen=True):
@@ -436,9 +383,7 @@ HOST_ROWS: Final = RowList(
     sort="-message_bytes_per_step",
     size="message_bytes_per_step",
     upper_if=("is_conditional",),
-    fold=Fold(
-        keys=("kind", "dtype", "message_bytes", "executions", "handler", "scope"), name="name"
-    ),
+    fold=Fold(keys="kind,dtype,message_bytes,executions,handler,scope", name="name"),
     title="Transfers between device and host",
     screen="name,count,kind,message_bytes_per_step,handler,scope",
     wide_screen="dtype,message_bytes,executions",

@@ -18,7 +18,7 @@ from hlotool.analysis.collectives.mesh import Interconnect
 from hlotool.analysis.collectives.overlap import Exposure, N, PerStep
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.hlo.opcodes import COLLECTIVES
-from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Block, RowList, column, figure
+from hlotool.table import NUMBER, SECONDS, Block, RowList, column, figure
 from hlotool.table.sums import group_by
 
 
@@ -36,21 +36,17 @@ def _seconds(meaning: str, heading: str, lower_if: str = "is_seconds_lower_bound
 class Sums(Struct, frozen=True, kw_only=True):
     """What one kind, one interconnect and all together have alike, and what of it is a bound."""
 
-    count: Annotated[int, column("logical collectives", COUNT, is_exact=True)]
+    count: Annotated[int, column("logical collectives", is_exact=True)]
     hlo_op_count: Annotated[
         int,
         column(
-            "instructions in the text that were folded into them",
-            COUNT,
-            heading="HLO ops",
-            is_exact=True,
+            "instructions in the text that were folded into them", heading="HLO ops", is_exact=True
         ),
     ]
     executions: Annotated[
         int,
         column(
             "executions, with unknown trip counts as one",
-            COUNT,
             heading="runs",
             lower_if="is_executions_lower_bound",
         ),
@@ -58,19 +54,15 @@ class Sums(Struct, frozen=True, kw_only=True):
     message_bytes_per_step: Annotated[
         int,
         column(
-            "their messages per step",
-            BYTES,
-            heading="messages/step",
-            lower_if="is_message_lower_bound",
+            "their messages per step", heading="messages/step", lower_if="is_message_lower_bound"
         ),
     ]
-    sent_bytes_per_step: Annotated[int, column("bytes a device sends per step", BYTES)]
+    sent_bytes_per_step: Annotated[int, column("bytes a device sends per step")]
     exposed_bytes_per_step: Annotated[
         int | None,
         column(
             "estimated part of the bytes sent per step that is exposed; null if the "
             "order is unknown",
-            BYTES,
             lower_if="is_exposed_lower_bound",
         ),
     ] = None
@@ -126,7 +118,6 @@ class CollectiveTotals(Sums, frozen=True, kw_only=True):
         float | None,
         figure(
             "from a profile: time of all of them per step on one device; null without one",
-            SECONDS,
             lower_if="is_measured_lower_bound",
         ),
     ] = None
@@ -134,7 +125,6 @@ class CollectiveTotals(Sums, frozen=True, kw_only=True):
         float | None,
         figure(
             "the part of it in which only collectives ran on the device",
-            SECONDS,
             lower_if="is_measured_lower_bound",
         ),
     ] = None

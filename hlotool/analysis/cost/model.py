@@ -51,7 +51,7 @@ from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES
-from hlotool.table import BYTES, COUNT, FLOPS, RATIO, Block, figure
+from hlotool.table import RATIO, Block, figure
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
 
@@ -395,40 +395,35 @@ class CostReport(Struct, frozen=True, kw_only=True):
             "counted once"
         ),
     ]
-    total_flops: Annotated[int, figure(_TOTAL + _ONCE, FLOPS, lower_if=_LOWER_FLOPS)]
-    flops: Annotated[int, figure(_FLOPS + _ONCE, FLOPS)]
-    matrix_flops: Annotated[int, figure(_MATRIX + _ONCE, FLOPS)]
-    transcendentals: Annotated[int, figure(_TRANSCENDENTALS + _ONCE, FLOPS)]
-    custom_call_flops: Annotated[int, figure(_HIDDEN + _ONCE, FLOPS, lower_if=_LOWER_FLOPS)]
-    unknown_custom_call_count: Annotated[int, figure(_UNKNOWN_COST + _ONCE, COUNT)]
-    bytes_accessed: Annotated[int, figure(_ACCESSED + _ONCE, BYTES)]
-    traffic_bytes: Annotated[int, figure(_MEMORY + _ONCE, BYTES, lower_if=_LOWER_MEMORY)]
-    unknown_traffic_count: Annotated[int, figure(_UNKNOWN_TRAFFIC + _ONCE, COUNT)]
-    total_flops_per_step: Annotated[int, figure(_TOTAL + _PER_STEP, FLOPS, lower_if=_LOWER_FLOPS)]
-    flops_per_step: Annotated[int, figure(_FLOPS + _PER_STEP, FLOPS)]
-    matrix_flops_per_step: Annotated[int, figure(_MATRIX + _PER_STEP, FLOPS)]
-    transcendentals_per_step: Annotated[int, figure(_TRANSCENDENTALS + _PER_STEP, FLOPS)]
-    custom_call_flops_per_step: Annotated[
-        int, figure(_HIDDEN + _PER_STEP, FLOPS, lower_if=_LOWER_FLOPS)
-    ]
-    unknown_custom_call_count_per_step: Annotated[int, figure(_UNKNOWN_COST + _PER_STEP, COUNT)]
+    total_flops: Annotated[int, figure(_TOTAL + _ONCE, lower_if=_LOWER_FLOPS)]
+    flops: Annotated[int, figure(_FLOPS + _ONCE)]
+    matrix_flops: Annotated[int, figure(_MATRIX + _ONCE)]
+    transcendentals: Annotated[int, figure(_TRANSCENDENTALS + _ONCE)]
+    custom_call_flops: Annotated[int, figure(_HIDDEN + _ONCE, lower_if=_LOWER_FLOPS)]
+    unknown_custom_call_count: Annotated[int, figure(_UNKNOWN_COST + _ONCE)]
+    bytes_accessed: Annotated[int, figure(_ACCESSED + _ONCE)]
+    traffic_bytes: Annotated[int, figure(_MEMORY + _ONCE, lower_if=_LOWER_MEMORY)]
+    unknown_traffic_count: Annotated[int, figure(_UNKNOWN_TRAFFIC + _ONCE)]
+    total_flops_per_step: Annotated[int, figure(_TOTAL + _PER_STEP, lower_if=_LOWER_FLOPS)]
+    flops_per_step: Annotated[int, figure(_FLOPS + _PER_STEP)]
+    matrix_flops_per_step: Annotated[int, figure(_MATRIX + _PER_STEP)]
+    transcendentals_per_step: Annotated[int, figure(_TRANSCENDENTALS + _PER_STEP)]
+    custom_call_flops_per_step: Annotated[int, figure(_HIDDEN + _PER_STEP, lower_if=_LOWER_FLOPS)]
+    unknown_custom_call_count_per_step: Annotated[int, figure(_UNKNOWN_COST + _PER_STEP)]
     product_types: Annotated[tuple[str, ...], figure(f"of total_flops_per_step, {TYPES}")]
     product_flops_per_step: Annotated[
         tuple[int, ...], figure(f"of total_flops_per_step, {OF_TYPES}")
     ]
-    bytes_accessed_per_step: Annotated[int, figure(_ACCESSED + _PER_STEP, BYTES)]
-    traffic_bytes_per_step: Annotated[
-        int, figure(_MEMORY + _PER_STEP, BYTES, lower_if=_LOWER_MEMORY)
-    ]
+    bytes_accessed_per_step: Annotated[int, figure(_ACCESSED + _PER_STEP)]
+    traffic_bytes_per_step: Annotated[int, figure(_MEMORY + _PER_STEP, lower_if=_LOWER_MEMORY)]
     padded_traffic_bytes_per_step: Annotated[
         int,
         figure(
             "traffic_bytes_per_step with all tile padding, some of which may not cross",
-            BYTES,
             lower_if=_LOWER_MEMORY,
         ),
     ]
-    unknown_traffic_count_per_step: Annotated[int, figure(_UNKNOWN_TRAFFIC + _PER_STEP, COUNT)]
+    unknown_traffic_count_per_step: Annotated[int, figure(_UNKNOWN_TRAFFIC + _PER_STEP)]
     arithmetic_intensity: Annotated[
         float | None,
         figure(
@@ -443,7 +438,7 @@ class CostReport(Struct, frozen=True, kw_only=True):
     is_traffic_lower_bound: Annotated[
         bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
     ]
-    is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether the figures include work that might not run")]
 
 
 # Those that a cost has once and per step, by the same names.

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.arithmetic import APPLYING
-from hlotool.analysis.findings.collectives import find_exposed_collectives
+from hlotool.analysis.findings import collectives, gathers, loops, memory, replicated, widths, work
 from hlotool.analysis.findings.finding import (
     ADVICE,
     LEAST_BYTES,
@@ -27,30 +27,6 @@ from hlotool.analysis.findings.finding import (
     FindingCode,
     name_all,
     percent,
-)
-from hlotool.analysis.findings.gathers import (
-    find_gathered_twice,
-    find_sliced_gathers,
-)
-from hlotool.analysis.findings.loops import (
-    find_loop_invariant_collectives,
-    find_reductions_in_loops,
-)
-from hlotool.analysis.findings.memory import (
-    find_dominant_arrays,
-    find_large_copies,
-    find_missed_donations,
-)
-from hlotool.analysis.findings.replicated import find_replicated_compute
-from hlotool.analysis.findings.widths import find_wide_collectives
-from hlotool.analysis.findings.work import (
-    find_baked_constants,
-    find_computed_twice,
-    find_converted_products,
-    find_nondeterminism,
-    find_one_hot_products,
-    find_sorted_slices,
-    find_update_copies,
 )
 from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.calls import reach
@@ -329,25 +305,25 @@ def _find_slow(
 
 # Adding a finding is adding a function: its docstring says when it speaks.
 FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
-    find_exposed_collectives,
-    find_wide_collectives,
+    collectives.find_exposed_collectives,
+    widths.find_wide_collectives,
     find_missed_fusions,
-    find_large_copies,
-    find_dominant_arrays,
-    find_missed_donations,
+    memory.find_large_copies,
+    memory.find_dominant_arrays,
+    memory.find_missed_donations,
     find_replicated_parameters,
-    find_replicated_compute,
-    find_gathered_twice,
-    find_sliced_gathers,
-    find_loop_invariant_collectives,
-    find_reductions_in_loops,
-    find_one_hot_products,
-    find_computed_twice,
-    find_converted_products,
-    find_update_copies,
-    find_sorted_slices,
-    find_baked_constants,
-    find_nondeterminism,
+    replicated.find_replicated_compute,
+    gathers.find_gathered_twice,
+    gathers.find_sliced_gathers,
+    loops.find_loop_invariant_collectives,
+    loops.find_reductions_in_loops,
+    work.find_one_hot_products,
+    work.find_computed_twice,
+    work.find_converted_products,
+    work.find_update_copies,
+    work.find_sorted_slices,
+    work.find_baked_constants,
+    work.find_nondeterminism,
     find_padding,
     find_fragmentation,
     find_slow_collectives,

@@ -32,7 +32,7 @@ from hlotool.analysis.shardings.report import ArrayRow
 from hlotool.analysis.shardings.rows import ReshardRow
 from hlotool.hlo import Computation, Instruction, Mesh, Module, ShapeIndex
 from hlotool.hlo.sharding import Spec
-from hlotool.table import BYTES, COUNT, FLOPS, SECONDS, RowList, column, figure
+from hlotool.table import RowList, column, figure
 from hlotool.table.words import list_some
 
 FindingCode: TypeAlias = Literal[
@@ -217,11 +217,7 @@ class Finding(Struct, frozen=True):
 
     bytes: Annotated[
         int | None,
-        column(
-            "its bytes: traffic or bytes sent per step, or memory; null if none",
-            BYTES,
-            null_text="",
-        ),
+        column("its bytes: traffic or bytes sent per step, or memory; null if none", null_text=""),
     ]
     severity: Annotated[
         Severity,
@@ -242,7 +238,6 @@ class Finding(Struct, frozen=True):
         figure(
             "with --chip: its estimated time per step: exposed time, traffic at peak "
             "bandwidth, or measured time beyond the estimate; null if none",
-            SECONDS,
             heading="time",
             null_text="",
         ),
@@ -254,7 +249,6 @@ class Finding(Struct, frozen=True):
             "it is, exposed bytes by how much slower the link is, measured losses by their "
             "time. The rates are those of --chip or of the reference chip; null if it "
             "takes no time",
-            BYTES,
             heading="as traffic",
             null_text="",
         ),
@@ -262,30 +256,21 @@ class Finding(Struct, frozen=True):
     count: Annotated[
         int,
         figure(
-            "number of instructions or parameters: the named one and those like it",
-            COUNT,
-            is_summed=False,
+            "number of instructions or parameters: the named one and those like it", is_summed=False
         ),
     ] = 1
     parameter: Annotated[
-        str | None,
-        figure("its largest parameter, if it concerns parameters", null_text=""),
+        str | None, figure("its largest parameter, if it concerns parameters", null_text="")
     ] = None
     flops: Annotated[
-        int | None,
-        figure(
-            "its floating-point operations per step; null if none",
-            FLOPS,
-            null_text="",
-        ),
+        int | None, figure("its floating-point operations per step; null if none", null_text="")
     ] = None
 
 
-FINDING_ORDER: Final = "most time first"  # among warnings, where any takes time
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    f"findings: warnings first, {FINDING_ORDER}, by weighted_bytes, then by bytes",
+    "findings: warnings first, most time first, by weighted_bytes, then by bytes",
     sort="-severity,-weighted_bytes,-bytes",
     size="bytes",
     key="id",

@@ -22,12 +22,8 @@ from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import FREE, MOVES, OPCODES
 from hlotool.table import (
     BYTES,
-    COUNT,
     FLOPS,
-    NUMBER,
-    PERCENT,
     RATIO,
-    SECONDS,
     TIMES,
     Block,
     DocumentSpec,
@@ -44,18 +40,18 @@ ACCESSED: Final = "bytes read and written, as in XLA's cost analysis"
 MEMORY: Final = "bytes that cross memory space 0 (HBM on TPU)"
 
 
-def once(meaning: str, unit: Unit) -> Meta:
+def once(meaning: str) -> Meta:
     """Declare a figure of one execution, which adds up to nothing: rows run differently often."""
-    return figure(f"{meaning}, in one execution", unit, is_summed=False)
+    return figure(f"{meaning}, in one execution", is_summed=False)
 
 
-def per_step(meaning: str, unit: Unit, known: str, *, lower_if: str = "") -> Meta:
-    """Declare a figure of all executions, null if their number is; `known` names its known part."""
+def per_step(meaning: str, unit: Unit | None = None, *, lower_if: str = "") -> Meta:
+    """Declare a figure of all executions, null if their number is."""
     said = f"{meaning} per step; null under a loop of unknown trip count"
-    return column(said, unit, total_from=known, lower_if=lower_if)
+    return column(said, unit, lower_if=lower_if)
 
 
-def known_per_step(meaning: str, unit: Unit) -> Meta:
+def known_per_step(meaning: str, unit: Unit | None = None) -> Meta:
     """Declare what is known of a figure of all executions."""
     return figure(f"{meaning} per step, with unknown trip counts as one", unit, is_summed=False)
 
@@ -64,40 +60,31 @@ Opcode: TypeAlias = Annotated[str, column("the opcode", words=OPCODES)]
 ResultShape: TypeAlias = Annotated[str, column("the result's shape")]
 Members: TypeAlias = Annotated[tuple[str, ...], figure("names of all of them")]
 # Of one execution.
-OperandBytes: TypeAlias = Annotated[int, once("size of all operands", BYTES)]
-ResultBytes: TypeAlias = Annotated[int, once("size of all results", BYTES)]
-Flops: TypeAlias = Annotated[int, once(FLOATING_POINT, FLOPS)]
-Transcendentals: TypeAlias = Annotated[int, once(ELEMENTARY, FLOPS)]
-MemoryBytes: TypeAlias = Annotated[int, once(MEMORY, BYTES)]
+OperandBytes: TypeAlias = Annotated[int, once("size of all operands")]
+ResultBytes: TypeAlias = Annotated[int, once("size of all results")]
+Flops: TypeAlias = Annotated[int, once(FLOATING_POINT)]
+Transcendentals: TypeAlias = Annotated[int, once(ELEMENTARY)]
+MemoryBytes: TypeAlias = Annotated[int, once(MEMORY)]
 # Of all executions per step.
 TotalExecutions: TypeAlias = Annotated[
     int | None,
     column(
         "executions of all of them per step; null under a loop of unknown trip count",
-        COUNT,
         heading="runs",
-        total_from="known_executions",
     ),
 ]
 KnownExecutions: TypeAlias = Annotated[
-    int, figure("the same with unknown trip counts as one", COUNT, is_summed=False)
+    int, figure("the same with unknown trip counts as one", is_summed=False)
 ]
-MemoryPerStep: TypeAlias = Annotated[
-    int | None, per_step(MEMORY, BYTES, "known_traffic_bytes_per_step")
-]
-KnownMemoryPerStep: TypeAlias = Annotated[int, known_per_step(MEMORY, BYTES)]
+MemoryPerStep: TypeAlias = Annotated[int | None, per_step(MEMORY)]
+KnownMemoryPerStep: TypeAlias = Annotated[int, known_per_step(MEMORY)]
 BytesPerStep: TypeAlias = Annotated[
     int | None,
-    figure(
-        f"{ACCESSED} per step; null under a loop of unknown trip count",
-        BYTES,
-        heading="bytes/step",
-        total_from="known_bytes_accessed_per_step",
-    ),
+    figure(f"{ACCESSED} per step; null under a loop of unknown trip count", heading="bytes/step"),
 ]
-KnownBytesPerStep: TypeAlias = Annotated[int, known_per_step(ACCESSED, BYTES)]
+KnownBytesPerStep: TypeAlias = Annotated[int, known_per_step(ACCESSED)]
 IsConditional: TypeAlias = Annotated[
-    bool, figure("whether one of them is in a branch that may not be taken")
+    bool, figure("whether one of them is in a branch that might not be taken")
 ]
 # Where in the user's program they come from.
 SharedScope: TypeAlias = Annotated[
@@ -113,7 +100,7 @@ FirstSourceFile: TypeAlias = Annotated[
     str | None, figure("the first one's source file", null_text="")
 ]
 FirstSourceLine: TypeAlias = Annotated[
-    int | None, figure("the first one's source line", NUMBER, null_text="")
+    int | None, figure("the first one's source line", null_text="")
 ]
 # Those of xla/hlo/ir/hlo_instruction.h.
 KIND_MEANINGS: Final[Mapping[str, str]] = {
@@ -233,7 +220,6 @@ class FusionRow(Struct, frozen=True, kw_only=True):
         int | None,
         column(
             "instructions of the body, parameters included; null without a body",
-            COUNT,
             heading="instructions",
             is_summed=False,
         ),
@@ -248,16 +234,11 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             shown=_show_spaces,
         ),
     ]
-    bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
-    on_chip_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
-    flops: Annotated[int, figure(f"{_WITHOUT_CALLS}, in one execution", FLOPS, is_summed=False)]
-    padded_traffic_bytes: Annotated[
-        int,
-        figure("traffic_bytes with the padding of tiles, in one execution", BYTES, is_summed=False),
-    ]
-    matrix_flops: Annotated[
-        int, figure("the part of flops in matrix products", FLOPS, is_summed=False)
-    ]
+    bytes_accessed: Annotated[int, once(ACCESSED)]
+    on_chip_bytes: Annotated[int, once("results inside the body that never reach memory")]
+    flops: Annotated[int, once(_WITHOUT_CALLS)]
+    padded_traffic_bytes: Annotated[int, once("traffic_bytes with the padding of tiles")]
+    matrix_flops: Annotated[int, figure("the part of flops in matrix products", is_summed=False)]
     product_types: Annotated[tuple[str, ...], figure(f"of flops, {TYPES}")]
     product_flops: Annotated[tuple[int, ...], figure(f"of flops, {OF_TYPES}")]
     transcendentals: Transcendentals
@@ -271,14 +252,10 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_traffic_bytes_per_step: KnownMemoryPerStep
     bytes_accessed_per_step: BytesPerStep
     known_bytes_accessed_per_step: KnownBytesPerStep
-    flops_per_step: Annotated[
-        int | None, per_step(_WITHOUT_CALLS, FLOPS, "known_flops_per_step", lower_if=_LOWER_FLOPS)
-    ]
-    known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS, FLOPS)]
-    on_chip_bytes_per_step: Annotated[
-        int | None, per_step(_SAVED, BYTES, "known_on_chip_bytes_per_step")
-    ]
-    known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED, BYTES)]
+    flops_per_step: Annotated[int | None, per_step(_WITHOUT_CALLS, lower_if=_LOWER_FLOPS)]
+    known_flops_per_step: Annotated[int, known_per_step(_WITHOUT_CALLS)]
+    on_chip_bytes_per_step: Annotated[int | None, per_step(_SAVED)]
+    known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED)]
     bound: Annotated[
         Bound | None,
         figure("with --chip: the limit of the estimate; memory is space 0", null_text=""),
@@ -287,7 +264,6 @@ class FusionRow(Struct, frozen=True, kw_only=True):
         float | None,
         figure(
             "with --chip: estimated time of all executions per step, at the chip's peaks",
-            SECONDS,
             heading="estimate/step",
             null_text="",
             is_summed=True,
@@ -316,38 +292,31 @@ class FusionRow(Struct, frozen=True, kw_only=True):
 class FusionTotals(Struct, frozen=True):
     """All fusions of a module together."""
 
-    fusion_count: Annotated[int, figure("fusions in executed computations", COUNT, is_summed=False)]
-    distinct_count: Annotated[int, figure("distinct bodies among them", COUNT, is_summed=False)]
+    fusion_count: Annotated[int, figure("fusions in executed computations", is_summed=False)]
+    distinct_count: Annotated[int, figure("distinct bodies among them", is_summed=False)]
     flops_per_step: Annotated[
         int,
         figure(
             "their flops per step of the entry, without those of custom calls inside",
-            FLOPS,
             lower_if=_LOWER_FLOPS,
         ),
     ]
-    traffic_bytes_per_step: Annotated[
-        int, figure("their bytes that cross memory space 0 per step", BYTES)
-    ]
+    traffic_bytes_per_step: Annotated[int, figure("their bytes that cross memory space 0 per step")]
     bytes_accessed_per_step: Annotated[
-        int, figure("bytes they read and write per step, as XLA counts them", BYTES)
+        int, figure("bytes they read and write per step, as XLA counts them")
     ]
-    on_chip_bytes_per_step: Annotated[
-        int, figure("results that never reach memory, per step", BYTES)
-    ]
+    on_chip_bytes_per_step: Annotated[int, figure("results that never reach memory, per step")]
     is_lower_bound: Annotated[
         bool, figure("whether a trip count is unknown, or part of a body cannot be counted")
     ]
     is_flops_lower_bound: Annotated[
         bool, figure("whether is_lower_bound is true, or a custom call in a fusion computes")
     ]
-    is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
+    is_upper_bound: Annotated[bool, figure("whether a branch that might not be taken is counted")]
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: their estimated time per step, at the chip's peaks; null if "
-            "none is known",
-            SECONDS,
+            "with --chip: their estimated time per step, at the chip's peaks; null if none is known"
         ),
     ] = None
 
@@ -363,7 +332,7 @@ class MissedRow(Struct, frozen=True):
     operand_bytes: OperandBytes
     result_bytes: ResultBytes
     traffic_bytes: MemoryBytes
-    bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
+    bytes_accessed: Annotated[int, once(ACCESSED)]
     flops: Flops
     transcendentals: Transcendentals
     executions: TotalExecutions
@@ -398,11 +367,11 @@ class RecomputeRow(Struct, frozen=True):
     opcode: Opcode
     shape: ResultShape
     computation: Annotated[str, figure("the computation that holds them")]
-    flops: Annotated[int, once("floating-point operations to compute it once", FLOPS)]
-    transcendentals: Annotated[int, once("transcendentals to compute it once", FLOPS)]
+    flops: Annotated[int, once("floating-point operations to compute it once")]
+    transcendentals: Annotated[int, once("transcendentals to compute it once")]
     executions: TotalExecutions
     known_executions: KnownExecutions
-    repeated_per_step: Annotated[int | None, per_step(_REPEATED, FLOPS, "known_repeated_per_step")]
+    repeated_per_step: Annotated[int | None, per_step(_REPEATED, FLOPS)]
     known_repeated_per_step: Annotated[int, known_per_step(_REPEATED, FLOPS)]
     scope: SharedScope
     op_name: FirstOpName
@@ -438,25 +407,20 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     operand_shapes: Annotated[tuple[str, ...], column("shapes of the operands", heading="operands")]
     shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
     known: Annotated[CostSource | None, column(_TELLS.format("flops"))]
-    flops_per_step: Annotated[
-        int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, total_from="known_flops_per_step")
-    ]
-    known_flops_per_step: Annotated[int, known_per_step(FLOATING_POINT, FLOPS)]
+    flops_per_step: Annotated[int | None, column(f"{FLOATING_POINT} {_UNKNOWN}")]
+    known_flops_per_step: Annotated[int, known_per_step(FLOATING_POINT)]
     product_types: Annotated[tuple[str, ...], figure(f"of known_flops_per_step, {TYPES}")]
     product_flops_per_step: Annotated[
         tuple[int, ...], figure(f"of known_flops_per_step, {OF_TYPES}")
     ]
     traffic_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
-    traffic_bytes_per_step: Annotated[
-        int | None, column(f"{MEMORY} {_UNKNOWN}", BYTES, total_from="known_traffic_bytes_per_step")
-    ]
+    traffic_bytes_per_step: Annotated[int | None, column(f"{MEMORY} {_UNKNOWN}")]
     known_traffic_bytes_per_step: KnownMemoryPerStep
     estimated_seconds: Annotated[
         float | None,
         figure(
             "with --chip: their estimated time per step, at the chip's peaks; null if "
             "flops or traffic are unknown",
-            SECONDS,
             heading="estimate/step",
             is_summed=True,
         ),
@@ -475,7 +439,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
 
 
 def _count_of(calls: str) -> Meta:
-    return figure(calls, COUNT, is_summed=False)
+    return figure(calls, is_summed=False)
 
 
 class CustomCallTotals(Struct, frozen=True, kw_only=True):
@@ -488,16 +452,15 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
     unknown_flops_count: Annotated[int, _count_of("calls of unknown flops")]
     unknown_traffic_count: Annotated[int, _count_of("calls of unknown traffic")]
     flops_per_step: Annotated[
-        int, figure("their known flops per step of the entry", FLOPS, lower_if=_LOWER_FLOPS)
+        int, figure("their known flops per step of the entry", lower_if=_LOWER_FLOPS)
     ]
     flops_share: Annotated[
-        float | None, figure("their share of the program's known flops; null without any", PERCENT)
+        float | None, figure("their share of the program's known flops; null without any")
     ]
     traffic_bytes_per_step: Annotated[
         int,
         figure(
             "their known bytes that cross memory space 0 per step, without fusions",
-            BYTES,
             lower_if="is_traffic_lower_bound",
         ),
     ]
@@ -505,7 +468,6 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
         float | None,
         figure(
             "with --chip: their estimated time per step, at the chip's peaks",
-            SECONDS,
             lower_if="is_time_lower_bound",
         ),
     ]
@@ -516,7 +478,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
         bool, figure("whether a trip count, or the traffic of a call, is unknown")
     ]
     is_time_lower_bound: Annotated[bool, figure("whether the time of a call is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether a part of them may not run")]
+    is_upper_bound: Annotated[bool, figure("whether a part of them might not run")]
 
 
 BodyRole: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]
@@ -539,14 +501,13 @@ class BodyRow(Struct, frozen=True):
             "written to memory; alias: of another value"
         ),
     ]
-    result_bytes: Annotated[int, figure("size of the result", BYTES, is_summed=False)]
+    result_bytes: Annotated[int, figure("size of the result", is_summed=False)]
     bytes_accessed: Annotated[
-        int,
-        column("bytes of it that are read or written, in any memory", BYTES, heading="accessed"),
+        int, column("bytes of it that are read or written, in any memory", heading="accessed")
     ]
-    on_chip_bytes: Annotated[int, column("bytes that stay on chip", BYTES)]
-    flops: Annotated[int, column(FLOATING_POINT, FLOPS)]
-    transcendentals: Annotated[int, figure(ELEMENTARY, FLOPS)]
+    on_chip_bytes: Annotated[int, column("bytes that stay on chip")]
+    flops: Annotated[int, column(FLOATING_POINT)]
+    transcendentals: Annotated[int, figure(ELEMENTARY)]
     scope: SharedScope
     op_name: FirstOpName
     source_file: FirstSourceFile
@@ -558,14 +519,10 @@ class BodyRow(Struct, frozen=True):
 class OutsideFusions(Struct, frozen=True):
     """The measured time of what is no fusion, per step on one device."""
 
-    measured_seconds: Annotated[
-        float, figure("time of all instructions outside fusions, per step", SECONDS)
-    ]
-    share: Annotated[
-        float, figure("its share of the time of all instructions, with fusions", PERCENT)
-    ]
+    measured_seconds: Annotated[float, figure("time of all instructions outside fusions, per step")]
+    share: Annotated[float, figure("its share of the time of all instructions, with fusions")]
     longest: Annotated[str | None, figure("the longest instruction; null without one")]
-    longest_seconds: Annotated[float | None, figure("its time per step; null without one", SECONDS)]
+    longest_seconds: Annotated[float | None, figure("its time per step; null without one")]
 
 
 FUSION_ROWS: Final = RowList(

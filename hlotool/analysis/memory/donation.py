@@ -20,7 +20,7 @@ from hlotool.analysis.memory.estimate import estimate_size
 from hlotool.analysis.memory.memory_map import Saving
 from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
 from hlotool.hlo.buffers import ValueKey, format_position
-from hlotool.table import BYTES, NUMBER, column, figure
+from hlotool.table import column, figure
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "donated-unused", "copied"]
 UnusedReason: TypeAlias = Literal["no-result", "results-taken", "layout", "still-read"]
@@ -44,14 +44,13 @@ class DonationRow(Struct, frozen=True):
     `output_index` is an output of equal shape in memory of its own, if there is one.
     """
 
-    size_bytes: Annotated[int, column("size of the array", BYTES)]
+    size_bytes: Annotated[int, column("size of the array")]
     saves_bytes: Annotated[
         int | None,
         column(
             "fall of the allocated size if it is donated too; 0 if it is donated "
             "already. Null if live ranges are unknown; totals donate all rows at once and "
             "are no sums",
-            BYTES,
             joint=lambda row: row.donatable,
         ),
     ]
@@ -62,7 +61,7 @@ class DonationRow(Struct, frozen=True):
             "donated-unused: donated, but XLA could not use it; not-donated"
         ),
     ]
-    parameter_number: Annotated[int, column("parameter number", NUMBER, heading="parameter")]
+    parameter_number: Annotated[int, column("parameter number", heading="parameter")]
     parameter_name: Annotated[str | None, column("the program's name for it", heading="name")]
     shape: Annotated[str, column("shape of the array")]
     output_index: Annotated[
@@ -120,7 +119,7 @@ class CopiedArray(Struct, frozen=True):
 
     name: Annotated[str, figure("the program's name for the array")]
     copy_instruction: Annotated[str, figure("the instruction that copies it")]
-    both_bytes: Annotated[int, figure("size of the array and of its copy", BYTES)]
+    both_bytes: Annotated[int, figure("size of the array and of its copy")]
 
 
 def find_copied_array(rows: Collection[DonationRow]) -> CopiedArray | None:

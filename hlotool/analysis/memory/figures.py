@@ -30,41 +30,39 @@ class SpaceRow(Struct, frozen=True):
     values are live.
     """
 
-    space: Annotated[int, column("number of the memory space", NUMBER)] = 0
+    space: Annotated[int, column("number of the memory space")] = 0
     name: Annotated[
         str | None, column("the backend's name for it; null where unknown", words=SPACE_NAMES)
     ] = None
     allocated_bytes: Annotated[
-        int | None, column("bytes reserved, excluding thread-local memory", BYTES)
+        int | None, column("bytes reserved, excluding thread-local memory")
     ] = None
     argument_bytes: Annotated[
-        int | None, column("allocations of parameters", BYTES, heading="arguments")
+        int | None, column("allocations of parameters", heading="arguments")
     ] = None
     output_bytes: Annotated[
-        int | None,
-        column("allocations that may hold an output", BYTES, heading="outputs"),
+        int | None, column("allocations that may hold an output", heading="outputs")
     ] = None
     alias_bytes: Annotated[
-        int | None,
-        column("allocations that are both argument and output", BYTES, heading="aliased"),
+        int | None, column("allocations that are both argument and output", heading="aliased")
     ] = None
-    temp_bytes: Annotated[int | None, column("allocations of temporary values", BYTES)] = None
+    temp_bytes: Annotated[int | None, column("allocations of temporary values")] = None
     constant_bytes: Annotated[
-        int | None, column("allocations of constants", BYTES, heading="constants")
+        int | None, column("allocations of constants", heading="constants")
     ] = None
-    peak_bytes: Annotated[int | None, column(_PEAK, BYTES)] = None
-    peak_position: Annotated[int | None, column(_POSITION, NUMBER, heading="at")] = None
+    peak_bytes: Annotated[int | None, column(_PEAK)] = None
+    peak_position: Annotated[int | None, column(_POSITION, heading="at")] = None
     peak_instruction: Annotated[str | None, column(_RUNNING, heading="instruction")] = None
-    temp_peak_bytes: Annotated[int | None, figure(f"{_PEAK} in temp allocations", BYTES)] = None
+    temp_peak_bytes: Annotated[int | None, figure(f"{_PEAK} in temp allocations")] = None
     temp_peak_position: Annotated[
-        int | None, figure("position of that peak", NUMBER, heading="temp peak at")
+        int | None, figure("position of that peak", heading="temp peak at")
     ] = None
-    reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
+    reserved_peak_bytes: Annotated[int | None, figure(_RESERVED)] = None
     fragmentation_bytes: Annotated[
-        int | None, figure("size of temp allocations minus the peak of each", BYTES)
+        int | None, figure("size of temp allocations minus the peak of each")
     ] = None
     padding_bytes: Annotated[
-        int | None, figure("padding of the values that hold memory at the peak", BYTES)
+        int | None, figure("padding of the values that hold memory at the peak")
     ] = None
 
 
@@ -76,13 +74,12 @@ class MemoryTotals(SpaceRow, frozen=True):
 
     space: int = 0  # which space that is stands elsewhere in an answer: no figure here
     name: str | None = None
-    thread_local_bytes: Annotated[int | None, figure("thread-local memory", BYTES)] = None
+    thread_local_bytes: Annotated[int | None, figure("thread-local memory")] = None
     all_spaces_bytes: Annotated[
-        int | None, figure("allocated in all spaces together, fast and slow memory mixed", BYTES)
+        int | None, figure("allocated in all spaces together, fast and slow memory mixed")
     ] = None
     reported_total_bytes: Annotated[
-        int | None,
-        figure("`Total bytes used` of the dump: all spaces, with thread-local memory", BYTES),
+        int | None, figure("`Total bytes used` of the dump: all spaces, with thread-local memory")
     ] = None
     reported_total_matches: Annotated[
         bool | None, figure("whether the allocations add up to reported_total_bytes")
@@ -96,42 +93,39 @@ class Peak(Struct, frozen=True):
     elsewhere. `bytes_at_xla_position` is ours at the instant XLA names.
     """
 
-    space: Annotated[int, figure("number of the memory space", NUMBER)]
-    bytes: Annotated[int | None, figure(_PEAK, BYTES)] = None
-    position: Annotated[int | None, figure(_POSITION, NUMBER)] = None
+    space: Annotated[int, figure("number of the memory space")]
+    bytes: Annotated[int | None, figure(_PEAK)] = None
+    position: Annotated[int | None, figure(_POSITION)] = None
     sequence_length: Annotated[int | None, figure(_LENGTH, NUMBER)] = None
     instruction: Annotated[str | None, figure(_RUNNING)] = None
-    temp_bytes: Annotated[int | None, figure("the part of it in temp allocations", BYTES)] = None
-    temp_peak_bytes: Annotated[int | None, figure("the most in temp allocations", BYTES)] = None
-    temp_peak_position: Annotated[int | None, figure("position of that peak", NUMBER)] = None
-    reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
-    xla_position: Annotated[int | None, figure("position of the peak that XLA prints", NUMBER)] = (
-        None
-    )
-    xla_bytes: Annotated[int | None, figure("sum of the values that XLA lists there", BYTES)] = None
+    temp_bytes: Annotated[int | None, figure("the part of it in temp allocations")] = None
+    temp_peak_bytes: Annotated[int | None, figure("the most in temp allocations")] = None
+    temp_peak_position: Annotated[int | None, figure("position of that peak")] = None
+    reserved_peak_bytes: Annotated[int | None, figure(_RESERVED)] = None
+    xla_position: Annotated[int | None, figure("position of the peak that XLA prints")] = None
+    xla_bytes: Annotated[int | None, figure("sum of the values that XLA lists there")] = None
     bytes_at_xla_position: Annotated[int | None, figure("bytes in use there", BYTES)] = None
 
 
 class MemoryEstimate(Struct, frozen=True):
     """What the schedule alone tells of a space; only where there is no buffer assignment."""
 
-    peak_bytes: Annotated[int, figure("estimate of the most in use at once", BYTES)]
-    position: Annotated[int, figure(_POSITION, NUMBER)]
+    peak_bytes: Annotated[int, figure("estimate of the most in use at once")]
+    position: Annotated[int, figure(_POSITION)]
     sequence_length: Annotated[int, figure(_LENGTH, NUMBER)]
     instruction: Annotated[str | None, figure(_RUNNING)]
     allocated_bytes: Annotated[
         int | None,
         figure(
             "estimate of the bytes reserved; null on an unknown backend, and on TPU in all "
-            "spaces but 0",
-            BYTES,
+            "spaces but 0"
         ),
     ]
-    argument_bytes: Annotated[int, figure("memory of parameters", BYTES)]
-    output_bytes: Annotated[int, figure("memory that holds an output", BYTES)]
-    alias_bytes: Annotated[int, figure("memory that is both argument and output", BYTES)]
+    argument_bytes: Annotated[int, figure("memory of parameters")]
+    output_bytes: Annotated[int, figure("memory that holds an output")]
+    alias_bytes: Annotated[int, figure("memory that is both argument and output")]
     temp_peak_bytes: Annotated[
-        int, figure("estimate of the most in use in temp allocations; on TPU at most", BYTES)
+        int, figure("estimate of the most in use in temp allocations; on TPU at most")
     ]
     is_lower_bound: Annotated[bool, figure("whether a size is unknown and counted as 0")]
 
@@ -139,12 +133,12 @@ class MemoryEstimate(Struct, frozen=True):
 class Fit(Struct, frozen=True):
     """Space 0 against a limit; None where the allocated size is unknown."""
 
-    limit_bytes: Annotated[int, figure("limit from --hbm, or the memory of --chip", BYTES)]
+    limit_bytes: Annotated[int, figure("limit from --hbm, or the memory of --chip")]
     allocated_bytes: Annotated[
-        int | None, figure("bytes reserved in space 0, or an estimate of them", BYTES)
+        int | None, figure("bytes reserved in space 0, or an estimate of them")
     ]
     free_bytes: Annotated[
-        int | None, figure("free memory; negative if it does not fit", BYTES, is_signed=True)
+        int | None, figure("free memory; negative if it does not fit", is_signed=True)
     ]
     fits: Annotated[
         bool | None, figure("whether it fits; null if an estimate is too close to decide")

@@ -39,13 +39,7 @@ from hlotool.analysis.memory.intervals import (
     join_blocks,
 )
 from hlotool.hlo import TupleShape
-from hlotool.hlo.buffers import (
-    Allocation,
-    AllocationType,
-    BufferAssignment,
-    BufferValue,
-    LiveRange,
-)
+from hlotool.hlo.buffers import Allocation, AllocationType, BufferAssignment, BufferValue, LiveRange
 from hlotool.hlo.module import Node
 from hlotool.table.sums import group_by
 

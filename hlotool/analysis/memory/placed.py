@@ -17,7 +17,7 @@ from hlotool.analysis.memory.memory_map import Holding
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.shardings.report import ArrayRow
 from hlotool.hlo import Module
-from hlotool.table import BYTES, COUNT, RowList, column
+from hlotool.table import RowList, column
 from hlotool.table.sums import group_by
 
 
@@ -27,9 +27,9 @@ class ReplicatedRow(Struct, frozen=True):
     replicated_over: Annotated[
         tuple[str, ...] | None, column("the mesh axes over which devices hold the same part")
     ]
-    copies: Annotated[int | None, column("devices that hold the same part", COUNT, is_summed=False)]
-    parameter_count: Annotated[int, column("arrays", COUNT)]
-    peak_bytes: Annotated[int, column("their bytes at the peak", BYTES)]
+    copies: Annotated[int | None, column("devices that hold the same part", is_summed=False)]
+    parameter_count: Annotated[int, column("arrays")]
+    peak_bytes: Annotated[int, column("their bytes at the peak")]
 
 
 def place_parameters(

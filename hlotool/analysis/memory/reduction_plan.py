@@ -39,7 +39,7 @@ from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows, describe_values, rows_at
 from hlotool.errors import InputError
 from hlotool.hlo import Module, ShapeIndex
-from hlotool.table import BYTES, COUNT, NUMBER, Block, RowList, column, figure
+from hlotool.table import NUMBER, Block, RowList, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import list_some
 
@@ -93,27 +93,24 @@ class ReliefRow(Struct, frozen=True):
     kind: Annotated[RemedyKind, figure("what to do", word_meanings=REMEDY_MEANINGS)]
     origin: Annotated[str, figure("its scope, or its part of the argument tree")]
     saves_bytes: Annotated[
-        int | None, column("simulated fall of the allocated size with this change alone", BYTES)
+        int | None, column("simulated fall of the allocated size with this change alone")
     ]
     saves_least_bytes: Annotated[
-        int | None,
-        column("least savings in programs compiled with it", BYTES, heading="at least"),
+        int | None, column("least savings in programs compiled with it", heading="at least")
     ]
     saves_most_bytes: Annotated[
-        int | None, column("most savings in programs compiled with it", BYTES, heading="at most")
+        int | None, column("most savings in programs compiled with it", heading="at most")
     ]
     option_saves_bytes: Annotated[
-        int | None, figure("savings of all changes of the option together", BYTES, is_summed=False)
+        int | None, figure("savings of all changes of the option together", is_summed=False)
     ]
     option_least_bytes: Annotated[
-        int | None,
-        figure("least savings in programs compiled with the option", BYTES, is_summed=False),
+        int | None, figure("least savings in programs compiled with the option", is_summed=False)
     ]
     free_bytes: Annotated[
         int | None,
         column(
             "free memory after that; negative if it still does not fit",
-            BYTES,
             is_signed=True,
             is_summed=False,
         ),
@@ -515,12 +512,12 @@ def _divide_outputs(
 class Without(Struct, frozen=True):
     """The peak of a space without certain values and what shares their bytes."""
 
-    space: Annotated[int, figure("number of the memory space", NUMBER)]
-    value_count: Annotated[int, figure("values removed, in all spaces", COUNT)]
-    removed_bytes: Annotated[int, figure("their bytes at the peak of the whole program", BYTES)]
-    saves_bytes: Annotated[int, figure("fall of the peak", BYTES)]
-    peak_bytes: Annotated[int, figure("most bytes in use at once without them", BYTES)]
-    position: Annotated[int, figure("its position in the schedule", NUMBER)]
+    space: Annotated[int, figure("number of the memory space")]
+    value_count: Annotated[int, figure("values removed, in all spaces")]
+    removed_bytes: Annotated[int, figure("their bytes at the peak of the whole program")]
+    saves_bytes: Annotated[int, figure("fall of the peak")]
+    peak_bytes: Annotated[int, figure("most bytes in use at once without them")]
+    position: Annotated[int, figure("its position in the schedule")]
     instruction: Annotated[str | None, figure("the instruction that runs there")]
 
 

@@ -35,17 +35,17 @@ from hlotool.hlo.buffers import (
 )
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.hlo.shape import DTYPES
-from hlotool.table import BYTES, COUNT, NUMBER, TIMES, column, figure
+from hlotool.table import COUNT, NUMBER, TIMES, column, figure
 
 
 class AllocationRow(Struct, frozen=True):
     """One allocation, with the most that was in use in it at once."""
 
     allocation: Annotated[int, column("its number", NUMBER)]
-    size_bytes: Annotated[int, column("bytes reserved", BYTES)]
-    space: Annotated[int, column("number of the memory space", NUMBER)]
+    size_bytes: Annotated[int, column("bytes reserved")]
+    space: Annotated[int, column("number of the memory space")]
     allocation_type: Annotated[AllocationType, column("its type")]
-    parameter_number: Annotated[int | None, figure("parameter number", NUMBER, null_text="")]
+    parameter_number: Annotated[int | None, figure("parameter number", null_text="")]
     parameter_name: Annotated[
         str | None,
         column("the program's name for the parameter", heading="parameter", null_text=""),
@@ -55,16 +55,15 @@ class AllocationRow(Struct, frozen=True):
     is_thread_local: Annotated[
         bool, figure("whether it is thread-local, which only the reported total counts")
     ]
-    value_count: Annotated[int, column("values placed in it", COUNT, heading="values")]
+    value_count: Annotated[int, column("values placed in it", heading="values")]
     peak_bytes: Annotated[
-        int | None, column("most bytes in use at once", BYTES, null_text="", is_summed=False)
+        int | None, column("most bytes in use at once", null_text="", is_summed=False)
     ]
     fragmentation_bytes: Annotated[
         int | None,
         column(
             "size of a temp allocation minus the most in use, alignment included; null for "
             "other types",
-            BYTES,
             null_text="",
             is_summed=False,
         ),
@@ -114,7 +113,6 @@ class BufferRow(Struct, frozen=True):
         column(
             "its bytes at the instant; shared bytes count for the value that becomes "
             "live last; null with --all",
-            BYTES,
             heading="size at peak",
         ),
     ]
@@ -123,11 +121,10 @@ class BufferRow(Struct, frozen=True):
         column(
             "fall of the space's peak without these bytes and the values that share "
             "them; totals remove all rows at once and are no sums",
-            BYTES,
             joint=lambda row: row.held,
         ),
     ]
-    size_bytes: Annotated[int, figure("size in memory, with padding", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, figure("size in memory, with padding", is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES)]
     allocation_type: Annotated[AllocationType, column("type of its allocation")]
     value: Annotated[str, column("defining instruction and index")]
@@ -143,16 +140,14 @@ class BufferRow(Struct, frozen=True):
         ),
     ]
     scope_from: Annotated[
-        Teller | None,
-        figure("source of the scope: the instruction itself, its producer or a user"),
+        Teller | None, figure("source of the scope: the instruction itself, its producer or a user")
     ]
     source: Annotated[
         str | None,
         column("file and line without directories; with `for`, those of a user of the value"),
     ]
     source_from: Annotated[
-        Teller | None,
-        figure("source of the line: the instruction itself, its producer or a user"),
+        Teller | None, figure("source of the line: the instruction itself, its producer or a user")
     ]
     parameter_name: Annotated[
         str | None,
@@ -165,7 +160,6 @@ class BufferRow(Struct, frozen=True):
             "`for`, the scope of a user",
             is_path=True,
             heading="belongs to",
-            null_from="source",
         ),
     ]
     instruction: Annotated[str, figure("the defining instruction")]
@@ -180,27 +174,24 @@ class BufferRow(Struct, frozen=True):
         int | None,
         figure(
             "size without tile padding; of a tuple, its table; null if a dimension is unknown",
-            BYTES,
             is_summed=False,
         ),
     ]
     padding_bytes: Annotated[
-        int | None,
-        figure("bytes that tiles and the allocator's minimum sizes add", BYTES),
+        int | None, figure("bytes that tiles and the allocator's minimum sizes add")
     ]
     aliases: Annotated[
-        tuple[str, ...],
-        figure("live values that share its bytes, latest first (at most 100)"),
+        tuple[str, ...], figure("live values that share its bytes, latest first (at most 100)")
     ]
     allocation: Annotated[int | None, figure("number of its allocation", NUMBER)]
     offset: Annotated[int | None, figure("first byte inside the allocation", NUMBER)]
-    space: Annotated[int, figure("number of the memory space", NUMBER)]
+    space: Annotated[int, figure("number of the memory space")]
     is_donated: Annotated[bool, figure("whether a parameter and an output share its memory")]
     live_positions: Annotated[int | None, figure("number of positions at which it is live", NUMBER)]
     use_count: Annotated[int | None, figure("operands through which it is used", NUMBER)]
     op_name: Annotated[str | None, figure("op_name of the instruction itself")]
     source_file: Annotated[str | None, figure("source file it comes from")]
-    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
+    source_line: Annotated[int | None, figure("line in that file")]
     parameter: Annotated[
         str | None,
         figure("the parameter that owns the memory: its name, else its number", null_text="(none)"),
@@ -215,19 +206,13 @@ class BufferRow(Struct, frozen=True):
     stack: Stack = None
     stack_frame: StackFrame = None
     producer_op_name: Annotated[
-        str | None,
-        figure("op_name that has the scope, of the instruction or its producer"),
+        str | None, figure("op_name that has the scope, of the instruction or its producer")
     ] = None
     moved_parameter: Annotated[
         str | None, figure("the parameter of which it is a copy, a conversion or a part")
     ] = None
     global_shape: Annotated[
-        str | None,
-        figure(
-            "of a parameter: its global shape",
-            null_text="",
-            is_shape=True,
-        ),
+        str | None, figure("of a parameter: its global shape", null_text="", is_shape=True)
     ] = None
     spec: Annotated[
         tuple[tuple[str, ...], ...] | None,
@@ -238,20 +223,12 @@ class BufferRow(Struct, frozen=True):
         ),
     ] = None
     spec_text: Annotated[
-        str | None,
-        figure(
-            "the same in JAX notation",
-            null_text="",
-            heading="spec",
-        ),
+        str | None, figure("the same in JAX notation", null_text="", heading="spec")
     ] = None
     copies: Annotated[
         int | None,
         figure(
-            "of a parameter: devices that hold the same part",
-            COUNT,
-            null_text="",
-            is_summed=False,
+            "of a parameter: devices that hold the same part", COUNT, null_text="", is_summed=False
         ),
     ] = None
     held: Saving[Tenure] | None = None

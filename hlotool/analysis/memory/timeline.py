@@ -21,7 +21,7 @@ from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, describe_values
 from hlotool.errors import UsageError
 from hlotool.hlo.buffers import BufferValue, LiveRanges
-from hlotool.table import BYTES, NUMBER, column, figure
+from hlotool.table import column, figure
 from hlotool.table.words import suggest
 
 # A peak is separate from a higher one if memory falls by a tenth of it in between.
@@ -31,8 +31,8 @@ SEPARATING_PART: Final = 10
 class TimelineRow(Struct, frozen=True):
     """What is in use at one position, while `instruction` runs; it is None after the last."""
 
-    position: Annotated[int, column("position in the schedule", NUMBER)]
-    bytes: Annotated[int, column("bytes in use", BYTES, heading="in use", is_summed=False)]
+    position: Annotated[int, column("position in the schedule")]
+    bytes: Annotated[int, column("bytes in use", heading="in use", is_summed=False)]
     instruction: Annotated[
         str | None, column("the instruction that runs there; null after the last")
     ]
@@ -162,10 +162,10 @@ def choose_positions(curve: Curve, end: int, most: int) -> tuple[int, ...]:
 class Instant(Struct, frozen=True):
     """The position that the rows show, and what is in use there."""
 
-    space: Annotated[int | None, figure("number of the memory space; null for all", NUMBER)]
-    position: Annotated[int, figure("position in the schedule", NUMBER)]
+    space: Annotated[int | None, figure("number of the memory space; null for all")]
+    position: Annotated[int, figure("position in the schedule")]
     instruction: Annotated[str | None, figure("the instruction that runs there")]
-    bytes: Annotated[int, figure("bytes in use; in all spaces together if space is null", BYTES)]
+    bytes: Annotated[int, figure("bytes in use; in all spaces together if space is null")]
 
 
 def find_position(report: MemoryReport, place: str, color: int) -> int | None:

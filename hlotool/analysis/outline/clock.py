@@ -65,6 +65,11 @@ class OutlineEvidence(Struct, frozen=True, dict=True):
     measured: Mapping[str, float | None] = {}
 
     @cached_property
+    def clock(self) -> Clock:
+        """How long each instruction and each computation takes."""
+        return Clock(self)
+
+    @cached_property
     def begins(self) -> Mapping[str, CollectiveRow]:
         """The collectives by the instruction with which each begins."""
         return {row.name: row for row in self.collectives}
@@ -362,15 +367,14 @@ def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
     if not evidence.module.header.is_scheduled or not pricing.is_rated:
         return None
     links = (pricing.links.inside, pricing.links.between)
-    clock = Clock(evidence)
     return StepTime(
         pricing.chip.name,
         pricing.is_timed,
-        clock.of_run(entry),
+        evidence.clock.of_run(entry),
         Clock(evidence, is_padded=True).of_run(entry),
         evidence.costs.of_computation(entry).is_upper_bound
         or any(row.is_upper_bound or row.is_conditional for row in evidence.collectives),
         list_unstated(evidence.costs.of_computation(entry).products, pricing.chip),
         tuple(str(link) for link in links if link is not None and link.is_as_given),
-        clock,
+        evidence.clock,
     )

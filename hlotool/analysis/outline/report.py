@@ -9,7 +9,7 @@ executions per step of the entry, and include the rows below it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
@@ -30,20 +30,7 @@ from hlotool.analysis.outline.tree import (
     write_step,
 )
 from hlotool.hlo.shape import sum_known
-from hlotool.table import (
-    BYTES,
-    COUNT,
-    FLOPS,
-    NUMBER,
-    PERCENT,
-    SECONDS,
-    TIMES,
-    DocumentSpec,
-    RowList,
-    Shown,
-    column,
-    figure,
-)
+from hlotool.table import NUMBER, TIMES, DocumentSpec, RowList, Shown, column, figure
 from hlotool.table.words import share_path
 
 
@@ -85,7 +72,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "estimated share of the time of all work, at the peaks of the chip or of the "
             "reference chip; null without work",
-            PERCENT,
             heading="of work",
             null_text="",
             is_summed=True,
@@ -96,7 +82,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         float | None,
         figure(
             "with --chip: estimated time of its work, with waits for memory, at the peaks",
-            SECONDS,
             null_text="",
             is_summed=True,
             joint=lambda row: row.own.seconds,
@@ -106,7 +91,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         float | None,
         figure(
             "from a profile: time per step on one device of what it runs, each instruction once",
-            SECONDS,
             heading="measured/step",
             null_text="",
         ),
@@ -116,22 +100,18 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         figure(
             "with --chip: start of its first step on the modelled clock, in the first "
             "iteration of its loop",
-            SECONDS,
             heading="begins",
             null_text="",
         ),
     ]
     end_seconds: Annotated[
         float | None,
-        figure(
-            "with --chip: end of its last step on that clock", SECONDS, heading="ends", null_text=""
-        ),
+        figure("with --chip: end of its last step on that clock", heading="ends", null_text=""),
     ]
     exposed_seconds: Annotated[
         float | None,
         figure(
             "with --chip: estimated time per step in which work waits for its collectives",
-            SECONDS,
             heading="gap/step",
             null_text="",
             is_summed=True,
@@ -142,7 +122,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         int | None,
         column(
             "floating-point operations, known ones of custom calls too",
-            FLOPS,
             null_text="",
             lower_if="is_flops_lower_bound",
             joint=lambda row: row.own.flops,
@@ -153,7 +132,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "bytes that its work moves across memory space 0; only summary and show "
             "include collectives and overlapped copies",
-            BYTES,
             null_text="",
             lower_if="is_traffic_lower_bound",
             joint=lambda row: row.own.traffic_bytes,
@@ -163,7 +141,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         int | None,
         column(
             "bytes that a device sends; of rows with steps, the known bytes of all their steps",
-            BYTES,
             null_text="",
             shown=_show_sent,
             lower_if="is_sent_lower_bound",
@@ -174,7 +151,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         float | None,
         column(
             "estimated share of those bytes without overlapping work, 0 to 1; null if unknown",
-            PERCENT,
             heading="exposed",
             null_text="",
         ),
@@ -183,7 +159,6 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         int | None,
         column(
             "of a collective: flops computed until its done, in one execution; null if synchronous",
-            FLOPS,
             null_text="",
             is_summed=False,
         ),
@@ -191,16 +166,14 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     executions: Annotated[
         int | None,
         figure(
-            "executions of each per step; null under a loop of unknown trip count",
-            COUNT,
-            is_summed=False,
+            "executions of each per step; null under a loop of unknown trip count", is_summed=False
         ),
     ]
     scope: Annotated[
         str | None,
         column("common part of the module paths of its instructions", is_path=True, null_text=""),
     ]
-    number: Annotated[int, figure("number in the list, from 0", NUMBER)]
+    number: Annotated[int, figure("number in the list, from 0")]
     parent: Annotated[
         int | None,
         figure("number of the step that contains it; null for steps of the entry", NUMBER),
@@ -213,23 +186,34 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     is_flops_lower_bound: Annotated[bool, figure("whether some flops are unknown")]
     is_traffic_lower_bound: Annotated[bool, figure("whether some traffic is unknown")]
     is_sent_lower_bound: Annotated[bool, figure("whether some bytes sent are unknown")]
-    is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
+    is_upper_bound: Annotated[bool, figure("whether a branch that might not be taken is counted")]
     is_sent_upper_bound: Annotated[
         bool, figure("whether the sent size depends on a branch or on data")
     ]
     own: OwnFigures
 
 
+class Outline(Struct, frozen=True):
+    """The steps of a program as it runs, those that hold others before these.
+
+    `begins` says when each instruction first begins on the modelled clock, by its full name.
+    """
+
+    rows: tuple[OutlineRow, ...]
+    begins: Mapping[str, float]
+
+
 def outline_program(
     evidence: OutlineEvidence, only: Collection[StepKind] = (), nesting: int | None = None
-) -> tuple[OutlineRow, ...]:
-    """Return the steps of a program as it runs, those that hold others before these.
+) -> Outline:
+    """Return how a program runs.
 
     `only` are the kinds of steps wanted, and what holds them; () are all. Steps that more than
     `nesting` others hold are left out. Times are those of work at the peaks of the chip that
     `evidence.pricing` names: no launch latency, no overlap of work with work.
     """
-    nodes = TreeBuilder(evidence).build(evidence.module.entry)
+    builder = TreeBuilder(evidence)
+    nodes = builder.build(evidence.module.entry)
     all_seconds = sum(node.seconds for node in nodes)
     found: list[_Listed] = []
 
@@ -244,14 +228,8 @@ def outline_program(
             add(below, len(found) - 1, depth + 1)
 
     add(_fold_tree(nodes, all_seconds), None, 0)
-    return tuple(_make_row(each, all_seconds, evidence) for each in found)
-
-
-def list_begins(evidence: OutlineEvidence) -> dict[str, float]:
-    """Return when each instruction first begins on the modelled clock."""
-    builder = TreeBuilder(evidence)
-    builder.build(evidence.module.entry)
-    return builder.begins
+    rows = tuple(_make_row(each, all_seconds, evidence) for each in found)
+    return Outline(rows, builder.begins)
 
 
 class _Listed(NamedTuple):

@@ -20,7 +20,7 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
 from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.origin import read_origin
-from hlotool.analysis.outline.clock import Clock, Duration, OutlineEvidence, StepKind, find_kind
+from hlotool.analysis.outline.clock import Duration, OutlineEvidence, StepKind, find_kind
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.shape import sum_known
 from hlotool.table.words import fold_numbers, list_some, share_path
@@ -87,7 +87,7 @@ class TreeBuilder:
 
     def __init__(self, evidence: OutlineEvidence) -> None:
         self._evidence = evidence
-        self._clock = Clock(evidence)
+        self._clock = evidence.clock
         self._built: set[Computation] = set()
         self.begins: dict[str, float] = {}  # of every instruction, where it is run first
 
@@ -138,7 +138,7 @@ class TreeBuilder:
         return "wait" if taken.total * known_runs >= run.total * SMALL else "memory"
 
     def _count(self, once: Cost, computation: Computation) -> Cost:
-        """Return the cost of all executions; at most that where branches may not be taken."""
+        """Return the cost of all executions; at most that where branches might not be taken."""
         runs = self._evidence.costs.executions.runs_of(computation)
         cost = once.times(runs.known, is_exact=runs.is_exact)
         return replace(cost, is_upper_bound=True) if runs.is_conditional else cost

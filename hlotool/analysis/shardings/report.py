@@ -28,7 +28,7 @@ from hlotool.hlo import ArrayShape, Mesh, Module, ShapeIndex
 from hlotool.hlo.buffers import format_position
 from hlotool.hlo.groups import Sharding
 from hlotool.hlo.sharding import Names, Spec, find_spec, name_axes, write_steps
-from hlotool.table import BYTES, COUNT, NUMBER, Block, DocumentSpec, RowList, column, figure
+from hlotool.table import NUMBER, Block, DocumentSpec, RowList, column, figure
 
 
 class Placement(Struct, frozen=True):
@@ -56,26 +56,26 @@ class ArrayRow(Struct, frozen=True):
         ),
     ]
     spec_text: Annotated[str | None, column("the same in JAX notation", heading="spec")]
-    copies: Annotated[int | None, column("devices that hold the same part", COUNT, is_summed=False)]
+    copies: Annotated[int | None, column("devices that hold the same part", is_summed=False)]
     replicated_over: Annotated[
         tuple[str, ...] | None, column("the mesh axes over which devices hold the same part")
     ]
     local_bytes: Annotated[
-        int | None, column("bytes of the part on a device", BYTES, heading="on a device")
+        int | None, column("bytes of the part on a device", heading="on a device")
     ]
     saves_bytes: Annotated[
         int | None,
-        column("bytes saved on a device by sharding it over the axes it is replicated over", BYTES),
+        column("bytes saved on a device by sharding it over the axes it is replicated over"),
     ]
-    global_bytes: Annotated[int | None, column("bytes of the array", BYTES, heading="whole")]
-    all_bytes: Annotated[int | None, figure("bytes on all devices, with copies", BYTES)]
+    global_bytes: Annotated[int | None, column("bytes of the array", heading="whole")]
+    all_bytes: Annotated[int | None, figure("bytes on all devices, with copies")]
     origin: Annotated[
         str | None,
         figure(
             "its part of the tree of arguments or results: params, mu, batch", null_text="(none)"
         ),
     ]
-    number: Annotated[int, figure("number of the parameter, or of the result", NUMBER)]
+    number: Annotated[int, figure("number of the parameter, or of the result")]
     spec_from: Annotated[str | None, figure("the file with its sharding")]
     problem: Annotated[str | None, figure("why its sharding in a file is invalid", null_text="")]
 
@@ -88,15 +88,15 @@ class ShardingTotals(Struct, frozen=True):
 
     device_count: Annotated[int | None, figure("devices that the program runs on", NUMBER)]
     mesh: Annotated[tuple[str, ...] | None, figure("axes of the mesh and their sizes")]
-    parameter_count: Annotated[int, figure("arguments of the program", COUNT, is_exact=True)]
-    local_bytes: Annotated[int, figure("bytes of parameters on a device", BYTES)]
+    parameter_count: Annotated[int, figure("arguments of the program", is_exact=True)]
+    local_bytes: Annotated[int, figure("bytes of parameters on a device")]
     replicated_bytes: Annotated[
-        int, figure("the part that other devices hold too", BYTES, lower_if=_LOWER)
+        int, figure("the part that other devices hold too", lower_if=_LOWER)
     ]
     saves_bytes: Annotated[
-        int, figure("bytes saved on a device if nothing were replicated", BYTES, lower_if=_LOWER)
+        int, figure("bytes saved on a device if nothing were replicated", lower_if=_LOWER)
     ]
-    unknown_count: Annotated[int, figure("parameters of unknown sharding", COUNT, is_exact=True)]
+    unknown_count: Annotated[int, figure("parameters of unknown sharding", is_exact=True)]
     is_lower_bound: Annotated[bool, figure("whether the size of a part is unknown")]
     is_replicated_lower_bound: Annotated[
         bool, figure("whether the size or the sharding of some parameters is unknown")
@@ -328,15 +328,8 @@ PARAMETERS: Final = RowList(
     screen="name,global_shape,spec_text,copies,local_bytes,saves_bytes",
     wide_screen="local_shape,replicated_over",
 )
-RESULTS: Final = RowList(
-    "results",
-    ArrayRow,
-    "results of the program",
-    sort="-local_bytes",
-    size="local_bytes",
-    title="results",
-    screen="name,global_shape,spec_text,copies,local_bytes,saves_bytes",
-    wide_screen="local_shape,replicated_over",
+RESULTS: Final = replace(
+    PARAMETERS, name="results", meaning="results of the program", title="results"
 )
 TOTALS: Final = Block("totals", ShardingTotals, "all parameters together")
 SHARDINGS: Final = DocumentSpec(

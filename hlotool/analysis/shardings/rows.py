@@ -9,7 +9,7 @@ from msgspec import Struct
 from hlotool.analysis.collectives.rows import Cause, KnownSentPerStep, SentPerStep
 from hlotool.analysis.origin import shorten_op_name
 from hlotool.hlo.opcodes import COLLECTIVES
-from hlotool.table import BYTES, RowList, column, figure
+from hlotool.table import RowList, column, figure
 
 
 class ReshardRow(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,6 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
         figure(
             "bytes that a device sends per step with that spec, in place of all gathers "
             "of the value",
-            BYTES,
             is_summed=False,
         ),
     ]
@@ -62,7 +61,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     ]
     operation: Annotated[str, figure("the collective itself, if another instruction contains it")]
     is_upper_bound: Annotated[bool, figure("whether the sent size depends on data")]
-    is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
+    is_conditional: Annotated[bool, figure("whether it is in a branch that might not run")]
     spec_from: Annotated[str | None, figure("the file with the specs")]
 
 
@@ -107,7 +106,7 @@ class ChainRow(Struct, frozen=True, kw_only=True):
     ]
     cause: Annotated[Cause | None, column("cause of the collective", null_text="")]
     sent_bytes_per_step: Annotated[
-        int | None, column("bytes that a device sends for it per step", BYTES, null_text="")
+        int | None, column("bytes that a device sends for it per step", null_text="")
     ]
     source: Annotated[str | None, column("file and line, without directories", null_text="")]
     collective: Annotated[str, figure("the collective at the end of the chain")]

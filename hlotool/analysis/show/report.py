@@ -35,7 +35,7 @@ from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.buffers import Allocation, AllocationType, BufferValue
 from hlotool.hlo.module import all_operands, find_async_start
 from hlotool.hlo.values import ShapeIndex
-from hlotool.table import BYTES, FLOPS, NUMBER, Block, DocumentSpec, RowList, column, figure
+from hlotool.table import NUMBER, Block, DocumentSpec, RowList, column, figure
 
 
 class ShowReport(Struct, frozen=True):
@@ -89,9 +89,9 @@ class ShownValue(Struct, frozen=True, kw_only=True):
 
     of: Annotated[str, figure("the subject")]
     value: Annotated[str, column("defining instruction and index")]
-    size_bytes: Annotated[int, column("size in memory, with padding", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, column("size in memory, with padding", is_summed=False)]
     allocation_type: Annotated[AllocationType, column("type of its allocation")]
-    space: Annotated[int, column("number of the memory space", NUMBER)]
+    space: Annotated[int, column("number of the memory space")]
     allocation: Annotated[
         int | None, column("number of its allocation; null in an estimate", NUMBER, null_text="–")
     ]
@@ -106,7 +106,6 @@ class ShownValue(Struct, frozen=True, kw_only=True):
         column(
             "its bytes at the peak of its space; 0 if it is not live there, or another "
             "value has its bytes",
-            BYTES,
             heading="at peak",
             is_summed=False,
         ),
@@ -122,8 +121,8 @@ class SharingValue(Struct, frozen=True):
 
     of: Annotated[str, figure("the subject's value")]
     value: Annotated[str, column("defining instruction and index", heading="in the same bytes")]
-    shared_bytes: Annotated[int, column("bytes that both share", BYTES, is_summed=False)]
-    size_bytes: Annotated[int, column("size in memory, with padding", BYTES, is_summed=False)]
+    shared_bytes: Annotated[int, column("bytes that both share", is_summed=False)]
+    size_bytes: Annotated[int, column("size in memory, with padding", is_summed=False)]
     live_from: Annotated[int | None, column("first position at which it is live", NUMBER)]
     live_until: Annotated[int | None, column("last position at which it is live", NUMBER)]
 
@@ -294,10 +293,10 @@ class BodyRow(Struct, frozen=True):
     opcode: Annotated[str, column("the opcode")]
     shape: ShapeText
     operands: Annotated[tuple[str, ...], column("its operands by name")]
-    size_bytes: Annotated[int | None, figure("size of the result", BYTES, is_summed=False)]
+    size_bytes: Annotated[int | None, figure("size of the result", is_summed=False)]
     flops: Annotated[
         int | None,
-        column("flops of one execution; null if unknown", FLOPS, lower_if="is_flops_lower_bound"),
+        column("flops of one execution; null if unknown", lower_if="is_flops_lower_bound"),
     ]
     is_flops_lower_bound: Annotated[bool, figure("whether some of its flops are unknown")]
     scope: Annotated[str | None, column("module path in the op_name", is_path=True)]

@@ -29,10 +29,10 @@ from hlotool.hlo.buffers import Allocation, BufferValue, format_position
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import Measurement, ShapeIndex
-from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
+from hlotool.table import NUMBER, column, figure
 
 SizeBytes: TypeAlias = Annotated[
-    int | None, column("size of the result", BYTES, heading="result", is_summed=False)
+    int | None, column("size of the result", heading="result", is_summed=False)
 ]
 ShapeText: TypeAlias = Annotated[str, column("the result's shape, without layout", is_shape=True)]
 InstructionName: TypeAlias = Annotated[str, column("the instruction", heading="instruction")]
@@ -134,48 +134,42 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "executions per step, inside a fusion those of the fusion; null under a loop "
             "of unknown trip count",
-            COUNT,
             heading="runs",
             is_summed=False,
         ),
     ]
     known_executions: Annotated[
-        int, figure("the same with unknown trip counts as one", COUNT, is_summed=False)
+        int, figure("the same with unknown trip counts as one", is_summed=False)
     ]
     flops_per_step: Annotated[
         int,
         column(
             "its floating-point operations per step, with known custom calls",
-            FLOPS,
             lower_if="is_flops_lower_bound",
         ),
     ]
     flops_share: Annotated[
-        float | None, figure("its share of the program's known flops; null without any", PERCENT)
+        float | None, figure("its share of the program's known flops; null without any")
     ]
     traffic_bytes_per_step: Annotated[
         int,
         column(
             "its bytes that cross memory space 0 per step; 0 inside a fusion",
-            BYTES,
             lower_if="is_traffic_lower_bound",
         ),
     ]
     padded_traffic_bytes_per_step: Annotated[
-        int,
-        figure("traffic_bytes_per_step with all tile padding, some of which may not cross", BYTES),
+        int, figure("traffic_bytes_per_step with all tile padding, some of which may not cross")
     ]
     traffic_share: Annotated[
         float | None,
-        column(
-            "its share of all such bytes of a step; null without any", PERCENT, heading="of memory"
-        ),
+        column("its share of all such bytes of a step; null without any", heading="of memory"),
     ]
     measured_count: MeasuredCount
     measured_seconds: MeasuredSeconds
-    flops: Annotated[int, figure("flops of one execution", FLOPS, is_summed=False)]
+    flops: Annotated[int, figure("flops of one execution", is_summed=False)]
     traffic_bytes: Annotated[
-        int, figure("bytes that cross memory space 0 in one execution", BYTES, is_summed=False)
+        int, figure("bytes that cross memory space 0 in one execution", is_summed=False)
     ]
     computation: Annotated[
         str | None, figure("the computation that holds it; null for a computation", null_text="–")
@@ -188,8 +182,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         int, figure("instructions that call its computation; the path names the first", NUMBER)
     ]
     instruction_count: Annotated[
-        int | None,
-        figure("instructions inside; null without any", COUNT, null_text="–", is_summed=False),
+        int | None, figure("instructions inside; null without any", null_text="–", is_summed=False)
     ]
     definition: Annotated[
         tuple[str, ...], figure("the instruction, then its attributes; without metadata")
@@ -199,7 +192,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     ]
     op_name: Annotated[str | None, figure("op_name of the instruction")]
     source_file: Annotated[str | None, figure("source file it comes from")]
-    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
+    source_line: Annotated[int | None, figure("line in that file")]
     stack: Stack = None
     stack_frame: StackFrame = None
     is_lower_bound: Annotated[
@@ -212,10 +205,10 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
     ]
     is_conditional: Annotated[
-        bool, figure("whether it is in a branch that may not run, so that runs are upper bounds")
+        bool, figure("whether it is in a branch that might not run, so that runs are upper bounds")
     ]
     is_upper_bound: Annotated[
-        bool, figure("whether it, or a part of its costs, is in a branch that may not run")
+        bool, figure("whether it, or a part of its costs, is in a branch that might not run")
     ]
 
     @property

@@ -25,7 +25,7 @@ from hlotool.hlo import Module, Shape
 from hlotool.hlo.opcodes import OPCODES, PASSES_ON
 from hlotool.hlo.shape import DTYPES, find_part, sum_known
 from hlotool.hlo.values import Measurement
-from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, Shown, column, figure
+from hlotool.table import COUNT, NUMBER, Shown, column, figure
 from hlotool.table.sums import group_by
 
 
@@ -34,39 +34,28 @@ class ModuleFacts(Struct, frozen=True):
 
     name: Annotated[str, figure("the module's name")]
     backend: Annotated[
-        Backend | None,
-        figure("the backend, recognized from the text; null before optimization"),
+        Backend | None, figure("the backend, recognized from the text; null before optimization")
     ]
     is_scheduled: Annotated[bool, figure("whether the instructions are in schedule order")]
     num_partitions: Annotated[
         int | None, figure("partitions the program is split into; null if unknown", COUNT)
     ]
-    replica_count: Annotated[
-        int | None, figure("copies of the program that run; null if unknown", COUNT)
-    ]
+    replica_count: Annotated[int | None, figure("copies of the program that run; null if unknown")]
     entry: Annotated[str, figure("the entry computation")]
-    computation_count: Annotated[int, figure("computations in the text", COUNT)]
-    instruction_count: Annotated[int, figure("instructions in the text", COUNT)]
+    computation_count: Annotated[int, figure("computations in the text")]
+    instruction_count: Annotated[int, figure("instructions in the text")]
     executed_instruction_count: Annotated[
         int,
-        figure(
-            "instructions outside fusions and reducers: in the entry, loop bodies, branches",
-            COUNT,
-        ),
+        figure("instructions outside fusions and reducers: in the entry, loop bodies, branches"),
     ]
-    parameter_count: Annotated[int, figure("parameters of the entry", COUNT)]
-    parameter_bytes: Annotated[
-        int | None, figure("size of the parameters, with tile padding", BYTES)
-    ]
-    result_bytes: Annotated[int | None, figure("the size of the entry's result", BYTES)]
+    parameter_count: Annotated[int, figure("parameters of the entry")]
+    parameter_bytes: Annotated[int | None, figure("size of the parameters, with tile padding")]
+    result_bytes: Annotated[int | None, figure("the size of the entry's result")]
     donated_parameter_count: Annotated[
         int,
-        figure(
-            "donated parameters: aliased with a result or, before XLA decides, buffer donors",
-            COUNT,
-        ),
+        figure("donated parameters: aliased with a result or, before XLA decides, buffer donors"),
     ]
-    donated_bytes: Annotated[int | None, figure("the size of the donated memory", BYTES)]
+    donated_bytes: Annotated[int | None, figure("the size of the donated memory")]
     is_lower_bound: Annotated[
         bool, figure("whether the text is part of a program, so that counts are lower bounds")
     ] = False
@@ -194,12 +183,11 @@ class OpcodeRow(Struct, frozen=True):
     """One opcode. `executions` is None under a loop of unknown trip count."""
 
     opcode: Annotated[str, column("the opcode, without async wrappers", words=OPCODES)]
-    count: Annotated[int, figure("instructions in the text", COUNT)]
+    count: Annotated[int, figure("instructions in the text")]
     executed_count: Annotated[
         int,
         column(
             "instructions in the entry, loop bodies and branches",
-            COUNT,
             heading="executed",
             lower_if="is_lower_bound",
         ),
@@ -208,7 +196,6 @@ class OpcodeRow(Struct, frozen=True):
         int,
         column(
             "instructions inside fusions, reducers and other embedded computations",
-            COUNT,
             heading="fused",
             lower_if="is_lower_bound",
         ),
@@ -217,22 +204,19 @@ class OpcodeRow(Struct, frozen=True):
         int | None,
         column(
             "executions of executed instructions per step; null under a loop of unknown trip count",
-            COUNT,
             heading="runs",
-            total_from="known_executions",
             lower_if="is_lower_bound",
         ),
     ]
     known_executions: KnownHowOften
     result_bytes: Annotated[
-        int | None, figure("size of all results, each instruction counted once", BYTES)
+        int | None, figure("size of all results, each instruction counted once")
     ]
     executed_bytes: Annotated[
         int | None,
         column(
             "size of the results of executed instructions, each counted once; opcodes "
             "that only forward values count 0",
-            BYTES,
             heading="makes",
             lower_if="is_lower_bound",
         ),
@@ -244,7 +228,6 @@ class OpcodeRow(Struct, frozen=True):
         int | None,
         figure(
             "executions in a profile, in all runs on all devices; null if zero",
-            COUNT,
             heading="measured",
             null_text="",
             is_summed=False,
@@ -255,7 +238,6 @@ class OpcodeRow(Struct, frozen=True):
         figure(
             "from a profile: time of all executions per step, the mean over profiled "
             "devices; a loop's includes its body",
-            SECONDS,
             heading="measured/step",
             null_text="",
         ),
@@ -302,10 +284,10 @@ class DtypeRow(Struct, frozen=True):
     """One element type of array results."""
 
     dtype: Annotated[str, column("the element type of array results", words=DTYPES)]
-    count: Annotated[int, column("array results of that type, including fused ones", COUNT)]
+    count: Annotated[int, column("array results of that type, including fused ones")]
     result_bytes: Annotated[
         int | None,
-        column("size of these results, each instruction counted once", BYTES, heading="results"),
+        column("size of these results, each instruction counted once", heading="results"),
     ]
 
 
@@ -336,8 +318,7 @@ class LoopRow(Struct, frozen=True):
     computation: Annotated[str, figure("the computation that holds it")]
     body: Annotated[str, figure("its body")]
     trip_count: Annotated[
-        int | None,
-        column("iterations per execution; null if unknown", NUMBER, heading="trips"),
+        int | None, column("iterations per execution; null if unknown", NUMBER, heading="trips")
     ]
     trip_count_source: Annotated[
         TripCountSource | None,
@@ -359,22 +340,12 @@ class LoopRow(Struct, frozen=True):
     ]
     depth: Annotated[int, figure("number of loops around it", NUMBER)]
     parent: Annotated[str | None, figure("the loop around it; null at the top level", null_text="")]
-    executions: Annotated[
-        int | None,
-        column(
-            "starts of the loop per step",
-            COUNT,
-            heading="runs",
-        ),
-    ]
-    loop_state_bytes: Annotated[
-        int | None, column("size of the state carried between iterations", BYTES)
-    ]
+    executions: Annotated[int | None, column("starts of the loop per step", heading="runs")]
+    loop_state_bytes: Annotated[int | None, column("size of the state carried between iterations")]
     traffic_bytes_per_step: Annotated[
         int | None,
         column(
             "bytes that all its iterations move in memory space 0 per step, with inner loops",
-            BYTES,
             is_summed=False,
             lower_if="is_traffic_lower_bound",
         ),
@@ -383,7 +354,6 @@ class LoopRow(Struct, frozen=True):
         int | None,
         column(
             "bytes that a device sends in them per step",
-            BYTES,
             is_summed=False,
             lower_if="is_sent_lower_bound",
         ),
@@ -394,7 +364,7 @@ class LoopRow(Struct, frozen=True):
     is_sent_lower_bound: Annotated[
         bool, figure("whether a trip count or the bytes of a collective are unknown")
     ]
-    is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether they include work that might not run")]
 
 
 def list_loops(costs: CostModel, collectives: Sequence[CollectiveRow]) -> tuple[LoopRow, ...]:
@@ -459,9 +429,6 @@ class Compilation(Struct, frozen=True):
     flags_path: Annotated[str | None, figure("the file that prints the flags")] = None
     tpu_flag_count: Annotated[
         int | None,
-        figure(
-            "flags that tpu_comp_env.txt prints, default or not; null without that file",
-            COUNT,
-        ),
+        figure("flags that tpu_comp_env.txt prints, default or not; null without that file"),
     ] = None
     tpu_flags_path: Annotated[str | None, figure("the tpu_comp_env.txt of the program")] = None

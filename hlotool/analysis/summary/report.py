@@ -33,30 +33,10 @@ from hlotool.analysis.measured import (
     MeasuredInstruction,
 )
 from hlotool.analysis.memory.answer import ROWS
-from hlotool.analysis.memory.figures import (
-    ESTIMATED,
-    FIT,
-    PEAK,
-    TOTALS,
-    Fit,
-    MemoryFigures,
-)
+from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit, MemoryFigures
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.summary.counts import Compilation, DtypeRow, LoopRow, ModuleFacts, OpcodeRow
-from hlotool.table import (
-    BYTES,
-    COUNT,
-    FLOPS,
-    NUMBER,
-    PERCENT,
-    SECONDS,
-    Block,
-    DocumentSpec,
-    RowList,
-    Shown,
-    column,
-    figure,
-)
+from hlotool.table import NUMBER, Block, DocumentSpec, RowList, Shown, column, figure
 
 if TYPE_CHECKING:
     from hlotool.analysis.outline.clock import StepTime
@@ -80,7 +60,6 @@ class Roofline(Struct, frozen=True, kw_only=True):
         figure(
             "time of total_flops_per_step at the chip's matrix peaks: products at the peak "
             "of their type, all else at bfloat16's",
-            SECONDS,
             is_summed=True,
             lower_if="is_compute_lower_bound",
         ),
@@ -90,19 +69,17 @@ class Roofline(Struct, frozen=True, kw_only=True):
         figure(
             "time of traffic_bytes_per_step, with collectives and copies, at memory "
             "bandwidth; step_time.memory_seconds is the part that work waits for",
-            SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",
         ),
     ]
     roofline_seconds: Annotated[
-        float, figure("the longer of the two", SECONDS, is_summed=True, lower_if="is_lower_bound")
+        float, figure("the longer of the two", is_summed=True, lower_if="is_lower_bound")
     ]
     padded_memory_seconds: Annotated[
         float,
         figure(
             "memory_seconds if all tile padding crosses memory; the real share is unknown",
-            SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",
         ),
@@ -110,7 +87,7 @@ class Roofline(Struct, frozen=True, kw_only=True):
     is_compute_lower_bound: Annotated[bool, figure("whether some flops are not known")]
     is_memory_lower_bound: Annotated[bool, figure("whether some traffic is not known")]
     is_lower_bound: Annotated[bool, figure("whether either is incomplete")]
-    is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether they include work that might not run")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
@@ -160,7 +137,6 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
         figure(
             "rough estimate of the time of one step: all work at the chip's peaks, plus "
             "exposed communication",
-            SECONDS,
             is_summed=True,
             lower_if="is_lower_bound",
         ),
@@ -169,7 +145,6 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
         float,
         figure(
             "estimated_seconds if all tile padding crosses memory",
-            SECONDS,
             is_summed=True,
             lower_if="is_lower_bound",
         ),
@@ -178,21 +153,17 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
         float | None,
         figure(
             "XLA's own estimate: estimated_cycles in the TPU after_codegen text, at the "
-            "chip's clock; null without that text",
-            SECONDS,
+            "chip's clock; null without that text"
         ),
     ]
     memory_seconds: Annotated[
         float,
         figure(
             "the memory-bound part, with waits for copies; traffic during longer compute "
-            "or transfers counts only in bound.memory_seconds",
-            SECONDS,
+            "or transfers counts only in bound.memory_seconds"
         ),
     ]
-    exposed_seconds: Annotated[
-        float, figure("the part in which work waits for collectives", SECONDS)
-    ]
+    exposed_seconds: Annotated[float, figure("the part in which work waits for collectives")]
     largest_part: Annotated[
         StepPart | None,
         figure(
@@ -200,9 +171,9 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
             "collectives; null if an unknown part could be larger"
         ),
     ]
-    largest_share: Annotated[float | None, figure("share of the largest part", PERCENT)]
+    largest_share: Annotated[float | None, figure("share of the largest part")]
     is_lower_bound: Annotated[bool, figure("whether a part of it is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether a part of it may not run")]
+    is_upper_bound: Annotated[bool, figure("whether a part of it might not run")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
@@ -345,6 +316,9 @@ HOLDERS: Final = replace(
     title="Largest values at the peak",
     screen="live_bytes,count,shape,value,origin",
     wide_screen="source,spec_text,global_shape,allocation_type",
+    chosen=tuple(
+        replace(each, null_from="source") if each.name == "origin" else each for each in ROWS.fields
+    ),
 ).showing({"live_bytes", "count", "allocation_type", "shape", "value", "source", "origin"})
 COMPILATION: Final = Block(
     "compilation", Compilation, "compiler, flags and mesh, as far as its files say"
@@ -426,50 +400,42 @@ class ProgramRow(Struct, frozen=True):
     place: Annotated[
         str,
         column(
-            "location in the directory, with XLA's number instead of the name; --module takes it",
+            "location in the directory, with XLA's number instead of the name; --module takes it"
         ),
     ]
     backend: Annotated[Backend | None, column("the backend, recognized from the text")] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
     instruction_count: Annotated[
-        int | None, column("instructions in the text", COUNT, heading="instructions")
+        int | None, column("instructions in the text", heading="instructions")
     ] = None
     allocated_bytes: Annotated[
         int | None,
         column(
             "bytes that the runtime reserves in the default memory space, or an estimate",
-            BYTES,
             is_summed=False,
             shown=_show_allocated,
             lower_if="is_memory_lower_bound",
         ),
     ] = None
     temp_bytes: Annotated[
-        int | None,
-        column(
-            "its temporary part; null in an estimate",
-            BYTES,
-            is_summed=False,
-        ),
+        int | None, column("its temporary part; null in an estimate", is_summed=False)
     ] = None
     peak_bytes: Annotated[
         int | None,
         column(
             "most bytes in use at once, or an estimate",
-            BYTES,
             is_summed=False,
             shown=_show_peak,
             lower_if="is_memory_lower_bound",
         ),
     ] = None
     collective_count: Annotated[
-        int | None, column("logical collectives", COUNT, heading="collectives")
+        int | None, column("logical collectives", heading="collectives")
     ] = None
     sent_bytes_per_step: Annotated[
         int | None,
         column(
             "bytes one device sends per step of the entry",
-            BYTES,
             lower_if="is_sent_lower_bound",
             upper_if="is_sent_upper_bound",
         ),
@@ -478,23 +444,21 @@ class ProgramRow(Struct, frozen=True):
         int | None,
         column(
             "floating-point operations of one step, with known custom calls",
-            FLOPS,
             heading="flops/step",
             lower_if="is_total_lower_bound",
             upper_if="is_total_upper_bound",
         ),
     ] = None
     measured_count: Annotated[
-        int | None,
-        figure("from a profile: its runs on all devices together", COUNT, heading="runs"),
+        int | None, figure("from a profile: its runs on all devices together", heading="runs")
     ] = None
     measured_seconds: Annotated[
         float | None,
-        figure("from a profile: mean time of a step on a device", SECONDS, heading="measured/step"),
+        figure("from a profile: mean time of a step on a device", heading="measured/step"),
     ] = None
-    finding_count: Annotated[
-        int | None, column("findings", COUNT, heading="findings", is_exact=True)
-    ] = None
+    finding_count: Annotated[int | None, column("findings", heading="findings", is_exact=True)] = (
+        None
+    )
     top_finding: Annotated[
         FindingCode | None,
         column("the first finding, in the order of `--rows findings`", null_text=""),
@@ -512,10 +476,10 @@ class ProgramRow(Struct, frozen=True):
         bool, figure("whether a trip count or the flops of a custom call are unknown")
     ] = False
     is_sent_upper_bound: Annotated[
-        bool, figure("whether a collective is in a branch that may not run")
+        bool, figure("whether a collective is in a branch that might not run")
     ] = False
     is_total_upper_bound: Annotated[
-        bool, figure("whether the flops count work that may not run")
+        bool, figure("whether the flops count work that might not run")
     ] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None
     program: Annotated[str, figure("name of the program, unique in the answer")] = ""
@@ -582,11 +546,10 @@ class ReasonRow(Struct, frozen=True):
     place: Annotated[str, column("the compilation, as in `modules`")]
     compilation: Annotated[int, column("number among the function's compilations", NUMBER)]
     compared_with: Annotated[
-        str,
-        column("an equal earlier compilation, else the previous one", heading="against"),
+        str, column("an equal earlier compilation, else the previous one", heading="against")
     ]
     reason: Annotated[ReasonKind, column("cause of the compilation", word_meanings=_REASONS)]
-    count: Annotated[int, column("number of arguments, constants, … that differ", COUNT)] = 1
+    count: Annotated[int, column("number of arguments, constants, … that differ")] = 1
     subject: Annotated[str, column("their names or their differences")] = ""
     old: Annotated[str | None, column("old value", heading="was", null_text="")] = None
     new: Annotated[str | None, column("new value", heading="is", null_text="")] = None

@@ -20,7 +20,7 @@ from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.reasons import find_kept, find_padded
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow
-from hlotool.analysis.memory.timeline import Instant, Reason, explain_xla_peak
+from hlotool.analysis.memory.timeline import Instant, Reason, XlaDifference, explain_xla_peak
 from hlotool.analysis.memory_text import (
     COPIED,
     MESSAGE_FIGURES,
@@ -53,44 +53,41 @@ def describe_program(
     color: int,
     instant: Instant | None,
     without: plan.Without | None,
-) -> tuple[Line, ...]:
-    """Return the lines above the tables: the peak, what is allocated, and the instant shown."""
+) -> Iterator[Line]:
+    """Yield the lines above the tables: the peak, what is allocated, and the instant shown."""
     name = program.module.name if program.module else ""
     name = name or os.path.basename(program.paths.path)  # noqa: PTH119
     title = f"{name} ({report.figures.backend})" if report.figures.backend else name
     is_estimate = report.figures.estimated is not None
-    lines = (_estimate if is_estimate else _assigned)(report, title, color)
+    yield from (_estimate if is_estimate else _assigned)(report, title, color)
     if without is not None:
         values = plural(without.value_count, "value")
         text = (
             f"without {{value_count}} {values} ({{removed_bytes}} at peak): peak {{peak_bytes}} "
             "at {position}, {instruction}, {saves_bytes} less"
         )
-        lines.append(Line(text, plan.WITHOUT, without))
+        yield Line(text, plan.WITHOUT, without)
     peak_at = report.peak_of(color).position if without is None else without.position
     if instant is not None and instant.position != peak_at:
         # Spaces do not add up; each has a total below its values.
         in_use = "" if instant.space is None else ", where {bytes} are in use"
         text = f"shown: position {{position}}, {{instruction}}{in_use}"
-        lines.append(Line(text, INSTANT, instant))
-    return tuple(lines)
+        yield Line(text, INSTANT, instant)
 
 
 _REPLICATED_ROW: Final = Block("group", ReplicatedRow, REPLICATED.meaning)
 _MOST_REPLICATED: Final = 2  # groups; --rows replicated has all
 
 
-def say_replicated(rows: Sequence[ReplicatedRow]) -> tuple[Line, ...]:
+def say_replicated(rows: Sequence[ReplicatedRow]) -> Iterator[Line]:
     """Say how much of the peak other devices hold too, over which axes, the most first."""
-    found = []
     for row in rows[:_MOST_REPLICATED]:
         over = "over {replicated_over}" if row.replicated_over else "on {copies} devices"
         text = f"{{peak_bytes}} of the peak is replicated {over}: {{parameter_count:parameter}}"
-        found.append(Line(text, _REPLICATED_ROW, row))
+        yield Line(text, _REPLICATED_ROW, row)
     more = len(rows) - _MOST_REPLICATED
     if more > 0:
-        found.append(Line(f"and {more:,} more such groups; --rows replicated lists every one"))
-    return tuple(found)
+        yield Line(f"and {more:,} more such groups; --rows replicated lists every one")
 
 
 def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
@@ -146,23 +143,19 @@ def _space(report: MemoryReport, color: int) -> str:
 _VALUE: Final = Block("value", BufferRow, "a value at the peak")
 
 
-def say_reasons(
-    report: MemoryReport, rows: Sequence[BufferRow], *, is_all: bool
-) -> tuple[Line, ...]:
+def say_reasons(report: MemoryReport, rows: Sequence[BufferRow], *, is_all: bool) -> Iterator[Line]:
     """Say why large values are there or so large, and of all spaces if the host has none."""
-    lines = []
     padded, kept = find_padded(rows), find_kept(report, rows)
     if padded is not None:
         owner = " of {origin}" if padded.origin else ""
         text = f"{{value}} {{shape}}{owner} is padded {padded.padding_factor:.3g}×: "
         text += "{unpadded_bytes} of data take {size_bytes}"
-        lines.append(Line(text, _VALUE, padded))
+        yield Line(text, _VALUE, padded)
     if kept is not None:
         text = "{value} {shape}, {live_bytes}, is kept for the backward pass"
-        lines.append(Line(text, _VALUE, kept))
+        yield Line(text, _VALUE, kept)
     if is_all and not any(space.name == "host" for space in report.figures.spaces):
-        lines.append(Line("nothing in host memory"))
-    return tuple(lines)
+        yield Line("nothing in host memory")
 
 
 def say_relief(fit: Fit, relief: Sequence[plan.ReliefRow]) -> tuple[Line, ...]:
@@ -181,21 +174,17 @@ def say_relief(fit: Fit, relief: Sequence[plan.ReliefRow]) -> tuple[Line, ...]:
 _MOST_UNUSED: Final = 3
 
 
-def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
+def say_donation(donations: Sequence[DonationRow]) -> Iterator[Line]:
     """Say what XLA could not use, and how far to trust what others would save."""
     unused = [row for row in donations if row.status == "donated-unused"]
-    lines = []
     for row in unused[:_MOST_UNUSED]:
         name = quote_braces(row.parameter_name or f"parameter {row.parameter_number}")
-        lines.append(Line(f"{name} is {row.says}"))
+        yield Line(f"{name} is {row.says}")
     if len(unused) > _MOST_UNUSED:
-        lines.append(
-            Line(f"and {len(unused) - _MOST_UNUSED:,} more that are donated and not reused")
-        )
-    lines += _say_copied(donations)
+        yield Line(f"and {len(unused) - _MOST_UNUSED:,} more that are donated and not reused")
+    yield from _say_copied(donations)
     if any(row.saves_bytes for row in donations):
-        lines.append(Line(plan.SAVES_CAVEAT))
-    return tuple(lines)
+        yield Line(plan.SAVES_CAVEAT)
 
 
 _DONATION: Final = Block("donation", DonationRow, "an array of the arguments")
@@ -214,49 +203,44 @@ def _say_copied(donations: Sequence[DonationRow]) -> Iterator[Line]:
         yield Line(f"nothing is donated{why}", _DONATION, largest)
 
 
-def note_program(report: MemoryReport, color: int, *, asks_peaks: bool) -> tuple[Line, ...]:
-    """Return the lines below the tables: what the reader should know about the figures.
+def note_program(report: MemoryReport, color: int, *, asks_peaks: bool) -> Iterator[Line]:
+    """Yield the lines below the tables: what the reader should know about the figures.
 
     Other peaks than the true one are told where somebody asks about peaks.
     """
-    lines: list[Line] = []
     figures = report.figures
     if figures.sizes_from == "buffer-assignment" and figures.live_ranges_from == "derived":
-        derived = "Live ranges are derived from the schedule, because XLA dumped none."
-        lines.append(Line(derived))
+        yield Line("Live ranges are derived from the schedule, because XLA dumped none.")
     if figures.live_ranges_from is None:
-        ask = "For live ranges, give --live-range or the module text"
-        lines.append(Line(f"{ask} (--module-text)."))
+        yield Line("For live ranges, give --live-range or the module text (--module-text).")
     if asks_peaks:
         text = (
             "reserved peak {reserved_peak_bytes}, including temp {temp_peak_bytes} at "
             "{temp_peak_position}; fragmentation {fragmentation_bytes}"
         )
-        lines += [Line(text, TOTALS, report.totals_of(color))]
-        lines += [] if color else _xla_peak(report)
-    return tuple(lines)
+        yield Line(text, TOTALS, report.totals_of(color))
+        difference = None if color else explain_xla_peak(report)
+        if difference is not None:
+            yield _say_xla_peak(report, difference)
 
 
-def _xla_peak(report: MemoryReport) -> list[Line]:
-    """Say what XLA prints as its peak, where that is not ours, and why."""
-    difference = explain_xla_peak(report)
-    if difference is None:
-        return []
+def _say_xla_peak(report: MemoryReport, difference: XlaDifference) -> Line:
+    """Say what XLA prints as its peak, which is not ours, and why."""
     text = "XLA's own peak: {xla_bytes} at {xla_position}, "
     if difference.is_slight:
-        return [Line(f"{text}less than 0.1 % off.", PEAK, report.figures.peak)]
+        return Line(f"{text}less than 0.1 % off.", PEAK, report.figures.peak)
     reasons = [_REASONS[reason] for reason in difference.reasons]
     why = f"; XLA {join_words(reasons, 'and')}" if reasons else ""
     text += f"actually {{bytes_at_xla_position}} in use there{why}."
     if difference.misses_tuples:
         text += f" XLA misses the peak at {{position}} because it {_REASONS['tuples']}."
-    return [Line(text, PEAK, report.figures.peak)]
+    return Line(text, PEAK, report.figures.peak)
 
 
 # A message.
 
 
-def describe_message(figures: MessageFigures) -> tuple[Line, ...]:
+def describe_message(figures: MessageFigures) -> Iterator[Line]:
     """Say what was asked and what was there."""
     where = f" in {figures.space}" if figures.space else ""
     program = f" {figures.program}" if figures.program else ""
@@ -269,30 +253,25 @@ def describe_message(figures: MessageFigures) -> tuple[Line, ...]:
     said = ", ".join(text for text, size in known.items() if size is not None)
     said = said or "the message does not give the requested size"
     before = quote_braces(f"out of memory{where} when {_VERBS[figures.when]}{program}{device}: ")
-    lines = [Line(before + said, MESSAGE_FIGURES, figures)]
+    yield Line(before + said, MESSAGE_FIGURES, figures)
     if figures.listed_bytes is not None and figures.listed_count:
         is_padded = figures.listed_padding_bytes is not None
         padded = ", {listed_padding_bytes} of it padding" if is_padded else ""
-        lines.append(
-            Line(f"the listed buffers hold {{listed_bytes}}{padded}", MESSAGE_FIGURES, figures)
-        )
-    return tuple(lines)
+        yield Line(f"the listed buffers hold {{listed_bytes}}{padded}", MESSAGE_FIGURES, figures)
 
 
-def say_why(report: MessageReport) -> tuple[Line, ...]:
+def say_why(report: MessageReport) -> Iterator[Line]:
     """Say what the message shows of the reason."""
     small, copied = find_small_program(report), find_copied_arguments(report.rows)
-    lines = []
     if small is not None:
         text = "The program needs only {program_bytes}. If the device has 1 GiB or more, other "
         text += "programs or arrays hold the rest."
-        lines.append(Line(text, SMALL_PROGRAM, small))
+        yield Line(text, SMALL_PROGRAM, small)
     if copied is not None:
         text = "Copies of {copy_count:argument} take {size_bytes}: {parameter}"
         more = ", …" if copied.copy_count > 1 else ""
         ask = ". The reason may be another layout: a dump shows it."
-        lines.append(Line(text + more + ask, COPIED, copied))
-    return tuple(lines)
+        yield Line(text + more + ask, COPIED, copied)
 
 
 _OF_XLA: Final = re.compile(
@@ -358,21 +337,20 @@ def name_program(matched: MatchedProgram, message: OutOfMemory, path: str) -> st
 
 def say_fit(
     message: OutOfMemory, matched: MatchedProgram, limit_bytes: int | None
-) -> tuple[Line, ...]:
+) -> Iterator[Line]:
     """Say what speaks against the program, and whether it fits in what was there.
 
     Where that is the limit, what is said of every program with a limit says it.
     """
     found = suspect(message, matched.need)
     if found is None:
-        return ()
-    lines = []
+        return
     asked = "the message asks for {requested_bytes}"
     if found.is_excluded or found.is_doubtful:
         most, other = " at most" * found.is_excluded, "they may be from different compilations"
         other = "they are from different compilations" if found.is_excluded else other
         text = f"the dump needs {{needed_bytes}}{most}, {asked}: {other}"
-        lines.append(Line(text, SUSPICION, found, tone="error"))
+        yield Line(text, SUSPICION, found, tone="error")
     if found.available_bytes is not None and found.available_bytes != limit_bytes:
         verdict = {
             True: "it fits",
@@ -380,5 +358,4 @@ def say_fit(
             None: "only its temporaries, {temp_bytes}, fit",
         }[found.fits]
         text = f"the program needs {{needed_bytes}}, available {{available_bytes}}: {verdict}"
-        lines.append(Line(text, SUSPICION, found, tone="error" if found.fits is False else ""))
-    return tuple(lines)
+        yield Line(text, SUSPICION, found, tone="error" if found.fits is False else "")

@@ -20,17 +20,15 @@ from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.messages import say_all
 from hlotool.commands.shared.options import (
     FORMATS,
-    MACHINE,
+    OF_SEVERAL,
     STAGE_HELP,
     RowOptions,
     add_options,
-    config_option,
     hide_typed,
     module_option,
     option,
     read_assumptions,
     take_config,
-    unpacking_option,
 )
 from hlotool.commands.shared.output import make_look, print_document, write_text
 from hlotool.compare import inputs
@@ -117,9 +115,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     is_flag=False,
     flag_value="",
 )
-@unpacking_option
-@config_option
-@add_options(MACHINE)
+@add_options(OF_SEVERAL)
 def diff(
     sides: tuple[str, ...],
     *,
@@ -148,7 +144,8 @@ def diff(
     """
     if sides and passes and not any(passes):  # `diff OLD NEW --passes`
         sides, passes = (), sides
-    _check_usage(sides, passes, why, trace, as_text=as_text, computation=computation, is_stat=stat)
+    form = "--text" if as_text else "--why" if why else "--stat" if stat else ""
+    _check_usage(sides, passes, trace, form, computation)
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: omit --chip, --bandwidth and the like.")
@@ -158,9 +155,8 @@ def diff(
     names = [inputs.name_path(one) for one in sides] if len(sides) > _BOTH else ["old", "new"]
     arguments = [inputs.parse_argument(*each) for each in zip(sides, names, strict=False)]
     answers.name_sides(arguments)
-    asked = answers.Asked(
-        *(stage, module, compared, assumptions, limit, unpacking, options, full, stat, arguments)
-    )
+    about = stage, module, compared, assumptions, limit, unpacking, options, full, stat, arguments
+    asked = answers.Asked(*about)
     if trace:
         print_trace(passes[0], asked, trace)
         return
@@ -196,15 +192,9 @@ def _exit(asked: bool, found: bool) -> None:
 
 
 def _check_usage(
-    sides: tuple[str, ...],
-    passes: tuple[str, ...],
-    why: str,
-    trace: str,
-    *,
-    as_text: bool,
-    computation: str,
-    is_stat: bool,
+    sides: tuple[str, ...], passes: tuple[str, ...], trace: str, form: str, computation: str
 ) -> None:
+    """Refuse what does not go together; `form` is the option that asks for another answer."""
     if trace and len(passes) != 1:
         raise UsageError("--trace needs --passes DIR, given once.")
     if passes:
@@ -214,10 +204,9 @@ def _check_usage(
             raise UsageError("--passes DIR, given once or twice, replaces OLD and NEW.")
     elif len(sides) < _BOTH:
         raise UsageError(f"expected two paths, OLD and NEW, or more; found {len(sides)}.")
-    elif len(sides) > _BOTH and (as_text or why or is_stat):
-        name = "--text" if as_text else "--why" if why else "--stat"
-        raise UsageError(f"{name} compares two sides.")
-    if computation and not as_text:
+    elif len(sides) > _BOTH and form:
+        raise UsageError(f"{form} compares two sides.")
+    if computation and form != "--text":
         raise UsageError("--computation needs --text.")
 
 

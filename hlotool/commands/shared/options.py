@@ -491,6 +491,8 @@ def _read_unpacking(size: str | None) -> ByteBudget:
     return DEFAULT_BUDGET if size is None else ByteBudget(parse_size(size, "--max-unpacked"))
 
 
+# What a command has that reads several programs at once, and estimates times of all.
+OF_SEVERAL: Final = (unpacking_option, config_option, *MACHINE)
 _CHECK = "check"
 module_option: Final = option(
     "--module REGEX",

@@ -30,7 +30,7 @@ from hlotool.table.cells import Look
 from hlotool.table.curve import fit_encoding
 from hlotool.table.expression.compile import compile_where, expect_row_words, find_fields
 from hlotool.table.renamed import say_renamed
-from hlotool.table.select import COUNT, SHARE, Query, select_rows, sort_keys
+from hlotool.table.select import COUNT, SHARE, select_rows, sort_keys
 from hlotool.table.words import settle_names, suggest
 from hlotool.text import disarm_lines
 
@@ -252,14 +252,9 @@ def _select(
     """
     query = options.query(row_list.limit, width)
     if row_list is not target:
-        query = Query(
-            limit=query.limit if document.limits_all and options.is_for_eyes else None,
-            default_limit=query.default_limit,
-            is_wide=query.is_wide,
-            width=query.width,
-            is_folded=query.is_folded,
-            keeps_numbers=query.keeps_numbers,
-        )
+        limit = query.limit if document.limits_all and options.is_for_eyes else None
+        own = {"where": "", "sort": "", "by": "", "columns": "", "keeps_below": False}
+        query = replace(query, limit=limit, **own)
     rows = document.rows[row_list.name]
     if query.where:
         expect_row_words(query.where, row_list.fields, rows, document.find_words)

@@ -150,10 +150,8 @@ def _weigh(program: Program) -> Mapping[Instruction, tuple[int, tuple[float, ...
     most expensive branch counts, less than nothing.
     """
     clock = program.step_time.clock if program.step_time else None
-    costs, trips = (
-        program.costs,
-        {loop.instruction: loop.trips.count for loop in program.executions.loops},
-    )
+    costs = program.costs
+    trips = {loop.instruction: loop.trips.count for loop in program.executions.loops}
     found = {}
     for one, runs in list_executed(program):
         cost = costs.of_all_rounds(one)
@@ -257,12 +255,11 @@ class _Judge:
 
     def __init__(self, claims: Sequence[Claim]) -> None:
         counts = [len(claim.touched) for claim in claims]
+        self._is_alone = len(claims) == 1
         # What else is there is small beside it, or no instruction: all that nobody answers for is
         # its own.
-        self._main = 0 if len(claims) == 1 else None
-        if len(claims) > 1 and max(counts) >= _MOSTLY * sum(counts) > 0:
-            self._main = counts.index(max(counts))
-        self._is_alone = len(claims) == 1
+        is_mostly = bool(counts) and max(counts) >= _MOSTLY * sum(counts) > 0
+        self._main = counts.index(max(counts)) if is_mostly else None
         self._own: dict[Instruction, int] = {}
         self._named: defaultdict[str, Counter[int]] = defaultdict(Counter)
         self._asked = cache(self._ask)

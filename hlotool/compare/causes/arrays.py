@@ -15,15 +15,14 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.origin import find_scope
 from hlotool.analysis.shardings.report import ArrayRow, Placement, ShardingReport
 from hlotool.analysis.shardings.witness import ask_module, find_constraints
-from hlotool.compare.causes.cause import Cause, Claim, Evidence
+from hlotool.compare.causes.cause import Cause, Claim, Evidence, fold_scope
 from hlotool.compare.causes.memory import MAKE_NOTHING
 from hlotool.compare.changes.reasons import list_other_sizes, pair_arrays
 from hlotool.hlo import Instruction, Mesh, Module
 from hlotool.hlo.sharding import Spec
-from hlotool.table.words import count_noun, fold_numbers, list_some
+from hlotool.table.words import count_noun, list_some
 
 _MOST_NAMED: Final = 2
 
@@ -59,7 +58,7 @@ def _pair(old: _Side, new: _Side) -> list[_Arrays]:
 
 def find_arrays(evidence: Evidence) -> Iterator[Claim]:
     """Yield another mesh, what is sharded otherwise, and what is of another size."""
-    found = [] if evidence.inputs.is_same else list(_find_shardings(evidence))
+    found = list(_find_shardings(evidence))
     pairs = evidence.reasoner.changed
     cut = [
         one
@@ -200,8 +199,7 @@ def _count_constraints(module: Module) -> defaultdict[str, Counter[str]]:
     """Count the specs of constraints by scope, copies that the backward pass makes included."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for one, spec in find_constraints(module):
-        scope = fold_numbers(find_scope(one.metadata().op_name) or "")
-        found[scope][str(spec)] += 1
+        found[fold_scope(one)][str(spec)] += 1
     return found
 
 

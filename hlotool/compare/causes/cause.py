@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
@@ -267,7 +268,7 @@ class Evidence(Struct, eq=False, dict=True):
     @cached_property
     def scopes(self) -> tuple[frozenset[str], frozenset[str]]:
         """All scopes of `op_names`, numbers of layers aside."""
-        old, new = (frozenset(map(fold_numbers, list_scopes(names))) for names in self.op_names)
+        old, new = map(fold_scopes, self.op_names)
         return old, new
 
     @cached_property
@@ -286,6 +287,11 @@ def list_scopes(op_names: Iterable[str]) -> frozenset[str]:
     return frozenset(scope for scope in map(find_scope, op_names) if scope)
 
 
+def fold_scopes(op_names: Iterable[str]) -> frozenset[str]:
+    """Return the different scopes of op_names, numbers of layers aside."""
+    return frozenset(map(fold_numbers, list_scopes(op_names)))
+
+
 def is_within(scope: str, outer: str) -> bool:
     """Say whether a scope is another, or stands in it."""
     return scope == outer or scope.startswith(f"{outer}/")
@@ -298,6 +304,17 @@ def list_executed(program: Program) -> Iterator[tuple[Instruction, int]]:
         runs = executions.lower_bound(computation)
         for one in computation.instructions:
             yield one, runs
+
+
+def fold_scope(one: Instruction) -> str:
+    """Return the scope of an instruction, numbers of layers aside; '' where it has none."""
+    return fold_numbers(find_scope(one.metadata().op_name) or "")
+
+
+def find_main_scope(some: Iterable[Instruction]) -> str | None:
+    """Return the scope that most of some instructions stand in, None where it is unknown."""
+    scopes = Counter(scope for one in some if (scope := fold_numbers(find_inner_scope(one) or "")))
+    return scopes.most_common(1)[0][0] if scopes else None
 
 
 def find_inner_scope(one: Instruction) -> str | None:

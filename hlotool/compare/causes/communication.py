@@ -15,8 +15,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec.structs import replace
-
 from hlotool.analysis.fusions.rows import find_backend_kind
 from hlotool.compare.causes.cause import Cause, Evidence, list_executed
 from hlotool.compare.changes.collectives import CollectiveChange
@@ -44,8 +42,8 @@ def find_communication(evidence: Evidence) -> Iterator[Cause]:
         runs_otherwise = row.old_executions != row.new_executions
         if axes is not None:
             old, _, new = axes.removeprefix(_AXES).partition(" → ")
-            cause = Cause("axes", row.count, row.kind, row.scope)
-            yield _make_sent(cause, (old, new), row.delta_bytes)
+            what, delta = (row.count, row.kind, row.scope, old, new), row.delta_bytes
+            yield Cause("axes", *what, "sent", delta, delta_sent_bytes=delta)
         elif more and runs_otherwise and not is_opposed and row.kind not in told:
             told.add(row.kind)
             yield from _tell_number(evidence, row)
@@ -63,15 +61,9 @@ def _tell_number(evidence: Evidence, row: CollectiveChange) -> Iterator[Cause]:
     old, new = (sum(one.count for one in side) for side in sides)
     before, after = (sum(one.known_sent_bytes_per_step or 0 for one in side) for side in sides)
     if new != old and (new - old) * (after - before) >= 0:
-        cause = Cause("collectives", abs(new - old), _name_collectives(row), row.scope)
-        yield _make_sent(cause, (str(old), str(new)), after - before)
-
-
-def _make_sent(what: Cause, values: tuple[str, str], delta: int) -> Cause:
-    old, new = values
-    return replace(
-        what, old=old, new=new, measure="sent", delta_bytes=delta, delta_sent_bytes=delta
-    )
+        what = abs(new - old), _name_collectives(row), row.scope, str(old), str(new)
+        delta = after - before
+        yield Cause("collectives", *what, "sent", delta, delta_sent_bytes=delta)
 
 
 def _name_collectives(row: CollectiveChange) -> str:

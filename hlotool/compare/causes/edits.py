@@ -28,13 +28,14 @@ from hlotool.compare.causes.cause import (
     CauseId,
     Claim,
     Evidence,
-    find_inner_scope,
+    find_main_scope,
+    fold_scope,
     is_within,
 )
 from hlotool.compare.changes.reasons import Reason, list_other_sizes, pair_arrays
 from hlotool.compare.match.structure import list_reached
-from hlotool.hlo import Computation, Instruction, Shape
-from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS, TRANSCENDENTAL
+from hlotool.hlo import Instruction, Shape
+from hlotool.hlo.opcodes import COLLECTIVES, FREE, MATRIX_PRODUCTS, MOVES, TRANSCENDENTAL
 from hlotool.program.program import Program
 from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers, list_some
@@ -85,33 +86,18 @@ _AXES: Final = frozenset(
 _SIZED: Final = frozenset(("slice", "padding", "window", "dynamic_slice_sizes", "fft_length", "k"))
 _MADE_OF_SIZES: Final = frozenset(("broadcast", "iota", "constant", "parameter", "reduce"))
 _COMMUTATIVE: Final = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
-_PLUMBING: Final = FREE | {
-    "opt-barrier",
-    "copy",
-    "broadcast",
-    "reshape",
-    "transpose",
-    "convert",
-    "while",
-    "call",
-}
+_PLUMBING: Final = FREE | MOVES | {"opt-barrier", "broadcast", "convert", "while", "call"}
 _HEAVY: Final = COLLECTIVES | MATRIX_PRODUCTS
 _FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))(?=/)")
 _CALLED: Final = re.compile(r"(?:.*\()?jit\((\w+)\)+")  # `transpose(jvp(jit(silu)))` too
 _PARTS: Final = re.compile(r"^[^\[.]+|\[[^\]]*\]|\.\w+")  # of `state['nu'][0].mu`
 
 
-def find_edits(evidence: Evidence, told: Collection[Instruction]) -> Iterator[Claim]:
-    """Yield what was changed in the program, with the instructions that each edit changed.
+class Edits:
+    """What differs and nobody has claimed yet.
 
-    `told` are those that layers, loops and what is made again account for.
+    `told` are the instructions that layers, loops and what is made again account for.
     """
-    if not evidence.inputs.is_same:
-        yield from _Edits(evidence, told).find()
-
-
-class _Edits:
-    """What differs and nobody has claimed yet."""
 
     def __init__(self, evidence: Evidence, told: Collection[Instruction]) -> None:
         self._given = given = evidence.given
@@ -134,7 +120,7 @@ class _Edits:
         self._changed: dict[_Pair, _Reasons] = dict(given.reasoner.changed)
 
     def find(self) -> Iterator[Claim]:
-        """Yield all edits."""
+        """Yield what was changed in the program, with the instructions that each edit changed."""
         self._learn_sizes()
         for find in (
             self._find_arguments,
@@ -239,7 +225,7 @@ class _Edits:
                 if last in parts or any(is_within(scope, outer) for outer in told):
                     continue
                 told.append(scope)
-                found = [one for one in side if is_within(_scope(one), scope)]
+                found = [one for one in side if is_within(fold_scope(one), scope)]
                 if any(one.opcode not in _PLUMBING for one in found):
                     names = self._name_operations(found)
                     values = (names, None) if side is self._gone else (None, names)
@@ -255,9 +241,8 @@ class _Edits:
             touched = self._settle(pairs)
             names = self._name_operations(computing)
             if names:
-                yield Claim(
-                    Cause("type-changed", len(computing), names, _share(computing), *types), touched
-                )
+                what = len(computing), names, find_main_scope(computing)
+                yield Claim(Cause("type-changed", *what, *types), touched)
 
     def _is_written(self, pair: _Pair) -> bool:
         return any(one.kind in _WRITTEN for one in self._changed[pair])
@@ -311,8 +296,8 @@ class _Edits:
             touched = self._settle([pair, *alike], sized=True)
             if not is_other:
                 is_told = True
-                what, values = (_tail(new), _share([new])), (_dims(old.shape), _dims(new.shape))
-                yield Claim(Cause("shape-changed", len(alike) + 1, *what, *values), touched)
+                what = _tail(new), find_main_scope([new]), _dims(old.shape), _dims(new.shape)
+                yield Claim(Cause("shape-changed", len(alike) + 1, *what), touched)
         rest = [pair for pair in rest if pair in self._changed]
         self._settle([pair for pair in rest if not self._is_written(pair)])
 
@@ -325,7 +310,7 @@ class _Edits:
                 found[values].append((old, new))
         for values, pairs in found.items():
             users = [user for _, new in pairs for user in _list_users(new)]
-            shape, scope = str(pairs[0][1].shape), _share(users[:1])
+            shape, scope = str(pairs[0][1].shape), find_main_scope(users[:1])
             cause = Cause("constant-changed", len(pairs), shape, scope, *values)
             yield Claim(cause, [*self._settle(pairs), *users])
 
@@ -382,7 +367,7 @@ class _Edits:
         found: defaultdict[tuple[_Key, str | None], list[_Pair]] = defaultdict(list)
         for pair, reasons in self._changed.items():
             for key in find(*pair, reasons):
-                found[key, _share([pair[1]])].append(pair)
+                found[key, find_main_scope([pair[1]])].append(pair)
         for ((subject, old, new), scope), alike in found.items():
             pairs = [pair for pair in alike if pair in self._changed]
             if pairs:
@@ -402,7 +387,7 @@ class _Edits:
             if min(before, after) == 1 < max(before, after):
                 both = [*sides[0], *sides[1]]
                 rounds = str(before), str(after)
-                yield Claim(Cause("moved", len(both), opcode, _share(both), *rounds), both)
+                yield Claim(Cause("moved", len(both), opcode, find_main_scope(both), *rounds), both)
 
     # -- what is left
 
@@ -420,7 +405,7 @@ class _Edits:
                 subject, count = "backward" if is_backward else None, len(gone) + len(come)
                 yield Claim(
                     Cause("operations", count, subject, scope or None, names[0], names[1]),
-                    [one for one in (*self._gone, *self._come) if _scope(one) == scope],
+                    [one for one in (*self._gone, *self._come) if fold_scope(one) == scope],
                 )
 
     def _find_operations(self) -> Iterator[Claim]:
@@ -443,7 +428,7 @@ class _Edits:
             for side in (self._gone, self._come)
         )
         sides = ((one for one in side if not is_constraint(one)) for side in kept)
-        for scope, *both in _divide(*sides, key=_scope):
+        for scope, *both in _divide(*sides, key=fold_scope):
             telling = [
                 [one for one in side if one.opcode not in silent or _is_named_call(one)]
                 for side in both
@@ -464,12 +449,8 @@ class _Edits:
         """Return what stands in functions of new, or gone, calls alone: the calls name them."""
         found: set[Instruction] = set()
         for program, side in zip(self._given.programs, (self._gone, self._come), strict=True):
-            callers: defaultdict[Computation, list[Instruction]] = defaultdict(list)
-            for caller, callees in program.graph.callees.items():
-                for each in callees:
-                    callers[each].append(caller)
             for computation in reversed(program.graph.callees_first):
-                calls = callers.get(computation)
+                calls = program.graph.callers.get(computation)
                 if calls and all(
                     one in side and (one in found or one.opcode == "call") for one in calls
                 ):
@@ -601,16 +582,6 @@ def _have_same_ranks(old: Instruction, new: Instruction) -> bool:
 def _is_named_call(one: Instruction) -> bool:
     """Say whether an instruction calls a function that the user, or a library, has named."""
     return one.opcode == "call" and not _tail(one).startswith(_UNNAMED)
-
-
-def _scope(one: Instruction) -> str:
-    return fold_numbers(find_scope(one.metadata().op_name) or "")
-
-
-def _share(some: Iterable[Instruction]) -> str | None:
-    """Return the scope that most of some instructions stand in, None where it is unknown."""
-    scopes = Counter(scope for one in some if (scope := fold_numbers(find_inner_scope(one) or "")))
-    return scopes.most_common(1)[0][0] if scopes else None
 
 
 def _dims(shape: Shape) -> str:

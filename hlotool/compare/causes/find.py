@@ -70,7 +70,7 @@ def find_causes(evidence: Evidence) -> Findings:
         claims += arrays.find_arrays(evidence)
         parts = [claim for find in _PARTS for claim in find(evidence)]
         told = {one for claim in parts for one in claim.touched}
-        claims += [*parts, *edits.find_edits(evidence, told)]
+        claims += [*parts, *edits.Edits(evidence, told).find()]
     claims += map(Claim, memory.find_donation(evidence))
     # A constant may be one of other operations that run: those come first.
     computing = not {claim.cause.id for claim in claims}.isdisjoint(_COMPUTING)

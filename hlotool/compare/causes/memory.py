@@ -22,8 +22,8 @@ from hlotool.compare.causes.cause import (
     Evidence,
     InputPair,
     find_inner_scope,
+    fold_scopes,
     is_within,
-    list_scopes,
 )
 from hlotool.compare.changes.instructions import share_scope
 from hlotool.compare.changes.memory import ValuePair, find_likeness
@@ -53,7 +53,7 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Claim]:
 def _compare_made(evidence: Evidence, again: Sequence[set[str]]) -> Iterator[Cause]:
     """Yield the causes; `again` are the names of what each side makes again."""
     given = evidence.given
-    old, new = map(_fold_scopes, again)
+    old, new = map(fold_scopes, again)
     lost, gained = (old - new) & evidence.scopes[1], (new - old) & evidence.scopes[0]
     for scopes, is_lost in ((lost, True), (gained, False)):
         if scopes:
@@ -106,10 +106,6 @@ def _count_made(program: Program, *, again: bool) -> Counter[str]:
     names = (one.metadata().op_name for one in program.expect_module().instructions())
     tails = (name.rpartition("/")[2] for name in names if (_MADE_AGAIN in name) == again)
     return Counter(name for name in tails if name.isidentifier() and name != "sharding_constraint")
-
-
-def _fold_scopes(op_names: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(fold_numbers, list_scopes(op_names)))
 
 
 def _describe(scopes: frozenset[str], values: Iterable[ValuePair], *, is_lost: bool) -> Cause:

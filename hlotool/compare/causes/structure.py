@@ -20,6 +20,7 @@ from hlotool.compare.causes.cause import (
     Claim,
     Evidence,
     find_inner_scope,
+    find_main_scope,
     is_within,
     list_executed,
     list_families,
@@ -143,14 +144,12 @@ def find_loops(evidence: Evidence) -> Iterator[Claim]:
             for body in loop.called_computations()
             for one in body.instructions
         ]
-        scopes = Counter(fold_numbers(name) for one in bodies if (name := find_inner_scope(one)))
-        scope = scopes.most_common(1)[0][0] if scopes else None
         yield Claim(
             Cause(
                 id="trip-count-changed" if kind == "trips" else f"loop-{kind}",
                 count=max(new if kind == "unrolled" else old) if is_copied else len(alike),
                 subject=list_some(sorted(one.full_name for one in ends if one)),
-                scope=_find_family(given.reasoner.copies) if is_copied else scope,
+                scope=_find_family(given.reasoner.copies) if is_copied else find_main_scope(bodies),
                 old=rounds[0],
                 new=rounds[1],
                 measure="traffic" if costs else None,
@@ -201,8 +200,7 @@ def _find_family(copies: Iterable[Instruction]) -> str | None:
     """Return the numbered scope in which most copies of a body stand: `layer_*`."""
     scopes = map(find_inner_scope, copies)
     outer = Counter(fold_numbers(scope).partition("/")[0] for scope in scopes if scope)
-    families = [name for name, _ in outer.most_common() if ANY in name]
-    return families[0] if families else None
+    return next((name for name, _ in outer.most_common() if ANY in name), None)
 
 
 def _measure_rounds(evidence: Evidence, change: LoopChange) -> tuple[int, int]:

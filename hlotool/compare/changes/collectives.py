@@ -7,7 +7,6 @@ taken together.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated, Final, TypeAlias
 
@@ -75,14 +74,11 @@ def pair_collectives(old: Sequence[CollectiveRow], new: Sequence[CollectiveRow])
     found: list[RowPair] = []
     here, there = list(old), list(new)
     for key in _KEYS:
-        waiting: dict[Hashable, deque[CollectiveRow]] = {}
-        for row in there:
-            waiting.setdefault(key(row), deque()).append(row)
-        alone = []
+        waiting, alone = group_by(there, key), []
         for row in here:
             others = waiting.get(key(row))
             if others:
-                found.append(RowPair(row, others.popleft()))
+                found.append(RowPair(row, others.pop(0)))
             else:
                 alone.append(row)
         here = alone

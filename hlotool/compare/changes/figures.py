@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 
 from hlotool.analysis.cost.chips import ASSUMED_BF16
 from hlotool.analysis.outline.clock import StepTime
-from hlotool.compare.changes.instructions import NEW, OLD, RELATIVE_DELTA
+from hlotool.compare.changes.instructions import NEW, OLD, RELATIVE_DELTA, subtract_bounds
 from hlotool.errors import UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import NamedFigures
@@ -116,10 +116,7 @@ def _compare(
     if devices[0] != devices[1] and METRICS[path].unit in {Unit.BYTES, Unit.FLOPS}:
         one = None if one is None else one * devices[0]
         other = None if other is None else other * devices[1]
-    (here_lower, here_upper), (there_lower, there_upper) = bounds = (
-        old.bounds(path),
-        new.bounds(path),
-    )
+    here, there = old.bounds(path), new.bounds(path)
     delta: int | float | None = None
     if one is not None and other is not None:
         is_noise = not isinstance(one, int) and math.isclose(one, other, rel_tol=_ROUNDING)
@@ -131,10 +128,7 @@ def _compare(
         delta,
         (other - one) / one if one and other is not None else None,
         other / one if one and other is not None else None,
-        *bounds[0],
-        *bounds[1],
-        there_lower or here_upper,
-        there_upper or here_lower,
+        *(*here, *there, *subtract_bounds(there, here)),
         METRICS[path].unit,
     )
 
@@ -233,11 +227,8 @@ JUDGED: Final = frozenset(
         *("buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes"),
         *("buffers.all_spaces_bytes", "buffers.estimated.peak_bytes"),
         *("collectives.sent_bytes_per_step", "collectives.exposed_bytes_per_step"),
-        *(
-            "collectives.exposed_seconds",
-            "cost.total_flops_per_step",
-            "cost.traffic_bytes_per_step",
-        ),
+        *("collectives.exposed_seconds", "cost.total_flops_per_step"),
+        "cost.traffic_bytes_per_step",
     )
 )
 _OPTION: Final = "--threshold"

@@ -332,17 +332,13 @@ class _Bags:
         """Count what a fusion computes by opcode, dimensions and scope; nothing for no fusion."""
         if fusion is None:
             return Counter()
-        bag = self._known.get(fusion)
-        if bag is None:
+        if fusion not in self._known:
             body = fusion.callee()
-            bag = self._known[fusion] = Counter(
-                self._operation(one)
-                for one in (body.instructions if body else ())
-                if one.opcode not in FREE
-            )
-        return bag
+            work = (one for one in (body.instructions if body else ()) if one.opcode not in FREE)
+            self._known[fusion] = Counter(map(self._describe, work))
+        return self._known[fusion]
 
-    def _operation(self, one: Instruction) -> Hashable:
+    def _describe(self, one: Instruction) -> Hashable:
         dims = self._signatures.dims(one.shape) if self._with_dims else 0
         return one.opcode, dims, self._signatures.origin(one)
 

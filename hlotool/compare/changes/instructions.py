@@ -30,6 +30,7 @@ from hlotool.table.words import ANY, share_path
 
 N = TypeVar("N", int, float)
 Change: TypeAlias = Literal["added", "removed", "changed"]
+Bounds: TypeAlias = tuple[bool, bool]  # whether a figure is a lower, and an upper bound
 
 OLD: Final = " on the old side"
 NEW: Final = " on the new side"
@@ -43,7 +44,12 @@ CHANGE: Final = column(
     },
 )
 ALIKE: Final = column("number of equal changes", TIMES, heading="count")
-WHAT: Final = column("the details as one text", heading="differs", is_below=True, null_text="")
+WHAT: Final = column(
+    "the details as one text",
+    is_below=True,
+    null_text="",
+    shown=lambda row: row.what and f"{row.change.replace('changed', 'differs')}: {row.what}",
+)
 DELTA_BYTES: Final = column("new minus old", BYTES, heading="difference", is_signed=True)
 RELATIVE_DELTA: Final = column(
     "the difference relative to the old side", PERCENT, heading="%", is_signed=True, null_text=""
@@ -75,6 +81,11 @@ def name_change(old: object, new: object) -> Change:
 def subtract(new: N | None, old: N | None) -> N | None:
     """Return new minus old, None where a side is unknown."""
     return None if new is None or old is None else new - old
+
+
+def subtract_bounds(new: Bounds, old: Bounds) -> Bounds:
+    """Return the bounds of new minus old: the less was before, the larger it is."""
+    return new[0] or old[1], new[1] or old[0]
 
 
 def share_scope(scopes: Iterable[str | None]) -> str | None:

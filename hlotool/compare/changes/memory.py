@@ -9,7 +9,6 @@ with what each has in use at most and reserved.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -82,18 +81,15 @@ def pair_rows(
             here.append(row)
         else:
             found.append(ValuePair(row, other, "size"))
-    waiting: dict[Hashable, deque[BufferRow]] = {}
-    known = set(names.new.values())
-    for row in there.values():
-        counterpart = row.instruction if row.instruction in known else None
-        waiting.setdefault(_origin(row, counterpart), deque()).append(row)
+    own = {name: name for name in names.new.values()}
+    waiting = group_by(there.values(), lambda row: _origin(row, own.get(row.instruction)))
     for row in here:
         others = waiting.get(_origin(row, names.new.get(row.instruction)))
         # A value that exists on the other side is not taken for another one that looks like it.
         if row.instruction in names.same:
             found.append(ValuePair(row, None, "freed before peak"))
         elif others:
-            found.append(ValuePair(row, others.popleft(), "size"))
+            found.append(ValuePair(row, others.pop(0), "size"))
         else:
             found.append(ValuePair(row, None, "gone"))
     for row in (row for rows in waiting.values() for row in rows):
@@ -311,19 +307,15 @@ def list_spaces(old: MemoryFigures, new: MemoryFigures) -> tuple[SpaceChange, ..
     here, there = ({row.space: row for row in side.spaces} for side in (old, new))
     found = []
     for space in sorted({*here, *there}):
-        before, after = here.get(space, _UNUSED), there.get(space, _UNUSED)
-        peaks = before.peak_bytes, after.peak_bytes
-        allocated = before.allocated_bytes, after.allocated_bytes
-        found.append(
-            SpaceChange(
-                space,
-                after.name or before.name,
-                *peaks,
-                subtract(peaks[1], peaks[0]),
-                *allocated,
-                subtract(allocated[1], allocated[0]),
+        one, other = here.get(space, _UNUSED), there.get(space, _UNUSED)
+        peaks, allocated = (
+            (before, after, subtract(after, before))
+            for before, after in (
+                (one.peak_bytes, other.peak_bytes),
+                (one.allocated_bytes, other.allocated_bytes),
             )
         )
+        found.append(SpaceChange(space, other.name or one.name, *peaks, *allocated))
     return tuple(found)
 
 

@@ -386,14 +386,10 @@ def compare_counterparts(
     Operands and users are the same where all on one side are counterparts of all on the other.
     """
     numbers, counterparts = structure.numbers, structure.counterparts()
-    found = []
-
-    def add(respect: Respect, before: str | None, after: str | None, *, is_same: bool) -> None:
-        row = Likeness(old.full_name, new.full_name, respect, is_same, before, after)
-        found.append(row)
-
-    add("expression", None, None, is_same=numbers.up(old) == numbers.up(new))
-    add("operation", None, None, is_same=numbers.signature(old) == numbers.signature(new))
+    found: list[tuple[Respect, bool, str | None, str | None]] = [
+        ("expression", numbers.up(old) == numbers.up(new), None, None),
+        ("operation", numbers.signature(old) == numbers.signature(new), None, None),
+    ]
     near: tuple[tuple[Respect, Sequence[Instruction], Sequence[Instruction]], ...] = (
         ("operands", old.operands, new.operands),
         ("users", old.users, new.users),
@@ -401,7 +397,7 @@ def compare_counterparts(
     for respect, here, there in near:
         before, after = (", ".join(one.full_name for one in side) or None for side in (here, there))
         is_same = len(here) == len(there) and {counterparts.get(one) for one in here} == set(there)
-        add(respect, before, after, is_same=is_same)
+        found.append((respect, is_same, before, after))
     op_names = old.metadata().op_name, new.metadata().op_name
     scopes = [find_scope(name) if name else None for name in op_names]
     texts: tuple[tuple[Respect, str | None, str | None], ...] = (
@@ -411,6 +407,5 @@ def compare_counterparts(
         ("opcode", old.opcode, new.opcode),
         ("name", old.full_name, new.full_name),
     )
-    for respect, before, after in texts:
-        add(respect, before, after, is_same=before == after and before is not None)
-    return found
+    found += [(kind, one == other is not None, one, other) for kind, one, other in texts]
+    return [Likeness(old.full_name, new.full_name, *each) for each in found]

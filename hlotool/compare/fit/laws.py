@@ -160,12 +160,11 @@ def _group(dimensions: Sequence[Dimension]) -> tuple[Variable, ...]:
     """Put together dimensions that always go together; the first of them names the variable."""
     groups: list[list[Dimension]] = []
     for one in dimensions:
-        for group in groups:
-            if _follows(one.sizes, group[0].sizes):
-                group.append(one)
-                break
-        else:
+        group = next((each for each in groups if _follows(one.sizes, each[0].sizes)), None)
+        if group is None:
             groups.append([one])
+        else:
+            group.append(one)
     return tuple(Variable(group[0].name, group[0].sizes, tuple(group)) for group in groups)
 
 
@@ -173,22 +172,16 @@ def _name_variables(
     dimensions: Sequence[Dimension], named: Mapping[str, Sizes]
 ) -> tuple[Variable, ...]:
     followers: defaultdict[str, list[Dimension]] = defaultdict(list)
+    changing = f"These dimensions change: {_join_names([str(each) for each in dimensions])}."
     for one in dimensions:
-        for name, values in named.items():
-            if _follows(one.sizes, values):
-                followers[name].append(one)
-                break
-        else:
-            raise UsageError(
-                f"{one} follows none of {_join_names(list(named))}.",
-                f"These dimensions change: {_join_names([str(each) for each in dimensions])}.",
-            )
+        name = next((each for each in named if _follows(one.sizes, named[each])), None)
+        if name is None:
+            raise UsageError(f"{one} follows none of {_join_names(list(named))}.", changing)
+        followers[name].append(one)
     for name, values in named.items():
         if name not in followers:
-            raise UsageError(
-                f"no dimension follows --vary {name}={','.join(map(str, values))}.",
-                f"These dimensions change: {_join_names([str(each) for each in dimensions])}.",
-            )
+            sizes = ",".join(map(str, values))
+            raise UsageError(f"no dimension follows --vary {name}={sizes}.", changing)
     return tuple(Variable(name, values, tuple(followers[name])) for name, values in named.items())
 
 

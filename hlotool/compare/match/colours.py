@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -233,11 +234,8 @@ def _number(written: _Written, table: Table) -> Contents:
     """Give numbers: by what each is made of, then by who uses it, then by both and all together."""
     number = table.number
     own, root = written.signatures, written.root
-    lists, start = [], 0
-    while start < len(written.operands):
-        end = start + 1 + written.operands[start]
-        lists.append(written.operands[start + 1 : end])
-        start = end
+    rest = iter(written.operands)
+    lists = [tuple(islice(rest, count)) for count in rest]
     up: list[int] = []
     for signature, operands in zip(own, lists, strict=True):
         up.append(number((signature, *[up[one] for one in operands])))
