@@ -47,6 +47,7 @@ from hlotool.analysis.cost.custom_calls import (
 )
 from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_traffic
 from hlotool.analysis.cost.traffic import MAIN_SPACE, PADDED, VMEM, measure_bytes, measure_memory
+from hlotool.analysis.graph.backend import is_partitioned
 from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module, Shape
@@ -359,7 +360,6 @@ def _list_repeated(graph: CallGraph) -> dict[Instruction, Instruction]:
 
 CostScope: TypeAlias = Literal["device", "program", "mixed"]
 
-_PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split it
 # What is between these, or in these, has one device's shapes already (shard_map of JAX):
 # xla/service/sharding_propagation.cc, and xla/service/spmd/shardy/constants.h.
 _MANUAL_CALLS: Final = frozenset(("SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"))
@@ -489,8 +489,7 @@ def _choose_scope(module: Module) -> CostScope:
     scheduled. Before it, all shapes are those of the whole program, but for manual parts.
     """
     header = module.header
-    is_partitioned = header.is_scheduled or module.entry.name.endswith(_PARTITIONED)
-    if header.num_partitions in {0, 1} or is_partitioned:
+    if header.num_partitions in {0, 1} or is_partitioned(module):
         return "device"
     is_mixed = any(name.startswith(_MANUAL_BODY) for name in module.computations) or any(
         one.opcode == "custom-call" and one.custom_call_target in _MANUAL_CALLS

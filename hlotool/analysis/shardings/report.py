@@ -21,9 +21,10 @@ from typing import Annotated, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.graph.backend import is_partitioned
 from hlotool.analysis.origin import find_parameter_tree
 from hlotool.analysis.shardings.rows import RESHARDS, WHY
-from hlotool.analysis.shardings.witness import Dims, Told, Witness, is_partitioned
+from hlotool.analysis.shardings.witness import Dims, Told, Witness
 from hlotool.hlo import ArrayShape, Mesh, Module, ShapeIndex
 from hlotool.hlo.buffers import format_position
 from hlotool.hlo.groups import Sharding
