@@ -42,7 +42,6 @@ MeasuredExposedSeconds: TypeAlias = Annotated[
     float | None,
     figure(
         "the part of measured_seconds in which only collectives ran on the device",
-        heading="measured exposed",
         null_text="",
         is_summed=True,
     ),

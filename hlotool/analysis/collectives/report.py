@@ -63,7 +63,6 @@ class CollectiveOptions(Struct, frozen=True):
 
     mesh: Mesh | None = None
     machine: Machine | None = None  # what times are estimated for
-    asks_beside: bool = True  # whether another text may be asked for the names of axes
     with_groups: bool = False  # list the devices of every group
     with_operands: bool = False  # one row for each operand of a collective with several
 
@@ -96,7 +95,7 @@ def analyze_collectives(
         module,
         [one.groups for one in transfers],
         options.mesh,
-        sibling_mesh if options.asks_beside else lambda: None,
+        sibling_mesh,
         pricing.devices_per_node,
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]

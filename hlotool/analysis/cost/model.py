@@ -23,6 +23,8 @@ from hlotool.analysis.cost.arithmetic import (
     list_applications,
 )
 from hlotool.analysis.cost.cost import (
+    ACCESSED,
+    ELEMENTARY,
     MALFORMED,
     NOTHING,
     OF_TYPES,
@@ -368,8 +370,6 @@ _MANUAL_BODY: Final = "xla.sdy.manual_computation_body"
 _FLOPS: Final = "floating-point operations as in XLA's cost analysis, without custom calls"
 _TOTAL: Final = "all known floating-point operations: flops and custom_call_flops"
 _MATRIX: Final = "flops of dots and convolutions alone"
-_TRANSCENDENTALS: Final = "exponentials, logarithms and the like, one per element"
-_ACCESSED: Final = "bytes read and written, as in XLA's cost analysis"
 _MEMORY: Final = "bytes that cross memory space 0 (HBM on TPU); a slice counts only what it touches"
 _HIDDEN: Final = "operations inside known custom calls"
 _UNKNOWN_COST: Final = "custom calls of unknown cost; they make total_flops a lower bound"
@@ -398,23 +398,23 @@ class CostReport(Struct, frozen=True, kw_only=True):
     total_flops: Annotated[int, figure(_TOTAL + _ONCE, lower_if=_LOWER_FLOPS)]
     flops: Annotated[int, figure(_FLOPS + _ONCE)]
     matrix_flops: Annotated[int, figure(_MATRIX + _ONCE)]
-    transcendentals: Annotated[int, figure(_TRANSCENDENTALS + _ONCE)]
+    transcendentals: Annotated[int, figure(ELEMENTARY + _ONCE)]
     custom_call_flops: Annotated[int, figure(_HIDDEN + _ONCE, lower_if=_LOWER_FLOPS)]
     unknown_custom_call_count: Annotated[int, figure(_UNKNOWN_COST + _ONCE)]
-    bytes_accessed: Annotated[int, figure(_ACCESSED + _ONCE)]
+    bytes_accessed: Annotated[int, figure(ACCESSED + _ONCE)]
     traffic_bytes: Annotated[int, figure(_MEMORY + _ONCE, lower_if=_LOWER_MEMORY)]
     unknown_traffic_count: Annotated[int, figure(_UNKNOWN_TRAFFIC + _ONCE)]
     total_flops_per_step: Annotated[int, figure(_TOTAL + _PER_STEP, lower_if=_LOWER_FLOPS)]
     flops_per_step: Annotated[int, figure(_FLOPS + _PER_STEP)]
     matrix_flops_per_step: Annotated[int, figure(_MATRIX + _PER_STEP)]
-    transcendentals_per_step: Annotated[int, figure(_TRANSCENDENTALS + _PER_STEP)]
+    transcendentals_per_step: Annotated[int, figure(ELEMENTARY + _PER_STEP)]
     custom_call_flops_per_step: Annotated[int, figure(_HIDDEN + _PER_STEP, lower_if=_LOWER_FLOPS)]
     unknown_custom_call_count_per_step: Annotated[int, figure(_UNKNOWN_COST + _PER_STEP)]
     product_types: Annotated[tuple[str, ...], figure(f"of total_flops_per_step, {TYPES}")]
     product_flops_per_step: Annotated[
         tuple[int, ...], figure(f"of total_flops_per_step, {OF_TYPES}")
     ]
-    bytes_accessed_per_step: Annotated[int, figure(_ACCESSED + _PER_STEP)]
+    bytes_accessed_per_step: Annotated[int, figure(ACCESSED + _PER_STEP)]
     traffic_bytes_per_step: Annotated[int, figure(_MEMORY + _PER_STEP, lower_if=_LOWER_MEMORY)]
     padded_traffic_bytes_per_step: Annotated[
         int,
