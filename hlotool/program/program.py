@@ -664,7 +664,6 @@ class Program:
             self.measured_runs,
             self.fusions.rows if self.measured and self.machine else (),
             arrays.parameters if arrays else (),
-            self.graph,
             arrays.specs if arrays else {},
             self._find_mesh() if arrays else None,
             lambda: self.reshards if self.partitioned.texts.after else (),
@@ -686,8 +685,6 @@ class Program:
 
         return ShowEvidence(
             self.expect_module(),
-            self.graph,
-            self.executions,
             self.costs,
             self.cost,
             self.memory,

@@ -250,7 +250,7 @@ def _list_adjacent(
     one: Instruction, relation: Relation, evidence: ShowEvidence
 ) -> Sequence[Instruction]:
     """Return the operands or users; at the border of a computation what callers give or take."""
-    callers = evidence.graph.callers.get(one.computation, ())
+    callers = evidence.costs.graph.callers.get(one.computation, ())
     if relation == "user":
         return (*one.users, *(callers if one.is_root else ()))
     if one.opcode != "parameter":
