@@ -40,7 +40,7 @@ from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvou
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
 from hlotool.hlo import Instruction, Mesh, Module
-from hlotool.hlo.module import all_operands
+from hlotool.hlo.module import find_passed
 from hlotool.hlo.opcodes import FREE, MOVES, VIEWS
 from hlotool.hlo.values import Measurement
 from hlotool.table import DocumentSpec, Fold, RowList
@@ -314,8 +314,7 @@ def find_outer(operand: Instruction | None, begin: Instruction) -> Instruction |
         or operand.computation is not begin.callee()
     ):
         return operand
-    number, given = operand.parameter_number, all_operands(begin)
-    return given[number] if number < len(given) else operand
+    return find_passed(operand, begin) or operand
 
 
 def _find_op_name(operand: Instruction | None) -> str:

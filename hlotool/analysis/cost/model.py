@@ -380,6 +380,14 @@ _LOWER_FLOPS: Final = "is_total_lower_bound"
 _LOWER_MEMORY: Final = "is_traffic_lower_bound"
 
 
+LacksFlops: TypeAlias = Annotated[
+    bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
+]
+LacksTraffic: TypeAlias = Annotated[
+    bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
+]
+
+
 class CostReport(Struct, frozen=True, kw_only=True):
     """Figures of the entry: once as XLA's cost analysis, `*_per_step` with trip counts.
 
@@ -432,12 +440,8 @@ class CostReport(Struct, frozen=True, kw_only=True):
         ),
     ]
     is_lower_bound: Annotated[bool, figure("whether a size or a trip count is unknown")]
-    is_total_lower_bound: Annotated[
-        bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
-    ]
-    is_traffic_lower_bound: Annotated[
-        bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
-    ]
+    is_total_lower_bound: LacksFlops
+    is_traffic_lower_bound: LacksTraffic
     is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
 
 

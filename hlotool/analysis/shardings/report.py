@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,6 +40,11 @@ class Placement(Struct, frozen=True):
     spec: Spec | None
 
 
+ReplicatedOver: TypeAlias = Annotated[
+    tuple[str, ...] | None, column("the mesh axes over which devices hold the same part")
+]
+
+
 class ArrayRow(Struct, frozen=True):
     """One array that the program is given, or returns."""
 
@@ -58,9 +63,7 @@ class ArrayRow(Struct, frozen=True):
     ]
     spec_text: Annotated[str | None, column("the same in JAX notation", heading="spec")]
     copies: Annotated[int | None, column("devices that hold the same part", is_summed=False)]
-    replicated_over: Annotated[
-        tuple[str, ...] | None, column("the mesh axes over which devices hold the same part")
-    ]
+    replicated_over: ReplicatedOver
     local_bytes: Annotated[
         int | None, column("bytes of the part on a device", heading="on a device")
     ]

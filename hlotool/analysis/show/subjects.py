@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.cost.model import CostModel, CostReport
+from hlotool.analysis.cost.model import CostModel, CostReport, LacksFlops, LacksTraffic
 from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.graph.executions import Runs
 from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
@@ -29,6 +29,7 @@ from hlotool.hlo.opcodes import OPCODES
 from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import Measurement, ShapeIndex
 from hlotool.table import NUMBER, column, figure
+from hlotool.table.sums import group_pairs
 
 SizeBytes: TypeAlias = Annotated[
     int | None, column("size of the result", heading="result", is_summed=False)
@@ -59,11 +60,8 @@ class ShowEvidence(Struct, frozen=True, dict=True):
     @cached_property
     def values(self) -> dict[str, list[tuple[Allocation, BufferValue]]]:
         """The values that each instruction defines, with their allocations."""
-        found: dict[str, list[tuple[Allocation, BufferValue]]] = {}
-        for allocation in self.memory.map.assignment.allocations if self.memory else ():
-            for value in allocation.values:
-                found.setdefault(value.instruction, []).append((allocation, value))
-        return found
+        homes = self.memory.map.assignment.allocations if self.memory else ()
+        return group_pairs((one.instruction, (home, one)) for home in homes for one in home.values)
 
     @cached_property
     def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:
@@ -194,12 +192,8 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     is_lower_bound: Annotated[
         bool, figure("whether a size or a trip count is unknown, so that costs are lower bounds")
     ]
-    is_flops_lower_bound: Annotated[
-        bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
-    ]
-    is_traffic_lower_bound: Annotated[
-        bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
-    ]
+    is_flops_lower_bound: LacksFlops
+    is_traffic_lower_bound: LacksTraffic
     is_conditional: Annotated[
         bool, figure("whether it is in a branch that may not run, so that runs are upper bounds")
     ]
