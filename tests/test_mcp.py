@@ -48,6 +48,12 @@ def test_next_is_of_the_command() -> None:
     assert ask("summary", {"path": "mlp_train"})["next"][-1] == "hlotool fields summary"
 
 
+def test_a_path_is_one_of_the_working_directory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(STEP.parents[1])
+    assert ask("summary", {"path": "gpu_h100/mlp_train"}) == ask("summary", {"path": "mlp_train"})
+    assert "no such file" in ask("summary", {"path": "cpu/mlp_train"})["error"]
+
+
 def test_notes_of_any_letters_find_room(monkeypatch: pytest.MonkeyPatch) -> None:
     command = load_command("summary")
     monkeypatch.setattr(command, "main", lambda *_, **__: say(*["€" * 100] * 8))

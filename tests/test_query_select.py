@@ -281,7 +281,8 @@ def test_fold() -> None:
         rows[3],
         rows[1],
     ]
-    assert selection.totals == total(None, Sum(41))
+    assert [field.name for field in selection.columns] == ["name", "size_bytes", "count"]
+    assert selection.totals == total(None, Sum(41), Sum(5))
     assert select(rows, is_folded=True, sort="-position").rows[0].position == Range(3, 6)  # type: ignore[attr-defined]
     noted = tuple(replace(row, note=row.name) for row in rows)
     assert select(noted, is_folded=True, sort="note").rows[-1].note is VARIOUS  # type: ignore[attr-defined]
@@ -422,7 +423,7 @@ MANY = st.lists(
 
 @given(MANY, st.integers(0, 5), st.booleans())
 def test_nothing_is_lost(rows: tuple[Sample, ...], limit: int, is_folded: bool) -> None:
-    selection = select(rows, limit=limit, is_folded=is_folded, columns="size_bytes")
+    selection = select(rows, limit=limit, is_folded=is_folded, columns="size_bytes,-count")
     shown = sum(row.size_bytes for row in selection.rows if isinstance(row, Sample))
     rest = selection.rest.size.value if selection.rest and selection.rest.size else 0
     assert shown + (rest or 0) == sum(row.size_bytes for row in rows)

@@ -65,7 +65,7 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     ] = ()
     lower_bounds: Annotated[tuple[str, ...], Meta(description="metrics with an unknown part")] = ()
     upper_bounds: Annotated[
-        tuple[str, ...], Meta(description="metrics with a part that may not run")
+        tuple[str, ...], Meta(description="metrics with a part that might not run")
     ] = ()
 
     def identify(self) -> Identity | None:

@@ -27,6 +27,7 @@ from hlotool.program.metrics import METRICS, ROW_LISTS
 from hlotool.program.program import Program
 from hlotool.table import Field, Unit
 from hlotool.table.expression.check import (
+    GROWTH,
     Vocabulary,
     expect_unit,
     face_limit,
@@ -299,7 +300,7 @@ def _read_limits(budget: Budget, config: str, metric: Expression) -> Limits:
         found = None if any(find_reads(tree)) else compile_value(tree, read_row)(None)
         if found is None:
             raise UsageError(f"{place}: expected a number, a size or a time, found {text!r}.")
-        expect_unit(metric, tree, budget.text, Source(text, place))
+        expect_unit(metric, tree, budget.text, Source(text, place), GROWTH)
         return tidy(found)
 
     upper, lower = read(budget.max, "max"), read(budget.min, "min")

@@ -118,10 +118,15 @@ def _write_words(
 
 
 def _expect_inside(typed: str, roots: Sequence[Path]) -> str:
-    """Return a path without links; raise UsageError where it, or what is beside it, leads out."""
-    path = (roots[0] / typed).resolve()
+    """Return a path without links; raise UsageError where it, or what is beside it, leads out.
+
+    It is relative to where the server was started, or to one of the folders to read.
+    """
+    tried = [(each / typed).resolve() for each in (*roots, Path.cwd())]
+    inside = [one for one in tried if any(map(one.is_relative_to, roots))]
+    path = next((one for one in inside if one.exists()), tried[0])
     read = [path]
-    if any(map(path.is_relative_to, roots)):
+    if path in inside:
         folder = path if path.is_dir() else path.parent
         read += [one.resolve() for one in folder.rglob("*") if one.is_symlink()]
     if not all(any(map(one.is_relative_to, roots)) for one in read):
@@ -163,7 +168,11 @@ def mcp(directories: tuple[str, ...]) -> None:
         return types.CallToolResult(content=[content], is_error=is_error)
 
     async def serve() -> None:
-        server = Server("hlotool", version=__version__, on_list_tools=list_all, on_call_tool=call)
+        server = Server(
+            "hlotool", version=__version__, on_list_tools=list_all, on_call_tool=call,
+            instructions=f"Dumps to read are below {', '.join(map(str, roots))}. summary lists"
+            " the programs of a folder.",
+        )  # fmt: skip
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 

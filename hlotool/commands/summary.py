@@ -5,18 +5,20 @@ Programs of a directory are read in parallel, on one machine or many.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
+import click
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.collectives.rows import HOST_LINE, HOST_TOTALS, CollectiveRow
 from hlotool.analysis.collectives.totals import BETWEEN_SLICES, CollectiveTotals
 from hlotool.analysis.cost.model import COST, TOLD_PADDING, CostReport
-from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
+from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.log import LOG, choose_log_columns, list_chunks, list_messages
 from hlotool.analysis.measured import (
     MEASURED,
@@ -30,7 +32,8 @@ from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory_text import USAGE_REPORT
 from hlotool.analysis.summary import report
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.many import many_programs
+from hlotool.commands.shared.following import DUMP
+from hlotool.commands.shared.many import add_programs, many_programs
 from hlotool.commands.shared.memory_text import describe_usage, say_fit, write_accuracy
 from hlotool.commands.shared.messages import fold_alike, quote_command, say, say_all
 from hlotool.commands.shared.options import (
@@ -41,6 +44,7 @@ from hlotool.commands.shared.options import (
     directory_options,
     dump_options,
     option,
+    repeat_command,
 )
 from hlotool.commands.shared.output import print_document, render_document
 from hlotool.commands.shared.request import Request, load_one, progress
@@ -67,16 +71,25 @@ hlotool summary dump/ --module jit_step --chip h100"""
 
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
 _MOST_ROWS: Final = 24  # of a terminal
-# Holders and findings that it shows, and whether loops; what is left out first comes last.
+# Whether opcodes and loops have a table, holders and findings that it shows, instructions that it
+# names as longest: what is left out first comes last.
 _WAYS: Final = (
-    (5, 3, True),
-    (5, 3, False),
-    (3, 3, False),
-    (3, 2, False),
-    (2, 1, False),
-    (1, 1, False),
+    (True, True, 5, 3, 3),
+    (False, True, 5, 3, 3),
+    (False, False, 5, 3, 3),
+    (False, False, 3, 3, 3),
+    (False, False, 3, 2, 3),
+    (False, False, 2, 1, 3),
+    (False, False, 1, 1, 3),
+    (False, False, 0, 1, 3),
+    (False, False, 0, 1, 0),
+    (False, False, 0, 0, 0),
 )
+_LIMITS: Final = ("hbm", "chip", "chip_file")  # what a program must fit in, and the machine
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
+
+
+_SPECS: Final = (report.SUMMARY_DIRECTORY, add_programs(report.SUMMARY), report.SUMMARY, LOG)
 
 
 @document_command(
@@ -86,6 +99,10 @@ _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
     LOG,
     example=_EXAMPLE,
     others=(USAGE_REPORT,),
+    choose_specs=lambda values: sorted(
+        (*_SPECS, USAGE_REPORT),  # first what is printed, whose fields hints name
+        key=lambda one: (one.name == "summary-directory") != os.path.isdir("".join(values["path"])),  # noqa: PTH112
+    ),
 )
 @dump_options
 @add_options(MACHINE)
@@ -117,10 +134,9 @@ def summary(
     fleet.refuse()
     program = load_one(request, with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
-    document = _describe(found, program, options, has_findings=not no_findings)
     metadata = find_pass_metadata(program.paths.module_path or "", request.unpacking)
-    compiling = _say_compiling(metadata) if metadata and options.wants_overview else ()
-    return replace(document, lines=(*document.lines, *compiling))
+    compiling = tuple(_say_compiling(metadata)) if metadata and options.wants_overview else ()
+    return _describe(found, program, options, compiling, has_findings=not no_findings)
 
 
 def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Document:
@@ -161,7 +177,12 @@ def _asks_for_one(request: Request, fleet: FleetOptions, options: RowOptions) ->
 
 
 def _describe(
-    found: report.Summary, program: Program, options: RowOptions, *, has_findings: bool
+    found: report.Summary,
+    program: Program,
+    options: RowOptions,
+    compiling: tuple[Line, ...] = (),
+    *,
+    has_findings: bool = True,
 ) -> Document:
     """Return the answer: for eyes in the order of the questions, else all that there is."""
     rows: dict[str, Sequence[object]] = {
@@ -186,58 +207,78 @@ def _describe(
         program.paths,
         blocks=blocks,
         rows=rows,
+        lines=(*say_what(found), *compiling),
         find_words=program.find_words,
     )
     if not options.wants_overview:
         is_ordered = options.rows == "findings" and not (options.sort or options.by)
-        notes = say_order(found.findings) if is_ordered else ()
-        return replace(document, lines=say_what(found), notes=notes)
+        return replace(document, notes=say_order(found.findings) if is_ordered else ())
 
-    def shorten(whole: Document) -> Iterator[Document]:
-        return (_place_prose(whole, found, *way) for way in _WAYS)
+    def shorten(_: Document) -> Iterator[Document]:
+        return (_place_prose(document, found, way) for way in _WAYS)
 
-    return replace(next(iter(shorten(document))), shorten=shorten, most_rows=_MOST_ROWS)
+    return replace(next(shorten(document)), shorten=shorten, most_rows=_MOST_ROWS)
 
 
-def render_summary(program: Program) -> str:
+def render_summary(program: Program, width: int | None = None) -> str:
     """Return what a terminal shows of a program."""
     options = RowOptions()
-    document = _describe(program.summarize(), program, options, has_findings=True)
-    return "".join(render_document(document, options, Look()))
+    document = _describe(program.summarize(), program, options)
+    return "".join(render_document(document, options, Look(width=width)))
 
 
 def _place_prose(
-    document: Document,
-    found: report.Summary,
-    holder_count: int,
-    finding_count: int,
-    has_loops: bool,
+    document: Document, found: report.Summary, way: tuple[bool, bool, int, int, int]
 ) -> Document:
     """Put the sentences before, between and behind the tables of holders and loops."""
-    rows, lines, above = document.rows, say_what(found), {}
-    memory, notes = say_memory(found), tuple(say_findings(found, finding_count))
-    work = (*say_work(found), *say_collectives(found), *say_measured(found))
+    has_opcodes, has_loops, holder_count, finding_count, instruction_count = way
+    rows, lines, above = document.rows, document.lines, {}
+    more = {name: _repeat(document, "summary", "--rows", name) for name in rows}
+    more["holders"] = _repeat(document, "buffers")
+    memory = say_memory(found, _repeat(document, "buffers", keeps_limit=True))
+    notes = tuple(say_findings(found, finding_count, more.get("findings", "")))
+    measured = say_measured(found, instruction_count, more.get("instructions", ""))
+    work = (*say_work(found), *say_collectives(found), *measured)
     if len(rows["holders"]) == _MOST_HOLDERS:
         note = f"only the {_MOST_HOLDERS:,} largest values at the peak are searched; "
         notes = (Line(f"{note}`hlotool buffers` lists every one"), *notes)
-    if rows["holders"]:
+    if rows["holders"] and holder_count:
         above["holders"] = memory
     else:
-        lines = (*lines, Line(""), *memory)
+        lines = (*lines, Line(""), *memory, *_count_left("value", "holders", rows, more))
     if rows["loops"] and has_loops:
         above["loops"] = work
     else:
-        loops = count_noun(len(rows["loops"]), "loop")
-        work += (Line(f"{loops}; --rows loops lists every one"),) if rows["loops"] else ()
+        work = (*work, *_count_left("loop", "loops", rows, more))
         notes = (*work, *((Line(""), *notes) if notes else ()))
     if not above:
         lines, notes = (*lines, Line(""), *notes), ()
+        if not has_opcodes and not rows["holders"]:
+            notes = tuple(_count_left("opcode", "opcodes", rows, more))
+    limits = {"holders": holder_count}
     lists = (
-        replace(one, limit=holder_count) if one.name == "holders" else one
+        replace(one, limit=limits.get(one.name, one.limit), more=more.get(one.name, ""))
         for one in document.spec.row_lists
     )
     spec = replace(document.spec, row_lists=tuple(lists))
-    return replace(document, spec=spec, lines=lines, above=above, notes=notes, shown=tuple(above))
+    shown = tuple(above) or ("opcodes" * has_opcodes,)
+    return replace(document, spec=spec, lines=lines, above=above, notes=notes, shown=shown)
+
+
+def _repeat(document: Document, command: str, *words: str, keeps_limit: bool = False) -> str:
+    """Return the command line that shows more of a program: as typed, with other words."""
+    if click.get_current_context(silent=True) is None:
+        return quote_command(command, document.input.path if document.input else "", *words)
+    return repeat_command((*DUMP, *_LIMITS[not keeps_limit :]), *words, command=command)
+
+
+def _count_left(
+    noun: str, name: str, rows: Mapping[str, Sequence[object]], more: Mapping[str, str]
+) -> Iterator[Line]:
+    """Say how many rows a list has that is left out, and what shows them."""
+    if rows[name]:
+        said = f"{count_noun(len(rows[name]), noun)}: {more[name]}"
+        yield Line(quote_braces(said), is_typed=True)
 
 
 def _print_modules(
@@ -266,7 +307,7 @@ def _print_modules(
     is_pointed = options.wants_overview and not request.more
     notes = point_to_program(request.path, rows) if is_pointed else ()
     if limit_bytes is not None:
-        notes = (say_fits(rows, limit_bytes), *notes)
+        notes = (say_fits(rows, limit_bytes, options.units), *notes)
     lists: dict[str, Sequence[object]] = {"modules": rows}
     if options.rows == report.COMPILATIONS.name or (not options.rows and options.format in _WHOLE):
         # Who chooses by place sees some compilations of a function: of these nothing is said.
@@ -348,7 +389,7 @@ def _say_compiling(metadata: DumpFile) -> Iterator[Line]:
         yield Line(f"compilation: passes took {{seconds}}, {said}", pass_times.TOTALS, totals)
 
 
-def say_memory(found: report.Summary) -> tuple[Line, ...]:
+def say_memory(found: report.Summary, remedy: str = "") -> tuple[Line, ...]:
     """Say how much memory it takes, and whether that fits."""
     memory = found.memory
     lines = [Line(f"memory unknown: {quote_braces(found.memory_unknown)}")]
@@ -367,7 +408,8 @@ def say_memory(found: report.Summary) -> tuple[Line, ...]:
     if found.fit is not None:
         lines.append(say_fit(found.fit))
         if found.fit.fits is False:
-            lines.append(Line("to shrink it, run `hlotool buffers` with the same option"))
+            remedy = remedy or "`hlotool buffers` with the same option"
+            lines.append(Line(quote_braces(f"ways to fit: {remedy}"), is_typed=True))
     return tuple(lines)
 
 
@@ -491,7 +533,9 @@ def _say_basis(totals: CollectiveTotals) -> str:
     return " for work at the rates of {reference_chip} and the given link"
 
 
-def say_measured(found: report.Summary) -> Iterator[Line]:
+def say_measured(
+    found: report.Summary, most: int = _MOST_INSTRUCTIONS, more: str = "--rows instructions"
+) -> Iterator[Line]:
     """Say how often a profiler saw it run, and how long."""
     if found.measured is None:
         return
@@ -506,7 +550,7 @@ def say_measured(found: report.Summary) -> Iterator[Line]:
             "{measured_exposed_seconds} of it exposed"
         )
         yield Line(text, report.COLLECTIVES, found.collectives)
-    yield from _name_longest(found.instructions)
+    yield from _name_longest(found.instructions, most, more)
 
 
 def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
@@ -523,18 +567,19 @@ def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
         yield f"device time of the profile: {{device_seconds}} = {' + '.join((joined, *told))}"
 
 
-def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:
+def _name_longest(rows: Sequence[MeasuredInstruction], most: int, more: str) -> Iterator[Line]:
     """Name what took most of the time; nothing where the profile does not tell of runs."""
     timed = [row for row in rows if row.measured_seconds]
     if timed:
-        yield Line("longest (--rows instructions lists every one):")
-    for row in timed[:_MOST_INSTRUCTIONS]:
+        said = f"longest of {more}:" if most else f"instructions by time: {more}"
+        yield Line(quote_braces(said), is_typed=True)
+    for row in timed[:most]:
         share = " ({share})" if row.share is not None else ""
         place = quote_braces(f" ({row.source})" if row.source else "")
         yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
 
 
-def say_findings(found: report.Summary, most: int = 3) -> Iterator[Line]:
+def say_findings(found: report.Summary, most: int, command: str) -> Iterator[Line]:
     """Name what is worth a look in a line each, the worst first; the list itself says more."""
     if not found.findings:
         return
@@ -548,9 +593,9 @@ def say_findings(found: report.Summary, most: int = 3) -> Iterator[Line]:
         where = f": {where}" if where else ""
         yield Line(f"* {size}{time}{{id}}{where}", _FINDING, one, tone=one.severity)
     more = len(found.findings) - most
-    order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
-    said = f"… and {more} more{order}; " if more > 0 else ""
-    yield Line(f"{said}--rows findings adds reasons and remedies")
+    said = f"… and {more} more, with remedies" if more > 0 else "remedies"
+    said = said if most else count_noun(more, "finding")
+    yield Line(quote_braces(f"{said}: {command}"), is_typed=True)
 
 
 def _say_subject(found: Finding) -> str:
@@ -644,10 +689,10 @@ def _say_chain(rows: Sequence[report.ReasonRow]) -> str:
     return list_some(said, _MOST_REASONS)
 
 
-def say_fits(rows: Sequence[report.ProgramRow], limit_bytes: int) -> Line:
+def say_fits(rows: Sequence[report.ProgramRow], limit_bytes: int, units: str) -> Line:
     """Say which programs do not fit into so much memory, and of how many nobody can tell."""
     found = report.check_fit(rows, limit_bytes)
-    limit = format_value(limit_bytes, Unit.BYTES)
+    limit = format_value(limit_bytes, Unit.BYTES, units)
     named = [f"{'~ ' * row.is_estimate}{row.program}" for row in found.too_large]
     said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
     if not named:

@@ -23,7 +23,7 @@ function seconds(value) {
   return `${(value / 1e-9).toPrecision(2)} ns`;
 }
 const percent = (part) => (part === null || part === undefined ? "?" : `${(100 * part).toFixed(1)} %`);
-// What bounds a figure: a part of it is unknown, or counted though it may not run.
+// What bounds a figure: a part of it is unknown, or counted though it might not run.
 const bound = (isLower, isUpper) => (isLower && isUpper ? "about " : isLower ? "≥ " : isUpper ? "≤ " : "");
 // Foreign text without marks of direction and control characters, which would change what stands beside it.
 const plain = (text) => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");

@@ -269,7 +269,7 @@ class _Model:
         cost = program.costs.of_all_rounds(one) if runs else NOTHING
         known = runs.known if runs else 0
         is_exact = runs is None or runs.is_exact
-        # Whether flops and traffic leave something out, and count what may not run; as `show`.
+        # Whether flops and traffic leave something out, and count what might not run; as `show`.
         bounds = (
             (cost.is_total_lower_bound or not is_exact)
             + 2 * (cost.is_traffic_lower_bound or not is_exact)

@@ -245,7 +245,7 @@ def _say_rest(row_list: RowList, rest: Rest | None, units: str) -> str:
     word, size = "smaller" if rest.is_smaller else "more", ""
     if rest.size is not None and (unit := row_list.field(row_list.size).unit) is not Unit.PERCENT:
         size = f" ({format_sum(rest.size, unit, units)})"
-    return f"… and {rest.count:,} {word}{size}"
+    return f"… and {rest.count:,} {word}{size}{row_list.more and f': {row_list.more}'}"
 
 
 class _GroupTable(Struct, frozen=True):

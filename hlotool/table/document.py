@@ -98,6 +98,7 @@ class RowList(_Declared, frozen=True):
     title: str = ""  # a line above the table, when a document shows several
     screen: str = ""  # columns that answer, in order, as for --columns; '': all of its table
     wide_screen: str = ""  # those that a terminal of WIDE columns shows after them
+    more: str = ""  # the command that lists what a limit leaves out
     chosen: tuple[Field, ...] = ()  # where an answer has other columns or headings
 
     def __post_init__(self) -> None:
@@ -276,7 +277,7 @@ class Document(Struct, frozen=True):
 
 
 class Sum(Struct, frozen=True):
-    """A sum over rows. A part that is unknown makes it lower; what may not happen, upper.
+    """A sum over rows. A part that is unknown makes it lower; what might not happen, upper.
 
     The value is None where no part at all is known.
     """

@@ -26,7 +26,7 @@ _QUOTED: Final = re.compile(r'[",]|^\s*+::')  # the last begins a command of a C
 _OF_GROUPS: Final = (
     SHARE,
     Field("is_lower_bound", Unit.FLAG, "whether a part of a sum is unknown"),
-    Field("is_upper_bound", Unit.FLAG, "whether a part of a sum may not run"),
+    Field("is_upper_bound", Unit.FLAG, "whether a part of a sum might not run"),
 )
 
 

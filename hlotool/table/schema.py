@@ -27,7 +27,7 @@ _GROUP_KEYS: Final[Mapping[str, Json]] = {
         "description": "the group's part of the whole, as a fraction",
     },
     "is_lower_bound": {"type": "boolean", "description": "whether a part is unknown"},
-    "is_upper_bound": {"type": "boolean", "description": "whether a part may not run"},
+    "is_upper_bound": {"type": "boolean", "description": "whether a part might not run"},
     "groups": _GROUPS,
 }
 _GROUP: Final[Json] = {

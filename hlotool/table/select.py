@@ -69,7 +69,12 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
     if query.where:
         holds = compile_where(query.where, row_list.fields)
         rows = [row for row in rows if holds(row)]
+    folded = rows
+    if query.is_folded and row_list.fold is not None and not query.by:
+        folded = fold_rows(row_list, row_list.fold, rows, keeps_numbers=query.keeps_numbers)
     columns = _choose_columns(row_list, query)
+    if query.columns and len(folded) < len(rows) and "-count" not in query.columns:
+        columns = tuple(dict.fromkeys((*columns, row_list.field("count"))))
     selection = Selection(
         row_list,
         columns,
@@ -82,9 +87,7 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
         return replace(selection, grouping=_group(selection, query))
     # Before rows are folded: a folded row may be unknown where some of its rows are known.
     totals = _sum_columns(selection) if row_list.has_total else ()
-    if query.is_folded and row_list.fold is not None:
-        rows = fold_rows(row_list, row_list.fold, rows, keeps_numbers=query.keeps_numbers)
-    rows = sort_rows(row_list, rows, query.sort)
+    rows = sort_rows(row_list, folded, query.sort)
     kept = rows[: query.most] if query.most else rows
     rest = _describe_rest(row_list, rows[len(kept) :], query.sort, adds_up=len(totals) == 1)
     return replace(selection, rows=kept, rows_total=len(rows), rest=rest, totals=totals)

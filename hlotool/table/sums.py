@@ -1,6 +1,6 @@
 """How rows come together: added up in a TOTAL or a group, and folded into one row `×48`.
 
-A figure may be unknown in a row, or a row may not happen: sums are then bounds. Some figures are
+A figure may be unknown in a row, or a row might not happen: sums are then bounds. Some figures are
 no sums at all (the peak falls by less than two savings), and some rows must not be added, as bytes
 of two memory spaces are not.
 """

@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from hlotool.table.cells import Below, Cells, Look, TotalCells, make_cells
+from hlotool.table.cells import Below, Cells, Column, Look, TotalCells, make_cells
 from hlotool.table.document import Document, Line, Selection
-from hlotool.table.units import render_line, wrap
+from hlotool.table.units import UNKNOWN, render_line, wrap
 
 _GAP: Final = 2  # blanks between columns
 _INDENT: Final = 4  # blanks before what stands below a row
@@ -143,7 +143,7 @@ def _write_row(
     begin = next((index for index, width in enumerate(widths) if width), None)
     line, parts = "", []
     for index, (column, text) in enumerate(zip(cells.columns, row, strict=True)):
-        if len(text) > widths[index]:
+        if _finds_no_room(column, text, widths[index]):
             part = text if index == begin else " " * _INDENT + f"{column.title}: {text}"
             is_cut = look.width and column.is_list and not column.is_path
             parts.append(cut(part, look.width or 0) if is_cut else part)
@@ -158,6 +158,11 @@ def _write_row(
         line += part
     if line:
         yield from wrap(line, look.width, "  ").split("\n")
+
+
+def _finds_no_room(column: Column, text: str, width: int) -> bool:
+    """Whether a cell goes below its row; that a name is unknown does not."""
+    return len(text) > width and (column.is_number or text != UNKNOWN)
 
 
 def _cut_lists(cells: Cells, most: int) -> Cells:
@@ -231,7 +236,7 @@ def _say_once(cells: Cells, *, is_narrow: bool) -> tuple[Cells, list[str]]:
         if not is_narrow or column.is_number or column.is_key or len(alike) > 1:
             kept.append(index)
             begin = _find_begin(alike) if column.is_path and is_narrow else ""
-        else:
+        elif alike != {UNKNOWN}:
             said.append(f"{column.title} of every row: {alike.pop()}")
         if begin:
             said.append(f"{column.title}: … is {begin}")
@@ -301,7 +306,12 @@ def _share_width(cells: Cells, most: int | None) -> list[int]:
     second: set[int] = set()  # rows that have a second line
 
     def find_longer(index: int, width: int) -> set[int]:
-        return {number for number, row in enumerate(compared) if len(row[index]) > width}
+        column = cells.columns[index]
+        return {
+            number
+            for number, row in enumerate(compared)
+            if _finds_no_room(column, row[index], width)
+        }
 
     while (excess := _measure(widths) - most) > 0:
         ways = [

@@ -29,7 +29,8 @@ from hlotool.table.words import count_noun, join_words
 from hlotool.text import escape
 
 UNKNOWN: Final = "?"
-UNITS: Final = ("auto", "B", "KiB", "MiB", "GiB", "kB", "MB", "GB")
+UNITS: Final = ("auto", "decimal", "B", "KiB", "MiB", "GiB", "kB", "MB", "GB")
+_SCALED: Final = frozenset({"auto", "decimal"})  # each size in the unit that suits it
 _EXACT_BELOW: Final = 10_000  # counts of work are exact below this, 3 digits and a prefix above
 _MOST_SIZE_DIGITS: Final = 3  # of a size; with more it is told in bytes
 _MOST_DIGITS: Final = 14  # more than usual; no float has more
@@ -108,7 +109,7 @@ def _format(field: Field, value: object, record: object, units: str) -> str:
         unit = getattr(record, "unit", Unit.RATIO)
     if field.shown is not None and not isinstance(value, Range | Various):
         value = field.shown(record)  # which a folded row, that has no value of its own, is not
-    digits = field.extra_digits if units == "auto" else 0
+    digits = field.extra_digits if units in _SCALED else 0
     return format_value(value, unit, units, is_signed=field.is_signed, digits=digits)
 
 
@@ -197,7 +198,7 @@ def _format_list(value: Sequence[object], units: str) -> str:
 
 
 def format_sum(total: Sum, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:
-    """Return a total with `≥` where a part is unknown and `≤` where one may not happen."""
+    """Return a total with `≥` where a part is unknown and `≤` where one might not happen."""
     if total.value is None:
         return UNKNOWN
     text = format_value(total.value, unit, units, is_signed=is_signed)
@@ -217,17 +218,19 @@ def _format_bytes(value: float, units: str, digits: int) -> str:
     """Write a size, in binary units unless asked; `B` is exact, a named one has two decimals."""
     if units == "B":
         return f"{value:,}"
-    if digits > _MOST_SIZE_DIGITS or (value < 1 << 10 and units not in SIZES):
+    is_binary = units != "decimal"
+    step = 1 << 10 if is_binary else 1000
+    if digits > _MOST_SIZE_DIGITS or (value < step and units not in SIZES):
         return f"{value:,} B"
     if units in SIZES:
         return f"{value / SIZES[units]:,.{2 + digits}f} {units}"
     import humanize  # noqa: PLC0415  only tables need it
 
     form = f"%.{1 + digits}f"
-    text = humanize.naturalsize(value, binary=True, format=form)
+    text = humanize.naturalsize(value, binary=is_binary, format=form)
     # 1023.96 KiB rounds to 1024.0 KiB: say 1.0 MiB
-    is_next = text[:6] == "1024.0"
-    return humanize.naturalsize(value * 1.0001, binary=True, format=form) if is_next else text
+    is_next = text.startswith(f"{step}.0")
+    return humanize.naturalsize(value * 1.0001, binary=is_binary, format=form) if is_next else text
 
 
 def _format_work(value: float, units: str, digits: int) -> str:
@@ -325,6 +328,16 @@ def parse_size(text: str, option: str) -> int:
     if not number or scale is None:
         raise UsageError(f"{option} {text!r} is not a size; write 80GiB, 16 GB or 1500000B.")
     return int(Fraction(number) * scale)
+
+
+def find_units(size: str) -> str:
+    """Return the units in which an answer repeats a size: decimal where it was typed so.
+
+    >>> find_units("2GB"), find_units("2 GiB"), find_units("2G")
+    ('decimal', 'auto', 'auto')
+    """
+    match = _QUANTITY.fullmatch(size)
+    return "decimal" if match and re.fullmatch("[kKMGTP]B", match[2]) else "auto"
 
 
 def parse_bandwidth(text: str, option: str) -> float:

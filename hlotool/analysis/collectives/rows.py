@@ -284,7 +284,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[
         bool, figure("whether the sent size depends on data, at most sent_bytes")
     ]
-    is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
+    is_conditional: Annotated[bool, figure("whether it is in a branch that might not run")]
     hlo_op_count: Annotated[
         int,
         figure(
@@ -350,7 +350,7 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
     source_line: Annotated[int | None, figure("line in that file", null_text="")]
     computation: Annotated[str, figure("the computation that holds it")]
-    is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
+    is_conditional: Annotated[bool, figure("whether it is in a branch that might not run")]
 
 
 class HostTotals(Struct, frozen=True):
@@ -363,7 +363,7 @@ class HostTotals(Struct, frozen=True):
         int, figure("bytes that a device receives from the host per step")
     ]
     is_lower_bound: Annotated[bool, figure("whether a trip count or a size is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether some of it is in a branch that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether some of it is in a branch that might not run")]
 
 
 class HostTransfers(Struct, frozen=True):

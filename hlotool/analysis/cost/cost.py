@@ -44,7 +44,7 @@ class Cost(Struct, frozen=True):
     `unknown_traffic_count` of those that may move anything.
     `products` are those of `total_flops` that products in other types than bfloat16 take.
     `is_lower_bound`: the text leaves a size or a trip count open; `is_upper_bound`: something
-    counted may not happen.
+    counted might not happen.
     """
 
     flops: int = 0

@@ -442,7 +442,7 @@ class CostReport(Struct, frozen=True, kw_only=True):
     is_lower_bound: Annotated[bool, figure("whether a size or a trip count is unknown")]
     is_total_lower_bound: LacksFlops
     is_traffic_lower_bound: LacksTraffic
-    is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether the figures include work that might not run")]
 
 
 # Those that a cost has once and per step, by the same names.

@@ -266,11 +266,10 @@ class Finding(Struct, frozen=True):
     ] = None
 
 
-FINDING_ORDER: Final = "most time first"  # among warnings, where any takes time
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    f"findings: warnings first, {FINDING_ORDER}, by weighted_bytes, then by bytes",
+    "findings: warnings first, most time first, by weighted_bytes, then by bytes",
     sort="-severity,-weighted_bytes,-bytes",
     size="bytes",
     key="id",

@@ -82,7 +82,7 @@ BytesPerStep: TypeAlias = Annotated[
 ]
 KnownBytesPerStep: TypeAlias = Annotated[int, known_per_step(ACCESSED)]
 IsConditional: TypeAlias = Annotated[
-    bool, figure("whether one of them is in a branch that may not be taken")
+    bool, figure("whether one of them is in a branch that might not be taken")
 ]
 # Where in the user's program they come from.
 SharedScope: TypeAlias = Annotated[
@@ -310,7 +310,7 @@ class FusionTotals(Struct, frozen=True):
     is_flops_lower_bound: Annotated[
         bool, figure("whether is_lower_bound is true, or a custom call in a fusion computes")
     ]
-    is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
+    is_upper_bound: Annotated[bool, figure("whether a branch that might not be taken is counted")]
     estimated_seconds: Annotated[
         float | None,
         figure(
@@ -476,7 +476,7 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
         bool, figure("whether a trip count, or the traffic of a call, is unknown")
     ]
     is_time_lower_bound: Annotated[bool, figure("whether the time of a call is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether a part of them may not run")]
+    is_upper_bound: Annotated[bool, figure("whether a part of them might not run")]
 
 
 BodyRole: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]

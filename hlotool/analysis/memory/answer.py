@@ -28,8 +28,8 @@ ROWS: Final = RowList(
         "parameter_name,global_shape,spec_text,space",
         name="value",
     ),
-    screen="live_bytes,size_bytes,saves_bytes,count,space,shape,value,origin",
-    wide_screen="allocation_type,source,padding_bytes,global_shape,spec_text,copies",
+    screen="live_bytes,size_bytes,saves_bytes,count,space,shape,value,origin,source",
+    wide_screen="allocation_type,padding_bytes,global_shape,spec_text,copies",
 )
 ALLOCATIONS: Final = RowList(
     "allocations",

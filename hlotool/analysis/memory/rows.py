@@ -160,7 +160,6 @@ class BufferRow(Struct, frozen=True):
             "`for`, the scope of a user",
             is_path=True,
             heading="belongs to",
-            null_from="source",
         ),
     ]
     instruction: Annotated[str, figure("the defining instruction")]

@@ -186,7 +186,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     is_flops_lower_bound: Annotated[bool, figure("whether some flops are unknown")]
     is_traffic_lower_bound: Annotated[bool, figure("whether some traffic is unknown")]
     is_sent_lower_bound: Annotated[bool, figure("whether some bytes sent are unknown")]
-    is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
+    is_upper_bound: Annotated[bool, figure("whether a branch that might not be taken is counted")]
     is_sent_upper_bound: Annotated[
         bool, figure("whether the sent size depends on a branch or on data")
     ]

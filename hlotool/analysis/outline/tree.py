@@ -138,7 +138,7 @@ class TreeBuilder:
         return "wait" if taken.total * known_runs >= run.total * SMALL else "memory"
 
     def _count(self, once: Cost, computation: Computation) -> Cost:
-        """Return the cost of all executions; at most that where branches may not be taken."""
+        """Return the cost of all executions; at most that where branches might not be taken."""
         runs = self._evidence.costs.executions.runs_of(computation)
         cost = once.times(runs.known, is_exact=runs.is_exact)
         return replace(cost, is_upper_bound=True) if runs.is_conditional else cost

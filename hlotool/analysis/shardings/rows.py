@@ -61,7 +61,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     ]
     operation: Annotated[str, figure("the collective itself, if another instruction contains it")]
     is_upper_bound: Annotated[bool, figure("whether the sent size depends on data")]
-    is_conditional: Annotated[bool, figure("whether it is in a branch that may not run")]
+    is_conditional: Annotated[bool, figure("whether it is in a branch that might not run")]
     spec_from: Annotated[str | None, figure("the file with the specs")]
 
 

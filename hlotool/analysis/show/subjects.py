@@ -195,10 +195,10 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     is_flops_lower_bound: LacksFlops
     is_traffic_lower_bound: LacksTraffic
     is_conditional: Annotated[
-        bool, figure("whether it is in a branch that may not run, so that runs are upper bounds")
+        bool, figure("whether it is in a branch that might not run, so that runs are upper bounds")
     ]
     is_upper_bound: Annotated[
-        bool, figure("whether it, or a part of its costs, is in a branch that may not run")
+        bool, figure("whether it, or a part of its costs, is in a branch that might not run")
     ]
 
     @property

@@ -364,7 +364,7 @@ class LoopRow(Struct, frozen=True):
     is_sent_lower_bound: Annotated[
         bool, figure("whether a trip count or the bytes of a collective are unknown")
     ]
-    is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether they include work that might not run")]
 
 
 def list_loops(costs: CostModel, collectives: Sequence[CollectiveRow]) -> tuple[LoopRow, ...]:

@@ -87,7 +87,7 @@ class Roofline(Struct, frozen=True, kw_only=True):
     is_compute_lower_bound: Annotated[bool, figure("whether some flops are not known")]
     is_memory_lower_bound: Annotated[bool, figure("whether some traffic is not known")]
     is_lower_bound: Annotated[bool, figure("whether either is incomplete")]
-    is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
+    is_upper_bound: Annotated[bool, figure("whether they include work that might not run")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
@@ -173,7 +173,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     ]
     largest_share: Annotated[float | None, figure("share of the largest part")]
     is_lower_bound: Annotated[bool, figure("whether a part of it is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether a part of it may not run")]
+    is_upper_bound: Annotated[bool, figure("whether a part of it might not run")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]
 
 
@@ -316,6 +316,9 @@ HOLDERS: Final = replace(
     title="Largest values at the peak",
     screen="live_bytes,count,shape,value,origin",
     wide_screen="source,spec_text,global_shape,allocation_type",
+    chosen=tuple(
+        replace(each, null_from="source") if each.name == "origin" else each for each in ROWS.fields
+    ),
 ).showing({"live_bytes", "count", "allocation_type", "shape", "value", "source", "origin"})
 COMPILATION: Final = Block(
     "compilation", Compilation, "compiler, flags and mesh, as far as its files say"
@@ -473,10 +476,10 @@ class ProgramRow(Struct, frozen=True):
         bool, figure("whether a trip count or the flops of a custom call are unknown")
     ] = False
     is_sent_upper_bound: Annotated[
-        bool, figure("whether a collective is in a branch that may not run")
+        bool, figure("whether a collective is in a branch that might not run")
     ] = False
     is_total_upper_bound: Annotated[
-        bool, figure("whether the flops count work that may not run")
+        bool, figure("whether the flops count work that might not run")
     ] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None
     program: Annotated[str, figure("name of the program, unique in the answer")] = ""

@@ -109,7 +109,7 @@ def buffers(
     left_out = None
     if without is not None:
         left_out = compile_where(without, ROWS.fields, "--without")
-    asked = Asked(**values, limit_bytes=limit, without=left_out)
+    asked = Asked(**values, limit_bytes=limit, without=left_out, is_typed=limit is not None)
     machine = request.assumptions.machine
     names_chip = machine is not None and machine.chip is not None and machine.must_fit
     _refuse_contradictions(asked, names_chip=names_chip)
@@ -142,6 +142,7 @@ class Asked(Struct, frozen=True):
     limit_bytes: int | None = None
     has_stacks: bool = False
     without: Callable[[BufferRow], bool] | None = None
+    is_typed: bool = False  # whether the limit is
 
     @property
     def asks_peaks(self) -> bool:
@@ -242,7 +243,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         lines=(
             *text.describe_program(program, whole, main, instant, without),
             *(text.say_replicated(program.replicated) if without is None else ()),
-            *(explain_fit(report, fit) if fit else ()),
+            *(explain_fit(report, fit, is_typed=asked.is_typed) if fit else ()),
             *text.say_reasons(whole, values, is_all=asked.space == "all"),
             *curve,
         ),

@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, Final
 
 import click
+from msgspec.structs import replace
 
 from hlotool.commands import COMMANDS, load_command
 from hlotool.commands.shared.many import PROGRAMS, add_programs
@@ -26,6 +27,7 @@ from hlotool.commands.shared.options import (
 from hlotool.commands.shared.output import settle_options
 from hlotool.errors import UsageError
 from hlotool.table import DocumentSpec
+from hlotool.table.units import find_units
 
 NO_NAMES: Final[Mapping[str, str]] = {}
 # What options are called elsewhere: in other programs, and here.
@@ -201,7 +203,9 @@ def document_command(
         def call(**values: Any) -> int | None:
             typed = {key: values.pop(key) for key in shared if key in values}
             options = make_row_options(typed, formats)
-            specs = choose_specs(values) if choose_specs else (*documents, *others, *several)
+            if options.units == "auto" and values.get("hbm"):
+                options = replace(options, units=find_units(values["hbm"]))
+            specs = choose_specs(values) if choose_specs else (*several, *documents, *others)
             options = settle_options(specs, options)
             return function(**values, options=options)
 

@@ -15,7 +15,7 @@ from hlotool.table import Document, Selection
 from hlotool.table.document import find_main
 
 # What chooses a dump, or two, whatever is asked of them.
-_DUMP: Final = ("path", "stage", "module", "buffers", "live_range", "module_text", "config")
+DUMP: Final = ("path", "stage", "module", "buffers", "live_range", "module_text", "config")
 _PAIR: Final = ("sides", "stage", "module", "renamed", "strict", "config")
 _NOT_AGAIN: Final = frozenset({"output", "color", "budget", "history", "time", "commit"})
 _OF_ONE: Final = frozenset(
@@ -77,13 +77,13 @@ def _follow(
         thing = next(filter(None, (getattr(row, each, None) for each in _NAMES)), "")
         thing = thing[0] if isinstance(thing, tuple) else thing
         if thing and not thing.startswith("-") and thing not in context.params.get("names", ()):
-            yield repeat_command(_DUMP, thing, command="show")
+            yield repeat_command(DUMP, thing, command="show")
         after = ["summary"]
         if name == "summary":
             after = [each for each, one in _AFTER_SUMMARY.items() if document.blocks.get(one)]
-        yield from (repeat_command(_DUMP, command=each) for each in after)
+        yield from (repeat_command(DUMP, command=each) for each in after)
     elif name == "check":
-        yield repeat_command(_DUMP, command="summary")
+        yield repeat_command(DUMP, command="summary")
     elif name == "diff":
         changes = document.rows.get("instructions", ())
         changed = (one for one in changes if getattr(one, "change", "") == "changed")

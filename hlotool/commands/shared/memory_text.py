@@ -34,7 +34,7 @@ _FIELDS: Final[dict[EstimatedFigure, str]] = {
 # What becomes of the rest of a chip's memory; docs.jax.dev/en/latest/gpu_memory_allocation.html.
 _RESERVED: Final[dict[Backend | None, str]] = {
     "gpu": "JAX takes 75 % of a GPU's memory by default; XLA_CLIENT_MEM_FRACTION changes it",
-    "tpu": "the runtime keeps a part; an out-of-memory message prints how much is left",
+    "tpu": "The runtime keeps a part; an out-of-memory message prints how much is left",
 }
 
 
@@ -66,8 +66,11 @@ def say_fit(fit: Fit) -> Line:
     return Line(f"{text}, without code", FIT, fit, tone=tone)
 
 
-def explain_fit(report: MemoryReport, fit: Fit) -> Iterator[Line]:
-    """Say the same with what is compared, and what becomes of the rest of a chip's memory."""
+def explain_fit(report: MemoryReport, fit: Fit, *, is_typed: bool = False) -> Iterator[Line]:
+    """Say the same with what is compared, and what becomes of the rest of a chip's memory.
+
+    A limit that was typed may be all that the device has; one of a message is what was there.
+    """
     backend, estimated = report.figures.backend, report.figures.estimated
     tone = "error" if fit.fits is False else ""
     size = ", tens of MiB," if backend == "tpu" else ""
@@ -88,10 +91,11 @@ def explain_fit(report: MemoryReport, fit: Fit) -> Iterator[Line]:
         )
         tone = ""
     yield Line(text, FIT, fit, tone=tone)
+    why = f"{_RESERVED[backend]}. " if backend in _RESERVED else ""
     if fit.chip is not None:
-        why = f": {_RESERVED[backend]}" if backend in _RESERVED else ""
-        text = f"{{limit_bytes}} is the whole memory of {{chip}}; programs get less{why}."
-        yield Line(f"{text} Pass --hbm with the memory that your program gets.", FIT, fit)
+        why = f"{{limit_bytes}} is the whole memory of {{chip}}; programs get less. {why}"
+    if fit.chip is not None or (backend == "gpu" and is_typed):
+        yield Line(f"{why}Pass --hbm with the memory that your program gets.", FIT, fit)
 
 
 # XLA's memory-usage report: as PATH, and beside a dump as a check of it.

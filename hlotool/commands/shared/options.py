@@ -587,16 +587,12 @@ class FleetOptions(Struct, frozen=True):
         self, assumptions: Assumptions, progress: Callable[[int], None]
     ) -> Iterator[FleetContext]:
         """Give what programs are measured with, the cache open and the cluster at hand."""
+        from hlotool.dump.workers import connect_cluster  # noqa: PLC0415  the same
         from hlotool.program.fleet import FleetContext, RowCache  # noqa: PLC0415  start-up time
 
-        cache = executor = None
         with ExitStack() as stack:
-            if self.cache:
-                cache = stack.enter_context(RowCache(self.cache))
-            if self.dask:
-                from hlotool.dump.workers import connect_cluster  # noqa: PLC0415  the same
-
-                executor = stack.enter_context(connect_cluster(self.dask, say))
+            cache = stack.enter_context(RowCache(self.cache)) if self.cache else None
+            executor = stack.enter_context(connect_cluster(self.dask, say)) if self.dask else None
             yield FleetContext(assumptions, executor, cache, progress)
 
 

@@ -44,7 +44,12 @@ CHANGE: Final = column(
     },
 )
 ALIKE: Final = column("number of equal changes", TIMES, heading="count")
-WHAT: Final = column("the details as one text", heading="differs", is_below=True, null_text="")
+WHAT: Final = column(
+    "the details as one text",
+    is_below=True,
+    null_text="",
+    shown=lambda row: row.what and f"{row.change.replace('changed', 'differs')}: {row.what}",
+)
 DELTA_BYTES: Final = column("new minus old", BYTES, heading="difference", is_signed=True)
 RELATIVE_DELTA: Final = column(
     "the difference relative to the old side", PERCENT, heading="%", is_signed=True, null_text=""

@@ -19,7 +19,7 @@ from hlotool.table.expression import nodes
 from hlotool.table.expression.nodes import Expression, Kind, Literal, Name, Relation, Type
 from hlotool.table.field import Field, Unit
 from hlotool.table.renamed import find_new, find_new_word
-from hlotool.table.units import SUFFIXES
+from hlotool.table.units import PERCENT, SUFFIXES
 from hlotool.table.words import suggest, suggest_field
 from hlotool.text import PatternError, Source, parse_pattern
 
@@ -27,6 +27,9 @@ _KINDS: Final = {Unit.TEXT: Kind.TEXT, Unit.FLAG: Kind.FLAG, Unit.LIST: Kind.LIS
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _Right = TypeVar("_Right", bound=Expression)
 _MEASURES: Final = {Unit.BYTES: "a size", Unit.SECONDS: "a time"}
+# What a budget says that limits growth.
+_EARLIER: Final = frozenset({"baseline", "base", "old", "before", "previous", "last"})
+GROWTH: Final = 'limit growth in hlotool.toml: metric = "…" and max_increase = "5%"'
 
 
 class Vocabulary(Struct, frozen=True):
@@ -64,23 +67,25 @@ def _parse(text: str, name: str) -> Expression:
     return parse_expression(text, name)
 
 
-def expect_unit(figure: Expression, other: Expression, text: str, source: Source) -> None:
+def expect_unit(
+    figure: Expression, other: Expression, text: str, source: Source, hint: str = ""
+) -> None:
     """Refuse a size, time or percentage that a figure, called `text`, is not measured in.
 
-    `source` is that of `other`. Raises QueryError.
+    `source` is that of `other`; `hint` says what a percentage may mean. Raises QueryError.
     """
     unit = figure.type.sure_unit
     if unit is None or unit is Unit.MEASURE:  # each row has a unit of its own
         return
     for literal in other.type.literals:
-        written = SUFFIXES.get(literal.suffix)
+        written, hint = SUFFIXES.get(literal.suffix), hint if literal.suffix == PERCENT else ""
         if written is Unit.PERCENT and unit not in {Unit.RATIO, Unit.PERCENT}:
             message = f"this is a percentage, but {text} is not a ratio"
         elif written in _MEASURES and written is not unit:
             message = f"this is {_MEASURES[written]}, but {text} is {_MEASURES.get(unit, 'not')}"
         else:
             continue
-        raise QueryError(message, source, literal.start, literal.end)
+        raise QueryError(message, source, literal.start, literal.end, hint)
 
 
 def make_count(rows: str, row_list: RowList, where: Expression | None) -> nodes.Aggregate:
@@ -169,8 +174,10 @@ class _Checker(Struct, frozen=True):
         if found is None and self.vocabulary.reads_older:
             found = fields.get(find_new(name.path, fields) or "")
         if found is None:
-            what = "metric" if self.vocabulary.row_lists else "field"
-            hint = suggest_field(name.path, fields.values())
+            is_budget = bool(self.vocabulary.row_lists)
+            what = "metric" if is_budget else "field"
+            is_growth = is_budget and name.path.partition(".")[0] in _EARLIER
+            hint = GROWTH if is_growth else suggest_field(name.path, fields.values())
             raise self.fail(f"there is no {what} {name.path!r}", name, hint)
         return found
 
@@ -303,7 +310,8 @@ class _Checker(Struct, frozen=True):
             if values and isinstance(word, str) and word not in values:
                 hint = suggest(word, values)
                 raise self.fail(f"{self.cut(tree)} is never {self.cut(other)}", other, hint)
-        expect_unit(tree, other, self.cut(tree), self.source)
+        hint = GROWTH.replace("…", self.cut(tree)) if self.vocabulary.row_lists else ""
+        expect_unit(tree, other, self.cut(tree), self.source, hint)
 
     def fail_other_kind(self, tree: Expression, left: Expression) -> QueryError:
         """Make the error for a value that what stands to its left can never be."""

@@ -202,7 +202,7 @@ class Measured(Struct, frozen=True):
     """What an expression comes to: a number, true or false, or None where unknown.
 
     It is a lower bound where a row's figure is unknown or known to be incomplete, an upper
-    bound where a part may not happen. `matched_count` is how many rows passed the conditions
+    bound where a part might not happen. `matched_count` is how many rows passed the conditions
     of its aggregates, None where it has none. `left` and `right` are the numbers on the sides
     of a comparison.
     """
