@@ -82,7 +82,7 @@ class Dump:
         """Return what the program is, on a line."""
         from hlotool.commands.summary import say_what  # noqa: PLC0415  start-up time
 
-        return f"<Dump {escape(render_line(say_what(self.summary())[0], 'auto'))}>"
+        return f"<Dump {escape(render_line(next(say_what(self.summary())), 'auto'))}>"
 
     def _repr_html_(self) -> str:
         """Return the summary for a notebook."""
