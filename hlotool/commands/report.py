@@ -283,12 +283,16 @@ def _write_member(
     curve, live = (memory.map.curve(0), memory.map.live_ranges) if memory else (None, None)
     drawn = choose_positions(curve, live.end, _MOST_DRAWN) if curve and live else ()
     bound = "≥ " if row.is_memory_lower_bound else ""
-    return name, file, (
-        bound + format_value(row.allocated_bytes, Unit.BYTES),
-        bound + format_value(row.peak_bytes, Unit.BYTES),
-        format_value(time and time.estimated_seconds, Unit.SECONDS),
-        format_value(fit and fit.free_bytes, Unit.BYTES, is_signed=True),
-        draw_sparkline([curve.at(one) for one in drawn] if curve else []),
+    return (
+        name,
+        file,
+        (
+            bound + format_value(row.allocated_bytes, Unit.BYTES),
+            bound + format_value(row.peak_bytes, Unit.BYTES),
+            format_value(time and time.estimated_seconds, Unit.SECONDS),
+            format_value(fit and fit.free_bytes, Unit.BYTES, is_signed=True),
+            draw_sparkline([curve.at(one) for one in drawn] if curve else []),
+        ),
     )
 
 

@@ -209,15 +209,9 @@ class Tracer:
 def _describe(one: Instruction) -> Traced:
     """Return what an expression may ask of an instruction."""
     op_name = one.metadata().op_name
-    return Traced(
-        name=one.full_name,
-        opcode=one.opcode,
-        shape=str(one.shape),
-        result_bytes=one.shape.size_bytes,
-        scope=find_scope(op_name) if op_name else None,
-        op_name=op_name or None,
-        computation=one.computation.name,
-    )
+    what = one.full_name, one.opcode, str(one.shape), one.shape.size_bytes
+    scope = find_scope(op_name) if op_name else None
+    return Traced(*what, scope, op_name or None, one.computation.name)
 
 
 def _match_forms(

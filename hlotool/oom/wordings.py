@@ -139,15 +139,11 @@ def list_wordings() -> tuple[Wording, ...]:
     path = os.path.normpath(os.path.join(__file__, "../../data/wordings.toml"))  # noqa: PTH118
     with open(path, "rb") as file:  # noqa: PTH123
         tables = tomllib.load(file)["wording"]
+    texts = (one["pattern"].strip().replace("SIZE", SIZE) for one in tables)
+    patterns = (re.compile(text, re.VERBOSE) for text in texts)
     return tuple(
-        Wording(
-            one["id"],
-            one["kind"],
-            tuple(one["hints"]),
-            re.compile(one["pattern"].strip().replace("SIZE", SIZE), re.VERBOSE),
-            one.get("when"),
-        )
-        for one in tables
+        Wording(one["id"], one["kind"], tuple(one["hints"]), pattern, one.get("when"))
+        for one, pattern in zip(tables, patterns, strict=True)
     )
 
 
@@ -269,19 +265,14 @@ def _read(when: When, found: dict[str, str | None]) -> OutOfMemory:
     in_use = _find_size(found, "in_use")
     if limit and in_use:
         available = Size(max(limit.bytes - in_use.bytes, 0))
+    limit = limit or (available if when == "compile" else None)
     space = (found.get("space") or ("hbm" if more or "free" in found else "")).lower()
-    return OutOfMemory(
-        when,
-        {"memory": "shared memory"}.get(space, space) or None,
-        found.get("device"),
-        found.get("program"),
-        requested,
-        available,
-        limit or (available if when == "compile" else None),
-        buffers=_list_label(found.get("label"), requested)
-        if dimensions is None
-        else (describe_tensor(dimensions, dtype, requested),),
-    )
+    place = {"memory": "shared memory"}.get(space, space) or None
+    buffers = _list_label(found.get("label"), requested)
+    if dimensions is not None:
+        buffers = (describe_tensor(dimensions, dtype, requested),)
+    who = found.get("device"), found.get("program")
+    return OutOfMemory(when, place, *who, requested, available, limit, buffers=buffers)
 
 
 def _list_label(label: str | None, requested: Size | None) -> tuple[ListedBuffer, ...]:

@@ -88,10 +88,8 @@ def read_profiles(
     for space in spaces:
         for plane in space.planes():
             if plane.name != METADATA_PLANE:
-                tally, tables = (
-                    devices if _DEVICE.match(plane.name) else hosts,
-                    Tables(space, plane),
-                )
+                tally = devices if _DEVICE.match(plane.name) else hosts
+                tables = Tables(space, plane)
                 tally.target = tally.target or tables.target
                 tally.add(_list_events(space, plane, tables, tally), space.name)
     used = devices if any(devices.line_times) else hosts

@@ -215,16 +215,16 @@ def _group(selection: Selection, query: Query) -> Grouping:
             raise UsageError(f"--by {field.name}: every group has a {field.name} of its own.")
     if len(names) < len(by):
         raise UsageError("--by names a field twice.")
-    measured = row_list.field(row_list.size) if row_list.size and row_list.has_total else None
-    if measured is not None and not measured.is_summable:
-        measured = None
+    size = row_list.field(row_list.size) if row_list.size else None
+    size = size if size is not None and size.is_summable else None
+    measured = size if row_list.has_total else None
     divided = _Divided(
         row_list,
         by,
         tuple(field for field in summed if field.name != COUNT.name),
         measured,
         _measure(row_list, rows, measured),
-        _parse_group_keys(row_list, (*by, *summed), query.sort, measured),
+        _parse_group_keys(row_list, (*by, *summed), query.sort, size),
         query,
         divider is not None,
     )
@@ -251,11 +251,11 @@ def _point_at(name: str, message: str, source: Source, hint: str = "") -> QueryE
 
 
 def _parse_group_keys(
-    row_list: RowList, shown: Sequence[Field], sort: str, measured: Field | None
+    row_list: RowList, shown: Sequence[Field], sort: str, size: Field | None
 ) -> tuple[tuple[str, str], ...]:
     """Return the signs and names to sort groups by."""
     if not sort:
-        return (("-", measured.name if measured else COUNT.name),)
+        return (("-", size.name if size else COUNT.name),)
     allowed = {field.name: field for field in (*shown, COUNT, SHARE)}
     foreign = {field.name for field in row_list.fields} - allowed.keys()
     for part in sort.split(","):

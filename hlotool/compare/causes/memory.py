@@ -8,7 +8,7 @@ what is made again has no scope, the part is the whole program, and no values ar
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -239,19 +239,17 @@ def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
     are counterparts in doubt: whose operands are none, that stand in different scopes, or that read
     a loop's values where it hands on more or fewer.
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    deltas: Counter[tuple[str, str]] = Counter()
+    deltas: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for old, new, runs in _list_changed(evidence):
-        counts[old.dtype, new.dtype] += 1
-        deltas[old.dtype, new.dtype] += ((new.size_bytes or 0) - (old.size_bytes or 0)) * runs
+        more = ((new.size_bytes or 0) - (old.size_bytes or 0)) * runs
+        deltas[old.dtype, new.dtype].append(more)
     sent: Counter[str] = Counter()
     for row in evidence.collectives:
         sent.update(dict.fromkeys(row.details, row.delta_bytes))
-    for (before, after), count in counts.items():
-        delta = deltas[before, after]
-        if delta:
+    for (before, after), each in deltas.items():
+        if delta := sum(each):
             kind = "dtype-widened" if delta > 0 else "dtype-narrowed"
-            cause = Cause(kind, count, None, None, before, after, "results", delta)
+            cause = Cause(kind, len(each), None, None, before, after, "results", delta)
             yield replace(cause, delta_sent_bytes=sent[f"dtype {before} → {after}"])
 
 

@@ -145,9 +145,8 @@ def list_reached(program: Program) -> list[Computation]:
     return reach([program.expect_module().entry], program.graph.called_by)
 
 
-_Free: TypeAlias = tuple[
-    list[Instruction], list[Instruction]
-]  # without counterparts, of both sides
+# Without counterparts, of both sides.
+_Free: TypeAlias = tuple[list[Instruction], list[Instruction]]
 _CalledPair: TypeAlias = tuple[Computation, Computation, Pairs]  # with the parameters known
 _ROUNDS: Final = 16  # in turn: what was replaced, what stands on it, what stands beside
 
