@@ -10,11 +10,11 @@ Answers are the frozen records that the commands print; docs/api.md lists them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from hlotool.compare.report import DiffReport
 
 _TEXT = "<text>"
-Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 _Answer = TypeVar("_Answer")
 
 
@@ -197,7 +196,7 @@ def load_all(
 
 
 def summarize(
-    paths: Paths,
+    paths: fleet.Paths,
     *,
     stage: StageChoice = "after",
     config: str | os.PathLike[str] | None = None,
@@ -219,11 +218,11 @@ def summarize(
         kept = stack.enter_context(fleet.RowCache(os.fspath(cache))) if cache else None
         budget = ByteBudget(max_unpacked_bytes)
         context = fleet.FleetContext(assumptions, executor, kept, budget=budget)
-        return fleet.measure_paths(_list_paths(paths), stage, context)
+        return fleet.measure_paths(paths, stage, context)
 
 
 def ask_all(
-    paths: Paths,
+    paths: fleet.Paths,
     question: Callable[[Dump], _Answer],
     *,
     stage: StageChoice = "after",
@@ -241,7 +240,7 @@ def ask_all(
     """
     assumptions = _read_assumptions(config, chip).for_several()
     context = fleet.FleetContext(executor=executor, budget=ByteBudget(max_unpacked_bytes))
-    members = fleet.find_all_members(_list_paths(paths), stage, context)
+    members = fleet.find_all_members(paths, stage, context)
     names = name_programs([name_input(one.chosen, one.directory) for one in members])
     ask = partial(_ask, question=question, assumptions=assumptions)
     for number, found in iterate_inputs(ask, members, executor=executor):
@@ -250,11 +249,6 @@ def ask_all(
             yield ProgramAnswer(*about, error=found.message.partition("\n")[0])
         else:
             yield ProgramAnswer(*about, found)
-
-
-def _list_paths(paths: Paths) -> list[str]:
-    chosen = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return [hide_secrets(os.fspath(one)) for one in chosen]
 
 
 def _ask(

@@ -92,6 +92,50 @@ def test_rows_are_chosen_among_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "buffers --timeline",
+        "buffers --peaks 2",
+        "buffers --donation",
+        "fusions --missed --recompute",
+        "fusions --recompute",
+        "collectives --operands",
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_an_option_lists_of_many_what_it_lists_of_one(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = [
+        row
+        for path in (FIRST, SECOND)
+        for row in read_rows(ask(capsys, f"{command} {path} --format jsonl"))
+    ]
+    rows = read_rows(ask(capsys, f"{command} . --format jsonl"))
+    names = {"program", "place", "error"} - {name for row in alone for name in row}
+    kept = [{name: value for name, value in row.items() if name not in names} for row in rows]
+    assert sorted(map(str, kept)) == sorted(map(str, alone))
+
+
+@pytest.mark.parametrize(
+    ("line", "adds"),
+    [
+        ("buffers . --rows timeline", "--timeline adds it"),
+        ("buffers . --rows relief -o none.csv", "--hbm SIZE adds it"),
+        ("collectives . --rows operands", "--operands adds it"),
+        ("summary . --rows instructions", "a profile adds it"),
+    ],
+)
+def test_a_list_that_no_answer_has_is_a_mistake(
+    line: str, adds: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    form = "" if " -o " in line else " --format jsonl"
+    assert run((line + form).split()) == 2
+    assert adds in capsys.readouterr().err
+    assert not (folder / "none.csv").exists()
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "outline . --json",

@@ -49,7 +49,7 @@ _SHARE: Final = "{flops_share} of all known flops"
 @option("--recompute", "List expensive operations that several fusions repeat.")
 @stack_option
 @add_options(CHIP_ALONE)
-@many_programs(about_one=("body",))
+@many_programs(about_one=("body",), listing={"missed": "missed", "recompute": "recompute"})
 def fusions(
     request: Request,
     *,

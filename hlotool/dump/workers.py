@@ -29,7 +29,7 @@ from msgspec import Struct
 from hlotool import __version__
 from hlotool.dump.read import may_share
 from hlotool.errors import HlotoolError, InputError, UsageError
-from hlotool.hlo.parser import collected
+from hlotool.hlo.parser import collector
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -263,7 +263,7 @@ def _attempt_each(
 
 def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
     """Apply the function to one item; a HlotoolError becomes a Failure."""
-    with collected():
+    with collector.collected():
         try:
             return function(item)
         except HlotoolError as error:

@@ -36,7 +36,7 @@ from hlotool.hlo.buffers import (
     UsedValue,
     ValueKey,
 )
-from hlotool.hlo.parser import collector_paused
+from hlotool.hlo.parser import collector
 from hlotool.hlo.scanner import Scanner
 from hlotool.hlo.shape import Shape
 from hlotool.hlo.shape_parser import ShapeCache, parse_shape
@@ -84,7 +84,7 @@ _HEADER = re.compile(r"\s*+BufferAssignment:[ \t]*+\r?(?:\n|\Z)")
 _GONE = re.compile(r"^HloLiveRange not available", re.MULTILINE)
 
 
-@collector_paused()
+@collector.paused()
 def parse_buffer_assignment(
     source: Source, values: Source | None = None, live_range: Source | None = None
 ) -> BufferAssignment:

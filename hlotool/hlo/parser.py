@@ -98,12 +98,10 @@ class _Collector:
                 self._made, self._is_apart = 0, False
 
 
-_COLLECTOR: Final = _Collector()
-collector_paused: Final = _COLLECTOR.paused
-collected: Final = _COLLECTOR.collected
+collector: Final = _Collector()
 
 
-@collector_paused()
+@collector.paused()
 def parse_module(source: Source) -> Module:
     """Read an HLO module as text, in any style that XLA prints.
 

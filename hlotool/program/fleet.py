@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from hlotool.dump.files import Input, StageChoice
 from hlotool.dump.find import refuse_path, resolve_inputs
 from hlotool.dump.identity import Named, find_folder, name_programs, read_arguments
 from hlotool.dump.names import Stage, short_path
-from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.read import display_name, hide_secrets, read_bytes
 from hlotool.dump.saved import update_document
 from hlotool.dump.workers import Failure, iterate_inputs, map_inputs
 from hlotool.errors import UsageError
@@ -38,6 +38,7 @@ from hlotool.table.words import count_noun
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 _STAGES: Final[dict[Stage | None, ProgramStage]] = {Stage.BEFORE: "before", Stage.AFTER: "after"}
 
 
@@ -224,19 +225,17 @@ class PathToRead(Struct, frozen=True):
     size_bytes: int
 
 
-def measure_paths(
-    paths: Iterable[str], stage: StageChoice, context: FleetContext
-) -> list[ProgramRow]:
+def measure_paths(paths: Paths, stage: StageChoice, context: FleetContext) -> list[ProgramRow]:
     """Return the rows of files and directories, in order; what is no dump is a row, too."""
     members = find_all_members(paths, stage, context)
     return name_rows([each.row for each in measure_members(members, context)])
 
 
-def find_all_members(
-    paths: Iterable[str], stage: StageChoice, context: FleetContext
-) -> list[Member]:
+def find_all_members(paths: Paths, stage: StageChoice, context: FleetContext) -> list[Member]:
     """Return the programs of files and directories; what is no dump is one that says so."""
-    places = [PathToRead(path, _size_of(path)) for path in paths]
+    chosen = [paths] if isinstance(paths, str | os.PathLike) else paths
+    typed = [hide_secrets(os.fspath(one)) for one in chosen]
+    places = [PathToRead(path, _size_of(path)) for path in typed]
     find = partial(find_members, stage=stage, budget=context.budget)
     members: list[Member] = []
     for place, found in zip(

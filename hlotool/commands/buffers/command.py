@@ -90,7 +90,12 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
 )
 @add_options(CHIP_MEMORY)
 @option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")
-@many_programs(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT, about_one=("at",))
+@many_programs(
+    TextKind.OUT_OF_MEMORY,
+    TextKind.MEMORY_REPORT,
+    about_one=("at",),
+    listing={"has_timeline": "timeline", "peak_count": "peaks", "has_donation": "donation"},
+)
 def buffers(
     request: Request,
     options: RowOptions,

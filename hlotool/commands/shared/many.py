@@ -7,9 +7,10 @@ programs were read; what must be sorted, grouped or cut is gathered first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial, wraps
 from inspect import unwrap
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast
 
 import click
@@ -24,6 +25,7 @@ from hlotool.commands.shared.output import (
     OF_ROWS,
     find_target,
     print_document,
+    refuse_list,
     render_rows,
     write_text,
 )
@@ -115,12 +117,16 @@ def add_programs(spec: DocumentSpec) -> DocumentSpec:
 
 
 def many_programs(
-    *kinds: TextKind, about_one: Sequence[str] = (), is_table: bool = False
+    *kinds: TextKind,
+    about_one: Sequence[str] = (),
+    listing: Mapping[str, str] = MappingProxyType({}),
+    is_table: bool = False,
 ) -> Callable[[_Answering], Callable[..., int | None]]:
     """Let a command, which returns its answer about one program, answer about many.
 
     `kinds` are texts that are no dump, and which it reads itself. `about_one` are options that ask
-    about one program. `is_table` is for `summary`: only who names a list means the rows of one.
+    about one program, `listing` has the list that the value of an option asks for. `is_table` is
+    for `summary`: only who names a list means the rows of one.
     """
 
     def decorate(function: _Answering) -> Callable[..., int | None]:
@@ -142,6 +148,8 @@ def many_programs(
                     raise refuse_several(request, typed[0])
                 if fleet.cache:
                     raise UsageError("--cache keeps only rows of `summary DIR`.")
+                given = (name for value, name in listing.items() if values[value])
+                options = replace(options, rows=options.rows or next(given, ""))
                 target = cast("RowList", find_target(spec, options))
                 if is_table:
                     values["fleet"] = FleetOptions()  # of each program alone
@@ -179,6 +187,7 @@ class _Gathered(Struct):
     failed: list[tuple[int, str, int]] = []
     words: set[str] = set()  # that could have been asked for
     count: int = 0  # of rows
+    lacks: set[bool] = set()  # whether an answer has no such list
 
 
 def _answer_many(request: Request, target: RowList, asked: Asked, fleet: FleetOptions) -> int:
@@ -231,6 +240,7 @@ def _read_all(
                 request.tell(result.notes)
                 gathered.words |= result.words
                 gathered.count += result.count
+                gathered.lacks.add(result.lacks_list)
                 yield result
                 continue
             error, member = result.message.partition("\n")[0], members[number]
@@ -238,6 +248,8 @@ def _read_all(
             if not asked.options.by:
                 row = target.record(member.chosen.called, member.place, *nulls, error)
                 yield _keep(target, (row,), asked, "")
+    if gathered.lacks == {True}:
+        raise refuse_list(target)
     where = asked.options.where
     if where and members and not gathered.count:
         held = {word for each in members for word in (each.chosen.called, each.place)}
@@ -284,6 +296,7 @@ class Answer(Struct, frozen=True):
     count: int = 0
     notes: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
+    lacks_list: bool = False
 
 
 def answer_member(member: Member, asked: Asked) -> Answer:
@@ -301,7 +314,7 @@ def answer_member(member: Member, asked: Asked) -> Answer:
     notes = tuple(sorted(request.told))
     spec = document.spec.find_row_list(asked.list_name)
     if spec is None or spec.name not in document.rows:
-        return Answer(notes=notes)
+        return Answer(notes=notes, lacks_list=True)
     target, reads = _add_program(spec), [each.getter() for each in fields_of(spec.record)]
     rows = [
         target.record(chosen.called, member.place, *(read(row) for read in reads))

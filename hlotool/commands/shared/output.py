@@ -214,8 +214,7 @@ def find_target(
             hint = suggest(options.rows, names)
             raise UsageError(f"--rows: there is no row list {options.rows!r}; {hint}")
         if document is not None and target.name not in document.rows:
-            adds = f"; {target.option} adds it" if target.option else ""
-            raise UsageError(f"--rows {target.name}: this answer has no such list{adds}.")
+            raise refuse_list(target)
         return target
     if document is not None and document.focus:
         return spec.find_row_list(document.focus)
@@ -223,6 +222,12 @@ def find_target(
     if not present and options.chooses_rows:
         raise UsageError("This answer has no rows to filter, sort or group.")
     return present[0] if present else None
+
+
+def refuse_list(target: RowList) -> UsageError:
+    """Return the error for a list that no answer has, with what adds it."""
+    adds = f"; {target.option} adds it" if target.option else ""
+    return UsageError(f"--rows {target.name}: this answer has no such list{adds}.")
 
 
 def _shown(document: Document, target: RowList | None, options: RowOptions) -> tuple[RowList, ...]:
