@@ -43,7 +43,7 @@ from hlotool.commands.shared.options import (
     hide_typed,
     option,
 )
-from hlotool.commands.shared.output import write_text
+from hlotool.commands.shared.output import write_file, write_text
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
 from hlotool.compare import inputs
@@ -274,7 +274,7 @@ def _write_member(
     program = load_program(member.chosen, path, with_buffers=True, assumptions=assumptions)
     stem = re.sub(r"[^\w.-]+", "_", member.place)  # several places may have the same
     name = f"{stem}.{crc32(path.encode('utf-8', 'surrogateescape')):08x}.html"
-    write_text((_write_program(program, asked)[0],), f"{folder}/{name}")
+    write_file(f"{folder}/{name}", (_write_program(program, asked)[0],), "--output")
     memory, row = program.memory, measure_program(program, path, member.place, None)
     time = program.step_estimate if program.module else None
     bounds = _find_limit(program, asked.limit_bytes)
