@@ -12,16 +12,8 @@ if TYPE_CHECKING:
     from hlotool.errors import HlotoolError
 
 __version__ = "1.0.0"
-__all__ = [
-    "Dump",
-    "HlotoolError",
-    "__version__",
-    "ask_all",
-    "diff",
-    "load",
-    "load_all",
-    "summarize",
-]
+__all__ = ["Dump", "HlotoolError", "ask_all", "diff", "load", "load_all", "summarize"]
+__all__ += ["__version__"]
 
 
 def __getattr__(name: str) -> object:

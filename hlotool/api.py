@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,13 +39,7 @@ from hlotool.dump.workers import Failure, iterate_inputs
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
-from hlotool.program.fleet import (
-    FleetContext,
-    Member,
-    RowCache,
-    find_all_members,
-    measure_paths,
-)
+from hlotool.program import fleet
 from hlotool.program.load import load_program
 from hlotool.program.program import Assumptions, Program
 from hlotool.table import InputPaths
@@ -56,6 +50,7 @@ if TYPE_CHECKING:
     from hlotool.compare.report import DiffReport
 
 _TEXT = "<text>"
+Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 _Answer = TypeVar("_Answer")
 
 
@@ -88,7 +83,7 @@ class Dump:
         """Return what the program is, on a line."""
         from hlotool.commands.summary import say_what  # noqa: PLC0415  start-up time
 
-        return f"<Dump {escape(render_line(say_what(self.summary())[0], 'auto'))}>"
+        return f"<Dump {escape(render_line(next(say_what(self.summary())), 'auto'))}>"
 
     def _repr_html_(self) -> str:
         """Return the summary for a notebook."""
@@ -202,7 +197,7 @@ def load_all(
 
 
 def summarize(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: Paths,
     *,
     stage: StageChoice = "after",
     config: str | os.PathLike[str] | None = None,
@@ -221,14 +216,14 @@ def summarize(
     """
     assumptions = _read_assumptions(config, chip).for_several()
     with ExitStack() as stack:
-        kept = stack.enter_context(RowCache(os.fspath(cache))) if cache else None
+        kept = stack.enter_context(fleet.RowCache(os.fspath(cache))) if cache else None
         budget = ByteBudget(max_unpacked_bytes)
-        context = FleetContext(assumptions, executor, kept, budget=budget)
-        return measure_paths(_list_paths(paths), stage, context)
+        context = fleet.FleetContext(assumptions, executor, kept, budget=budget)
+        return fleet.measure_paths(_list_paths(paths), stage, context)
 
 
 def ask_all(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: Paths,
     question: Callable[[Dump], _Answer],
     *,
     stage: StageChoice = "after",
@@ -245,26 +240,26 @@ def ask_all(
     What cannot be read has an `error`.
     """
     assumptions = _read_assumptions(config, chip).for_several()
-    context = FleetContext(executor=executor, budget=ByteBudget(max_unpacked_bytes))
-    members = find_all_members(_list_paths(paths), stage, context)
+    context = fleet.FleetContext(executor=executor, budget=ByteBudget(max_unpacked_bytes))
+    members = fleet.find_all_members(_list_paths(paths), stage, context)
     names = name_programs([name_input(one.chosen, one.directory) for one in members])
     ask = partial(_ask, question=question, assumptions=assumptions)
     for number, found in iterate_inputs(ask, members, executor=executor):
-        name, place = names[number], members[number].place
+        about = names[number], members[number].place
         if isinstance(found, Failure):
-            yield ProgramAnswer(name, place, error=found.message.partition("\n")[0])
+            yield ProgramAnswer(*about, error=found.message.partition("\n")[0])
         else:
-            yield ProgramAnswer(name, place, found)
+            yield ProgramAnswer(*about, found)
 
 
-def _list_paths(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-) -> list[str]:
+def _list_paths(paths: Paths) -> list[str]:
     chosen = [paths] if isinstance(paths, str | os.PathLike) else paths
     return [hide_secrets(os.fspath(one)) for one in chosen]
 
 
-def _ask(member: Member, question: Callable[[Dump], _Answer], assumptions: Assumptions) -> _Answer:
+def _ask(
+    member: fleet.Member, question: Callable[[Dump], _Answer], assumptions: Assumptions
+) -> _Answer:
     return question(_read(member.chosen, member.chosen.path, assumptions))
 
 

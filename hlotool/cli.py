@@ -24,6 +24,7 @@ _LONGEST = 200  # characters of an internal error that are shown
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _SUMMARY = "summary"  # what a PATH without a command asks for
 _EXAMPLE = "hlotool summary dump/ --sort -peak_bytes"
+_COMPLETION = "echo 'eval \"$(_HLOTOOL_COMPLETE=bash_source hlotool)\"' >> ~/.bashrc"
 
 
 class LazyGroup(click.Group):
@@ -55,9 +56,11 @@ class LazyGroup(click.Group):
         ctx: click.Context,  # noqa: ARG002  click's signature
         formatter: click.HelpFormatter,
     ) -> None:
-        """Print the example."""
+        """Print the example, and how a shell completes words."""
         with formatter.section("Example"):
             formatter.write_text(_EXAMPLE)
+        with formatter.section("Completion in bash; in zsh with zsh_source and ~/.zshrc"):
+            formatter.write_text(_COMPLETION)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -33,9 +33,16 @@ pytestmark = [pytest.mark.hard, pytest.mark.filterwarnings("default")]
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two processes with a thread each; a task that kills two is given up."""
+    """Two processes with a thread each; a task that kills two is given up.
+
+    A process that died is waited for: on a busy machine it takes longer than Dask's 15 seconds.
+    """
+    settings = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.deploy.lost-worker-timeout": "10 minutes",
+    }
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        dask.config.set(settings),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
         ) as started,

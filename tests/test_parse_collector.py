@@ -10,7 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from dump_files import ROOT, TESTDATA
 
+from hlotool.dump.workers import attempt
+from hlotool.hlo import Computation
 from hlotool.hlo.parser import parse_module
+from hlotool.program.fleet import PathToRead
 from hlotool.text import Source
 
 _TEXT = TESTDATA / "hlo" / "gpu_train_step.txt"
@@ -50,6 +53,21 @@ def test_it_collects_in_proportion_to_what_is_kept() -> None:
     kept = [parse_module(source) for _ in range(25)]
     assert len(kept) == 25
     assert gc.get_stats()[2]["collections"] - before < 10
+
+
+def test_a_program_is_let_go_before_the_next() -> None:
+    """Of many in one process the largest sets the memory, not two or ten of them."""
+    source = Source(_TEXT.read_text(encoding="utf-8"))
+    alive: list[int] = []
+
+    def read(_: PathToRead) -> str:
+        alive.append(sum(isinstance(each, Computation) for each in gc.get_objects()))
+        return parse_module(source).entry.name
+
+    for _ in range(3):
+        attempt(read, PathToRead("", 0))
+    assert alive == [alive[0]] * 3
+    assert not gc.get_freeze_count()
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])

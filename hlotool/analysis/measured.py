@@ -13,7 +13,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct, structs
 
 from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.origin import read_origin, write_short_source
+from hlotool.analysis.origin import ScopeColumn, read_origin, write_short_source
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
 from hlotool.hlo.values import Measurement
@@ -42,7 +42,6 @@ MeasuredExposedSeconds: TypeAlias = Annotated[
     float | None,
     figure(
         "the part of measured_seconds in which only collectives ran on the device",
-        heading="measured exposed",
         null_text="",
         is_summed=True,
     ),
@@ -142,9 +141,7 @@ class MeasuredInstruction(Struct, frozen=True):
         ),
     ]
     source: Annotated[str | None, column("its source line, without directories")]
-    scope: Annotated[
-        str | None, column("module path in the op_name, without transformations", is_path=True)
-    ]
+    scope: ScopeColumn
     category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
     stated_flops: Annotated[int | None, figure("flops of one run, by the profile")]
     counted_flops: Annotated[int | None, figure("flops of one run, as counted here")]

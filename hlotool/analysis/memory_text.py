@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.origin import find_scope, write_short_source
+from hlotool.analysis.origin import ScopeColumn, find_scope, write_short_source
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.shape import sum_known
 from hlotool.oom.wordings import ListedBuffer, OutOfMemory, When
@@ -57,9 +57,7 @@ class ListedRow(Struct, frozen=True):
     ]
     unpadded_bytes: Annotated[int | None, figure("its size without tile padding")]
     padding_bytes: Annotated[int | None, figure("bytes that tiles add")]
-    scope: Annotated[
-        str | None, column("module path in the op_name, without transformations", is_path=True)
-    ]
+    scope: ScopeColumn
     source: Annotated[str | None, column("file and line without directories")]
     layout: Annotated[str | None, figure("layout and tiles of its shape; null of a tuple")]
     op_name: Annotated[str | None, column("op_name of that instruction", is_path=True)]

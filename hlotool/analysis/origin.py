@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.hlo import Instruction, Module
-from hlotool.table import NUMBER, figure
+from hlotool.table import NUMBER, column, figure
 from hlotool.table.words import share_path, share_start
 
 
@@ -109,6 +109,9 @@ Stack: TypeAlias = Annotated[
 ]
 StackFrame: TypeAlias = Annotated[
     int | None, figure("row of the text's StackFrames with the line", NUMBER, null_text="")
+]
+ScopeColumn: TypeAlias = Annotated[
+    str | None, column("module path in the op_name, without transformations", is_path=True)
 ]
 Row = TypeVar("Row", bound=Struct)
 _frame_of: Callable[[Struct], int | None] = attrgetter("stack_frame")

@@ -195,7 +195,6 @@ EXCEEDED_ROWS: Final = RowList(
     "exceeded",
     ExceededRow,
     "budgets exceeded in the last line, and since when, latest first",
-    key="name",
     has_total=False,
     title="Exceeded",
     screen="name,module,since_commit",
@@ -225,7 +224,6 @@ FOLLOWED_ROWS: Final = RowList(
     "programs",
     FollowedRow,
     "modules that are new, gone, or have new arguments",
-    key="module",
     has_total=False,
     limit=0,
     title="Modules",
@@ -330,9 +328,8 @@ def list_verdicts(lines: Mapping[int, HistoryLine]) -> tuple[VerdictRow, ...]:
         newest = max(own)
         verdict = own[newest].verdict or "not-measured"
         since = _go_back(own, [key for key, line in own.items() if line.verdict == verdict])
-        commit, time, exceeded = own[since].commit, own[since].time, own[newest].exceeded
         fails = sum(line.verdict == "fail" for line in own.values())
-        rows.append(VerdictRow(verdict, module, exceeded, commit, time, since, fails, len(own)))
+        rows.append(VerdictRow(verdict, module, own[newest].exceeded, *since, fails, len(own)))
     return tuple(sorted(rows, key=lambda row: (VERDICTS.index(row.verdict), -row.since_line)))
 
 
@@ -342,9 +339,7 @@ def list_exceeded(lines: Mapping[int, HistoryLine]) -> tuple[ExceededRow, ...]:
     for module, own in _divide(lines, with_verdict=True):
         for name in dict.fromkeys(own[max(own)].exceeded):
             held = [number for number, line in own.items() if name in line.exceeded]
-            since = _go_back(own, held)
-            commit, time = own[since].commit, own[since].time
-            rows.append(ExceededRow(name, module, commit, time, since, len(held)))
+            rows.append(ExceededRow(name, module, *_go_back(own, held), len(held)))
     return tuple(sorted(rows, key=lambda row: -row.since_line))
 
 
@@ -451,9 +446,12 @@ def _make_candidate(line: HistoryLine) -> Candidate:
     return Candidate(name, "", saved=saved, schema=HISTORY_SCHEMA)
 
 
-def _go_back(lines: Iterable[int], held: Collection[int]) -> int:
-    """Go back from the newest line as long as they are `held`, and return the last of these."""
-    return list(takewhile(held.__contains__, sorted(lines, reverse=True)))[-1]
+def _go_back(
+    lines: Mapping[int, HistoryLine], held: Collection[int]
+) -> tuple[str | None, str | None, int]:
+    """Go back from the newest line as long as they are `held`, and return when that began."""
+    since = list(takewhile(held.__contains__, sorted(lines, reverse=True)))[-1]
+    return lines[since].commit, lines[since].time, since
 
 
 def _follow(module: str, path: str, lines: Mapping[int, HistoryLine]) -> TrendRow:

@@ -19,7 +19,6 @@ from hlotool.check.ci import relative_file, render_github, render_junit, render_
 from hlotool.check.config import CONFIG_NAME, Config, expect_pattern
 from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Run
-from hlotool.check.start import write_config
 from hlotool.commands.diff.cause_text import write_cause
 from hlotool.commands.shared import output
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
@@ -329,7 +328,7 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
     files = {path: text}
     if is_start:
         workflow = Path(__file__).parents[1].joinpath("data/workflow.yml").read_text("utf-8")
-        files[CONFIG_NAME] = write_config(modules, path)
+        files[CONFIG_NAME] = baselines.write_config(modules, path)
         files[_WORKFLOW] = workflow.replace("DUMP", request.path)
     for name, text in files.items():
         if is_start and os.path.lexists(name):

@@ -98,9 +98,7 @@ def collectives(
         notes=notes,
         shown=_choose_tables(lists),
     )
-    if has_stacks:
-        document = print_stacks(document, module, "rows")
-    return document
+    return print_stacks(document, module, "rows") if has_stacks else document
 
 
 def _choose_tables(lists: Mapping[str, Sequence[object]]) -> tuple[str, ...]:

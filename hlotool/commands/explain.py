@@ -139,7 +139,8 @@ def _list_all() -> Iterator[_Found]:
     yield from _list_in_document(PROGRAMS)
     yield from _list_words("exit code", {str(code): says for code, says in EXIT_CODES.items()})
     for code, says in FINDING_MEANINGS.items():
-        yield _Found(code, "finding", (f"{says}.", f"Try: {ADVICE[code]}."))
+        advice = (f"Try: {ADVICE[code]}.",) if ADVICE[code] else ()
+        yield _Found(code, "finding", (f"{says}.", *advice))
     yield from _list_words("allocation type", dict(ALLOCATION_TYPES.items()))
     yield from _list_words("chip", list_chips())
     for path, field in METRICS.items():

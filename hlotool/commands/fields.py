@@ -93,18 +93,10 @@ def list_fields(spec: DocumentSpec) -> Iterator[FieldRow]:
     """Yield the fields of a document: of its top, its blocks and its row lists."""
     for path, holder in spec.walk():
         for field in holder.fields:
-            yield FieldRow(
-                spec.name,
-                path,
-                isinstance(holder, RowList) and "." not in path,
-                field.name,
-                field.unit.value,
-                field.is_nullable,
-                field.in_table,
-                field.title,
-                field.meaning,
-                field.values,
-            )
+            is_row = isinstance(holder, RowList) and "." not in path
+            kind = field.unit.value, field.is_nullable, field.in_table
+            says = field.title, field.meaning, field.values
+            yield FieldRow(spec.name, path, is_row, field.name, *kind, *says)
 
 
 def _write_lists(documents: Sequence[DocumentSpec], metrics: Sequence[MetricRow]) -> Iterator[str]:

@@ -45,9 +45,7 @@ _FEWEST: Final = 2
 @click.argument("paths", metavar="A B [C…]", nargs=-1, callback=hide_typed)
 @option("--vary NAME=N,…", "Name the variable, with its value in each program.", multiple=True)
 @option(
-    "--at NAME=N,…",
-    "Predict the program at a size, such as batch=96; repeatable.",
-    multiple=True,
+    "--at NAME=N,…", "Predict the program at a size, such as batch=96; repeatable.", multiple=True
 )
 @option("--hbm SIZE", "Find the largest size that fits; --chip gives its memory.", default="")
 @option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")

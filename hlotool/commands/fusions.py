@@ -67,19 +67,18 @@ def fusions(
         raise UsageError("--above needs --missed.")
     least_bytes = parse_size(above or _LEAST, "--above")
     program = load_one(request)
+    module = program.expect_module()
     chip = program.machine.chip if program.machine else None
     report = program.fusions
     calls = program.custom_call_totals
     shows_calls = options.rows == fusion_rows.CUSTOM_CALLS.name
-    lines = (
-        _describe_calls(calls)
-        if shows_calls
-        else _headline(report, calls, chip, is_part=program.expect_module().source.is_fragment)
-    )
+    lines = _describe_calls(calls)
+    if not shows_calls:
+        lines = _headline(report, calls, chip, is_part=module.source.is_fragment)
     lists: dict[str, Sequence[Struct]] = {}
     if body:
-        lists["body"] = expand_fusion(body, program.expect_module(), program.costs)
-        lines = _describe_body(report, body, expect_fusion(body, program.expect_module()))
+        lists["body"] = expand_fusion(body, module, program.costs)
+        lines = _describe_body(report, body, expect_fusion(body, module))
     if missed:
         lists["missed"] = program.find_missed(least_bytes)
     if recompute:
@@ -105,9 +104,7 @@ def fusions(
         focus=next(iter(lists), ""),
         find_words=program.find_words,
     )
-    if has_stacks:
-        document = print_stacks(document, program.expect_module(), "rows", *lists)
-    return document
+    return print_stacks(document, module, "rows", *lists) if has_stacks else document
 
 
 def _headline(

@@ -53,16 +53,9 @@ def passes(
     if profile:
         runs, whole = read_events(profile, read_unpacked(profile, unpacking), program.name)
     rows, totals = list_pass_times(runs, steps, whole)
-    print_document(
-        Document(
-            PASS_TIMES,
-            InputPaths(path),
-            {"passes": rows},
-            {"totals": totals},
-            lines=tuple(_say(quote_braces(program.name), rows, totals)),
-        ),
-        options,
-    )
+    lists, blocks = {"passes": rows}, {"totals": totals}
+    lines = tuple(_say(quote_braces(program.name), rows, totals))
+    print_document(Document(PASS_TIMES, InputPaths(path), lists, blocks, lines=lines), options)
 
 
 def _say(name: str, rows: Sequence[PassRow], totals: PassTotals) -> Iterator[Line]:

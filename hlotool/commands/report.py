@@ -254,7 +254,7 @@ def _write_folder(request: Request, asked: _Asked, folder: str) -> None:
     with progress("writing pages", sum(one.size_bytes for one in members)) as advance:
         results = map_inputs(work, members, progress=advance)
     rows = [
-        (one.place, "", (told.message,)) if isinstance(told, Failure) else (one.place, *told)
+        (one.place, "", (told.message,)) if isinstance(told, Failure) else told
         for one, told in zip(members, results, strict=True)
     ]
     write_text(
@@ -268,26 +268,31 @@ _MOST_DRAWN: Final = 40  # figures of the small curve
 
 def _write_member(
     member: Member, assumptions: Assumptions, asked: _Asked, folder: str
-) -> tuple[str, tuple[str, ...]]:
-    """Write the page of one program; return its file, and what the index says of it."""
+) -> tuple[str, str, tuple[str, ...]]:
+    """Write the page of one program; return its name, its file, and what the index says of it."""
     path = member.chosen.path
     program = load_program(member.chosen, path, with_buffers=True, assumptions=assumptions)
-    stem = re.sub(r"[^\w.-]+", "_", member.place)  # several places may have the same
-    name = f"{stem}.{crc32(path.encode('utf-8', 'surrogateescape')):08x}.html"
-    write_file(f"{folder}/{name}", (_write_program(program, asked)[0],), "--output")
     memory, row = program.memory, measure_program(program, path, member.place, None)
+    name = f"{row.module} {member.place}"
+    stem = re.sub(r"[^\w.-]+", "_", name)  # several places may have the same
+    file = f"{stem}.{crc32(path.encode('utf-8', 'surrogateescape')):08x}.html"
+    write_file(f"{folder}/{file}", (_write_program(program, asked)[0],), "--output")
     time = program.step_estimate if program.module else None
     bounds = _find_limit(program, asked.limit_bytes)
     fit = measure_fit(memory, bounds) if memory and bounds is not None else None
     curve, live = (memory.map.curve(0), memory.map.live_ranges) if memory else (None, None)
     drawn = choose_positions(curve, live.end, _MOST_DRAWN) if curve and live else ()
     bound = "≥ " if row.is_memory_lower_bound else ""
-    return name, (
-        bound + format_value(row.allocated_bytes, Unit.BYTES),
-        bound + format_value(row.peak_bytes, Unit.BYTES),
-        format_value(time and time.estimated_seconds, Unit.SECONDS),
-        format_value(fit and fit.free_bytes, Unit.BYTES, is_signed=True),
-        draw_sparkline([curve.at(one) for one in drawn] if curve else []),
+    return (
+        name,
+        file,
+        (
+            bound + format_value(row.allocated_bytes, Unit.BYTES),
+            bound + format_value(row.peak_bytes, Unit.BYTES),
+            format_value(time and time.estimated_seconds, Unit.SECONDS),
+            format_value(fit and fit.free_bytes, Unit.BYTES, is_signed=True),
+            draw_sparkline([curve.at(one) for one in drawn] if curve else []),
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from hlotool.analysis.cost.model import TOLD_PADDING
 from hlotool.analysis.origin import write_short_source
@@ -43,6 +44,9 @@ _LONGEST: Final = 240  # of a definition: operands, or a literal; JSON has all
 _LONGEST_SHAPE: Final = 100  # of a tuple; JSON has all
 _MOST_OPCODES: Final = 8  # of a fusion
 _MOST_STEPS: Final = 7  # of a way from the entry
+_SEVERAL: Final = (
+    "To see everything about one, name only that one. To see one list of all, add --rows memory, …."
+)
 _EXAMPLE: Final = """\
 hlotool show dump/ fusion.123
 hlotool show dump/ model.py:120 --rows neighbours
@@ -86,31 +90,16 @@ def show(request: Request, *, names: tuple[str, ...], hops: int, options: RowOpt
 
 def _document(program: Program, report: ShowReport) -> Document:
     rows = {rows.name: getattr(report, rows.name) for rows in SHOW.row_lists}
+    spec = choose_show_columns(report.collectives)
     if len(report.subjects) > 1:
-        return Document(
-            choose_several_columns(report.subjects),
-            program.paths,
-            find_words=program.find_words,
-            rows=rows,
-            notes=(
-                Line(
-                    "To see everything about one, name only that one. To see one list of "
-                    "all, add --rows memory, …."
-                ),
-                *_say_called(program, report),
-            ),
-        )
+        spec = choose_several_columns(report.subjects)
+    document = Document(spec, program.paths, find_words=program.find_words, rows=rows)
+    if len(report.subjects) > 1:
+        return replace(document, notes=(Line(_SEVERAL), *_say_called(program, report)))
+    lines = *describe_one(report.subjects[0]), *_say_inside(report)
     filled = tuple(name for name, found in rows.items() if found and name != SUBJECTS.name)
-    return Document(
-        choose_show_columns(report.collectives),
-        program.paths,
-        find_words=program.find_words,
-        rows=rows,
-        lines=(*describe_one(report.subjects[0]), *_say_inside(report)),
-        shown=filled,
-        limits_all=True,
-        focus="" if filled else SUBJECTS.name,
-    )
+    focus = "" if filled else SUBJECTS.name
+    return replace(document, lines=lines, shown=filled, limits_all=True, focus=focus)
 
 
 def _say_inside(report: ShowReport) -> Iterator[Line]:
@@ -127,12 +116,8 @@ def _say_called(program: Program, report: ShowReport) -> Iterator[Line]:
         of_opcode = count_called(asked, program.expect_module())
         if of_opcode > count:
             opcode, _ = asked.removeprefix("%").rsplit(".*", 1)
-            yield Line(
-                quote_braces(
-                    f"{asked} matches names: {count:,} of {of_opcode:,} instructions of "
-                    f"opcode {opcode}."
-                )
-            )
+            told = f"{count:,} of {of_opcode:,} instructions of opcode {opcode}"
+            yield Line(quote_braces(f"{asked} matches names: {told}."))
 
 
 def _nodes(report: ShowReport) -> tuple[GraphNode, ...]:

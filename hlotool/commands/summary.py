@@ -149,14 +149,13 @@ def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Documen
     modules = [load_program(one, request.path).expect_module() for one in inputs if one.module]
     rows = list_messages(log.messages, modules)
     command = quote_command("buffers", request.path)
+    more = Line(quote_braces(f"{command} lists the values that hold memory"))
     is_full = any(row.kind == "out-of-memory" for row in rows)
     return Document(
         choose_log_columns(rows),
         InputPaths(request.path),
         rows={"rows": rows, "chunks": list_chunks(log.chunks)},
-        notes=(Line(quote_braces(f"{command} lists the values that hold memory")),)
-        if is_full
-        else (),
+        notes=(more,) if is_full else (),
         shown=("rows", "chunks") if log.chunks else ("rows",),
     )
 
@@ -345,7 +344,7 @@ _SCOPES: Final = {
 }
 
 
-def say_what(found: report.Summary) -> tuple[Line, ...]:
+def say_what(found: report.Summary) -> Iterator[Line]:
     """Say what the program is, and under what it was compiled."""
     facts, compiled = found.module, found.compilation
     scheduled = "scheduled" if facts.is_scheduled else "not scheduled"
@@ -354,15 +353,10 @@ def say_what(found: report.Summary) -> tuple[Line, ...]:
     parts = [f"{{name}}: {facts.backend or 'backend unknown'}, {scheduled}, {devices}"]
     if compiled.mesh:
         parts.append(quote_braces(f"mesh {' '.join(compiled.mesh)}"))
-    lines = [
-        Line(", ".join(parts), report.MODULE, facts),
-        Line(
-            "{instruction_count:instruction} ({executed_instruction_count} outside fusions), "
-            "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated)",
-            report.MODULE,
-            facts,
-        ),
-    ]
+    yield Line(", ".join(parts), report.MODULE, facts)
+    text = "{instruction_count:instruction} ({executed_instruction_count} outside fusions), "
+    text += "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated)"
+    yield Line(text, report.MODULE, facts)
     known = []
     if compiled.flags:  # those that find room on a line; JSON has them all
         ends = accumulate(len(flag) + len(", ") for flag in compiled.flags)
@@ -370,11 +364,10 @@ def say_what(found: report.Summary) -> tuple[Line, ...]:
         known.append(f"flags: {list_some(compiled.flags, count)}")
     known += [f"compiler cl_{compiled.build}"] if compiled.build is not None else []
     if known:
-        lines.append(Line("; ".join(known)))
+        yield Line("; ".join(known))
     if compiled.tpu_flag_count is not None:
         text = "tpu_comp_env.txt has {tpu_flag_count:flag}, default or not; `hlotool diff` compares"
-        lines.append(Line(f"{text} them", report.COMPILATION, compiled))
-    return tuple(lines)
+        yield Line(f"{text} them", report.COMPILATION, compiled)
 
 
 def _say_compiling(metadata: DumpFile) -> Iterator[Line]:

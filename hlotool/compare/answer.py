@@ -16,8 +16,7 @@ from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.compare.changes.figures import MetricRow, TimeChange
 from hlotool.compare.changes.fusions import FusionChange
 from hlotool.compare.changes.header import FlagChange, HeaderChange
-from hlotool.compare.changes.instructions import InstructionChange, OrderChange
-from hlotool.compare.changes.measured import MeasuredChange
+from hlotool.compare.changes.instructions import InstructionChange, MeasuredChange, OrderChange
 from hlotool.compare.changes.memory import MemoryChange, SpaceChange
 from hlotool.table import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
 
@@ -125,7 +124,6 @@ MEASURED: Final = RowList(
     "measured",
     MeasuredChange,
     "with two profiles: instructions by the change of their time",
-    key="name",
     title="Measured time",
     screen="name,opcode,old_seconds,new_seconds,delta_seconds",
     wide_screen="source",

@@ -136,7 +136,6 @@ MODULES: Final = RowList(
     "modules",
     ModuleDiff,
     "modules paired by path, content and name, largest part of all differences first",
-    key="module",
     has_total=False,
     limit=0,
     screen="module,status,place,old_peak_bytes,new_peak_bytes,delta_peak_bytes,"

@@ -196,9 +196,7 @@ class _Pairer:
 
     def pair_alone(self, way: Way, key: Callable[[Candidate], Hashable | None]) -> None:
         """Pair programs that alone on their side have a key; None is no key."""
-        here, there = _by_key(self.old, key), _by_key(self.new, key)
-        for name, found in here.items():
-            others = there.get(name, [])
+        for found, others in self._group(key):
             if len(found) == len(others) == 1:
                 self._pair(found[0], others[0], way)
 
@@ -211,9 +209,8 @@ class _Pairer:
             name = self.name(one)
             return (name, self._identify(one).arguments) if name in several else None
 
-        here, there = _by_key(self.old, find_key), _by_key(self.new, find_key)
-        for key, found in here.items():
-            self._pair_group(found, there.get(key, []), EQUAL)
+        for found, others in self._group(find_key):
+            self._pair_group(found, others, EQUAL)
         self.pair_alone("same path", lambda one: (key := find_key(one)) and (*key, one.folder))
 
     def pair_saved(self) -> None:
@@ -226,15 +223,20 @@ class _Pairer:
 
     def pair_alike(self) -> None:
         """Pair by content within a name, then the last ones of a name, then across names."""
-        here, there = _by_key(self.old, self.name), _by_key(self.new, self.name)
-        for name, found in here.items():
-            others = there.get(name, [])
+        for found, others in self._group(self.name):
             if len(found) == len(others) == 1:
                 self._pair(found[0], others[0], "same name")
             else:
                 self._pair_group(found, others, 0.0)
         if self.old and self.new:
             self._pair_group(list(self.old), list(self.new), _LEAST_LIKENESS)
+
+    def _group(
+        self, key: Callable[[Candidate], Hashable | None]
+    ) -> list[tuple[list[Candidate], list[Candidate]]]:
+        """Return the programs of both sides by a key that the old side has; None is no key."""
+        here, there = group_by(self.old, key), group_by(self.new, key)
+        return [(found, there.get(name, [])) for name, found in here.items() if name is not None]
 
     def _pair_group(self, here: list[Candidate], there: list[Candidate], least: float) -> None:
         """Pair the most similar first; those that others equal in that are ambiguous."""
@@ -320,12 +322,6 @@ class _Pairer:
         gone = {id(one) for one in (*old, *new)}
         self.old = [one for one in self.old if id(one) not in gone]
         self.new = [one for one in self.new if id(one) not in gone]
-
-
-def _by_key(
-    candidates: Iterable[Candidate], key: Callable[[Candidate], Hashable | None]
-) -> dict[Hashable, list[Candidate]]:
-    return {name: found for name, found in group_by(candidates, key).items() if name is not None}
 
 
 def _find_named(text: str, candidates: Sequence[Candidate], side: str) -> list[Candidate]:

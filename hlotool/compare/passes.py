@@ -113,8 +113,7 @@ class PassRow(Struct, frozen=True):
         tuple[str, ...],
         column(
             "opcodes whose count it changed, those with work first; `--rows opcodes` "
-            "lists every one",
-            heading="opcodes",
+            "lists every one"
         ),
     ] = ()
 

@@ -20,11 +20,12 @@ from hlotool.compare.changes.fusions import FusionChange, compare_fusions
 from hlotool.compare.changes.header import FlagChange, HeaderChange, compare_flags, compare_headers
 from hlotool.compare.changes.instructions import (
     InstructionChange,
+    MeasuredChange,
     OrderChange,
     compare_instructions,
+    compare_measured,
     compare_order,
 )
-from hlotool.compare.changes.measured import MeasuredChange, compare_measured
 from hlotool.compare.changes.memory import MemoryChange, SpaceChange, compare_memory, compare_spaces
 from hlotool.compare.changes.reasons import Reasoner
 from hlotool.compare.inputs import DiffSide, SavedFigures, count_devices, level_sides, take_lowered
@@ -121,6 +122,7 @@ class _Comparison:
         if options.has_causes and options.is_whole:
             (self.old, self.new), told = take_lowered((self.old, self.new))
             self.missing += [told] if told else []
+        self.inputs = InputPair(self.old.before, self.new.before)
         self.devices = count_devices(self.old, self.new)
         self.is_one = old.program is not None and old.program is new.program
         self.structure: Structure | None = None
@@ -209,12 +211,12 @@ class _Comparison:
     def _explain_given(self, report: DiffReport) -> DiffReport:
         """Add what was changed in the program, where XLA made the same of two."""
         has_causes = self.options.has_causes and self.options.is_whole and not self.is_one
-        inputs = InputPair(self.old.before, self.new.before)
         if not has_causes or self.structure is None:
             return report
         if self.options.is_strict:
             other = find_metadata(self.structure.counterparts())
             report = replace(report, causes=tuple(filter(None, (other,))))
+        inputs = self.inputs
         undone = find_undone(inputs, self.structure.new) if inputs.is_whole else None
         if undone is None and inputs.is_same is not False:
             return report
@@ -226,8 +228,7 @@ class _Comparison:
     def _explain(self, report: DiffReport) -> DiffReport:
         """Add the reasons for what differs, and who did it."""
         old, new = self.old.program, self.new.program
-        inputs = InputPair(self.old.before, self.new.before)
-        found = Findings()
+        inputs, found = self.inputs, Findings()
         if old and new and self.reasoner is not None:
             lists = report.collectives, report.instructions, report.header
             metrics = figures.by_path(report.metrics)
@@ -327,4 +328,4 @@ class _Comparison:
             found += compare_flags(old.flags, new.flags)
         if old.tpu_flags is not None and new.tpu_flags is not None:
             found += compare_flags(old.tpu_flags, new.tpu_flags, "tpu_comp_env")
-        return tuple(sorted(found, key=lambda one: one.is_of_one_side))
+        return tuple(sorted(found, key=lambda one: None in (one.old, one.new)))  # these come last

@@ -191,14 +191,9 @@ def _make_record(labels: Sequence[str]) -> type[Struct]:
         flags = f"is_lower_{number}", f"is_upper_{number}"
         value = column("the figure", MEASURE, heading=label, lower_if=flags[0], upper_if=flags[1])
         fields.append((f"side_{number}", Annotated[int | float | None, value], None))
-        declare = column if number else figure
-        change = declare(
-            "relative to the first",
-            PERCENT,
-            heading=f"vs {labels[0]}",
-            is_signed=True,
-            null_text="",
-        )
+        declare, heading = (column if number else figure), f"vs {labels[0]}"
+        says = "relative to the first"
+        change = declare(says, PERCENT, heading=heading, is_signed=True, null_text="")
         fields.append((f"change_{number}", Annotated[float | None, change], None))
         fields += [(flag, bool, False) for flag in flags]
     return defstruct("SpreadRow", fields, frozen=True)

@@ -65,7 +65,6 @@ class TraceRow(Traced, frozen=True, kw_only=True):
         str | None,
         column(
             "its later form: the start, the synchronous form or another name; null without one",
-            heading="continues as",
             null_text="",
         ),
     ] = None

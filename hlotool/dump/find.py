@@ -120,7 +120,7 @@ def resolve_inputs(
 def refuse_path(path: str, why: str) -> Input:
     """Return what stands for one of several paths of which nothing can be read."""
     name = split_file_name(os.path.basename(path)).name
-    return Input(read.display_name(path), name, refused=why)
+    return Input(read.display_name(path), name, refused=why.partition("\n")[0])
 
 
 def _find_other_kind(

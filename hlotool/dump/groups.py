@@ -23,6 +23,7 @@ from hlotool.dump.names import DumpFileName, Stage, split_file_name
 from hlotool.dump.siblings import PARTS, SAME_TEXT, find_first_assignment, find_part
 from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import InputError
+from hlotool.table.sums import group_by
 from hlotool.text import DeviceCounts
 
 
@@ -191,9 +192,7 @@ def _merge_nameless(groups: list[FileGroup]) -> list[FileGroup]:
     the number, the one that the text's header names is meant.
     """
     merged = [group for group in groups if group.name or group.number is None]
-    by_number: dict[tuple[str, str, int | None], list[FileGroup]] = {}
-    for group in merged:
-        by_number.setdefault((group.directory, group.prefix, group.number), []).append(group)
+    by_number = group_by(merged, lambda group: (group.directory, group.prefix, group.number))
     for group in groups:
         if group.name or group.number is None:
             continue

@@ -29,6 +29,7 @@ from msgspec import Struct
 from hlotool import __version__
 from hlotool.dump.read import may_share
 from hlotool.errors import HlotoolError, InputError, UsageError
+from hlotool.hlo.parser import collected
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -262,10 +263,11 @@ def _attempt_each(
 
 def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
     """Apply the function to one item; a HlotoolError becomes a Failure."""
-    try:
-        return function(item)
-    except HlotoolError as error:
-        return Failure(str(error), error.exit_code)
+    with collected():
+        try:
+            return function(item)
+        except HlotoolError as error:
+            return Failure(str(error), error.exit_code)
 
 
 def available_processors() -> int:

@@ -16,6 +16,8 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.table.sums import group_pairs
+
 Groups = tuple[tuple[int, ...], ...]
 
 MOST_DEVICES: Final = 1 << 20  # beyond this a group notation is taken for a mistake
@@ -251,9 +253,7 @@ def _split_axes(axes: Sequence[MeshAxis], refs: Sequence[AxisRef]) -> list[_Piec
 
 def _list_grouped(pieces: Sequence[_Piece], refs: Sequence[AxisRef]) -> list[int]:
     """Return the numbers of the pieces that `refs` cover, in their order."""
-    places: dict[str, list[int]] = {}
-    for place, piece in enumerate(pieces):
-        places.setdefault(piece.axis, []).append(place)
+    places = group_pairs((piece.axis, place) for place, piece in enumerate(pieces))
     grouped: list[int] = []
     for ref in refs:
         end = ref.pre_size * ref.size

@@ -662,6 +662,12 @@ def bound_operands(step: Instruction) -> tuple[Instruction, ...]:
     return (*first.operands, *(one for each in reversed(later) for one in each.operands[1:]))
 
 
+def find_passed(parameter: Instruction, caller: Instruction) -> Instruction | None:
+    """Return what an instruction gives a parameter of what it calls; None where it has too few."""
+    number, given = parameter.parameter_number, all_operands(caller)
+    return given[number] if number < len(given) else None
+
+
 def all_operands(caller: Instruction) -> tuple[Instruction, ...]:
     """Return what an instruction gives the computation it calls; an async-start, with all steps."""
     operands = list(caller.operands)

@@ -41,6 +41,7 @@ class _Collector:
         self._was_enabled = True
         self._made = 0  # objects, in pauses that ended since the last full collection
         self._due = _FEWEST
+        self._is_apart = False  # whether what was there before is frozen here
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -71,13 +72,35 @@ class _Collector:
                 self._pauses -= 1
                 if self._was_enabled and not self._pauses:
                     self._made += gc.get_count()[0]
-                    if not gc.get_freeze_count():
+                    if not (self._is_apart or gc.get_freeze_count()):
                         gc.freeze()
                         gc.unfreeze()
                     gc.enable()
 
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Collect what was read within, before another program is read.
 
-collector_paused: Final = _Collector().paused
+        To walk what was there before takes longer than reading a small dump: it is frozen
+        meanwhile. Of threads that read at once, the first does so.
+        """
+        with self._lock:
+            is_first = not (self._is_apart or gc.get_freeze_count())
+            if is_first:
+                self._is_apart = True
+                gc.freeze()
+        try:
+            yield
+        finally:
+            if is_first:
+                gc.collect()
+                gc.unfreeze()
+                self._made, self._is_apart = 0, False
+
+
+_COLLECTOR: Final = _Collector()
+collector_paused: Final = _COLLECTOR.paused
+collected: Final = _COLLECTOR.collected
 
 
 @collector_paused()

@@ -7,7 +7,7 @@ message that is said again is counted, not listed again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final
 
 from msgspec import Struct
@@ -143,7 +143,8 @@ def _read(found: tuple[Wording, re.Match[str]], number: int, behind: list[str]) 
     executable = EXECUTABLE.search(match.string)
     program = groups.get("program") or (executable["program"] if executable else None)
     if wording.kind == "retracing":
-        reason = " ".join(text.strip() for text in _take_indented(behind)) or None
+        indented = takewhile(lambda text: text.startswith("  "), behind)
+        reason = " ".join(map(str.strip, indented)) or None
         defined = next((one for text in behind if (one := _DEFINED.match(text))), None)
         program = defined["name"] if defined else None
         file, _, place = (groups["place"] or "").partition(" ")[0].partition(":")
@@ -171,13 +172,6 @@ def _read(found: tuple[Wording, re.Match[str]], number: int, behind: list[str]) 
         seconds=parse_duration(seconds) if seconds else None,
         reason=reason,
     )
-
-
-def _take_indented(lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        if not line.startswith("  "):
-            return
-        yield line
 
 
 def parse_duration(text: str) -> float | None:

@@ -312,10 +312,9 @@ class RowCache:
             self._data = self._file.read(len(_START))
             if _START.startswith(self._data):
                 self._data += self._file.read()
-        except OSError as error:
-            raise UsageError(f"--cache {self.path}: {error.strerror}.") from error
-        except ValueError as error:  # a path that no system has
-            raise UsageError(f"--cache {self.path}: {error}.") from error
+        except (OSError, ValueError) as error:  # the latter of a path that no system has
+            why = getattr(error, "strerror", error)
+            raise UsageError(f"--cache {self.path}: {why}.") from error
         if not self._data.startswith(_START[: len(self._data)]):
             self._file.close()
             raise UsageError(

@@ -215,15 +215,20 @@ class Program:
     @cached_property
     def compilation(self) -> Compilation:
         """Under what it was compiled, as far as its files tell."""
-        from hlotool.analysis.collectives.mesh import find_header_mesh
         from hlotool.analysis.summary.counts import Compilation
 
-        mesh = find_header_mesh(self.expect_module()) or self._find_mesh()
+        mesh = self._find_mesh()
         found = self._beside.find_compilation() if self._beside.find_compilation else Compilation()
         axes = tuple(f"{axis.name}={axis.size}" for axis in mesh.axes) if mesh else None
         return replace(found, mesh=axes)
 
     def _find_mesh(self) -> Mesh | None:
+        """Return the mesh that its text names, else that of the text before optimization."""
+        from hlotool.analysis.collectives.mesh import find_header_mesh
+
+        return find_header_mesh(self.expect_module()) or self._find_mesh_beside()
+
+    def _find_mesh_beside(self) -> Mesh | None:
         return self._beside.mesh.find(self.expect_module()) if self._beside.mesh else None
 
     # Figures by the names that budgets and diffs have for them.
@@ -511,7 +516,7 @@ class Program:
             self.transfers,
             self.costs,
             options,
-            sibling_mesh=self._find_mesh,
+            sibling_mesh=self._find_mesh_beside,
         )
         return found if self.measured is None else measure_collectives(found, self.measured)
 
@@ -553,7 +558,7 @@ class Program:
 
         Raises UsageError where the mesh has not as many devices as the program.
         """
-        from hlotool.analysis.collectives.mesh import check_given_mesh, find_header_mesh
+        from hlotool.analysis.collectives.mesh import check_given_mesh
         from hlotool.analysis.shardings.report import report_shardings
         from hlotool.analysis.shardings.witness import ask_module
 
@@ -563,8 +568,7 @@ class Program:
         ask = self._beside.ask_witnesses
         path = self.paths.path
         witnesses = ask(module, with_results=with_results) if ask else (ask_module(module, path),)
-        mesh = mesh or find_header_mesh(module) or self._find_mesh()
-        return report_shardings(module, witnesses, mesh)
+        return report_shardings(module, witnesses, mesh or self._find_mesh())
 
     @cached_property
     def partitioned(self) -> Partitioned:
@@ -603,14 +607,10 @@ class Program:
 
     def read_specs(self, mesh: Mesh | None = None) -> SpecReader:
         """Return what reads the specs of its values; a mesh that the user gave names the axes."""
-        from hlotool.analysis.collectives.mesh import find_header_mesh
         from hlotool.analysis.shardings.causes import SpecReader
 
-        module = self.expect_module()
-        return SpecReader(
-            module.header.device_count,
-            lambda: mesh or find_header_mesh(module) or self._find_mesh(),
-        )
+        devices = self.expect_module().header.device_count
+        return SpecReader(devices, lambda: mesh or self._find_mesh())
 
     @cached_property
     def explained_collectives(self) -> CollectiveReport:
@@ -649,7 +649,6 @@ class Program:
         """What is worth a look; nothing of a part of a program, as the rest may be the reason."""
         if self.expect_module().source.is_fragment:
             return ()
-        from hlotool.analysis.collectives.mesh import find_header_mesh
         from hlotool.analysis.findings.find import collect_findings
         from hlotool.analysis.findings.finding import Evidence
 
@@ -665,9 +664,8 @@ class Program:
             self.measured_runs,
             self.fusions.rows if self.measured and self.machine else (),
             arrays.parameters if arrays else (),
-            self.graph,
             arrays.specs if arrays else {},
-            (find_header_mesh(self.expect_module()) or self._find_mesh()) if arrays else None,
+            self._find_mesh() if arrays else None,
             lambda: self.reshards if self.partitioned.texts.after else (),
             self.transfers,
             lambda: self.recomputed,
@@ -687,8 +685,6 @@ class Program:
 
         return ShowEvidence(
             self.expect_module(),
-            self.graph,
-            self.executions,
             self.costs,
             self.cost,
             self.memory,

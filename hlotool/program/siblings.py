@@ -21,9 +21,12 @@ from hlotool.analysis.graph.backend import Backend
 from hlotool.dump import siblings
 from hlotool.dump.budget import DEFAULT_BUDGET
 from hlotool.dump.files import DumpFile, Input
-from hlotool.dump.groups import read_header_line
+from hlotool.dump.groups import may_be_same_program, read_header_line
+from hlotool.dump.modules import read_module_head
 from hlotool.dump.read import read_entry_shardings, read_source
+from hlotool.dump.text_kind import detect_kind
 from hlotool.errors import HlotoolError
+from hlotool.hlo.parser import parse_module
 from hlotool.hlo.values import Target
 from hlotool.text import Source
 
@@ -223,10 +226,6 @@ class SiblingMesh:
 
 def _read_head(module: Module, before: DumpFile) -> str:
     """Return the header line of a text, '' unless it can be the text of the same program."""
-    from hlotool.dump.groups import may_be_same_program  # noqa: PLC0415
-    from hlotool.dump.modules import read_module_head  # noqa: PLC0415
-    from hlotool.dump.text_kind import detect_kind  # noqa: PLC0415
-
     line = read_header_line(before)
     begin = detect_kind(module.source.text).begin
     header = module.header
@@ -274,7 +273,6 @@ def _ask(read: Callable[[DumpFile], Witness | None], file: DumpFile | None) -> I
 def _ask_before(module: Module, file: DumpFile, *, with_results: bool) -> Witness | None:
     """Read the entry of the text before optimization, without what it calls."""
     from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
-    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
 
     line = _read_head(module, file)
     if not line:
@@ -291,8 +289,6 @@ def parse_signature(source: Source, line: str) -> Module:
 
     What the header says of the result has other names: `entry_layout`, `aliases`.
     """
-    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
-
     _, begin, entry = source.text.partition("\nENTRY ")
     line = line.replace("entry_computation_layout=", "entry_layout=", 1)
     line = line.replace("input_output_alias=", "aliases=", 1)
@@ -311,7 +307,6 @@ def _ask_proto(module: Module, file: DumpFile) -> Witness | None:
 def _ask_settled(file: DumpFile) -> Witness:
     """Read the text right before the partitioner."""
     from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
-    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
 
     return ask_module(parse_module(file.read()), file.path, is_settled=True)
 
@@ -344,7 +339,6 @@ def read_pass_texts(chosen: Input) -> PassTexts:
     Where the first is missing, what Shardy wrote of values stands for it.
     """
     from hlotool.analysis.shardings.partitioned import PassTexts  # noqa: PLC0415
-    from hlotool.hlo.parser import parse_module  # noqa: PLC0415
     from hlotool.hlo.shardy import write_propagated  # noqa: PLC0415
 
     text = chosen.module

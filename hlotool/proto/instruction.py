@@ -156,13 +156,8 @@ def render_instruction(node: Node, around: Surroundings) -> str:
     sugar = node.wrapped if node.wrapped and node.wrapped.is_sugar else None
     if sugar and sugar.root:
         opcode = sugar.root.opcode + _ASYNC_SUFFIXES[opcode]
-    parts = [
-        (
-            f"%{node.name} = {around.shapes.long(proto.shape)} "
-            f"{opcode}({_render_operands(node, around)})"
-        ),
-        *_list_attributes(node, around),
-    ]
+    shape, operands = around.shapes.long(proto.shape), _render_operands(node, around)
+    parts = [f"%{node.name} = {shape} {opcode}({operands})", *_list_attributes(node, around)]
     if proto.HasField("original_value"):
         parts.append(f"origin={{{sharding.render_original_value(proto.original_value)}}}")
     if metadata := around.describe_origin(proto.metadata):

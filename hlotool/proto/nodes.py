@@ -92,16 +92,10 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
         operands = find(proto.operand_ids, proto)
         called, before = proto.called_computation_ids, proto.control_predecessor_ids
         callees = [_get_callee(blocks, one, proto, name) for one in called] if called else []
-        node = Node(
-            proto,
-            _check_name(proto.name, name),
-            opcode,
-            operands,
-            find(before, proto) if before else [],
-            callees,
-            0,
-            _find_wrapped(opcode, operands, callees),
-        )
+        own = _check_name(proto.name, name)
+        predecessors = find(before, proto) if before else []
+        wrapped = _find_wrapped(opcode, operands, callees)
+        node = Node(proto, own, opcode, operands, predecessors, callees, 0, wrapped)
         for operand in operands:
             operand.is_used = True
         for callee in callees:

@@ -12,7 +12,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -37,22 +37,19 @@ class ShapeTexts:
 
     def __init__(self) -> None:
         # By the bytes of the message: a module has many instructions and few different shapes.
-        self._long: dict[bytes, str] = {}
-        self._short: dict[bytes, str] = {}
+        self._print = cache(self._render)
 
     def long(self, shape: ShapeProto | bytes) -> str:
         """Return a shape with layouts: `f32[64,8]{1,0:T(8,128)}`."""
-        key = shape if isinstance(shape, bytes) else shape.SerializeToString()
-        if key not in self._long:
-            self._long[key] = _render(decode_shape(key), self.long, has_layout=True)
-        return self._long[key]
+        return self._print(shape if isinstance(shape, bytes) else shape.SerializeToString(), True)
 
     def short(self, shape: ShapeProto | bytes) -> str:
         """Return a shape without layouts: `f32[64,8]`."""
-        key = shape if isinstance(shape, bytes) else shape.SerializeToString()
-        if key not in self._short:
-            self._short[key] = _render(decode_shape(key), self.short, has_layout=False)
-        return self._short[key]
+        return self._print(shape if isinstance(shape, bytes) else shape.SerializeToString(), False)
+
+    def _render(self, data: bytes, has_layout: bool) -> str:
+        part = self.long if has_layout else self.short
+        return _render(decode_shape(data), part, has_layout=has_layout)
 
 
 @lru_cache(_MOST_SHAPES)

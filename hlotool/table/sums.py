@@ -22,9 +22,14 @@ _Key = TypeVar("_Key")
 
 def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
     """Return items by what they have in common, groups and items in the order they come."""
+    return group_pairs((key(one), one) for one in items)
+
+
+def group_pairs(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+    """Return what stands behind each key, in the same order."""
     groups: dict[_Key, list[_Item]] = {}
-    for one in items:
-        groups.setdefault(key(one), []).append(one)
+    for key, one in pairs:
+        groups.setdefault(key, []).append(one)
     return groups
 
 

@@ -10,7 +10,6 @@ longer than the text.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from operator import itemgetter
@@ -27,6 +26,7 @@ from hlotool.hlo import AxisRef, Mesh, MeshAxis, Module, ReplicaGroups
 from hlotool.hlo.groups import Groups, Order, count_devices, cut, find_order, join, order_mesh
 from hlotool.hlo.sharding import Names, name_steps, write_steps
 from hlotool.hlo.shardy import find_meshes
+from hlotool.table.sums import group_pairs
 
 Span: TypeAlias = Literal["intra-node", "inter-node"]
 Interconnect: TypeAlias = Literal["dcn", "ici", "nvlink"]
@@ -336,10 +336,7 @@ def find_strides(groups: Iterable[Sequence[int]], device_count: int) -> Order | 
 
 def join_pairs(pairs: Pairs) -> Groups:
     """Return the devices that pairs connect, as groups; those alone only if all are alone."""
-    beside: defaultdict[int, list[int]] = defaultdict(list)
-    for source, target in pairs:
-        beside[source].append(target)
-        beside[target].append(source)
+    beside = group_pairs((*pairs, *((target, source) for source, target in pairs)))
     joined: dict[int, tuple[int, ...]] = {}
     for device in sorted(beside):
         if device not in joined:

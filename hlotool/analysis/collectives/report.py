@@ -40,7 +40,7 @@ from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvou
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
 from hlotool.hlo import Instruction, Mesh, Module
-from hlotool.hlo.module import all_operands
+from hlotool.hlo.module import find_passed
 from hlotool.hlo.opcodes import FREE, MOVES, VIEWS
 from hlotool.hlo.values import Measurement
 from hlotool.table import DocumentSpec, Fold, RowList
@@ -63,7 +63,6 @@ class CollectiveOptions(Struct, frozen=True):
 
     mesh: Mesh | None = None
     machine: Machine | None = None  # what times are estimated for
-    asks_beside: bool = True  # whether another text may be asked for the names of axes
     with_groups: bool = False  # list the devices of every group
     with_operands: bool = False  # one row for each operand of a collective with several
 
@@ -96,7 +95,7 @@ def analyze_collectives(
         module,
         [one.groups for one in transfers],
         options.mesh,
-        sibling_mesh if options.asks_beside else lambda: None,
+        sibling_mesh,
         pricing.devices_per_node,
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]
@@ -315,8 +314,7 @@ def find_outer(operand: Instruction | None, begin: Instruction) -> Instruction |
         or operand.computation is not begin.callee()
     ):
         return operand
-    number, given = operand.parameter_number, all_operands(begin)
-    return given[number] if number < len(given) else operand
+    return find_passed(operand, begin) or operand
 
 
 def _find_op_name(operand: Instruction | None) -> str:

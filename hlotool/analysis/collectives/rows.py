@@ -60,6 +60,9 @@ SentPerStep: TypeAlias = Annotated[
     int | None, column("sent_bytes times executions; multiplied exactly, then rounded up")
 ]
 KnownSentPerStep: TypeAlias = Annotated[int, figure(_KNOWN)]
+UserScope: TypeAlias = Annotated[
+    str | None, column("module path in the user's program", null_text="", is_path=True)
+]
 
 
 def _show_group_size(row: CollectiveRow) -> object:
@@ -258,9 +261,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             is_below=True,
         ),
     ] = None
-    scope: Annotated[
-        str | None, column("module path in the user's program", null_text="", is_path=True)
-    ]
+    scope: UserScope
     op_name: Annotated[str | None, figure("its op_name", null_text="")]
     source: Annotated[
         str | None, column("file and line in the user's program, without directories", null_text="")
@@ -321,9 +322,7 @@ class OperandRow(Struct, frozen=True):
     sent_bytes_per_step: SentPerStep
     known_sent_bytes_per_step: KnownSentPerStep
     op_name: Annotated[str | None, figure("op_name of the operand", null_text="")]
-    scope: Annotated[
-        str | None, column("module path in the user's program", null_text="", is_path=True)
-    ]
+    scope: UserScope
 
 
 class HostTransferRow(Struct, frozen=True, kw_only=True):
@@ -346,9 +345,7 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     handler: Annotated[str | None, column("its handler on the host, as printed", null_text="")]
     rendezvous: Annotated[str | None, figure("the name that both ends share", null_text="")]
     channel_id: Annotated[int | None, figure("its channel", NUMBER, null_text="")]
-    scope: Annotated[
-        str | None, column("module path in the user's program", null_text="", is_path=True)
-    ]
+    scope: UserScope
     op_name: Annotated[str | None, figure("its op_name", null_text="")]
     source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
     source_line: Annotated[int | None, figure("line in that file", null_text="")]

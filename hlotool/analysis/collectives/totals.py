@@ -18,7 +18,7 @@ from hlotool.analysis.collectives.mesh import Interconnect
 from hlotool.analysis.collectives.overlap import Exposure, N, PerStep
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.hlo.opcodes import COLLECTIVES
-from hlotool.table import NUMBER, SECONDS, Block, RowList, column, figure
+from hlotool.table import NUMBER, Block, RowList, column, figure
 from hlotool.table.sums import group_by
 
 
@@ -26,7 +26,6 @@ def _seconds(meaning: str, heading: str, lower_if: str = "is_seconds_lower_bound
     """Declare a time, which a lower bound marks."""
     return figure(
         f"{meaning}, per step; null without --chip or --bandwidth",
-        SECONDS,
         heading=heading,
         is_summed=True,
         lower_if=lower_if,

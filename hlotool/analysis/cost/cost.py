@@ -23,6 +23,7 @@ from hlotool.analysis.graph.calls import fold_up
 from hlotool.errors import ParseError
 from hlotool.hlo import ArrayShape, Computation, Instruction, Shape, TupleShape
 from hlotool.hlo.shape import DTYPE_BITS, UNBOUNDED
+from hlotool.table.sums import group_pairs
 
 # Flops of products by the type they compute in; those in bfloat16 and float16 are left out.
 TypedFlops: TypeAlias = tuple[tuple[str, int], ...]
@@ -127,10 +128,7 @@ def _join(parts: list[Cost], join: Join, *, is_upper_bound: bool) -> Cost:
 
 def add_typed_flops(parts: Iterable[TypedFlops], join: Join = sum) -> TypedFlops:
     """Add flops up type by type, or take the most of each."""
-    found: dict[str, list[int]] = {}
-    for one in parts:
-        for name, flops in one:
-            found.setdefault(name, []).append(flops)
+    found = group_pairs(pair for one in parts for pair in one)
     return tuple((name, join(found[name])) for name in sorted(found))
 
 
@@ -157,6 +155,8 @@ def pair_types(types: Iterable[str], flops: Iterable[int]) -> TypedFlops:
 # The types that a chip may have a peak for. `f32` is full float32; what stands for `f32_default`
 # and `f32_high`, the lower precisions of XLA's PrecisionConfig, is the backend's choice.
 PRODUCT_TYPES: Final = ("f4", "f8", "s8", "bf16", "tf32", "f32_default", "f32_high", "f32", "f64")
+ELEMENTARY: Final = "exponentials, logarithms and the like, one per element"
+ACCESSED: Final = "bytes read and written, as in XLA's cost analysis"
 TYPES: Final = "types other than bfloat16 in which these products compute"
 OF_TYPES: Final = "flops of products in each of product_types"
 _USUAL: Final = frozenset(("bf16", "f16"))

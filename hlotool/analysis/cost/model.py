@@ -23,6 +23,8 @@ from hlotool.analysis.cost.arithmetic import (
     list_applications,
 )
 from hlotool.analysis.cost.cost import (
+    ACCESSED,
+    ELEMENTARY,
     MALFORMED,
     NOTHING,
     OF_TYPES,
@@ -47,6 +49,7 @@ from hlotool.analysis.cost.custom_calls import (
 )
 from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_traffic
 from hlotool.analysis.cost.traffic import MAIN_SPACE, PADDED, VMEM, measure_bytes, measure_memory
+from hlotool.analysis.graph.backend import is_partitioned
 from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module, Shape
@@ -359,7 +362,6 @@ def _list_repeated(graph: CallGraph) -> dict[Instruction, Instruction]:
 
 CostScope: TypeAlias = Literal["device", "program", "mixed"]
 
-_PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split it
 # What is between these, or in these, has one device's shapes already (shard_map of JAX):
 # xla/service/sharding_propagation.cc, and xla/service/spmd/shardy/constants.h.
 _MANUAL_CALLS: Final = frozenset(("SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"))
@@ -368,8 +370,6 @@ _MANUAL_BODY: Final = "xla.sdy.manual_computation_body"
 _FLOPS: Final = "floating-point operations as in XLA's cost analysis, without custom calls"
 _TOTAL: Final = "all known floating-point operations: flops and custom_call_flops"
 _MATRIX: Final = "flops of dots and convolutions alone"
-_TRANSCENDENTALS: Final = "exponentials, logarithms and the like, one per element"
-_ACCESSED: Final = "bytes read and written, as in XLA's cost analysis"
 _MEMORY: Final = "bytes that cross memory space 0 (HBM on TPU); a slice counts only what it touches"
 _HIDDEN: Final = "operations inside known custom calls"
 _UNKNOWN_COST: Final = "custom calls of unknown cost; they make total_flops a lower bound"
@@ -378,6 +378,14 @@ _ONCE: Final = "; loop bodies once"
 _PER_STEP: Final = "; with trip counts, per step of the entry"
 _LOWER_FLOPS: Final = "is_total_lower_bound"
 _LOWER_MEMORY: Final = "is_traffic_lower_bound"
+
+
+LacksFlops: TypeAlias = Annotated[
+    bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
+]
+LacksTraffic: TypeAlias = Annotated[
+    bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
+]
 
 
 class CostReport(Struct, frozen=True, kw_only=True):
@@ -398,23 +406,23 @@ class CostReport(Struct, frozen=True, kw_only=True):
     total_flops: Annotated[int, figure(_TOTAL + _ONCE, lower_if=_LOWER_FLOPS)]
     flops: Annotated[int, figure(_FLOPS + _ONCE)]
     matrix_flops: Annotated[int, figure(_MATRIX + _ONCE)]
-    transcendentals: Annotated[int, figure(_TRANSCENDENTALS + _ONCE)]
+    transcendentals: Annotated[int, figure(ELEMENTARY + _ONCE)]
     custom_call_flops: Annotated[int, figure(_HIDDEN + _ONCE, lower_if=_LOWER_FLOPS)]
     unknown_custom_call_count: Annotated[int, figure(_UNKNOWN_COST + _ONCE)]
-    bytes_accessed: Annotated[int, figure(_ACCESSED + _ONCE)]
+    bytes_accessed: Annotated[int, figure(ACCESSED + _ONCE)]
     traffic_bytes: Annotated[int, figure(_MEMORY + _ONCE, lower_if=_LOWER_MEMORY)]
     unknown_traffic_count: Annotated[int, figure(_UNKNOWN_TRAFFIC + _ONCE)]
     total_flops_per_step: Annotated[int, figure(_TOTAL + _PER_STEP, lower_if=_LOWER_FLOPS)]
     flops_per_step: Annotated[int, figure(_FLOPS + _PER_STEP)]
     matrix_flops_per_step: Annotated[int, figure(_MATRIX + _PER_STEP)]
-    transcendentals_per_step: Annotated[int, figure(_TRANSCENDENTALS + _PER_STEP)]
+    transcendentals_per_step: Annotated[int, figure(ELEMENTARY + _PER_STEP)]
     custom_call_flops_per_step: Annotated[int, figure(_HIDDEN + _PER_STEP, lower_if=_LOWER_FLOPS)]
     unknown_custom_call_count_per_step: Annotated[int, figure(_UNKNOWN_COST + _PER_STEP)]
     product_types: Annotated[tuple[str, ...], figure(f"of total_flops_per_step, {TYPES}")]
     product_flops_per_step: Annotated[
         tuple[int, ...], figure(f"of total_flops_per_step, {OF_TYPES}")
     ]
-    bytes_accessed_per_step: Annotated[int, figure(_ACCESSED + _PER_STEP)]
+    bytes_accessed_per_step: Annotated[int, figure(ACCESSED + _PER_STEP)]
     traffic_bytes_per_step: Annotated[int, figure(_MEMORY + _PER_STEP, lower_if=_LOWER_MEMORY)]
     padded_traffic_bytes_per_step: Annotated[
         int,
@@ -432,12 +440,8 @@ class CostReport(Struct, frozen=True, kw_only=True):
         ),
     ]
     is_lower_bound: Annotated[bool, figure("whether a size or a trip count is unknown")]
-    is_total_lower_bound: Annotated[
-        bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
-    ]
-    is_traffic_lower_bound: Annotated[
-        bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
-    ]
+    is_total_lower_bound: LacksFlops
+    is_traffic_lower_bound: LacksTraffic
     is_upper_bound: Annotated[bool, figure("whether the figures include work that might not run")]
 
 
@@ -489,8 +493,7 @@ def _choose_scope(module: Module) -> CostScope:
     scheduled. Before it, all shapes are those of the whole program, but for manual parts.
     """
     header = module.header
-    is_partitioned = header.is_scheduled or module.entry.name.endswith(_PARTITIONED)
-    if header.num_partitions in {0, 1} or is_partitioned:
+    if header.num_partitions in {0, 1} or is_partitioned(module):
         return "device"
     is_mixed = any(name.startswith(_MANUAL_BODY) for name in module.computations) or any(
         one.opcode == "custom-call" and one.custom_call_target in _MANUAL_CALLS

@@ -23,7 +23,7 @@ from msgspec import Struct
 from hlotool.analysis.dataflow.values import Position
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.hlo import Computation, Instruction, ShapeIndex
-from hlotool.hlo.module import all_operands
+from hlotool.hlo.module import find_passed
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, MOVES
 
 MOST_STEPS: Final = 1_000  # on one way; those of real programs have some dozens
@@ -115,17 +115,17 @@ class Flow:
         self, parameter: Instruction, index: ShapeIndex, fused: list[Position]
     ) -> Position | None:
         """Go from a parameter to what its computation is given for it."""
-        number = parameter.parameter_number
+        caller: Instruction | None
         if fused and fused[-1][0].callee() is parameter.computation:
-            given = fused.pop()[0].operands
-            return (given[number], index) if number < len(given) else None
-        caller = self.caller(parameter.computation)
-        if caller is None or caller.opcode == "conditional":
-            return None
-        if caller.opcode == "while" and not (index and self.is_unchanged(caller, index[0])):
-            return None
-        given = all_operands(caller)
-        return (given[number], index) if number < len(given) else None
+            caller = fused.pop()[0]
+        else:
+            caller = self.caller(parameter.computation)
+            if caller is None or caller.opcode == "conditional":
+                return None
+            if caller.opcode == "while" and not (index and self.is_unchanged(caller, index[0])):
+                return None
+        given = find_passed(parameter, caller)
+        return (given, index) if given else None
 
     def is_unchanged(self, loop: Instruction, element: int) -> bool:
         """Whether every round of a loop hands an element of its state back as it got it.

@@ -35,6 +35,7 @@ from hlotool.analysis.dataflow.schedule import Schedule
 from hlotool.errors import InputError
 from hlotool.hlo import ArrayShape, Instruction, Shape, ShapeIndex, TupleShape
 from hlotool.hlo.module import awaits_result, bound_operands, find_async_start
+from hlotool.table.sums import group_pairs
 
 MOST_NESTED: Final = 200  # levels of a tuple shape; dumps have two or three
 MOST_VALUES: Final = 50_000_000  # a limit for hand-written modules with omitted shapes
@@ -383,10 +384,7 @@ def _replace_trivial_members(component: list[Value]) -> None:
     Of a = φ(0, 1, b) and b = φ(a) both stay above, as 0 and 1 come from outside; here b becomes a,
     and then a has 0 and 1 left, and stays. What takes in a phi that went is looked at again.
     """
-    users: dict[Value, list[Value]] = {}
-    for phi in component:
-        for value in phi.inputs or ():
-            users.setdefault(value, []).append(phi)
+    users = group_pairs((value, phi) for phi in component for value in phi.inputs or ())
     pending = component[::-1]
     while pending:
         phi = pending.pop()

@@ -8,7 +8,6 @@ per step.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -36,6 +35,7 @@ from hlotool.analysis.findings.finding import (
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.origin import write_source
 from hlotool.hlo import ArrayShape
+from hlotool.table.sums import group_by
 from hlotool.table.words import plural
 
 LEAST_SENT_SHARE: Final = 0.01  # of all bytes sent per step
@@ -51,11 +51,13 @@ def group_collectives(
     report = evidence.collectives
     if report is None or find_backend(evidence.module) == "cpu":
         return []
-    groups: defaultdict[object, list[CollectiveRow]] = defaultdict(list)
-    for row in sorted(report.rows, key=_order):
-        place = row.source_file, row.source_line
-        groups[row.kind, row.dtype, row.axes, row.interconnect, tell_apart(row), place].append(row)
-    return list(groups.values())
+    rows = sorted(report.rows, key=_order)
+    return list(group_by(rows, lambda row: (_find_kin(row), tell_apart(row))).values())
+
+
+def _find_kin(row: CollectiveRow) -> tuple[object, ...]:
+    """Return what collectives of one line have in common that differ in name and scope alone."""
+    return row.kind, row.dtype, row.axes, row.interconnect, row.source_file, row.source_line
 
 
 def _order(row: CollectiveRow) -> int:
@@ -92,12 +94,7 @@ def find_waste(
     `say` writes the message about some, of which it gets the names. Time is lost by what of it is
     exposed.
     """
-    groups: defaultdict[object, list[Waste]] = defaultdict(list)
-    for one in wastes:
-        row = one.row
-        place = row.source_file, row.source_line
-        groups[row.kind, row.dtype, row.axes, row.interconnect, place].append(one)
-    for group in groups.values():
+    for group in group_by(wastes, lambda one: _find_kin(one.row)).values():
         size = sum(one.bytes for one in group)
         if size < max(LEAST_BYTES, LEAST_SENT_SHARE * evidence.sent_bytes):
             continue

@@ -22,7 +22,6 @@ from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.findings.updates import list_update_copies
 from hlotool.analysis.fusions.missed import find_missed
 from hlotool.analysis.fusions.rows import FusionRow, MissedRow, RecomputeRow
-from hlotool.analysis.graph.calls import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, Loop
 from hlotool.analysis.measured import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, list_donations
@@ -333,7 +332,6 @@ class Evidence(Struct, frozen=True, dict=True):
     measured: MeasuredFacts | None = None
     fusions: tuple[FusionRow, ...] = ()  # where their times were measured, and are estimated
     parameters: Sequence[ArrayRow] = ()  # where they lie, of a program of several devices
-    graph: CallGraph | None = None
     # How parameters are sharded, by number and index, where any file says so; and the mesh.
     specs: Mapping[tuple[int, ShapeIndex], Spec] = {}
     mesh: Mesh | None = None
@@ -350,7 +348,7 @@ class Evidence(Struct, frozen=True, dict=True):
     @cached_property
     def flow(self) -> Flow:
         """The ways of values."""
-        return Flow(self.graph or read_call_graph(self.module))
+        return Flow(self.costs.graph)
 
     @property
     def chip(self) -> Chip | None:

@@ -16,6 +16,7 @@ from hlotool.analysis.memory.rows import rows_at
 from hlotool.analysis.origin import read_origin, write_source
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import MOVES
+from hlotool.table.sums import group_by
 from hlotool.table.words import plural
 
 _LEAST_DOMINANT: Final = 0.75  # of what space 0 holds at its peak
@@ -67,18 +68,13 @@ def _list_copies(evidence: Evidence, reader: CopyReader) -> Iterator[_Copies]:
         {one.full_name: one for one in evidence.module.instructions()} if evidence.missed else {}
     )
     for row in evidence.missed:
-        groups: defaultdict[CopyCause | None, list[str]] = defaultdict(list)
-        whys: dict[CopyCause | None, Copy] = {}
-        for name in row.members if row.opcode in MOVES else ():
-            if name not in evidence.named_copies:
-                why = reader.read(named[name])
-                groups[why.cause].append(name)
-                whys.setdefault(why.cause, why)
-        for cause, members in groups.items():
+        names = row.members if row.opcode in MOVES else ()
+        read = [(one, reader.read(named[one])) for one in names if one not in evidence.named_copies]
+        for members in group_by(read, lambda each: each[1].cause).values():
             # All members move equally much.
             size = row.known_traffic_bytes_per_step // len(row.members) * len(members)
             source = write_source(row.source_file, row.source_line)
-            yield _Copies(members, row.opcode, size, source, whys[cause])
+            yield _Copies([one for one, _ in members], row.opcode, size, source, members[0][1])
 
 
 def _list_copy_fusions(evidence: Evidence, reader: CopyReader) -> Iterator[_Copies]:

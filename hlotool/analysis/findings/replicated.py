@@ -27,7 +27,7 @@ from hlotool.analysis.findings.finding import LEAST_SHARE, Evidence, Finding, na
 from hlotool.analysis.findings.work import find_about
 from hlotool.hlo import Instruction, Mesh, ShapeIndex
 from hlotool.hlo.groups import find_order
-from hlotool.hlo.module import all_operands
+from hlotool.hlo.module import find_passed
 from hlotool.hlo.opcodes import COLLECTIVES, DEVICE_NUMBERS
 from hlotool.hlo.sharding import Spec, name_steps, write_steps
 from hlotool.table.words import plural
@@ -197,9 +197,8 @@ class Sameness:
         caller = self._flow.caller(parameter.computation)
         if parameter.computation is self._entry or caller is None:
             return ()
-        given = all_operands(caller) if caller.opcode != "conditional" else ()
-        number = parameter.parameter_number
-        return [(given[number], index)] if number < len(given) else ()
+        given = find_passed(parameter, caller) if caller.opcode != "conditional" else None
+        return [(given, index)] if given else ()
 
     def _combine(self, position: Position, parts: list[Labels]) -> Labels:
         """Return the labels of a value that is made from others with these."""

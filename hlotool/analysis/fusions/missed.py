@@ -77,9 +77,7 @@ EXPENSIVE: Final = TRANSCENDENTAL | MATRIX_PRODUCTS
 LEAST_OPERATIONS: Final = 1 << 20
 
 
-def list_recomputed(
-    prints: Fingerprints, costs: CostModel, least_operations: int = LEAST_OPERATIONS
-) -> tuple[RecomputeRow, ...]:
+def list_recomputed(prints: Fingerprints, costs: CostModel) -> tuple[RecomputeRow, ...]:
     """List dots, convolutions and transcendentals that one computation makes several times.
 
     Two operations compute the same value when opcode, element type, dimensions and attributes
@@ -87,7 +85,7 @@ def list_recomputed(
     copies back to what the executed computation holds. Occurrences in one fusion count once.
     Fusions that share a body with many others are not looked into once they are out of
     proportion. Rematerialization of a loop is not found: forward and backward are two
-    computations. A row is kept when it repeats `least_operations` per step.
+    computations. A row is kept when it repeats `LEAST_OPERATIONS` per step.
     """
     visits = Visits(costs.graph)
     rows = []
@@ -101,7 +99,7 @@ def list_recomputed(
                     occurrences[value].setdefault(outer, inner)
         several = (found for found in occurrences.values() if len(found) > 1)
         rows += [_make_recompute_row(found, costs) for found in several]
-    return tuple(row for row in rows if row.known_repeated_per_step >= least_operations)
+    return tuple(row for row in rows if row.known_repeated_per_step >= LEAST_OPERATIONS)
 
 
 def _make_recompute_row(repeats: dict[Instruction, Instruction], costs: CostModel) -> RecomputeRow:

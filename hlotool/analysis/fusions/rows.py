@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost.cost import OF_TYPES, TYPES
+from hlotool.analysis.cost.cost import ACCESSED, ELEMENTARY, OF_TYPES, TYPES
 from hlotool.analysis.cost.custom_calls import CostSource
 from hlotool.analysis.measured import MeasuredCount, MeasuredSeconds
 from hlotool.analysis.origin import Stack, StackFrame
@@ -35,8 +35,6 @@ from hlotool.table import (
 )
 
 FLOATING_POINT: Final = "floating-point operations"
-ELEMENTARY: Final = "exponentials, logarithms and the like, one per element"
-ACCESSED: Final = "bytes read and written, as in XLA's cost analysis"
 MEMORY: Final = "bytes that cross memory space 0 (HBM on TPU)"
 
 

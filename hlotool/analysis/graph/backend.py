@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from hlotool.hlo import Instruction, Module
 
+_PARTITIONED: Final = "_spmd"  # xla/service/spmd names the entry so when it has split it
 ENDS: Final = frozenset(("recv", "send"))  # of any transfer by send and recv
 
 
@@ -51,6 +52,14 @@ def is_with_host(instruction: Instruction) -> bool:
         and instruction.attributes.get("is_host_transfer") == "true"
         and not is_between_slices(instruction)
     )
+
+
+def is_partitioned(module: Module) -> bool:
+    """Whether the shapes of a module are those of what one device holds.
+
+    The partitioner leaves its mark in the entry's name, and only a partitioned module is scheduled.
+    """
+    return module.header.is_scheduled or module.entry.name.endswith(_PARTITIONED)
 
 
 Backend: TypeAlias = Literal["cpu", "gpu", "tpu"]

@@ -14,6 +14,7 @@ from hlotool.errors import ParseError
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.module import list_plain_texts
 from hlotool.hlo.opcodes import CALL_KEYS, MAY_CALL
+from hlotool.table.sums import group_by, group_pairs
 
 _BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
 
@@ -49,12 +50,12 @@ class CallGraph(Struct, frozen=True, dict=True):
     @cached_property
     def same_steps(self) -> Sequence[Sequence[Computation]]:
         """All computations, together those with the same opcodes and shapes in the same order."""
-        found: dict[object, list[Computation]] = {}
-        for one in self.callees_first:
-            steps = one.instructions
-            shapes = map(id, map(_SHAPE, steps))  # the parser makes one object a spelling
-            found.setdefault((*map(_OPCODE, steps), *shapes), []).append(one)
-        return list(found.values())
+
+        def list_steps(one: Computation) -> tuple[object, ...]:
+            shapes = map(_SHAPE, one.instructions)  # the parser makes one object a spelling
+            return *map(_OPCODE, one.instructions), *map(id, shapes)
+
+        return list(group_by(self.callees_first, list_steps).values())
 
     @cached_property
     def first_alike(self) -> Mapping[Computation, Computation]:
@@ -172,11 +173,7 @@ def _read_callees(module: Module, opcodes: Collection[str]) -> Callees:
 
 
 def _invert(callees: Callees) -> dict[Computation, list[Instruction]]:
-    callers: dict[Computation, list[Instruction]] = {}
-    for caller, called in callees.items():
-        for callee in called:
-            callers.setdefault(callee, []).append(caller)
-    return callers
+    return group_pairs((one, caller) for caller, called in callees.items() for one in called)
 
 
 def _order(

@@ -101,16 +101,12 @@ def join_buffers(
 
     The TPU compiler keeps its own rules, which are in no open source: nothing is joined there.
     """
-    joined = []
-    moving: dict[int, list[HloBuffer]] = {}
-    for buffer in list_buffers(flow, shared, placed):
-        if buffer.role == "fixed" or backend == "tpu":
-            joined.append([buffer])
-        else:
-            moving.setdefault(buffer.color, []).append(buffer)
+    buffers = list_buffers(flow, shared, placed)
+    joined = [[one] for one in buffers if one.role == "fixed" or backend == "tpu"]
+    moving = [one for one in buffers if one.role != "fixed" and backend != "tpu"]
     rule = SharingRule(backend)
     # Each memory space has a heap of its own, and values move only within it.
-    for group in moving.values():
+    for group in group_by(moving, lambda one: one.color).values():
         reuse = Reuse(flow, ranges, rule)
         joined += reuse.share_heap(reuse.place(group))
         joined += [memory.buffers for memory in reuse.memory]

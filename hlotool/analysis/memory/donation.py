@@ -21,6 +21,7 @@ from hlotool.analysis.memory.memory_map import Saving
 from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
 from hlotool.hlo.buffers import ValueKey, format_position
 from hlotool.table import column, figure
+from hlotool.table.sums import group_pairs
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "donated-unused", "copied"]
 UnusedReason: TypeAlias = Literal["no-result", "results-taken", "layout", "still-read"]
@@ -143,10 +144,9 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     aliases = {(one.number, one.index): one.output_index for one in module.header.aliases}
     donors = {(one.parameter, one.index) for one in module.header.donors}
     taken = set(aliases.values())
-    free: dict[ArrayShape, list[ShapeIndex]] = {}  # outputs in memory of their own, last first
-    for index, shape in reversed(list(module.entry.root.shape.leaves_with_index())):
-        if index not in taken:
-            free.setdefault(shape.without_layout(), []).append(index)
+    leaves = reversed(list(module.entry.root.shape.leaves_with_index()))
+    # Outputs in memory of their own, last first.
+    free = group_pairs((shape.without_layout(), at) for at, shape in leaves if at not in taken)
     given = {index: _find_carried(module, index) for each in free.values() for index in each}
     backend = find_backend(module)
     explain = _Explainer(module, taken, backend)

@@ -22,7 +22,6 @@ values may come out otherwise.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import islice
@@ -41,7 +40,7 @@ from hlotool.analysis.memory.intervals import (
 from hlotool.hlo import TupleShape
 from hlotool.hlo.buffers import Allocation, AllocationType, BufferAssignment, BufferValue, LiveRange
 from hlotool.hlo.module import Node
-from hlotool.table.sums import group_by
+from hlotool.table.sums import group_by, group_pairs
 
 
 class MemoryMap(Struct, frozen=True):
@@ -163,16 +162,14 @@ def list_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]
     `live_bytes` add up to what is in use. Values without a byte of their own are only
     named as aliases. Empty without live ranges.
     """
-    by_allocation: dict[int, list[Holding]] = {}
-    for allocation, value, found in memory.live_at(position, color):
-        one = Holding(allocation, value, found.start, found.end)
-        by_allocation.setdefault(allocation.number, []).append(one)
-    for live in by_allocation.values():
-        _give_bytes(live)
-        if len(live) > 1:  # in an estimate most are alone
-            _name_aliases(live)
-    holdings = [one for live in by_allocation.values() for one in live if one.live_bytes]
-    return sorted(holdings, key=lambda one: (-one.live_bytes, one.value.number))
+    found = memory.live_at(position, color)
+    holdings = [Holding(home, value, live.start, live.end) for home, value, live in found]
+    for near in group_by(holdings, lambda one: one.allocation.number).values():
+        _give_bytes(near)
+        if len(near) > 1:  # in an estimate most are alone
+            _name_aliases(near)
+    with_bytes = (one for one in holdings if one.live_bytes)
+    return sorted(with_bytes, key=lambda one: (-one.live_bytes, one.value.number))
 
 
 def _give_bytes(live: list[Holding]) -> None:
@@ -345,11 +342,8 @@ class Saving(Struct, Generic[T], frozen=True, dict=True):
 
         Savings that are measured apart, as those of several spaces, are added up.
         """
-        parts: dict[Callable[[list[T]], int], list[T]] = defaultdict(list)
-        for one in others:
-            if one.part is not None:
-                parts[one.__dict__["measure"]].append(one.part)
-        return sum(measure(found) for measure, found in parts.items())
+        known = ((one.__dict__["measure"], one.part) for one in others if one.part is not None)
+        return sum(measure(parts) for measure, parts in group_pairs(known).items())
 
 
 class Tenures:

@@ -54,6 +54,7 @@ from hlotool.analysis.origin import find_parameter_tree, is_backward, is_forward
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape
 from hlotool.hlo.buffers import Allocation, ValueKey
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
+from hlotool.table.sums import group_pairs
 from hlotool.table.words import ANY, fold_numbers
 
 PartKind: TypeAlias = Literal[
@@ -497,7 +498,7 @@ class Checkpoint:
         for part in parts:
             for tenure in part.tenures:
                 stack = self.find_stack(tenure) or self._find_filled(tenure)
-                if stack is not None and self.loops[self._name_loop(stack.loop)] == 1:
+                if stack is not None and self.loops[self._name_alike(stack.loop)] == 1:
                     part.again[tenure] = self._slice(tenure, stack)
                 elif not self.is_undone:
                     unrolled.append((part, tenure))
@@ -507,14 +508,13 @@ class Checkpoint:
     def loops(self) -> Counter[object]:
         """How many loops of the forward pass are alike: several are parts of unrolled layers."""
         return Counter(
-            self._name_loop(one)
+            self._name_alike(one)
             for one in self.sequence
             if one is not None and one.opcode == "while" and is_forward(one.metadata().op_name)
         )
 
-    def _name_loop(self, loop: Instruction) -> object:
-        name = fold_numbers(loop.metadata().op_name)
-        return name, loop.source_location(), str(loop.shape)
+    def _name_alike(self, one: Instruction) -> object:
+        return fold_numbers(one.metadata().op_name), one.source_location(), str(one.shape)
 
     def _slice(self, tenure: Tenure, stack: Stack) -> Curve:
         """Return what is left of a stack: one slice, while the backward loop runs."""
@@ -556,10 +556,7 @@ class Checkpoint:
     @cached_property
     def layer_bounds(self) -> list[int]:
         """Where unrolled layers begin: where the product stands that is there most often."""
-        places: defaultdict[object, list[int]] = defaultdict(list)
-        for place, one in self.products:
-            key = fold_numbers(one.metadata().op_name), one.source_location(), str(one.shape)
-            places[key].append(place)
+        places = group_pairs((self._name_alike(one), place) for place, one in self.products)
         return max(places.values(), key=len, default=[])
 
     def _list_uses(self, tenure: Tenure) -> list[int]:

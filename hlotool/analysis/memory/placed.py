@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.memory.memory_map import Holding
 from hlotool.analysis.memory.rows import BufferRow
-from hlotool.analysis.shardings.report import ArrayRow
+from hlotool.analysis.shardings.report import ArrayRow, ReplicatedOver
 from hlotool.hlo import Module
 from hlotool.table import RowList, column
 from hlotool.table.sums import group_by
@@ -24,9 +24,7 @@ from hlotool.table.sums import group_by
 class ReplicatedRow(Struct, frozen=True):
     """Parameters that other devices hold too, over the same mesh axes; bytes at the peak."""
 
-    replicated_over: Annotated[
-        tuple[str, ...] | None, column("the mesh axes over which devices hold the same part")
-    ]
+    replicated_over: ReplicatedOver
     copies: Annotated[int | None, column("devices that hold the same part", is_summed=False)]
     parameter_count: Annotated[int, column("arrays")]
     peak_bytes: Annotated[int, column("their bytes at the peak")]

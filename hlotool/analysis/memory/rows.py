@@ -297,6 +297,9 @@ def describe_placed(
         used_in = _mark(origin.scope, origin.scope_from)
         source = write_short_source(origin.source_file, origin.source_line)
         held = tenures.find_saving(allocation, value)
+        moved = origin.moved_parameter
+        # Donated memory may hold a copy of another parameter for a while.
+        owner = name if name and name.startswith(moved or "") else None
         row = BufferRow(
             **asdict(origin),
             live_bytes=holding.live_bytes if holding else None,
@@ -310,7 +313,7 @@ def describe_placed(
             live_until=live.end if live else None,
             source=_mark(source, origin.source_from),
             parameter_name=name,
-            origin=name or made_in or origin.moved_parameter or used_in,
+            origin=owner or made_in or moved or used_in,
             instruction=value.instruction,
             index=value.index,
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,

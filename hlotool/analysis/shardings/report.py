@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.graph.backend import is_partitioned
 from hlotool.analysis.origin import find_parameter_tree
 from hlotool.analysis.shardings.rows import RESHARDS, WHY
-from hlotool.analysis.shardings.witness import Dims, Told, Witness, is_partitioned
+from hlotool.analysis.shardings.witness import Dims, Told, Witness
 from hlotool.hlo import ArrayShape, Mesh, Module, ShapeIndex
 from hlotool.hlo.buffers import format_position
 from hlotool.hlo.groups import Sharding
@@ -37,6 +38,11 @@ class Placement(Struct, frozen=True):
     global_dims: Dims | None
     local_dims: Dims | None
     spec: Spec | None
+
+
+ReplicatedOver: TypeAlias = Annotated[
+    tuple[str, ...] | None, column("the mesh axes over which devices hold the same part")
+]
 
 
 class ArrayRow(Struct, frozen=True):
@@ -57,9 +63,7 @@ class ArrayRow(Struct, frozen=True):
     ]
     spec_text: Annotated[str | None, column("the same in JAX notation", heading="spec")]
     copies: Annotated[int | None, column("devices that hold the same part", is_summed=False)]
-    replicated_over: Annotated[
-        tuple[str, ...] | None, column("the mesh axes over which devices hold the same part")
-    ]
+    replicated_over: ReplicatedOver
     local_bytes: Annotated[
         int | None, column("bytes of the part on a device", heading="on a device")
     ]

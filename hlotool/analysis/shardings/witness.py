@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.graph.backend import is_partitioned
 from hlotool.errors import ParseError
 from hlotool.hlo import Instruction, Mesh, Module, Shape
 from hlotool.hlo.attribute_values import parse_sharding
@@ -26,7 +27,6 @@ from hlotool.text import Source
 Dims: TypeAlias = tuple[int, ...]
 _PARAMETERS_MAY: Final = "allow_spmd_sharding_propagation_to_parameters"
 _RESULTS_MAY: Final = "allow_spmd_sharding_propagation_to_output"
-_PARTITIONED: Final = "_spmd"  # how the partitioner's entry is called
 
 
 class Told(Struct, frozen=True):
@@ -48,11 +48,6 @@ class Witness(Struct, frozen=True):
     parameters: tuple[Told, ...] = ()
     results: tuple[Told, ...] = ()
     meshes: tuple[Mesh, ...] = ()
-
-
-def is_partitioned(module: Module) -> bool:
-    """Whether the shapes of a module are those of what one device holds."""
-    return module.header.is_scheduled or module.entry.name.endswith(_PARTITIONED)
 
 
 def ask_module(module: Module, path: str, *, is_settled: bool = False) -> Witness:

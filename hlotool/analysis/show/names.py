@@ -18,6 +18,7 @@ from hlotool.errors import UsageError
 from hlotool.hlo import Computation, Instruction, Module, TupleShape
 from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import ShapeIndex
+from hlotool.table.sums import group_by, group_pairs
 from hlotool.table.words import find_folded, find_near, join_words, list_some, split_name
 
 _MOST_CANDIDATES: Final = 8
@@ -50,26 +51,19 @@ class Names:
     @cached_property
     def folded(self) -> dict[str, list[Instruction]]:
         """The instructions whose names differ in numbers and endings alone, as tables fold them."""
-        return _group((split_name(one.name)[0], one) for one in self.module.instructions())
+        return group_by(self.module.instructions(), lambda one: split_name(one.name)[0])
 
     @cached_property
     def called(self) -> dict[str, list[Instruction]]:
         """The instructions of each name, full or short."""
         listed = self.module.instructions()
-        return _group((name, one) for one in listed for name in {one.name, one.full_name})
+        return group_pairs((name, one) for one in listed for name in {one.name, one.full_name})
 
     @cached_property
     def parameters(self) -> dict[str, list[Instruction]]:
         """The entry's parameters by the program's names for them."""
         listed = ((one.metadata().op_name, one) for one in self.module.entry.parameters)
-        return _group((name, one) for name, one in listed if name)
-
-
-def _group(named: Iterable[tuple[str, Instruction]]) -> dict[str, list[Instruction]]:
-    found: dict[str, list[Instruction]] = {}
-    for name, one in named:
-        found.setdefault(name, []).append(one)
-    return found
+        return group_pairs((name, one) for name, one in listed if name)
 
 
 def expect_meant(name: str, names: Names) -> Meant:

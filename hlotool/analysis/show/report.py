@@ -250,7 +250,7 @@ def _list_adjacent(
     one: Instruction, relation: Relation, evidence: ShowEvidence
 ) -> Sequence[Instruction]:
     """Return the operands or users; at the border of a computation what callers give or take."""
-    callers = evidence.graph.callers.get(one.computation, ())
+    callers = evidence.costs.graph.callers.get(one.computation, ())
     if relation == "user":
         return (*one.users, *(callers if one.is_root else ()))
     if one.opcode != "parameter":
@@ -401,9 +401,7 @@ SHOW: Final = DocumentSpec(
 def choose_show_columns(collectives: Sequence[CollectiveRow]) -> DocumentSpec:
     """Return the declaration with the columns that `hlotool collectives` would show."""
     shown = COLLECTIVES.showing(choose_row_columns(collectives).shown())
-    return replace(
-        SHOW, row_lists=tuple(shown if each is COLLECTIVES else each for each in SHOW.row_lists)
-    )
+    return replace(SHOW, row_lists=(SUBJECTS, MEMORY, SHARING, NEIGHBOURS, BODY, shown, FOUND))
 
 
 def choose_several_columns(subjects: Sequence[SubjectRow]) -> DocumentSpec:

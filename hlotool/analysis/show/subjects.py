@@ -15,14 +15,13 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.cost.model import CostModel, CostReport
+from hlotool.analysis.cost.model import CostModel, CostReport, LacksFlops, LacksTraffic
 from hlotool.analysis.findings.finding import Finding
-from hlotool.analysis.graph.calls import CallGraph
-from hlotool.analysis.graph.executions import Executions, Runs
+from hlotool.analysis.graph.executions import Runs
 from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
 from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.origin import Origin, Stack, StackFrame, read_origin
+from hlotool.analysis.origin import Origin, ScopeColumn, Stack, StackFrame, read_origin
 from hlotool.analysis.show.names import Meant, Names
 from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.buffers import Allocation, BufferValue, format_position
@@ -30,6 +29,7 @@ from hlotool.hlo.opcodes import OPCODES
 from hlotool.hlo.shape import find_part
 from hlotool.hlo.values import Measurement, ShapeIndex
 from hlotool.table import NUMBER, column, figure
+from hlotool.table.sums import group_pairs
 
 SizeBytes: TypeAlias = Annotated[
     int | None, column("size of the result", heading="result", is_summed=False)
@@ -45,8 +45,6 @@ class ShowEvidence(Struct, frozen=True, dict=True):
     """
 
     module: Module
-    graph: CallGraph
-    executions: Executions
     costs: CostModel
     cost: CostReport
     memory: MemoryReport | None
@@ -62,11 +60,8 @@ class ShowEvidence(Struct, frozen=True, dict=True):
     @cached_property
     def values(self) -> dict[str, list[tuple[Allocation, BufferValue]]]:
         """The values that each instruction defines, with their allocations."""
-        found: dict[str, list[tuple[Allocation, BufferValue]]] = {}
-        for allocation in self.memory.map.assignment.allocations if self.memory else ():
-            for value in allocation.values:
-                found.setdefault(value.instruction, []).append((allocation, value))
-        return found
+        homes = self.memory.map.assignment.allocations if self.memory else ()
+        return group_pairs((one.instruction, (home, one)) for home in homes for one in home.values)
 
     @cached_property
     def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:
@@ -99,11 +94,12 @@ class ShowEvidence(Struct, frozen=True, dict=True):
         What a reducer or a sort does for each element counts once for each of its runs.
         """
         found: dict[Computation, Runs] = {}
-        for one in reversed(self.graph.callees_first):
-            if one in self.executions.counts:
-                found[one] = self.executions.counts[one]
+        graph, counts = self.costs.graph, self.costs.executions.counts
+        for one in reversed(graph.callees_first):
+            if one in counts:
+                found[one] = counts[one]
             else:
-                above = [found[each.computation] for each in self.graph.callers.get(one, ())]
+                above = [found[each.computation] for each in graph.callers.get(one, ())]
                 is_exact = all(each.is_exact for each in above)
                 found[one] = Runs(sum(each.known for each in above), is_exact)
         return found
@@ -187,9 +183,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     definition: Annotated[
         tuple[str, ...], figure("the instruction, then its attributes; without metadata")
     ]
-    scope: Annotated[
-        str | None, column("module path in the op_name, without transformations", is_path=True)
-    ]
+    scope: ScopeColumn
     op_name: Annotated[str | None, figure("op_name of the instruction")]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file")]
@@ -198,12 +192,8 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     is_lower_bound: Annotated[
         bool, figure("whether a size or a trip count is unknown, so that costs are lower bounds")
     ]
-    is_flops_lower_bound: Annotated[
-        bool, figure("whether a size, a trip count or the flops of a custom call is unknown")
-    ]
-    is_traffic_lower_bound: Annotated[
-        bool, figure("whether a size, a trip count or the traffic of a custom call is unknown")
-    ]
+    is_flops_lower_bound: LacksFlops
+    is_traffic_lower_bound: LacksTraffic
     is_conditional: Annotated[
         bool, figure("whether it is in a branch that might not run, so that runs are upper bounds")
     ]
@@ -245,7 +235,7 @@ def describe_subject(
     runs = evidence.runs.get(place, Runs())
     run = in_a_run.times(runs.known, is_exact=runs.is_exact)
     # Inside a fusion or a reducer nothing crosses memory.
-    is_inside = one is not None and place not in evidence.executions.counts
+    is_inside = one is not None and place not in costs.executions.counts
     traffic_per_step = 0 if is_inside else run.traffic_bytes
     return SubjectRow(
         name=name,
@@ -266,7 +256,7 @@ def describe_subject(
         traffic_bytes=0 if is_inside else once.traffic_bytes,
         computation=place.name if one else None,
         call_path=_call_path(place, evidence),
-        caller_count=len(evidence.graph.callers.get(place, [])),
+        caller_count=len(costs.graph.callers.get(place, [])),
         instruction_count=None if one and not one.called_computations() else len(inside),
         definition=definition,
         is_lower_bound=run.is_lower_bound,
@@ -332,11 +322,12 @@ def _call_path(computation: Computation, evidence: ShowEvidence) -> tuple[str, .
     than _MOST_CALLS lead to it, the path begins behind them.
     """
     path = [computation.name]
-    callers = evidence.graph.callers.get(computation)
+    known = evidence.costs.graph.callers
+    callers = known.get(computation)
     while callers and len(path) < 2 * _MOST_CALLS:
         caller = callers[0]
         path += [caller.name, caller.computation.name]
-        callers = evidence.graph.callers.get(caller.computation)
+        callers = known.get(caller.computation)
     return tuple(reversed(path))
 
 

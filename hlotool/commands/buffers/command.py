@@ -79,18 +79,14 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
     shell_complete=completing(lambda _: ((name, "") for name in (*sorted(SPACE_NAMES), "all"))),
 )
 @option(
-    "--peaks",
-    "Also list the N highest separate peaks.",
-    "peak_count",
-    type=click.IntRange(1, 1000),
+    "--peaks", "Also list the N highest separate peaks.", "peak_count", type=click.IntRange(1, 1000)
 )
 @option("--timeline", "Show memory in use over the schedule.", "has_timeline")
 @option("--donation", "List parameters that are or could be donated.", "has_donation")
 @stack_option
 @option("--without EXPR", "Recompute the peak without the values that match EXPR.")
 @option(
-    "--hbm SIZE",
-    "Check whether the program fits in SIZE, such as 80GiB; if not, list ways to fit.",
+    "--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB; if not, list ways to fit."
 )
 @add_options(CHIP_MEMORY)
 @option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")

@@ -10,11 +10,7 @@ from typing import Final
 from hlotool.analysis.graph.backend import find_space_name
 from hlotool.analysis.memory import reduction_plan as plan
 from hlotool.analysis.memory.answer import INSTANT
-from hlotool.analysis.memory.donation import (
-    CopiedArray,
-    DonationRow,
-    find_copied_array,
-)
+from hlotool.analysis.memory.donation import CopiedArray, DonationRow, find_copied_array
 from hlotool.analysis.memory.figures import ESTIMATED, FIT, PEAK, TOTALS, Fit
 from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.reasons import find_kept, find_padded

@@ -65,6 +65,10 @@ class Asked(Struct, frozen=True):
         return replace(self, assumptions=self.assumptions.for_several())
 
 
+_TABLES: Final = (
+    *("causes", "metrics", "measured", "spaces", "memory", "collectives", "fusions"),
+    *("instructions", "header", "flags", "account"),
+)
 _MOST_ROWS: Final = 24  # of the terminal, behind the verdict
 _LIMITS: Final = (12, 8, 6, 5, 4, 3, 2)  # of a list, as there is room
 
@@ -79,19 +83,9 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
     options, labels = asked.options, asked.labels
     is_overview = options.wants_overview
     others = (row for row in report.instructions if not (row.is_fused or _has_own_block(row)))
-    rows = {  # in the order of the tables
-        "causes": report.causes,
-        "metrics": changed_metrics(report.metrics) if is_overview else report.metrics,
-        "measured": report.measured,
-        "spaces": report.spaces,
-        "memory": report.memory,
-        "collectives": report.collectives,
-        "fusions": report.fusions,
-        "instructions": tuple(others) if is_overview else report.instructions,
-        "header": report.header,
-        "flags": report.flags,
-        "account": report.account,
-    }
+    rows = {name: getattr(report, name) for name in _TABLES}
+    if is_overview:
+        rows |= {"metrics": changed_metrics(report.metrics), "instructions": tuple(others)}
     facts = describe_report(report)
     counts = tuple(text.count_changes(facts, report, labels))
     missing = tuple(text.say_missing(report))
@@ -181,15 +175,9 @@ def print_counterparts(pair: Pairing, name: str, asked: Asked) -> None:
         if before and after
         for row in compare_counterparts(before, after, structure)
     ]
-    document = Document(
-        DIFF_WHY,
-        InputPaths(asked.sides[1].path),
-        rows={"evidence": rows},
-        lines=tuple(
-            Line(quote_braces(text.name_counterparts(*each, asked.labels))) for each in pairs
-        ),
-    )
-    print_document(document, asked.options)
+    named = (text.name_counterparts(*each, asked.labels) for each in pairs)
+    lines, paths = tuple(map(Line, map(quote_braces, named))), InputPaths(asked.sides[1].path)
+    print_document(Document(DIFF_WHY, paths, rows={"evidence": rows}, lines=lines), asked.options)
 
 
 # Several sides.
@@ -223,15 +211,14 @@ def print_several(asked: Asked) -> tuple[bool, bool]:
     lines = [*text.say_backends(several.list_sides(facts))]
     lines += [text.worse_line(found, each.label) for found, each in pairs if found]
     every_figure = repeat_command((*_KEPT, "module"), "--rows", "figures")
+    notes = text.note_several(hidden, missing, figures, several.list_links(sides), every_figure)
     document = Document(
         spec,
         InputPaths(asked.sides[0].path),
         scalars=several.SeveralFacts(differs, missing),
         rows=rows,
         lines=tuple(lines),
-        notes=tuple(
-            text.note_several(hidden, missing, figures, several.list_links(sides), every_figure)
-        ),
+        notes=tuple(notes),
     )
     print_document(document, asked.options)
     return differs, any(worse)

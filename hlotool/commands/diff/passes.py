@@ -170,11 +170,6 @@ def print_trace(directory: str, asked: Asked, expression: str) -> None:
             tracer.follow(snapshot, passes.compare_in_turn(before, snapshot)[1])
     tracer.expect_words()
     facts = tracer.facts()
-    document = Document(
-        DIFF_TRACE,
-        InputPaths(directory),
-        scalars=facts,
-        rows={"trace": tracer.rows()},
-        lines=tuple(say_trace(facts)),
-    )
+    rows, lines = {"trace": tracer.rows()}, tuple(say_trace(facts))
+    document = Document(DIFF_TRACE, InputPaths(directory), scalars=facts, rows=rows, lines=lines)
     print_document(document, asked.options)

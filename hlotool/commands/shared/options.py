@@ -209,18 +209,14 @@ class RowOptions(Struct, frozen=True):
 
     def query(self, default_limit: int, width: int | None = None) -> Query:
         """Return the row options for the list that they act on, on a terminal of that width."""
+        typed = ("where", "sort", "by", "columns", "limit", "keeps_numbers")
         return Query(
-            where=self.where,
-            sort=self.sort,
-            by=self.by,
-            columns=self.columns,
-            limit=self.limit,
+            **{name: getattr(self, name) for name in typed},
             default_limit=default_limit if self.is_for_eyes else 0,
             is_wide=self.is_wide or not self.is_for_eyes,
             width=width if self.format == "table" else None,
             is_folded=self.is_for_eyes,
             keeps_below=self.format == "table",
-            keeps_numbers=self.keeps_numbers,
         )
 
 
@@ -587,16 +583,12 @@ class FleetOptions(Struct, frozen=True):
         self, assumptions: Assumptions, progress: Callable[[int], None]
     ) -> Iterator[FleetContext]:
         """Give what programs are measured with, the cache open and the cluster at hand."""
+        from hlotool.dump.workers import connect_cluster  # noqa: PLC0415  the same
         from hlotool.program.fleet import FleetContext, RowCache  # noqa: PLC0415  start-up time
 
-        cache = executor = None
         with ExitStack() as stack:
-            if self.cache:
-                cache = stack.enter_context(RowCache(self.cache))
-            if self.dask:
-                from hlotool.dump.workers import connect_cluster  # noqa: PLC0415  the same
-
-                executor = stack.enter_context(connect_cluster(self.dask, say))
+            cache = stack.enter_context(RowCache(self.cache)) if self.cache else None
+            executor = stack.enter_context(connect_cluster(self.dask, say)) if self.dask else None
             yield FleetContext(assumptions, executor, cache, progress)
 
 

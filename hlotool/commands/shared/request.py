@@ -30,13 +30,7 @@ from hlotool.dump.read import STDIN
 from hlotool.dump.siblings import NamedFiles, list_twins
 from hlotool.dump.stores import is_address
 from hlotool.dump.text_kind import TextKind
-from hlotool.errors import (
-    HlotoolError,
-    InputError,
-    NothingCheckedError,
-    ParseError,
-    UsageError,
-)
+from hlotool.errors import HlotoolError, InputError, NothingCheckedError, ParseError, UsageError
 from hlotool.program.load import find_largest, load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.table import Unit

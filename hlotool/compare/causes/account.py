@@ -218,19 +218,11 @@ def settle(evidence: Evidence, claims: Sequence[Claim]) -> tuple[AccountRow, ...
     rows = []
     for (figure, place, how), deltas in found.items():
         cause = None if place is None else claims[place].cause
-        total = totals[figure]
-        rows.append(
-            AccountRow(
-                figure,
-                cause.id if cause else _UNEXPLAINED,
-                (cause.subject or cause.scope) if cause else None,
-                how,
-                len(deltas),
-                sum(deltas) if is_timed or figure != "time" else None,
-                sum(deltas) / total if total else None,
-                _UNITS.get(figure, Unit.BYTES),
-            )
-        )
+        total, delta = totals[figure], sum(deltas)
+        whose = (cause.id, cause.subject or cause.scope) if cause else (_UNEXPLAINED, None)
+        told = delta if is_timed or figure != "time" else None
+        part, unit = delta / total if total else None, _UNITS.get(figure, Unit.BYTES)
+        rows.append(AccountRow(figure, *whose, how, len(deltas), told, part, unit))
     order = get_args(Figure)
     rows.sort(key=lambda row: (order.index(row.figure), -abs(row.share or 0), row.reason, row.how))
     return tuple(rows)

@@ -248,8 +248,7 @@ class Evidence(Struct, eq=False, dict=True):
     @cached_property
     def shardings(self) -> tuple[ShardingReport, ShardingReport]:
         """Where the arrays of both sides lie."""
-        old, new = (one.shardings for one in (self.old, self.new))
-        return old, new
+        return self.old.shardings, self.new.shardings
 
     @cached_property
     def named(self) -> tuple[Mapping[str, Instruction], Mapping[str, Instruction]]:

@@ -13,6 +13,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.causes.cause import (
     Cause,
@@ -132,7 +134,7 @@ def find_loops(evidence: Evidence) -> Iterator[Claim]:
         is_gone = kind in {"unrolled", "removed", "gone", "joined"}
         ends = [(one.old_loop, one.new_loop)[not is_gone] for one in shown]
         old, new = ([getattr(one, side) for one in alike] for side in ("old", "new"))
-        rounds = [None if None in side else str(max(side)) for side in (old, new)]
+        before, after = (None if None in side else str(max(side)) for side in (old, new))
         is_copied = kind in {"unrolled", "rolled"}
         has_costs = kind == "trips" and key in compiled
         costs = [_measure_rounds(evidence, one) for one in compiled[key]] if has_costs else []
@@ -144,20 +146,17 @@ def find_loops(evidence: Evidence) -> Iterator[Claim]:
             for body in loop.called_computations()
             for one in body.instructions
         ]
-        yield Claim(
-            Cause(
-                id="trip-count-changed" if kind == "trips" else f"loop-{kind}",
-                count=max(new if kind == "unrolled" else old) if is_copied else len(alike),
-                subject=list_some(sorted(one.full_name for one in ends if one)),
-                scope=_find_family(given.reasoner.copies) if is_copied else find_main_scope(bodies),
-                old=rounds[0],
-                new=rounds[1],
-                measure="traffic" if costs else None,
-                delta_bytes=sum(each[0] for each in costs) if costs else None,
-                delta_flops=sum(each[1] for each in costs) if costs else None,
-            ),
-            [*bodies, *given.reasoner.copies],
+        cause = Cause(
+            "trip-count-changed" if kind == "trips" else f"loop-{kind}",
+            max(new if kind == "unrolled" else old) if is_copied else len(alike),
+            list_some(sorted(one.full_name for one in ends if one)),
+            _find_family(given.reasoner.copies) if is_copied else find_main_scope(bodies),
+            *(before, after),
         )
+        if costs:
+            traffic, flops = map(sum, zip(*costs, strict=True))
+            cause = replace(cause, measure="traffic", delta_bytes=traffic, delta_flops=flops)
+        yield Claim(cause, [*bodies, *given.reasoner.copies])
 
 
 def find_copies(evidence: Evidence) -> Iterator[Claim]:

@@ -118,9 +118,7 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         tuple[str, ...] | None,
         column("mesh axes, as named by the new side, else by the old", null_text=""),
     ] = None
-    group_size: Annotated[
-        int | None, column("devices of a group", NUMBER, heading="group size", null_text="")
-    ] = None
+    group_size: Annotated[int | None, column("devices of a group", NUMBER, null_text="")] = None
     dtype: Annotated[
         str | None,
         column(
@@ -204,6 +202,9 @@ def compare_collectives(
     return tuple(changed)
 
 
+_OF_LARGEST: Final = "interconnect", "axes", "group_size", "dtype", "source_file", "source_line"
+
+
 def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
     old = [pair.old for pair in pairs if pair.old]
     new = [pair.new for pair in pairs if pair.new]
@@ -212,13 +213,8 @@ def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
     details = _list_details(pairs)
     return replace(
         make_change(_sum_up(old), _sum_up(new)),
-        interconnect=largest.interconnect,
-        axes=largest.axes,
-        group_size=largest.group_size,
-        dtype=largest.dtype,
+        **{name: getattr(largest, name) for name in _OF_LARGEST},
         scope=share_scope(row.scope for row in shown),
-        source_file=largest.source_file,
-        source_line=largest.source_line,
         details=details,
         what="; ".join(details),
     )

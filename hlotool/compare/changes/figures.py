@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -121,16 +121,10 @@ def _compare(
     if one is not None and other is not None:
         is_noise = not isinstance(one, int) and math.isclose(one, other, rel_tol=_ROUNDING)
         delta = 0 if is_noise else other - one
-    return MetricRow(
-        path,
-        one,
-        other,
-        delta,
-        (other - one) / one if one and other is not None else None,
-        other / one if one and other is not None else None,
-        *(*here, *there, *subtract_bounds(there, here)),
-        METRICS[path].unit,
-    )
+    relative = (other - one) / one if one and other is not None else None
+    ratio = other / one if one and other is not None else None
+    bounds = *here, *there, *subtract_bounds(there, here)
+    return MetricRow(path, one, other, delta, relative, ratio, *bounds, METRICS[path].unit)
 
 
 def _find_number(value: object) -> int | float | None:
@@ -170,6 +164,9 @@ _MEMORY: Final = "part of that time that memory traffic limits,"
 _EXPOSED: Final = "part of that time in which work waits for collectives,"
 
 
+_Both: TypeAlias = tuple[float | None, float | None]  # of the old side, of the new side
+
+
 class TimeChange(Struct, frozen=True):
     """The estimated time of one step on both sides, for one chip.
 
@@ -201,20 +198,14 @@ def compare_times(old: StepTime | None, new: StepTime | None) -> TimeChange | No
         return None
     here, there = old.duration, new.duration
     is_timed = old.is_timed and new.is_timed
-    return TimeChange(
-        old.chip,
-        here.total if is_timed else None,
-        there.total if is_timed else None,
-        _part(there.total - here.total, here.total),
-        _part(here.memory, here.total),
-        _part(there.memory, there.total),
-        _part(here.exposed, here.total),
-        _part(there.exposed, there.total),
-        not here.is_known,
-        not there.is_known,
-        tuple(dict.fromkeys((*old.assumed_bf16, *new.assumed_bf16))),
-        tuple(dict.fromkeys((*old.links, *new.links))),
-    )
+    seconds: _Both = (here.total, there.total) if is_timed else (None, None)
+    change = _part(there.total - here.total, here.total)
+    memory = _part(here.memory, here.total), _part(there.memory, there.total)
+    exposed = _part(here.exposed, here.total), _part(there.exposed, there.total)
+    bounds = not here.is_known, not there.is_known
+    assumed = tuple(dict.fromkeys((*old.assumed_bf16, *new.assumed_bf16)))
+    links = tuple(dict.fromkeys((*old.links, *new.links)))
+    return TimeChange(old.chip, *seconds, change, *memory, *exposed, *bounds, assumed, links)
 
 
 def _part(seconds: float, of_seconds: float) -> float | None:

@@ -91,11 +91,6 @@ class FlagChange(Struct, frozen=True):
     ]
     file: Annotated[FlagFile, figure("the file that prints it")]
 
-    @property
-    def is_of_one_side(self) -> bool:
-        """Whether one side alone prints it."""
-        return self.old is None or self.new is None
-
 
 def compare_flags(
     old: Mapping[str, tuple[str, ...]],

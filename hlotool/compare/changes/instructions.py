@@ -3,7 +3,8 @@
 What several lists of a diff say of a change stands first: its kind, its bytes, where it comes from.
 The same change at many places (48 layers) is one row that counts them. An added or removed
 instruction that calls a computation stands for what is inside it. A change inside a fused
-computation is a row of its own; the fusion that calls it has none unless it differs itself.
+computation is a row of its own; the fusion that calls it has none unless it differs itself. Last
+what two profiles say: which instruction lost the time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.copies import CopyReader
 from hlotool.analysis.dataflow.flow import Flow
+from hlotool.analysis.measured import MeasuredInstruction
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.changes.reasons import REASON_MEANINGS, Reason, Reasoner, describe_shape
 from hlotool.compare.match.matching import Pairs
@@ -24,7 +26,7 @@ from hlotool.compare.match.structure import ComputationPair, Structure
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, GIVEN, MOVES, OPCODES
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, Unit, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, SECONDS, TIMES, Unit, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import ANY, share_path
 
@@ -383,3 +385,47 @@ def _measure_rise(numbers: Sequence[int]) -> int:
         place = bisect_left(ends, number)
         ends[place : place + 1] = [number]
     return len(ends)
+
+
+_TIMES: Final = sides(column, "measured time per step on one device", SECONDS, "", null_text="")
+
+
+class MeasuredChange(Struct, frozen=True):
+    """An instruction and its counterpart, or one without: null is the side that has none."""
+
+    name: Annotated[str, column("the new name; the old one if removed", heading="instruction")]
+    opcode: Annotated[str, column("the opcode, of the new side", words=OPCODES)]
+    old_seconds: Annotated[float | None, _TIMES[0]]
+    new_seconds: Annotated[float | None, _TIMES[1]]
+    delta_seconds: Annotated[
+        float,
+        column("new minus old", SECONDS, heading="difference", is_signed=True, is_summed=True),
+    ]
+    source: Annotated[str | None, column("the source line, without directories")]
+
+
+def compare_measured(structure: Structure) -> tuple[MeasuredChange, ...]:
+    """Return the times of two profiles that differ, the largest difference first.
+
+    () where a side has none, or nothing tells how many runs were measured.
+    """
+    old, new = (
+        {row.name: row for row in one.measured_instructions if row.measured_seconds is not None}
+        for one in structure.programs
+    )
+    if not old or not new:
+        return ()
+    names = {one.full_name: two.full_name for one, two in structure.counterparts().items()}
+    both = [(row, new.pop(names.get(name, ""), None)) for name, row in old.items()]
+    rows = [_compare(after or before, before, after) for before, after in both]
+    rows += [_compare(row, None, row) for row in new.values()]
+    changed = (row for row in rows if row.delta_seconds)
+    return tuple(sorted(changed, key=lambda row: -abs(row.delta_seconds)))
+
+
+def _compare(
+    row: MeasuredInstruction, old: MeasuredInstruction | None, new: MeasuredInstruction | None
+) -> MeasuredChange:
+    before, after = (one.measured_seconds if one else None for one in (old, new))
+    delta = (after or 0.0) - (before or 0.0)
+    return MeasuredChange(row.name, row.opcode, before, after, delta, row.source)

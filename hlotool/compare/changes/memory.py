@@ -40,19 +40,9 @@ class ValuePair(Struct, frozen=True):
     reason: MemoryReason
 
     @property
-    def old_bytes(self) -> int:
-        """What it holds at the old peak."""
-        return (self.old.live_bytes or 0) if self.old else 0
-
-    @property
-    def new_bytes(self) -> int:
-        """What it holds at the new peak."""
-        return (self.new.live_bytes or 0) if self.new else 0
-
-    @property
     def delta_bytes(self) -> int:
         """How much more it holds at the new peak."""
-        return self.new_bytes - self.old_bytes
+        return _add_up([self.new]) - _add_up([self.old])
 
     @property
     def shown(self) -> BufferRow:
@@ -60,6 +50,11 @@ class ValuePair(Struct, frozen=True):
         found = self.new or self.old
         assert found is not None  # noqa: S101  one side is always there
         return found
+
+
+def _add_up(rows: Iterable[BufferRow | None]) -> int:
+    """Add up what values hold at their side's peak."""
+    return sum(row.live_bytes or 0 for row in rows if row)
 
 
 def pair_rows(
@@ -232,6 +227,12 @@ def _write_shape(row: BufferRow) -> str:
     return f"{row.shape} of {whole}" if whole and whole != row.shape else row.shape or ""
 
 
+_OF_SHOWN: Final = (
+    *("value", "allocation_type", "opcode", "op_name", "source", "source_file", "source_line"),
+    "parameter_name",
+)
+
+
 def _row(members: Sequence[ValuePair]) -> MemoryChange:
     first = max(members, key=lambda one: abs(one.delta_bytes))
     shown = first.shown
@@ -242,21 +243,14 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
         change=columns.name_change(first.old, first.new),
         reason=first.reason,
         count=len(members),
-        value=shown.value,
-        allocation_type=shown.allocation_type,
-        opcode=shown.opcode,
+        **{name: getattr(shown, name) for name in _OF_SHOWN},
         old_shape=old_shape,
         new_shape=new_shape,
         shape=" → ".join(shapes),
-        old_bytes=sum(one.old_bytes for one in members),
-        new_bytes=sum(one.new_bytes for one in members),
+        old_bytes=_add_up(one.old for one in members),
+        new_bytes=_add_up(one.new for one in members),
         delta_bytes=sum(one.delta_bytes for one in members),
-        op_name=shown.op_name,
         scope=share_scope(one.shown.scope for one in members),
-        source=shown.source,
-        source_file=shown.source_file,
-        source_line=shown.source_line,
-        parameter_name=shown.parameter_name,
     )
 
 

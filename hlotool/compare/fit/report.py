@@ -416,19 +416,10 @@ class _Curve:
                 known = [self.at(value, in_full=not is_memory) for value in sizes]
                 values = [one.figures.get(metric, 0) for one in known]
                 law = _fit(sizes, values)
-                yield LawRow(
-                    metric,
-                    self.variable.name,
-                    self._write(law, unit),
-                    start,
-                    sizes[-1],
-                    known[0].peak_at if metric == PEAK else None,
-                    known[0].is_vmem_full and metric == PEAK,
-                    _add_one(law, start, unit),
-                    tuple(values),
-                    tuple(map(float, law or ())),
-                    unit,
-                )
+                about = metric, self.variable.name, self._write(law, unit), start, sizes[-1]
+                at = known[0].stretch if metric == PEAK else (None, False)
+                adds, coefficients = _add_one(law, start, unit), tuple(map(float, law or ()))
+                yield LawRow(*about, *at, adds, tuple(values), coefficients, unit)
 
     def terms(self) -> Iterator[TermRow]:
         """Return what the base's figures are made of, what one more adds most to first."""
@@ -461,18 +452,13 @@ class _Curve:
         surely, after = self._search(limit_bytes, highest)
         is_band_end = after is not None and self._find_band(after) is None
         parts = self.at(next_value).parts[PEAK].items() if next_value else ()
-        return FitRow(
-            self.variable.name,
-            limit_bytes,
-            fits,
-            surely,
-            is_band_end,
-            None if fits is None else allocated(fits),
-            next_value,
-            None if next_value is None else allocated(next_value),
-            max(parts, key=lambda one: one[1], default=(None, 0))[0],
-            _name_point(self.fit.variables, self.fit.base, self.variable),
+        limited_by = max(parts, key=lambda one: one[1], default=(None, 0))[0]
+        others = _name_point(self.fit.variables, self.fit.base, self.variable)
+        size, next_size = (
+            None if value is None else allocated(value) for value in (fits, next_value)
         )
+        found = limit_bytes, fits, surely, is_band_end, size, next_value, next_size
+        return FitRow(self.variable.name, *found, limited_by, others)
 
     def _find_band(self, value: int) -> tuple[Number, Number] | None:
         allocated = self.memory_at(value).figure(ALLOCATED) or 0

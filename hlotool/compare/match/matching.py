@@ -32,6 +32,8 @@ from collections.abc import Set as AbstractSet
 from itertools import islice, product
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from hlotool.compare.match import colours
 from hlotool.compare.match.colours import Colour, ContentNumbers, Landmarks, View
 from hlotool.compare.match.signature import Signatures, Table, family
@@ -41,41 +43,35 @@ from hlotool.table.sums import group_by
 Pairs: TypeAlias = dict[Instruction, Instruction]
 Classes: TypeAlias = dict[Hashable, list[Instruction]]
 _PlacePairs: TypeAlias = tuple[tuple[int, int], ...]  # places in two computations
-# What steps found between computations that say the same, by all that they follow from.
-KnownSteps: TypeAlias = dict[Hashable, _PlacePairs]
 _STRICT: Final = 3  # views under which what is paired says nearly the same
 _ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
 _MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
 
 
+class Shared(Struct, frozen=True, eq=False):
+    """What all matchers of two programs know; `taken` have counterparts in other computations."""
+
+    signatures: Signatures
+    numbers: ContentNumbers
+    taken: set[Instruction]
+    steps: dict[Hashable, _PlacePairs]  # what each found, by all that it follows from
+
+
 class Matcher:
     """The pairs between two computations, old to new and back."""
 
-    def __init__(
-        self,
-        old: Computation,
-        new: Computation,
-        signatures: Signatures,
-        numbers: ContentNumbers,
-        *,
-        seeds: Pairs,
-        taken: AbstractSet[Instruction],
-        known: KnownSteps,
-    ) -> None:
-        self.old = old
-        self.new = new
-        self.signatures = signatures
-        self._numbers = numbers
+    def __init__(self, old: Computation, new: Computation, shared: Shared, seeds: Pairs) -> None:
+        self.old, self.new = old, new
+        self.signatures, self._numbers = shared.signatures, shared.numbers
+        self._taken, self._known = shared.taken, shared.steps
         # More or fewer parameters shift the numbers of all that follow, which then tell nothing.
         self._has_numbers = len(old.parameters) == len(new.parameters)
         # Views are made anew for each pair of computations: what they remember is of these alone.
         self._views = colours.list_views(
-            signatures, numbers.signature, has_numbers=self._has_numbers
+            self.signatures, self._numbers.signature, has_numbers=self._has_numbers
         )
-        self.counterparts = Counterparts(old, new, signatures, taken)
+        self.counterparts = Counterparts(old, new, self.signatures, self._taken)
         self.pairs: Pairs = self.counterparts.pairs  # grow as counterparts are found
-        self._taken = taken  # those with a counterpart in another computation
-        self._known = known
         self._written = self._describe_text(old), self._describe_text(new)
         for one, other in seeds.items():
             if one not in self.pairs and other not in self.counterparts.back:

@@ -19,7 +19,7 @@ from hlotool.compare.match.colours import ContentNumbers, number_contents
 from hlotool.compare.match.comparable import Terms, agree_terms
 from hlotool.compare.match.layers import align_layers
 from hlotool.compare.match.loops import LoopPlan, align_loops, find_word
-from hlotool.compare.match.matching import KnownSteps, Matcher, Pairs
+from hlotool.compare.match.matching import Matcher, Pairs, Shared
 from hlotool.compare.match.moved import CONTAINERS, Flow, pair_beside, pair_moved
 from hlotool.compare.match.signature import Signatures, family
 from hlotool.hlo import Computation, Instruction, Module
@@ -163,8 +163,8 @@ class _Pairer:
         self._structure = structure
         self._known: set[tuple[Computation, Computation]] = set()
         self._matchers: list[Matcher] = []
-        self._steps: KnownSteps = {}
         self._taken: set[Instruction] = set()  # of the moved pairs
+        self._common = Shared(structure.signatures, structure.numbers, self._taken, {})
         self._barren: dict[str, int] = {}  # how many pairs there were when a search found none
         self._shared: set[Computation] = set()  # compared with two of the other side
         self._is_late = False
@@ -273,8 +273,7 @@ class _Pairer:
             if other is not None and other.computation is new:
                 seeds[one] = structure.moved.pop(one)
                 self._taken -= {one, other}
-        signatures, taken, steps = structure.signatures, self._taken, self._steps
-        matcher = Matcher(old, new, signatures, numbers, seeds=seeds, taken=taken, known=steps)
+        matcher = Matcher(old, new, self._common, seeds)
         matcher.take(Matcher.match_strictly)
         if self._is_late:
             matcher.take(Matcher.match_loosely)
@@ -289,10 +288,10 @@ class _Pairer:
 
     def _pair_beside(self, *, is_last: bool = False) -> int:
         """Pair what is left by what it stands beside; return how many pairs that were."""
-        flow, signatures = self._structure.flow, self._structure.signatures
+        about = self._structure.flow, self._structure.signatures
         return self._search(
             f"beside {is_last}",
-            lambda free, marks: pair_beside(free, marks, flow, signatures, is_last=is_last),
+            lambda free, marks: pair_beside(free, marks, *about, is_last=is_last),
         )
 
     def _pair_moved(self, *, is_bridging: bool = False) -> int:
