@@ -57,7 +57,7 @@ def test_slow_work_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(track(iter("abc"), "reading", 3)) == ["a", "b", "c"]
     assert "reading" in terminal.getvalue()
     assert "100%" in terminal.getvalue()
-    assert terminal.getvalue().endswith("\n")
+    assert terminal.getvalue().endswith("\r\x1b[K\x1b[?25h")
 
 
 def test_time_left_counts_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_an_error_leaves_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyError):
         fail_half_way()
     assert " 50%" in terminal.getvalue()
-    assert terminal.getvalue().endswith("\n")
+    assert terminal.getvalue().endswith("\r\x1b[K\x1b[?25h")
 
 
 def test_a_pipe_shows_nothing(

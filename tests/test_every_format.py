@@ -302,7 +302,7 @@ def expect_cell(cell: str, value: Any, field: Field, row: Row) -> None:
         instead = row[field.null_from] if field.null_from else None
         assert cell == escape(field.null_text if instead is None else instead), where
     elif field.shown is not None or field.is_curve or unit is Unit.TEXT is not field.unit:
-        assert cell, where
+        assert bool(cell) == (value != ""), where
     elif isinstance(value, bool):
         assert cell == ("yes" if value else "no"), where
     elif isinstance(value, str):

@@ -127,7 +127,7 @@ def test_a_term_can_be_spelled_as_it_is_said() -> None:
 
 @pytest.mark.parametrize(
     "term",
-    ["kLoop", "kInput", "kOutput", "kCustom", "beside", "most exposed", "8@1", "work", "moves"],
+    ["kLoop", "kInput", "kOutput", "kCustom", "most exposed", "8@1", "work", "moves"],
 )
 def test_words_of_screens_say_what_they_are(term: str) -> None:
     found = find_meanings(term, MEANINGS)

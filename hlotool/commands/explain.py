@@ -77,7 +77,6 @@ LEGEND: Final[Mapping[str, str]] = {
     "×": "number of equal things in the row",
     "–": "between two numbers: least and most of the things in a row; alone: none",
     "…": "something is omitted or cut here; -w and JSON show it",
-    "beside": "in a sentence: in addition to, not included",
     "most exposed": "the collective with the most exposed bytes or time; see exposed",
     "work": "computation during a collective, which hides the time of the transfer",
     "moves": "bytes read from and written to memory, without bytes sent to other devices",

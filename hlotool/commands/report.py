@@ -43,7 +43,7 @@ from hlotool.commands.shared.options import (
     hide_typed,
     option,
 )
-from hlotool.commands.shared.output import write_text
+from hlotool.commands.shared.output import write_file, write_text
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
 from hlotool.compare import inputs
@@ -276,7 +276,7 @@ def _write_member(
     name = f"{row.module} {member.place}"
     stem = re.sub(r"[^\w.-]+", "_", name)  # several places may have the same
     file = f"{stem}.{crc32(path.encode('utf-8', 'surrogateescape')):08x}.html"
-    write_text((_write_program(program, asked)[0],), f"{folder}/{file}")
+    write_file(f"{folder}/{file}", (_write_program(program, asked)[0],), "--output")
     time = program.step_estimate if program.module else None
     bounds = _find_limit(program, asked.limit_bytes)
     fit = measure_fit(memory, bounds) if memory and bounds is not None else None

@@ -563,13 +563,15 @@ def _say_device_time(measured: MeasuredFacts) -> Iterator[str]:
 def _name_longest(rows: Sequence[MeasuredInstruction], most: int, more: str) -> Iterator[Line]:
     """Name what took most of the time; nothing where the profile does not tell of runs."""
     timed = [row for row in rows if row.measured_seconds]
-    if timed:
-        said = f"longest of {more}:" if most else f"instructions by time: {more}"
-        yield Line(quote_braces(said), is_typed=True)
+    if timed and most:
+        yield Line("longest:")
     for row in timed[:most]:
         share = " ({share})" if row.share is not None else ""
         place = quote_braces(f" ({row.source})" if row.source else "")
         yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
+    if len(timed) > most:
+        left = f"… and {len(timed) - most:,} more" if most else "instructions by time"
+        yield Line(quote_braces(f"{left}: {more}"), is_typed=True)
 
 
 def say_findings(found: report.Summary, most: int, command: str) -> Iterator[Line]:

@@ -19,13 +19,18 @@ _SINCE: Final = "since 1.0"
 
 
 class Renamed(Struct, frozen=True):
-    """The table: names everywhere, of one document, words by their field, terms, headings."""
+    """The table: names everywhere, of one document, words by their field, terms, headings;
+
+    and what is called otherwise elsewhere: options, and what fields are meant by.
+    """
 
     names: Mapping[str, str]
     names_of: Mapping[str, Mapping[str, str]]
     words: Mapping[str, Mapping[str, str]]
     terms: Mapping[str, str]
     headings: Mapping[str, Sequence[str]]
+    options: Mapping[str, str]
+    meant: Mapping[str, Sequence[str]]
 
 
 @cache

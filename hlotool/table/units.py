@@ -266,29 +266,15 @@ _WRITERS: Final[dict[Unit, Callable[[float, str, int], str]]] = {
 }
 
 
-SIZES: Final = {
+SIZES: Final[dict[str, int]] = {
     "B": 1,
-    "kB": 10**3,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "PB": 10**15,
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-    "TiB": 1 << 40,
-    "PiB": 1 << 50,
+    "kB": 1000,
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate("KMGTP", 1)},
+    **{f"{prefix}iB": 1 << 10 * power for power, prefix in enumerate("KMGTP", 1)},
 }
 # In seconds; the letter mu is in Unicode twice, and keyboards have either.
-TIMES: Final = {
-    "s": Fraction(1),
-    "ms": Fraction(1, 10**3),
-    "us": Fraction(1, 10**6),
-    "µs": Fraction(1, 10**6),
-    "μs": Fraction(1, 10**6),
-    "ns": Fraction(1, 10**9),
-}
+_POWERS: Final = {"s": 0, "ms": 3, "us": 6, "µs": 6, "μs": 6, "ns": 9}
+TIMES: Final = {unit: Fraction(1, 10**power) for unit, power in _POWERS.items()}
 PERCENT: Final = "%"
 _SCALES: Final[dict[str, Fraction | int]] = {PERCENT: Fraction(1, 100), **SIZES, **TIMES}
 # In which unit a figure is that may be written with one of these behind it.
@@ -330,14 +316,13 @@ def parse_size(text: str, option: str) -> int:
     return int(Fraction(number) * scale)
 
 
-def find_units(size: str) -> str:
-    """Return the units in which an answer repeats a size: decimal where it was typed so.
+def find_units(text: str) -> str:
+    """Return the units in which an answer repeats what was typed: decimal where a size is.
 
-    >>> find_units("2GB"), find_units("2 GiB"), find_units("2G")
-    ('decimal', 'auto', 'auto')
+    >>> find_units("2GB"), find_units("peak_bytes <= 2 MB"), find_units("2 GiB"), find_units("2G")
+    ('decimal', 'decimal', 'auto', 'auto')
     """
-    match = _QUANTITY.fullmatch(size)
-    return "decimal" if match and re.fullmatch("[kKMGTP]B", match[2]) else "auto"
+    return "decimal" if re.search(r"\d\s*[kKMGTP]B\b", text) else "auto"
 
 
 def parse_bandwidth(text: str, option: str) -> float:

@@ -224,30 +224,13 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"there are {list_some(names, _MOST_LISTED)}" if names else "none exist"
 
 
-# What people type for a field, with those that may be meant where a table has them.
-_MEANT: Final[Mapping[str, tuple[str, ...]]] = {
-    "dump": ("program", "place", "path"),
-    "file": ("place", "source", "source_file"),
-    "function": ("scope", "function"),
-    "layer": ("scope",),
-    "line": ("source", "source_line"),
-    "memory": ("live_bytes", "peak_bytes", "size_bytes"),
-    "module": ("program", "module"),
-    "op": ("opcode", "kind"),
-    "program": ("module", "place"),
-    "size": ("live_bytes", "size_bytes"),
-    "time": ("estimated_seconds", "exposed_seconds", "measured_seconds"),
-    "type": ("kind", "allocation_type", "dtype"),
-}
-
-
 def suggest_field(name: str, fields: Iterable[Field]) -> str:
     """Return a hint about a name that is no field: its new name, or what has one like it."""
     known = {field.name: field.title for field in fields}
     new = find_new(name, known)
     if new is not None:
         return say_renamed(name, new)
-    meant = [one for one in _MEANT.get(name, ()) if one in known]
+    meant = [one for one in read_table().meant.get(name, ()) if one in known]
     if meant:
         return f"did you mean {join_words(meant, 'or')}?"
     near = {} if find_near(name, known) else find_near(name.replace("_", " "), known.values())

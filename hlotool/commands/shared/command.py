@@ -27,30 +27,10 @@ from hlotool.commands.shared.options import (
 from hlotool.commands.shared.output import settle_options
 from hlotool.errors import UsageError
 from hlotool.table import DocumentSpec
+from hlotool.table.renamed import read_table
 from hlotool.table.units import find_units
 
 NO_NAMES: Final[Mapping[str, str]] = {}
-# What options are called elsewhere: in other programs, and here.
-MEANT: Final[Mapping[str, str]] = {
-    "--all": "-n 0",
-    "--csv": "--format csv",
-    "--fields": "--columns",
-    "--filter": "--where",
-    "--group-by": "--by",
-    "--head": "-n",
-    "--jsonl": "--format jsonl",
-    "--markdown": "--format markdown",
-    "--md": "--format markdown",
-    "--order-by": "--sort",
-    "--parquet": "--format parquet",
-    "--query": "--where",
-    "--select": "--columns",
-    "--sort-by": "--sort",
-    "--top": "-n",
-    "--tsv": "--format tsv",
-    "--verbose": "--wide",
-}
-
 # The options that many commands share, by purpose and by the names of their parameters.
 PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
     "Input": (
@@ -92,7 +72,7 @@ class HelpfulCommand(click.Command):
             new = self.renamed.get(old)
             if new is not None:
                 raise UsageError(f"{old} is called {new} now.") from None
-            new = MEANT.get(old, "").partition(" ")[0]
+            new = read_table().options.get(old, "").partition(" ")[0]
             if not any(new in each.opts for each in self.params):
                 raise
             raise UsageError(f"There is no option {old}: type {_retype(old, typed)}.") from None
@@ -119,7 +99,7 @@ class HelpfulCommand(click.Command):
 
 def _retype(old: str, typed: Sequence[str]) -> str:
     """Return an option that is called otherwise elsewhere as it is typed here, with its value."""
-    new, spelled = MEANT[old], f"{old}="
+    new, spelled = read_table().options[old], f"{old}="
     at = next(at for at, word in enumerate(typed) if word == old or word.startswith(spelled))
     if " " in new or new == "--wide":
         return new
@@ -203,8 +183,9 @@ def document_command(
         def call(**values: Any) -> int | None:
             typed = {key: values.pop(key) for key in shared if key in values}
             options = make_row_options(typed, formats)
-            if options.units == "auto" and values.get("hbm"):
-                options = replace(options, units=find_units(values["hbm"]))
+            if options.units == "auto":
+                sizes = (values.get("hbm") or "", *values.get("budget", ()))
+                options = replace(options, units=find_units(" ".join(sizes)))
             specs = choose_specs(values) if choose_specs else (*several, *documents, *others)
             options = settle_options(specs, options)
             return function(**values, options=options)

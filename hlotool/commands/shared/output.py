@@ -344,6 +344,7 @@ def write_text(text: Iterable[str], output: str = "", *, has_commands: bool = Fa
         text = (cut_text("".join(text), most),)
     if output:
         write_file(output, text, "--output")
+        _say_written(output)
         return
     if sys.stdout is None:  # started with stdout closed
         return
@@ -381,10 +382,17 @@ def write_bytes(data: bytes, output: str = "") -> None:
     """Write bytes to a file, else to stdout; as `write_text` does."""
     if output:
         write_data(output, (data,), "--output")
+        _say_written(output)
     elif sys.stdout is not None:
         with _told_stdout():
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
+
+
+def _say_written(path: str) -> None:
+    """Say on a terminal what was written, once for all pages of a folder."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        say(f"wrote {display_name(path)}")
 
 
 @contextmanager

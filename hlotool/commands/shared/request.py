@@ -316,6 +316,7 @@ class _Meter:
             self.bar.update(self.done)
 
     def close(self) -> None:
-        """Leave the bar's line, if there is one."""
+        """Wipe the bar away, if there is one, and show the cursor again."""
         if self.bar is not None:
-            self.bar.render_finish()
+            sys.stderr.write("\r\x1b[K\x1b[?25h")
+            sys.stderr.flush()
