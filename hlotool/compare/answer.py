@@ -18,7 +18,7 @@ from hlotool.compare.changes.fusions import FusionChange
 from hlotool.compare.changes.header import FlagChange, HeaderChange
 from hlotool.compare.changes.instructions import InstructionChange, MeasuredChange, OrderChange
 from hlotool.compare.changes.memory import MemoryChange, SpaceChange
-from hlotool.table import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
+from hlotool.table import INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
 
 DEVICES: Final = "devices over which {} bytes and flops are summed; 1 if both run on equally many"
 _ALONE: Final = "instructions on the {} without a counterpart"
@@ -44,16 +44,16 @@ class DiffFacts(Struct, frozen=True):
         ),
     ]
     differs: Annotated[bool, figure("whether any list has a difference")]
-    matched_count: Annotated[int | None, figure("instructions with a counterpart", COUNT)]
-    changed_count: Annotated[int | None, figure("how many of these differ", COUNT)]
-    old_only_count: Annotated[int | None, figure(_ALONE.format("old"), COUNT)]
-    new_only_count: Annotated[int | None, figure(_ALONE.format("new"), COUNT)]
+    matched_count: Annotated[int | None, figure("instructions with a counterpart")]
+    changed_count: Annotated[int | None, figure("how many of these differ")]
+    old_only_count: Annotated[int | None, figure(_ALONE.format("old"))]
+    new_only_count: Annotated[int | None, figure(_ALONE.format("new"))]
     copied_count: Annotated[
-        int | None, figure("instructions that are copies of those in a loop's body", COUNT)
+        int | None, figure("instructions that are copies of those in a loop's body")
     ]
     stages: Annotated[tuple[str, ...], figure("the stages of both texts, if they differ")]
-    old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)]
-    new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)]
+    old_devices: Annotated[int, figure(DEVICES.format("old"))]
+    new_devices: Annotated[int, figure(DEVICES.format("new"))]
     not_compared: Annotated[tuple[str, ...], figure("files that only one side has")]
 
 

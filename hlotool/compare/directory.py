@@ -27,7 +27,6 @@ from hlotool.table import (
     COUNT,
     FLOPS,
     PERCENT,
-    SECONDS,
     DocumentSpec,
     RowList,
     Unit,
@@ -80,11 +79,10 @@ class ModuleDiff(Struct, frozen=True):
         int | None, _difference("bytes sent per step", BYTES, "Δ sent/step")
     ] = None
     delta_exposed_bytes: Annotated[
-        int | None, figure("bytes sent that are exposed, new minus old", BYTES, is_signed=True)
+        int | None, figure("bytes sent that are exposed, new minus old", is_signed=True)
     ] = None
     delta_exposed_seconds: Annotated[
-        float | None,
-        figure("with --chip: time that is exposed, new minus old", SECONDS, is_signed=True),
+        float | None, figure("with --chip: time that is exposed, new minus old", is_signed=True)
     ] = None
     delta_flops: Annotated[int | None, _difference("flops per step", FLOPS, "Δ flops/step")] = None
     time_change: Annotated[
@@ -105,27 +103,26 @@ class ModuleDiff(Struct, frozen=True):
         float | None,
         figure(
             "part of the instructions of both sides that have an equal counterpart",
-            PERCENT,
             heading="the same",
         ),
     ] = None
-    old_estimated_seconds: Annotated[float | None, figure(_SECONDS + OLD, SECONDS)] = None
-    new_estimated_seconds: Annotated[float | None, figure(_SECONDS + NEW, SECONDS)] = None
+    old_estimated_seconds: Annotated[float | None, figure(_SECONDS + OLD)] = None
+    new_estimated_seconds: Annotated[float | None, figure(_SECONDS + NEW)] = None
     is_time_lower_bound: Annotated[bool, figure(_UNKNOWN.format("new"))] = False
     is_time_upper_bound: Annotated[bool, figure(_UNKNOWN.format("old"))] = False
     old_fusion_count: Annotated[int | None, _FUSIONS[0]] = None
     new_fusion_count: Annotated[int | None, _FUSIONS[1]] = None
-    matched_count: Annotated[int | None, figure("instructions with a counterpart", COUNT)] = None
-    changed_count: Annotated[
-        int | None, column("how many of these differ", COUNT, heading="changed")
-    ] = None
+    matched_count: Annotated[int | None, figure("instructions with a counterpart")] = None
+    changed_count: Annotated[int | None, column("how many of these differ", heading="changed")] = (
+        None
+    )
     old_only_count: Annotated[int | None, _ALONE[0]] = None
     new_only_count: Annotated[int | None, _ALONE[1]] = None
     is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
     program: Annotated[str, figure("its name, unique in the answer")] = ""
     old_name: Annotated[str | None, figure("its name on the old side, if different")] = None
-    old_devices: Annotated[int, figure(DEVICES.format("old"), COUNT)] = 1
-    new_devices: Annotated[int, figure(DEVICES.format("new"), COUNT)] = 1
+    old_devices: Annotated[int, figure(DEVICES.format("old"))] = 1
+    new_devices: Annotated[int, figure(DEVICES.format("new"))] = 1
     matched_by: Annotated[Way | None, figure("method of pairing; null without a counterpart")] = (
         None
     )

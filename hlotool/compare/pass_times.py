@@ -22,18 +22,18 @@ from hlotool.dump.read import read_source
 from hlotool.errors import InputError
 from hlotool.profile.space import Space, Tables
 from hlotool.profile.spans import Timeline
-from hlotool.table import BYTES, COUNT, SECONDS, Block, DocumentSpec, figure
+from hlotool.table import Block, DocumentSpec, figure
 from hlotool.table.sums import group_by
 
 
 class PassTotals(Struct, frozen=True):
     """A compilation; null where nothing tells."""
 
-    pass_count: Annotated[int, figure("runs of passes with a known time", COUNT)]
-    pipeline_count: Annotated[int, figure("pipelines that ran these", COUNT)]
-    seconds: Annotated[float | None, figure("their time, nested ones counted once", SECONDS)]
-    outside_seconds: Annotated[float | None, figure("from a profile: time outside passes", SECONDS)]
-    folded_bytes: Annotated[int | None, figure("constants that constant folding made", BYTES)]
+    pass_count: Annotated[int, figure("runs of passes with a known time")]
+    pipeline_count: Annotated[int, figure("pipelines that ran these")]
+    seconds: Annotated[float | None, figure("their time, nested ones counted once")]
+    outside_seconds: Annotated[float | None, figure("from a profile: time outside passes")]
+    folded_bytes: Annotated[int | None, figure("constants that constant folding made")]
 
 
 TOTALS: Final = Block("totals", PassTotals, "all passes together")

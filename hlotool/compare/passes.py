@@ -26,7 +26,7 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, OPCODES
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, RowList, column, figure
+from hlotool.table import COUNT, NUMBER, RowList, column, figure
 
 _STEP: Final = "XLA's number of the dump; null before and after all passes"
 _SENT: Final = "their bytes sent per step, "
@@ -65,45 +65,38 @@ class PassRow(Struct, frozen=True):
         ),
     ]
     old_instruction_count: Annotated[
-        int | None, figure("instructions before the pass, or in OLD", COUNT)
+        int | None, figure("instructions before the pass, or in OLD")
     ] = None
     new_instruction_count: Annotated[int | None, _AFTER] = None
     old_only_count: Annotated[int | None, _REMOVED] = None
     new_only_count: Annotated[int | None, _ADDED] = None
     changed_count: Annotated[int | None, _CHANGED] = None
-    old_collective_count: Annotated[int | None, figure("collectives before", COUNT)] = None
+    old_collective_count: Annotated[int | None, figure("collectives before")] = None
     new_collective_count: Annotated[
-        int | None, column("collectives after", COUNT, heading="collectives")
+        int | None, column("collectives after", heading="collectives")
     ] = None
-    old_sent_bytes: Annotated[int | None, figure(_SENT + "before", BYTES)] = None
-    new_sent_bytes: Annotated[int | None, column(_SENT + "after", BYTES, heading="sent/step")] = (
-        None
-    )
-    old_fusion_count: Annotated[int | None, figure("fusions before", COUNT)] = None
-    new_fusion_count: Annotated[int | None, column("fusions after", COUNT, heading="fusions")] = (
-        None
-    )
-    old_copy_count: Annotated[int | None, figure("copies before", COUNT)] = None
-    new_copy_count: Annotated[int | None, column("copies after", COUNT, heading="copies")] = None
-    old_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"), BYTES)] = None
+    old_sent_bytes: Annotated[int | None, figure(_SENT + "before")] = None
+    new_sent_bytes: Annotated[int | None, column(_SENT + "after", heading="sent/step")] = None
+    old_fusion_count: Annotated[int | None, figure("fusions before")] = None
+    new_fusion_count: Annotated[int | None, column("fusions after", heading="fusions")] = None
+    old_copy_count: Annotated[int | None, figure("copies before")] = None
+    new_copy_count: Annotated[int | None, column("copies after", heading="copies")] = None
+    old_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"))] = None
     new_peak_bytes: Annotated[
-        int | None, column(_PEAK.format("after"), BYTES, heading="peak (estimate)", null_text="")
+        int | None, column(_PEAK.format("after"), heading="peak (estimate)", null_text="")
     ] = None
-    old_result_bytes: Annotated[int | None, figure(_MADE + "before", BYTES)] = None
+    old_result_bytes: Annotated[int | None, figure(_MADE + "before")] = None
     new_result_bytes: Annotated[
-        int | None, figure(_MADE + "after", BYTES, heading="arrays", null_text="", is_summed=False)
+        int | None, figure(_MADE + "after", heading="arrays", null_text="", is_summed=False)
     ] = None
     constant_bytes: Annotated[
         int | None,
-        figure(
-            "bytes of constants that it made, or renamed", BYTES, heading="constants", null_text=""
-        ),
+        figure("bytes of constants that it made, or renamed", heading="constants", null_text=""),
     ] = None
     own_seconds: Annotated[
         float | None,
         figure(
             "by `hlotool passes`: its time, without passes inside it",
-            SECONDS,
             heading="time",
             null_text="",
             is_summed=True,
@@ -129,8 +122,8 @@ class PassOpcodeRow(Struct, frozen=True):
     step: Annotated[int | None, column(_STEP, NUMBER, null_text="")]
     pass_name: Annotated[str, column("the pass, as in `passes`", heading="by")]
     opcode: Annotated[str, column("the opcode", words=OPCODES)]
-    old_count: Annotated[int, column("instructions before it, or in OLD", COUNT, heading="before")]
-    new_count: Annotated[int, column("instructions after it, or in NEW", COUNT, heading="after")]
+    old_count: Annotated[int, column("instructions before it, or in OLD", heading="before")]
+    new_count: Annotated[int, column("instructions after it, or in NEW", heading="after")]
     delta: Annotated[int, column("new minus old", COUNT, heading="difference", is_signed=True)]
 
 

@@ -20,7 +20,7 @@ from hlotool.compare.changes.instructions import (
 )
 from hlotool.compare.passes import PASS_OPCODES, PASSES, PassesFacts, Snapshot, Step
 from hlotool.hlo.opcodes import FREE
-from hlotool.table import COUNT, NUMBER, Block, DocumentSpec, RowList, column
+from hlotool.table import NUMBER, Block, DocumentSpec, RowList, column
 
 _Marks: TypeAlias = frozenset[Hashable]
 
@@ -34,7 +34,7 @@ class SurvivorRow(Struct, frozen=True):
     ]
     pass_name: Annotated[str, column("the pass since which they differ", heading="by")]
     pipeline: Annotated[str, column("the pipeline that ran it")]
-    count: Annotated[int, column("number of differences of the last texts", COUNT)]
+    count: Annotated[int, column("number of differences of the last texts")]
     what: Annotated[tuple[str, ...], column("the differences, most frequent first")]
     scope: Annotated[str | None, SCOPE]
     example: Annotated[str, column("one of them, in the last text")]

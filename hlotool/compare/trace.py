@@ -14,9 +14,6 @@ from hlotool.compare.passes import NamedChanges, Snapshot
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import (
-    BYTES,
-    COUNT,
-    NUMBER,
     Block,
     DocumentSpec,
     RowList,
@@ -36,7 +33,7 @@ class Traced(Struct, frozen=True):
     name: Annotated[str, column("the instruction", heading="instruction")]
     opcode: Annotated[str, column("the opcode", words=OPCODES)]
     shape: Annotated[str, column("the shape of its result", is_shape=True)]
-    result_bytes: Annotated[int | None, figure("the size of its result", BYTES)]
+    result_bytes: Annotated[int | None, figure("the size of its result")]
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
     ]
@@ -48,12 +45,11 @@ class TraceRow(Traced, frozen=True, kw_only=True):
     """From which pass to which an instruction was one of those that are traced."""
 
     first_pass_number: Annotated[
-        int | None, column("number of its first dump; null before all passes", NUMBER, null_text="")
+        int | None, column("number of its first dump; null before all passes", null_text="")
     ]
     first_pass: Annotated[str, column("the pass that made it", heading="by")]
     last_pass_number: Annotated[
-        int | None,
-        column("number of the first dump without it; null if it stays", NUMBER, null_text=""),
+        int | None, column("number of the first dump without it; null if it stays", null_text="")
     ] = None
     last_pass: Annotated[
         str | None,
@@ -83,14 +79,12 @@ class TraceFacts(Struct, frozen=True):
 
     expression: Annotated[str, figure("the expression")]
     first_pass: Annotated[str | None, figure("the pass that made the first; null if none existed")]
-    first_pass_number: Annotated[int | None, figure("the number of its dump", NUMBER)]
+    first_pass_number: Annotated[int | None, figure("the number of its dump")]
     last_pass: Annotated[str | None, figure("the pass that removed the last; null if some stay")]
-    last_pass_number: Annotated[int | None, figure("the number of its dump", NUMBER)]
-    seen_count: Annotated[int, figure("instructions that it ever matched", COUNT)]
-    remaining_count: Annotated[int, figure("those in the last dump", COUNT)]
-    continued_count: Annotated[
-        int, figure("those that continue under another opcode or name", COUNT)
-    ]
+    last_pass_number: Annotated[int | None, figure("the number of its dump")]
+    seen_count: Annotated[int, figure("instructions that it ever matched")]
+    remaining_count: Annotated[int, figure("those in the last dump")]
+    continued_count: Annotated[int, figure("those that continue under another opcode or name")]
     continued_opcodes: Annotated[tuple[str, ...], figure("their later opcodes")]
 
 

@@ -32,7 +32,7 @@ from hlotool.compare.match.signature import strip_loops
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
-from hlotool.table import COUNT, MEASURE, PERCENT, Unit, column
+from hlotool.table import MEASURE, Unit, column
 
 Figure: TypeAlias = Literal["memory", "time", "flops", "traffic", "sent", "exposed"]
 How: TypeAlias = Literal["new", "gone", "runs", "size", "the peak moved", "reserved", "rest"]
@@ -78,16 +78,14 @@ class AccountRow(Struct, frozen=True):
             "reserved but unused; rest: no instruction is known"
         ),
     ]
-    count: Annotated[int, column("instructions, or values", COUNT)]
+    count: Annotated[int, column("instructions, or values")]
     delta: Annotated[
         int | float | None,
         column(
             "new minus old; of times with --chip", MEASURE, heading="difference", is_signed=True
         ),
     ]
-    share: Annotated[
-        float | None, column("part of the figure's difference", PERCENT, is_signed=True)
-    ]
+    share: Annotated[float | None, column("part of the figure's difference", is_signed=True)]
     unit: Unit = Unit.BYTES
 
 

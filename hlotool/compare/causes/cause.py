@@ -35,7 +35,7 @@ from hlotool.hlo.attribute_values import drop_metadata, drop_tables
 from hlotool.hlo.parser import parse_module
 from hlotool.hlo.scanner import unquote
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, Shown, column, figure
+from hlotool.table import NUMBER, Shown, column, figure
 from hlotool.table.words import fold_numbers
 from hlotool.text import Source
 
@@ -96,8 +96,7 @@ class Cause(Struct, frozen=True):
         ),
     ]
     count: Annotated[
-        int | None,
-        column("number of its values, parameters, …; null if not counted", COUNT, null_text=""),
+        int | None, column("number of its values, parameters, …; null if not counted", null_text="")
     ]
     subject: Annotated[
         str | None, column("its subject: names, opcodes, a collective", null_text="")
@@ -111,14 +110,13 @@ class Cause(Struct, frozen=True):
         Measure | None, column("meaning of its bytes", null_text="", word_meanings=MEASURE_MEANINGS)
     ] = None
     delta_bytes: Annotated[
-        int | None,
-        column("new minus old", BYTES, heading="difference", is_signed=True, null_text=""),
+        int | None, column("new minus old", heading="difference", is_signed=True, null_text="")
     ] = None
-    delta_flops: Annotated[
-        int | None, figure("flops per step, new minus old", FLOPS, is_signed=True)
-    ] = None
+    delta_flops: Annotated[int | None, figure("flops per step, new minus old", is_signed=True)] = (
+        None
+    )
     delta_sent_bytes: Annotated[
-        int | None, figure("bytes sent per step, new minus old", BYTES, is_signed=True)
+        int | None, figure("bytes sent per step, new minus old", is_signed=True)
     ] = None
 
     @property
@@ -139,9 +137,7 @@ class Triage(Struct, frozen=True):
         bool | None,
         figure("whether the texts before optimizations are proven equal; null if one is missing"),
     ]
-    flag_count: Annotated[
-        int | None, figure("flags that differ; null if a side printed none", COUNT)
-    ]
+    flag_count: Annotated[int | None, figure("flags that differ; null if a side printed none")]
     old_build: Annotated[int | None, _BUILD]
     new_build: Annotated[int | None, _BUILD]
     old_backend: Annotated[str | None, _BACKEND] = None

@@ -127,25 +127,20 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     count: Annotated[
-        int, figure("their number on the new side, else on the old side", COUNT, is_summed=False)
+        int, figure("their number on the new side, else on the old side", is_summed=False)
     ]
     old_count: Annotated[int, _COUNTS[0]]
     new_count: Annotated[int, _COUNTS[1]]
-    old_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs")]
-    new_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs")]
-    old_message_bytes: Annotated[int, figure(_MESSAGE + OLD, BYTES)]
-    new_message_bytes: Annotated[int, figure(_MESSAGE + NEW, BYTES)]
-    old_bytes: Annotated[
-        int, column(_SENT + OLD, BYTES, heading="old sent/step", lower_if=_OLD_LOWER)
-    ]
-    new_bytes: Annotated[
-        int, column(_SENT + NEW, BYTES, heading="new sent/step", lower_if=_NEW_LOWER)
-    ]
+    old_executions: Annotated[int, figure(_RUNS, heading="old runs")]
+    new_executions: Annotated[int, figure(_RUNS, heading="new runs")]
+    old_message_bytes: Annotated[int, figure(_MESSAGE + OLD)]
+    new_message_bytes: Annotated[int, figure(_MESSAGE + NEW)]
+    old_bytes: Annotated[int, column(_SENT + OLD, heading="old sent/step", lower_if=_OLD_LOWER)]
+    new_bytes: Annotated[int, column(_SENT + NEW, heading="new sent/step", lower_if=_NEW_LOWER)]
     delta_bytes: Annotated[
         int,
         column(
             "new minus old",
-            BYTES,
             heading="difference",
             is_signed=True,
             lower_if="is_lower_bound",
@@ -158,7 +153,6 @@ class CollectiveChange(Struct, frozen=True, kw_only=True):
         int | None,
         figure(
             "exposed bytes, new minus old",
-            BYTES,
             heading="exposed difference",
             is_signed=True,
             is_summed=True,

@@ -21,7 +21,7 @@ from hlotool.compare.changes.instructions import NEW, OLD, RELATIVE_DELTA, subtr
 from hlotool.errors import UsageError
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import NamedFigures
-from hlotool.table import MEASURE, PERCENT, RATIO, SECONDS, Unit, column, figure
+from hlotool.table import MEASURE, PERCENT, Unit, column, figure
 from hlotool.table.units import TIMES, find_share, parse_size, parse_time
 
 ESTIMATED_TIME: Final = "step_time.estimated_seconds"
@@ -88,7 +88,7 @@ class MetricRow(Struct, frozen=True):
         ),
     ] = None
     relative_delta: Annotated[float | None, RELATIVE_DELTA] = None
-    ratio: Annotated[float | None, figure("new divided by old", RATIO)] = None
+    ratio: Annotated[float | None, figure("new divided by old")] = None
     is_old_lower_bound: Annotated[bool, _is_bound("old figure", "a lower")] = False
     is_old_upper_bound: Annotated[bool, _is_bound("old figure", "an upper")] = False
     is_new_lower_bound: Annotated[bool, _is_bound("new figure", "a lower")] = False
@@ -174,16 +174,16 @@ class TimeChange(Struct, frozen=True):
     """
 
     chip: Annotated[str, figure("the chip of --chip, else the reference chip")]
-    old_seconds: Annotated[float | None, figure(_TIME + OLD, SECONDS)]
-    new_seconds: Annotated[float | None, figure(_TIME + NEW, SECONDS)]
+    old_seconds: Annotated[float | None, figure(_TIME + OLD)]
+    new_seconds: Annotated[float | None, figure(_TIME + NEW)]
     relative_delta: Annotated[
         float | None,
         figure("the difference of the times relative to the old side", PERCENT, is_signed=True),
     ]
-    old_memory_share: Annotated[float | None, figure(_MEMORY + OLD, PERCENT)]
-    new_memory_share: Annotated[float | None, figure(_MEMORY + NEW, PERCENT)]
-    old_exposed_share: Annotated[float | None, figure(_EXPOSED + OLD, PERCENT)]
-    new_exposed_share: Annotated[float | None, figure(_EXPOSED + NEW, PERCENT)]
+    old_memory_share: Annotated[float | None, figure(_MEMORY + OLD)]
+    new_memory_share: Annotated[float | None, figure(_MEMORY + NEW)]
+    old_exposed_share: Annotated[float | None, figure(_EXPOSED + OLD)]
+    new_exposed_share: Annotated[float | None, figure(_EXPOSED + NEW)]
     is_old_lower_bound: Annotated[bool, figure("whether a part of the old time is unknown")]
     is_new_lower_bound: Annotated[bool, figure("whether a part of the new time is unknown")]
     assumed_bf16: Annotated[tuple[str, ...], figure(ASSUMED_BF16)]

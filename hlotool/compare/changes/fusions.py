@@ -28,7 +28,7 @@ from hlotool.compare.match.structure import Structure
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import FREE, OPCODES
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, FLOPS, column, figure
+from hlotool.table import COUNT, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers
 
@@ -67,10 +67,10 @@ class FusionChange(Struct, frozen=True):
     new_names: Annotated[tuple[str, ...], figure("the fusions" + columns.NEW)]
     old_instruction_count: Annotated[int, _INSIDE[0]]
     new_instruction_count: Annotated[int, _INSIDE[1]]
-    old_bytes: Annotated[int, column(_ACCESSED + columns.OLD, BYTES, heading="old")]
-    new_bytes: Annotated[int, column(_ACCESSED + columns.NEW, BYTES, heading="new")]
+    old_bytes: Annotated[int, column(_ACCESSED + columns.OLD, heading="old")]
+    new_bytes: Annotated[int, column(_ACCESSED + columns.NEW, heading="new")]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
-    delta_flops: Annotated[int, figure("flops per step, new minus old", FLOPS, is_signed=True)]
+    delta_flops: Annotated[int, figure("flops per step, new minus old", is_signed=True)]
     op_name: Annotated[str | None, columns.OP_NAME]
     scope: Annotated[str | None, columns.SCOPE]
     source_file: Annotated[str | None, columns.SOURCE_FILE]

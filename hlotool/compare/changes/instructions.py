@@ -26,7 +26,7 @@ from hlotool.compare.match.structure import ComputationPair, Structure
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import FREE, GIVEN, MOVES, OPCODES
 from hlotool.program.program import Program
-from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, SECONDS, TIMES, Unit, column, figure
+from hlotool.table import BYTES, NUMBER, PERCENT, SECONDS, TIMES, Unit, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import ANY, share_path
 
@@ -347,8 +347,8 @@ class OrderChange(Struct, frozen=True):
     It is the least number that one would have to move; `computation` is where most moved.
     """
 
-    moved_count: Annotated[int, figure("instructions at another place in the schedule", COUNT)]
-    matched_count: Annotated[int, figure("instructions that have counterparts", COUNT)]
+    moved_count: Annotated[int, figure("instructions at another place in the schedule")]
+    matched_count: Annotated[int, figure("instructions that have counterparts")]
     computation: Annotated[str, figure("the computation in which most moved")]
 
 
@@ -398,8 +398,7 @@ class MeasuredChange(Struct, frozen=True):
     old_seconds: Annotated[float | None, _TIMES[0]]
     new_seconds: Annotated[float | None, _TIMES[1]]
     delta_seconds: Annotated[
-        float,
-        column("new minus old", SECONDS, heading="difference", is_signed=True, is_summed=True),
+        float, column("new minus old", heading="difference", is_signed=True, is_summed=True)
     ]
     source: Annotated[str | None, column("the source line, without directories")]
 

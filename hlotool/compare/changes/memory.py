@@ -23,7 +23,7 @@ from hlotool.compare.match.matching import Pairs
 from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.buffers import AllocationType
 from hlotool.hlo.opcodes import OPCODES
-from hlotool.table import BYTES, NUMBER, Shown, column, figure
+from hlotool.table import BYTES, Shown, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import fold_numbers
 
@@ -181,8 +181,8 @@ class MemoryChange(Struct, frozen=True):
     old_shape: Annotated[str | None, figure(_SHAPE + columns.OLD)]
     new_shape: Annotated[str | None, figure(_SHAPE + columns.NEW)]
     shape: Annotated[str, column(_SHAPES, is_shape=True)]
-    old_bytes: Annotated[int, column(_HELD + columns.OLD, BYTES, heading="old")]
-    new_bytes: Annotated[int, column(_HELD + columns.NEW, BYTES, heading="new")]
+    old_bytes: Annotated[int, column(_HELD + columns.OLD, heading="old")]
+    new_bytes: Annotated[int, column(_HELD + columns.NEW, heading="new")]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]
     op_name: Annotated[str | None, columns.OP_NAME]
     scope: Annotated[str | None, columns.SCOPE]
@@ -264,7 +264,7 @@ class SpaceChange(Struct, frozen=True):
     Null where nothing says when its values are live.
     """
 
-    space: Annotated[int, column("number of the memory space", NUMBER)]
+    space: Annotated[int, column("number of the memory space")]
     name: Annotated[
         str | None, column("the backend's name for it", null_text="", words=SPACE_NAMES)
     ]
@@ -274,7 +274,7 @@ class SpaceChange(Struct, frozen=True):
     old_allocated_bytes: Annotated[int | None, _ALLOCATED[0]]
     new_allocated_bytes: Annotated[int | None, _ALLOCATED[1]]
     delta_allocated_bytes: Annotated[
-        int | None, column("new minus old", BYTES, heading="allocated difference", is_signed=True)
+        int | None, column("new minus old", heading="allocated difference", is_signed=True)
     ]
 
     @property

@@ -34,14 +34,8 @@ from hlotool.hlo import Instruction
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
 from hlotool.table import (
-    BYTES,
-    COUNT,
-    FLOPS,
     MEASURE,
     NUMBER,
-    PERCENT,
-    RATIO,
-    SECONDS,
     Block,
     DocumentSpec,
     RowList,
@@ -69,21 +63,19 @@ class SizeRow(Struct, frozen=True):
 
     size: Annotated[str, column("values of the variable")]
     is_given: Annotated[bool, column("whether it was compiled; else its figures are predicted")]
-    allocated_bytes: Annotated[
-        int | None, column("bytes that the runtime reserves in space 0", BYTES)
-    ]
+    allocated_bytes: Annotated[int | None, column("bytes that the runtime reserves in space 0")]
     low_bytes: Annotated[
-        int | None, column("low end of the band of a predicted size", BYTES, null_text="–")
+        int | None, column("low end of the band of a predicted size", null_text="–")
     ]
     high_bytes: Annotated[
-        int | None, column("its high end; null where none is known", BYTES, null_text="–")
+        int | None, column("its high end; null where none is known", null_text="–")
     ]
-    peak_bytes: Annotated[int | None, column("most bytes in use at once in space 0", BYTES)]
-    total_flops_per_step: Annotated[int | None, column("operations a step", FLOPS)]
-    traffic_bytes_per_step: Annotated[int | None, column("bytes that cross memory per step", BYTES)]
-    sent_bytes_per_step: Annotated[int | None, column("bytes a device sends per step", BYTES)]
+    peak_bytes: Annotated[int | None, column("most bytes in use at once in space 0")]
+    total_flops_per_step: Annotated[int | None, column("operations a step")]
+    traffic_bytes_per_step: Annotated[int | None, column("bytes that cross memory per step")]
+    sent_bytes_per_step: Annotated[int | None, column("bytes a device sends per step")]
     estimated_seconds: Annotated[
-        float | None, column("time of a step; null without --chip", SECONDS, null_text="–")
+        float | None, column("time of a step; null without --chip", null_text="–")
     ]
 
 
@@ -141,7 +133,7 @@ class FitRow(Struct, frozen=True):
     """The most of a variable that fits a limit by the law, and what takes most then."""
 
     variable: Annotated[str, column("the variable; others are as in the largest program")]
-    limit_bytes: Annotated[int, column("available bytes", BYTES)]
+    limit_bytes: Annotated[int, column("available bytes")]
     fits: Annotated[int | None, column("the largest value that fits; null if none does", NUMBER)]
     surely_fits: Annotated[
         int | None,
@@ -150,9 +142,9 @@ class FitRow(Struct, frozen=True):
         ),
     ]
     is_band_end: Annotated[bool, figure("whether surely_fits is only where the band ends")]
-    allocated_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
+    allocated_bytes: Annotated[int | None, column("bytes at that value")]
     next_value: Annotated[int | None, column("the smallest value that does not fit", NUMBER)]
-    next_bytes: Annotated[int | None, column("bytes at that value", BYTES)]
+    next_bytes: Annotated[int | None, column("bytes at that value")]
     limited_by: Annotated[str | None, column("the largest part of the peak then")]
     others: Annotated[str, figure("values of the other variables, as in the largest program")]
 
@@ -177,20 +169,20 @@ class LostRow(Struct, frozen=True):
     program: Annotated[int, column("number of the program, from 1", NUMBER)]
     opcode: Annotated[str, column("its opcode")]
     shape: Annotated[str, column("its shape", is_shape=True)]
-    size_bytes: Annotated[int | None, column("its size", BYTES)]
+    size_bytes: Annotated[int | None, column("its size")]
 
 
 class FitFacts(Struct, frozen=True):
     """What holds of the fit."""
 
     program: Annotated[str, figure("name of the program")]
-    program_count: Annotated[int, figure("programs that were given", COUNT)]
-    matched_share: Annotated[float, figure("share of bytes that follow a law", PERCENT)]
+    program_count: Annotated[int, figure("programs that were given")]
+    matched_share: Annotated[float, figure("share of bytes that follow a law")]
     is_alike: Annotated[
         bool, figure("whether the given programs have one structure, and each predicts the others")
     ]
     worst_ratio: Annotated[
-        float | None, figure("worst ratio of prediction to reality for a given program", RATIO)
+        float | None, figure("worst ratio of prediction to reality for a given program")
     ]
 
 
