@@ -17,6 +17,7 @@ import hlotool
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.summary.report import ProgramRow, check_fit, measure_roofline
+from hlotool.cli import cli
 from hlotool.commands.buffers.command import buffers
 from hlotool.commands.summary import render_summary, say_findings, summary
 from hlotool.dump.find import resolve_inputs
@@ -252,3 +253,34 @@ def test_many_alike_errors_are_one_line(tmp_path: Path) -> None:
     assert last.endswith("5 errors; --where 'error != null' --columns error -n 0 lists all")
     rows = json.loads(run(tmp_path, "--json").stdout)["modules"]
     assert len({row["error"] for row in rows}) == 5
+
+
+def test_a_saved_answer_is_summarized(tmp_path: Path) -> None:
+    """What an answer or a baseline holds of programs is told again, bounds too."""
+    names, dumps = ("nested_loops", "mlp_train"), tmp_path / "dumps"
+    for name in names:
+        copytree(DUMPS / "cpu" / name, dumps / name)
+    kept = (
+        "module", "allocated_bytes", "peak_bytes", "total_flops_per_step", "is_total_upper_bound",
+        "is_total_lower_bound", "sent_bytes_per_step",
+    )  # fmt: skip
+
+    def ask(path: Path) -> list[dict[str, object]]:
+        done = CliRunner().invoke(cli, ["summary", str(path), "--format", "json"])
+        assert done.exit_code == 0, done.output
+        rows = json.loads(done.stdout)["modules"]
+        return sorted(({key: row[key] for key in kept} for row in rows), key=str)
+
+    told, saved = ask(dumps), tmp_path / "saved.json"
+    assert any(row["is_total_upper_bound"] for row in told)
+    written = [
+        ["summary", str(dumps), "--json", "-o", str(saved)],
+        ["check", str(dumps), "--update-baseline", "--baseline", str(saved)],
+    ]
+    for words in written:
+        assert CliRunner().invoke(cli, words).exit_code == 0
+        assert ask(saved) == told
+        saved.unlink()
+    one = ["summary", str(dumps / "nested_loops"), "--json", "-o", str(saved)]
+    assert CliRunner().invoke(cli, one).exit_code == 0
+    assert ask(saved) == [row for row in told if row["module"] == "jit_search"]

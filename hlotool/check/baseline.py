@@ -26,6 +26,7 @@ from hlotool.dump.identity import Identity, name_programs
 from hlotool.dump.read import display_name, read_source
 from hlotool.errors import UsageError
 from hlotool.hlo.attribute_values import drop_tables
+from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
 from hlotool.table.sums import group_by
 from hlotool.table.words import list_some
@@ -97,6 +98,11 @@ def measure_baseline(program: Program, module: Candidate) -> saved.SavedSummary:
     """
     chosen = module.input
     figures = known_metrics(program)
+    for path in tuple(figures):  # what is a bound stays one
+        block, _, _ = path.rpartition(".")
+        is_lower, is_upper = program.bounds(path)
+        figures |= {f"{block}.{METRICS[path].lower_flag}": True} if is_lower else {}
+        figures |= {f"{block}.is_upper_bound": True} if is_upper else {}
     if program.step_estimate is not None:
         figures["step_time.machine"] = program.step_estimate.machine
     if program.module:

@@ -132,11 +132,23 @@ def summary(
     if not _asks_for_one(request, fleet, options):
         return _print_modules(request, fleet, options, limit)
     fleet.refuse()
+    saved = request.find().inputs[0].document
+    if saved is not None:
+        return _describe_saved(saved)
     program = load_one(request, with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
     metadata = find_pass_metadata(program.paths.module_path or "", request.unpacking)
     compiling = tuple(_say_compiling(metadata)) if metadata and options.wants_overview else ()
     return _describe(found, program, options, compiling, has_findings=not no_findings)
+
+
+def _describe_saved(file: DumpFile) -> Document:
+    """Return the programs that an earlier answer, or a baseline, tells of."""
+    from hlotool.program.fleet import list_saved  # noqa: PLC0415  most are dumps
+
+    rows = list_saved(file.read())
+    columns = report.choose_directory_columns(rows)
+    return Document(columns, InputPaths(file.path), rows={"modules": rows, "compilations": ()})
 
 
 def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Document:

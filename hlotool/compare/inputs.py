@@ -68,8 +68,10 @@ class SavedFigures(Struct, frozen=True):
 
     def bounds(self, path: str) -> tuple[bool, bool]:
         """Say whether a metric is a lower and an upper bound."""
-        record = self.summary.record(path.rpartition(".")[0])
-        return record.get(METRICS[path].lower_flag) is True, record.get("is_upper_bound") is True
+        block, _, name = path.rpartition(".")
+        record = self.summary.record(block)
+        flags = (METRICS[path].lower_flag, "is_upper_bound") if name in record else ("", "")
+        return record.get(flags[0]) is True, record.get(flags[1]) is True
 
     def knows_rows(self, path: str) -> bool:
         """Say no: a saved document holds no rows that budgets could look at."""

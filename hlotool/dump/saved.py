@@ -121,6 +121,11 @@ class DirectoryRow(Struct, frozen=True):
     folder: str | None = None
     arguments: tuple[str, ...] | None = None
     fingerprint: str | None = None
+    is_memory_lower_bound: bool = False
+    is_sent_lower_bound: bool = False
+    is_sent_upper_bound: bool = False
+    is_total_lower_bound: bool = False
+    is_total_upper_bound: bool = False
 
     @property
     def identity(self) -> Identity | None:
@@ -130,7 +135,7 @@ class DirectoryRow(Struct, frozen=True):
         return Identity(self.module, self.folder, self.arguments, self.fingerprint)
 
     def figures(self) -> dict[str, object]:
-        """Return its figures by the names of metrics."""
+        """Return its figures by the names of metrics, and the flags that make them bounds."""
         return {
             "module.instruction_count": self.instruction_count,
             "buffers.allocated_bytes": self.allocated_bytes,
@@ -139,6 +144,11 @@ class DirectoryRow(Struct, frozen=True):
             "collectives.count": self.collective_count,
             "collectives.sent_bytes_per_step": self.sent_bytes_per_step,
             "cost.total_flops_per_step": self.total_flops_per_step,
+            "buffers.is_lower_bound": self.is_memory_lower_bound,
+            "collectives.is_lower_bound": self.is_sent_lower_bound,
+            "collectives.is_upper_bound": self.is_sent_upper_bound,
+            "cost.is_total_lower_bound": self.is_total_lower_bound,
+            "cost.is_upper_bound": self.is_total_upper_bound,
         }
 
 

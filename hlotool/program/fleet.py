@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import find_backend
@@ -27,13 +27,14 @@ from hlotool.dump.find import refuse_path, resolve_inputs
 from hlotool.dump.identity import Named, find_folder, name_programs, read_arguments
 from hlotool.dump.names import Stage, short_path
 from hlotool.dump.read import display_name, hide_secrets, read_bytes
-from hlotool.dump.saved import update_document
+from hlotool.dump.saved import SavedModule, read_saved, update_document
 from hlotool.dump.workers import Failure, iterate_inputs, map_inputs
-from hlotool.errors import UsageError
+from hlotool.errors import InputError, UsageError
 from hlotool.program.load import load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.table import fields_of
 from hlotool.table.words import count_noun
+from hlotool.text import Source
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -101,6 +102,45 @@ def measure_members(members: Sequence[Member], context: FleetContext) -> list[Me
             row = replace(found.row, path=each.chosen.path, place=each.place, folder=each.folder)
             rows.append(Measured(row, found.notes))
     return rows
+
+
+def list_saved(source: Source) -> list[ProgramRow]:
+    """Return the programs that a document tells of; figures that it does not hold are None.
+
+    Raises InputError for a document that holds none, or a figure of another type.
+    """
+    try:
+        return [_restore_row(each, source.name) for each in read_saved(source).modules]
+    except ValidationError as error:
+        raise InputError(f"{source.name}: this document is damaged: {error}.") from error
+
+
+def _restore_row(saved: SavedModule, path: str) -> ProgramRow:
+    find = saved.figures.record
+    module, sent, cost = find("module"), find("collectives"), find("cost")
+    estimated, buffers = find("buffers.estimated"), find("buffers")
+    memory = estimated or buffers
+    row = {
+        "module": saved.name,
+        "path": path,
+        "place": saved.place,
+        "program": saved.key or saved.name,
+        "backend": module.get("backend"),
+        "instruction_count": module.get("instruction_count"),
+        "allocated_bytes": memory.get("allocated_bytes"),
+        "temp_bytes": buffers.get("temp_bytes"),
+        "peak_bytes": memory.get("peak_bytes"),
+        "is_estimate": bool(estimated),
+        "is_memory_lower_bound": memory.get("is_lower_bound", False),
+        "collective_count": sent.get("count"),
+        "sent_bytes_per_step": sent.get("sent_bytes_per_step"),
+        "is_sent_lower_bound": sent.get("is_lower_bound", False),
+        "is_sent_upper_bound": sent.get("is_upper_bound", False),
+        "total_flops_per_step": cost.get("total_flops_per_step"),
+        "is_total_lower_bound": cost.get("is_total_lower_bound", False),
+        "is_total_upper_bound": cost.get("is_upper_bound", False),
+    }
+    return convert(row, ProgramRow)
 
 
 def name_rows(rows: Sequence[ProgramRow]) -> list[ProgramRow]:

@@ -246,6 +246,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         str | None,
         column(
             "the moved value, its shardings before and after, and the operation that needs it",
+            heading="moves",
             null_text="",
             is_path=True,
             is_below=True,
@@ -255,6 +256,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         str | None,
         column(
             "the instruction that makes its operand, if it starts right after it",
+            heading="waits for",
             null_text="",
             is_below=True,
         ),

@@ -104,8 +104,8 @@ class Cause(Struct, frozen=True):
     scope: Annotated[
         str | None, column("location in the user's program", null_text="", is_path=True)
     ] = None
-    old: Annotated[str | None, column("value" + OLD, null_text="")] = None
-    new: Annotated[str | None, column("value" + NEW, null_text="")] = None
+    old: Annotated[str | None, column("value" + OLD, heading="old", null_text="")] = None
+    new: Annotated[str | None, column("value" + NEW, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None, column("meaning of its bytes", null_text="", word_meanings=MEASURE_MEANINGS)
     ] = None

@@ -20,8 +20,12 @@ class HeaderChange(Struct, frozen=True):
     """One part of the header with another value on each side."""
 
     name: Annotated[str, column("part of the HloModule line")]
-    old: Annotated[str, column("value on the old side; of aliases, those of only the old side")]
-    new: Annotated[str, column("value on the new side; of aliases, those of only the new side")]
+    old: Annotated[
+        str, column("value on the old side; of aliases, those of only the old side", heading="old")
+    ]
+    new: Annotated[
+        str, column("value on the new side; of aliases, those of only the new side", heading="new")
+    ]
 
 
 def compare_headers(old: Module, new: Module) -> tuple[HeaderChange, ...]:
@@ -79,8 +83,12 @@ class FlagChange(Struct, frozen=True):
     """
 
     flag: Annotated[str, column("the flag")]
-    old: Annotated[str | None, column(_VALUE + OLD + _ABSENT, null_text="(not printed)")]
-    new: Annotated[str | None, column(_VALUE + NEW + _ABSENT, null_text="(not printed)")]
+    old: Annotated[
+        str | None, column(_VALUE + OLD + _ABSENT, heading="old", null_text="(not printed)")
+    ]
+    new: Annotated[
+        str | None, column(_VALUE + NEW + _ABSENT, heading="new", null_text="(not printed)")
+    ]
     file: Annotated[FlagFile, figure("the file that prints it")]
 
 

@@ -127,7 +127,7 @@ class InstructionChange(Struct, frozen=True):
     computation: Annotated[str, figure("the computation that holds it")]
     old_name: Annotated[str | None, figure("its name" + OLD)]
     new_name: Annotated[str | None, figure("its name" + NEW)]
-    is_fused: Annotated[bool, figure("whether it runs inside a fusion or reducer")]
+    is_fused: Annotated[bool, figure("whether it runs inside a fusion or reducer", heading="fused")]
     old_shape: Annotated[str | None, figure("shape of the result" + OLD)]
     new_shape: Annotated[str | None, figure("shape of the result" + NEW)]
     old_bytes: Annotated[int | None, _SIZES[0]]

@@ -335,9 +335,9 @@ class Likeness(Struct, frozen=True):
             "operands; operands, users: these are counterparts"
         ),
     ]
-    is_same: Annotated[bool, column("whether both agree in it")]
-    old: Annotated[str | None, column("on the old side", null_text="")]
-    new: Annotated[str | None, column("on the new side", null_text="")]
+    is_same: Annotated[bool, column("whether both agree in it", heading="same")]
+    old: Annotated[str | None, column("on the old side", heading="old", null_text="")]
+    new: Annotated[str | None, column("on the new side", heading="new", null_text="")]
 
 
 LIKENESSES: Final = RowList(
