@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from accuracy.advice import ADVICE
@@ -15,12 +16,12 @@ from hlotool.analysis.memory.answer import DONATION
 from hlotool.analysis.memory.memory_map import Tenures
 from hlotool.analysis.memory.parts import Part, divide_memory
 from hlotool.analysis.memory.reduction_plan import (
-    EASIEST_FIRST,
     MOST_TOGETHER,
     REMEDIES,
     SAVES_CAVEAT,
     ReliefRow,
     Remedy,
+    RemedyKind,
     Reserved,
     add_savings,
     list_remedies,
@@ -236,7 +237,7 @@ def test_copies_of_parameters_are_a_part() -> None:
 
 
 def test_every_remedy_has_words() -> None:
-    assert tuple(REMEDIES) == EASIEST_FIRST
+    assert tuple(REMEDIES) == get_args(RemedyKind)
 
 
 def test_thread_local_memory_has_no_tenure() -> None:

@@ -54,6 +54,8 @@ def chromium() -> Iterator[Any]:
     options.binary_location = CHROMIUM
     for each in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1000"):
         options.add_argument(each)
+    # Of more than 200 selections in ten seconds, as no hand makes them, the console warns.
+    options.add_argument("--disable-ipc-flooding-protection")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(executable_path=DRIVER)
     driver = webdriver.Chrome(options=options, service=service)

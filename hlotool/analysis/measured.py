@@ -214,10 +214,7 @@ def _list_timed(computation: Computation, measured: Measurement) -> list[Instruc
 
 
 def _describe(
-    instruction: Instruction,
-    measured: Measurement,
-    step_seconds: float | None,
-    costs: CostModel,
+    instruction: Instruction, measured: Measurement, step_seconds: float | None, costs: CostModel
 ) -> MeasuredInstruction:
     time, said = join_times(measured, (instruction.name,)), measured.times[instruction.name]
     cost = costs.of(instruction) if said.category else None

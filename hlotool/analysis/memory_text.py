@@ -204,20 +204,13 @@ MESSAGE_ROWS: Final = RowList(
     sort="-size_bytes",
     size="size_bytes",
     key="number",
-    fold=Fold(
-        keys="shape,size_bytes,opcode,allocation_type,scope,source",
-        name="instruction",
-    ),
+    fold=Fold(keys="shape,size_bytes,opcode,allocation_type,scope,source", name="instruction"),
     title="Listed buffers",
     screen="size_bytes,count,padding_factor,shape,instruction,op_name",
     wide_screen="allocation_type,opcode",
 )
 PARTS: Final = RowList(
-    "parts",
-    PartRow,
-    "the sums in the message, in its order",
-    has_total=False,
-    title="Sums",
+    "parts", PartRow, "the sums in the message, in its order", has_total=False, title="Sums"
 )
 MESSAGE_FIGURES: Final = Block("message", MessageFigures, "the last message")
 OUT_OF_MEMORY: Final = DocumentSpec(

@@ -22,17 +22,7 @@ from hlotool.compare.changes.instructions import (
 from hlotool.compare.inputs import DiffSide
 from hlotool.compare.pairing import Pairing, Way
 from hlotool.compare.report import DiffReport
-from hlotool.table import (
-    BYTES,
-    COUNT,
-    FLOPS,
-    PERCENT,
-    DocumentSpec,
-    RowList,
-    Unit,
-    column,
-    figure,
-)
+from hlotool.table import BYTES, COUNT, FLOPS, PERCENT, DocumentSpec, RowList, Unit, column, figure
 
 Status: TypeAlias = Literal["identical", "changed", "added", "removed", "ambiguous", "error"]
 

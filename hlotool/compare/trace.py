@@ -13,14 +13,7 @@ from hlotool.compare.match.signature import family
 from hlotool.compare.passes import NamedChanges, Snapshot
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import OPCODES
-from hlotool.table import (
-    Block,
-    DocumentSpec,
-    RowList,
-    column,
-    fields_of,
-    figure,
-)
+from hlotool.table import Block, DocumentSpec, RowList, column, fields_of, figure
 from hlotool.table.expression.compile import compile_where, expect_row_words
 from hlotool.table.sums import group_by
 

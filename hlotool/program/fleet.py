@@ -115,29 +115,29 @@ def list_saved(source: Source) -> list[ProgramRow]:
         raise InputError(f"{source.name}: this document is damaged: {error}.") from error
 
 
+# The figures of a row that a summary has under the same name in one place.
+_SAVED: Final = (
+    "backend", "instruction_count", "allocated_bytes", "temp_bytes", "peak_bytes",
+    "sent_bytes_per_step", "total_flops_per_step", "is_total_lower_bound",
+)  # fmt: skip
+
+
 def _restore_row(saved: SavedModule, path: str) -> ProgramRow:
     find = saved.figures.record
     module, sent, cost = find("module"), find("collectives"), find("cost")
     estimated, buffers = find("buffers.estimated"), find("buffers")
     memory = estimated or buffers
-    row = {
+    held = {**module, **cost, **sent, **buffers, **memory}
+    row = {name: held.get(name) for name in _SAVED if held.get(name) is not None} | {
         "module": saved.name,
         "path": path,
         "place": saved.place,
         "program": saved.key or saved.name,
-        "backend": module.get("backend"),
-        "instruction_count": module.get("instruction_count"),
-        "allocated_bytes": memory.get("allocated_bytes"),
-        "temp_bytes": buffers.get("temp_bytes"),
-        "peak_bytes": memory.get("peak_bytes"),
         "is_estimate": bool(estimated),
         "is_memory_lower_bound": memory.get("is_lower_bound", False),
         "collective_count": sent.get("count"),
-        "sent_bytes_per_step": sent.get("sent_bytes_per_step"),
         "is_sent_lower_bound": sent.get("is_lower_bound", False),
         "is_sent_upper_bound": sent.get("is_upper_bound", False),
-        "total_flops_per_step": cost.get("total_flops_per_step"),
-        "is_total_lower_bound": cost.get("is_total_lower_bound", False),
         "is_total_upper_bound": cost.get("is_upper_bound", False),
     }
     return convert(row, ProgramRow)

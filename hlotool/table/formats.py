@@ -49,10 +49,7 @@ def make_json(document: Document, selections: Sequence[Selection], version: str)
 
 
 def render_json(
-    document: Document,
-    selections: Sequence[Selection],
-    version: str,
-    commands: Sequence[str] = (),
+    document: Document, selections: Sequence[Selection], version: str, commands: Sequence[str] = ()
 ) -> Iterator[str]:
     """Yield the document as JSON, row by row; `commands` are those to go on with."""
     units = dict(list_units(document, selections))

@@ -193,8 +193,5 @@ ESTIMATED: Final = Block(
     is_optional=True,
 )
 FIT: Final = Block(
-    "fit",
-    Fit,
-    "space 0 against a limit; program code is not included",
-    is_optional=True,
+    "fit", Fit, "space 0 against a limit; program code is not included", is_optional=True
 )

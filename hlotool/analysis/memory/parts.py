@@ -348,11 +348,7 @@ class Checkpoint:
     """
 
     def __init__(
-        self,
-        report: MemoryReport,
-        module: Module,
-        flow: Flow,
-        definers: Mapping[str, Instruction],
+        self, report: MemoryReport, module: Module, flow: Flow, definers: Mapping[str, Instruction]
     ) -> None:
         self.flow = flow
         self.definers = definers

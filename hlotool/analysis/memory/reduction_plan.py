@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Annotated, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,7 +48,6 @@ from hlotool.table.words import list_some
 RemedyKind: TypeAlias = Literal[
     "donate", "undonate", "checkpoint", "chunk-loss", "one-layout", "smaller-batch", "shard"
 ]
-EASIEST_FIRST: Final[tuple[RemedyKind, ...]] = get_args(RemedyKind)
 CHUNKS: Final = 8  # into which the loss is cut
 # What is called how, what to do, about which parts, and what is left of these.
 REMEDIES: Final[Mapping[RemedyKind, tuple[str, str, tuple[PartKind, ...], float]]] = {

@@ -33,16 +33,7 @@ from hlotool.errors import UsageError
 from hlotool.hlo import Instruction
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
-from hlotool.table import (
-    MEASURE,
-    NUMBER,
-    Block,
-    DocumentSpec,
-    RowList,
-    Unit,
-    column,
-    figure,
-)
+from hlotool.table import MEASURE, NUMBER, Block, DocumentSpec, RowList, Unit, column, figure
 from hlotool.table.units import format_value
 from hlotool.table.words import join_words
 
