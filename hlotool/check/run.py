@@ -234,8 +234,7 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     causes: tuple[Cause, ...] = ()
     if earlier and plan.has_causes and any(one.status == "fail" for one in results):
         causes = compare_programs(earlier, read_context(program, task.module.input)).causes
-    notes = note_files(program)
-    return _Checked(where, results, notes, program.paths, line, unknown, causes)
+    return _Checked(where, results, note_files(program), program.paths, line, unknown, causes)
 
 
 def _broken(task: Task, failure: Failure, rules: Sequence[Rule]) -> _Checked:

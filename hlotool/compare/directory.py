@@ -35,8 +35,7 @@ _UNKNOWN: Final = "whether a part of the {} time is unknown"
 
 
 def _difference(of: str, unit: Unit, heading: str) -> Meta:
-    says = f"{of}, new minus old"
-    return column(says, unit, heading=heading, is_signed=True)
+    return column(f"{of}, new minus old", unit, heading=heading, is_signed=True)
 
 
 def _part(of: str, heading: str) -> Meta:

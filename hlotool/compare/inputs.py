@@ -101,8 +101,7 @@ class SavedFigures(Struct, frozen=True):
         """Return how many fusions run, which a summary counts among its opcodes."""
         if self.summary.opcodes is None:
             return None
-        counts = {row.opcode: row.executed_count for row in self.summary.opcodes}
-        return counts.get("fusion", 0)
+        return {row.opcode: row.executed_count for row in self.summary.opcodes}.get("fusion", 0)
 
 
 _FIRST_COMPUTATION: Final = re.compile(r"^(?:ENTRY\s|%)", re.MULTILINE)

@@ -402,8 +402,7 @@ def compare_in_turn(
         return _row(new, old, (), (0, 0, 0)), NamedChanges()
     found = compare_by_name(old.state, new.state, is_strict=is_strict)
     counts = len(found.removed), len(found.added), len(found.changed)
-    differs_in = _list_respects(old, new, is_other=found.differs)
-    return _row(new, old, differs_in, counts), found
+    return _row(new, old, _list_respects(old, new, is_other=found.differs), counts), found
 
 
 def compare_in_step(
@@ -418,8 +417,7 @@ def compare_in_step(
     structure = compare_structure(old.state.program, new.state.program, is_strict=is_strict)
     found = compare_instructions(structure, Reasoner(structure), is_folded=False)
     counts = found.old_only_count, found.new_only_count, found.changed_count
-    differs_in = _list_respects(old, new, is_other=not structure.is_equal)
-    return _row(new, old, differs_in, counts), found
+    return _row(new, old, _list_respects(old, new, is_other=not structure.is_equal), counts), found
 
 
 def lone_row(snapshot: Snapshot, label: str = "") -> PassRow:

@@ -127,8 +127,7 @@ class _Mended(Struct):
     def is_part(self) -> bool:
         """Whether anything is missing."""
         is_cut = bool(self.dropped) or self.open_line is not None or self.has_no_entry
-        is_cut = is_cut or self.is_alone
-        return is_cut or bool(self.outside or self.computations)
+        return is_cut or self.is_alone or bool(self.outside or self.computations)
 
 
 def find_fragment(source: Source, *, is_dump: bool = True) -> Fragment | None:

@@ -519,8 +519,7 @@ def _parse_named(scanner: Scanner) -> Sharding:
     mesh = _parse_mesh(scanner)
     scanner.expect(",", "after the mesh")
     if not scanner.accept_token("["):
-        kind = scanner.expect_match(_SHARDING_WORD, "dimension shardings")
-        return Sharding(kind, "", mesh=mesh)
+        return Sharding(scanner.expect_match(_SHARDING_WORD, "dimension shardings"), "", mesh=mesh)
     dims = scanner.parse_items(_parse_axes, "]", "a dimension's axes", may_trail=True)
     extras: dict[str, tuple[AxisRef, ...]] = {}  # `, replicated={'b'}, manual={'c'}`
     while scanner.accept_token(","):

@@ -507,8 +507,7 @@ def _dot(instruction: Instruction) -> Shape:
         _array_of(instruction, 3)
     left, right = _array_of(instruction, 0), _array_of(instruction, 2 if is_scaled else 1)
     numbers = _expect_dot(instruction, left, right)
-    dtype = _higher_precision(instruction, left, right)
-    return _make_array(dtype, _product(left, right, numbers))
+    return _make_array(_higher_precision(instruction, left, right), _product(left, right, numbers))
 
 
 @_infers("ragged-dot")

@@ -323,8 +323,7 @@ def describe_tensor(dimensions: str, dtype: str | None, size: Size | None) -> Li
     integer = _INTEGER.fullmatch(dtype or "")
     name = f"{'u' if integer['sign'] else 's'}{integer['bits']}" if integer else None
     written = name or _NAMES.get(dtype or "", dtype or "")
-    shape = f"{written}[{dimensions[:_LONGEST]}]"
-    return ListedBuffer(size.bytes if size else None, shape=shape)
+    return ListedBuffer(size.bytes if size else None, shape=f"{written}[{dimensions[:_LONGEST]}]")
 
 
 def find_node(line: str) -> str | None:

@@ -107,8 +107,7 @@ def render_index(
     title: str, heads: Sequence[str], rows: Sequence[tuple[str, str, Sequence[str]]], version: str
 ) -> str:
     """Return a page that lists others: of each its name, its file, '' for none, and cells."""
-    text = PageText(title, (), (), version)
-    return _render("index.html", text=text, heads=heads, rows=rows)
+    return _render("index.html", text=PageText(title, (), (), version), heads=heads, rows=rows)
 
 
 def _render(name: str, **values: object) -> str:

@@ -324,5 +324,4 @@ class _Tally:
         for op, said in sums.said.items():
             stated = {"flops": said.flops, "accessed_bytes": said.accessed_bytes}
             times[op] = replace(times[op], category=said.category, **stated)
-        counted = sums.count_runs()
-        return Measurement(len(sums.devices), *counted, times, device_time, target)
+        return Measurement(len(sums.devices), *sums.count_runs(), times, device_time, target)

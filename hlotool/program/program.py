@@ -440,8 +440,7 @@ class Program:
             return ()
         from hlotool.analysis.memory.rows import rows_at
 
-        found = rows_at(report, report.figures.peak.position, 0, most)
-        return self.place_rows(found)
+        return self.place_rows(rows_at(report, report.figures.peak.position, 0, most))
 
     def place_rows(self, rows: Sequence[BufferRow]) -> tuple[BufferRow, ...]:
         """Return rows with what is known of the arrays that are parameters."""

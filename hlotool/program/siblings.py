@@ -292,8 +292,7 @@ def parse_signature(source: Source, line: str) -> Module:
     _, begin, entry = source.text.partition("\nENTRY ")
     line = line.replace("entry_computation_layout=", "entry_layout=", 1)
     line = line.replace("input_output_alias=", "aliases=", 1)
-    text = f"{line}\n{begin}{_cut_to_parameters(entry)}"
-    return parse_module(Source(text, source.name))
+    return parse_module(Source(f"{line}\n{begin}{_cut_to_parameters(entry)}", source.name))
 
 
 def _ask_proto(module: Module, file: DumpFile) -> Witness | None:

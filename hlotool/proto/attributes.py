@@ -196,8 +196,7 @@ def _list_comparison(node: Node, _: ShapeTexts) -> list[str]:
 
 def _list_transpose(node: Node, _: ShapeTexts) -> list[str]:
     number = node.proto.triangular_solve_options.transpose_a
-    name = _name("TriangularSolveOptions.Transpose", number)
-    return [f"transpose_a={name}"] if number else []
+    return [f"transpose_a={_name('TriangularSolveOptions.Transpose', number)}"] if number else []
 
 
 def _list_slice(node: Node, _: ShapeTexts) -> list[str]:

@@ -314,5 +314,4 @@ class _GroupTable(Struct, frozen=True):
             for field in self.grouping.summed
         ]
         told = replace(rest, size=None) if any(sizes) else rest
-        said = _say_rest(self.row_list, told, self.units)
-        return (indent + said, "", *sizes, *self._share(""))
+        return (indent + _say_rest(self.row_list, told, self.units), "", *sizes, *self._share(""))

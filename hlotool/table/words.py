@@ -103,8 +103,7 @@ def find_near(name: str, known: Iterable[str]) -> list[str]:
         near = [
             one for one, end in ends if words.startswith(f"{end}-") or words.endswith(f"-{end}")
         ]
-    near = list(dict.fromkeys(near))
-    return near[:_MOST_NEAR]
+    return list(dict.fromkeys(near))[:_MOST_NEAR]
 
 
 def _find_alike(wrong: str, known: Collection[str]) -> list[str]:

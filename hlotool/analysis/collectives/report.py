@@ -130,8 +130,7 @@ def analyze_collectives(
 
 def sum_collectives(module: Module, transfers: Sequence[Transfer]) -> CollectiveTotals:
     """Return the totals of `analyze_collectives` alone, in a fraction of its time."""
-    found = [(one, None) for one in transfers]
-    return sum_transfers(found, is_part=module.source.is_fragment)
+    return sum_transfers([(one, None) for one in transfers], is_part=module.source.is_fragment)
 
 
 def _make_row(

@@ -336,8 +336,7 @@ def _run(key: str, count: Callable[[Instruction], int]) -> Callable[[Instruction
     """Make what applies the one computation that an attribute names."""
 
     def apply(instruction: Instruction) -> Applications:
-        times = count(instruction)
-        return ((_callee(instruction, key), times),)
+        return ((_callee(instruction, key), count(instruction)),)
 
     return apply
 

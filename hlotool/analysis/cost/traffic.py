@@ -81,8 +81,7 @@ def _fusion(instruction: Instruction, sizes: Sizes) -> int:
     special = find_custom_body(instruction, expect_body(instruction))
     if special is None:
         moved = measure_fusion_traffic(instruction, sizes)
-        touched = (*moved.operands, *moved.constants, *moved.results)
-        return sum(size for _, size in touched)
+        return sum(size for _, size in (*moved.operands, *moved.constants, *moved.results))
     return (_indexed_slice if special.opcode == "gather" else _scatter)(special, sizes)
 
 
@@ -201,8 +200,7 @@ def _touched_by_update(instruction: Instruction, sizes: Sizes) -> list[TouchedBy
     target = operand_shape(instruction, 0)
     if instruction.opcode != "scatter":
         return [(target, size), *_operands(instruction, sizes, 1)]
-    sources = len(instruction.operands) // 2
-    return [(target, 2 * size), *_operands(instruction, sizes, sources)]
+    return [(target, 2 * size), *_operands(instruction, sizes, len(instruction.operands) // 2)]
 
 
 def _touched_by_call(

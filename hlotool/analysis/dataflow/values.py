@@ -217,8 +217,7 @@ def _tuple(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
 def _copy(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     """Define the top of a copy; what a copied tuple points to is the same memory."""
     old = _forward(flow, instruction)
-    own = flow.value(instruction, instruction.shape, ())
-    return ValueTree(own, old.children if old else ())
+    return ValueTree(flow.value(instruction, instruction.shape, ()), old.children if old else ())
 
 
 def _parameter(flow: Dataflow, instruction: Instruction) -> ValueTree | None:

@@ -34,8 +34,7 @@ def _list_gathers(evidence: Evidence) -> Iterator[_Gather]:
 
 
 def _measure(transfer: Transfer, part: MessagePart) -> int:
-    sent = measure_share(part.size_bytes, transfer.share, transfer.collective.runs)
-    return sent.known_per_step
+    return measure_share(part.size_bytes, transfer.share, transfer.collective.runs).known_per_step
 
 
 def find_gathered_twice(evidence: Evidence) -> Iterator[Finding]:
@@ -98,8 +97,7 @@ def _identify(flow: Flow, part: MessagePart, runs: int | None) -> object:
 
 
 def _find_shape(one: Instruction, index: tuple[int, ...]) -> ArrayShape | None:
-    leaves = dict(one.shape.leaves_with_index())
-    return leaves.get(index)
+    return dict(one.shape.leaves_with_index()).get(index)
 
 
 def _is_alive(flow: Flow, first: _Gather, later: Transfer) -> bool:

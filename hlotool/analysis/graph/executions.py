@@ -189,16 +189,14 @@ class Scalars:
         """Return what element `index` of a loop's initial state is, outside the loop."""
         if not loop.operands:
             return None
-        frame = self._frame(loop.computation)
-        return self._element(self._value(loop.operands[0], frame), index)
+        return self._element(self._value(loop.operands[0], self._frame(loop.computation)), index)
 
     def find_next(self, slot: Slot) -> Value:
         """Return what the loop's body makes of a slot for the next iteration."""
         body = slot.loop.callees("body")
         if not body:
             return None
-        state = self._value(body[0].root, self._frame(body[0]))
-        return self._element(state, slot.index)
+        return self._element(self._value(body[0].root, self._frame(body[0])), slot.index)
 
     def settle(self, value: Linear) -> Linear:
         """Replace a slot that its loop never changes by what the loop was given for it."""

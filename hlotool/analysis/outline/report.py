@@ -228,8 +228,7 @@ def outline_program(
             add(below, len(found) - 1, depth + 1)
 
     add(_fold_tree(nodes, all_seconds), None, 0)
-    rows = tuple(_make_row(each, all_seconds, evidence) for each in found)
-    return Outline(rows, builder.begins)
+    return Outline(tuple(_make_row(each, all_seconds, evidence) for each in found), builder.begins)
 
 
 class _Listed(NamedTuple):

@@ -318,8 +318,7 @@ def _draw_timeline(
     peak = report.peak_of(color).position or 0
     first = next((one for one in ROWS.fields if one.name == options.by.partition(",")[0]), None)
     if first is None:
-        drawn = draw_curve(levels, peak, width, options.units)
-        return (Line(""), *(Line(line) for line in drawn))
+        return (Line(""), *(Line(line) for line in draw_curve(levels, peak, width, options.units)))
     read = read_folded(first)
     columns = count_columns(levels, width, options.units)
     found = timeline.list_moments(report, color, columns)

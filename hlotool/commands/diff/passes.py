@@ -155,8 +155,7 @@ def _choose_steps(
 
 def _weigh(row: passes.PassRow) -> tuple[bool, int]:
     counts = row.old_only_count, row.new_only_count, row.changed_count
-    is_rare = not {*row.differs_in} <= {passes.STRUCTURE}
-    return is_rare, sum(count or 0 for count in counts)
+    return not {*row.differs_in} <= {passes.STRUCTURE}, sum(count or 0 for count in counts)
 
 
 def print_trace(directory: str, asked: Asked, expression: str) -> None:

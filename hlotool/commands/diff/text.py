@@ -189,8 +189,7 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> list
     told.sort(key=lambda row: (not row.delta, row.metric == _FUSIONS, -abs(_find_part(row))))
     work = [_write_work(row, units) for row in told if row.delta or row is told[0]]
     if report.time is not None and report.time.relative_delta is not None:
-        time = _time(report.time, report.time.relative_delta, units)
-        return [f"time (estimate): {time}", *work]
+        return [f"time (estimate): {_time(report.time, report.time.relative_delta, units)}", *work]
     if _is_known(rows, ESTIMATED_TIME):  # of a saved document nothing but the figure is there
         return [_figure(rows[ESTIMATED_TIME], "time (estimate):", units), *work]
     return [f"work: {work[0]}", *work[1:]] if work else []
@@ -310,8 +309,7 @@ def _figure(row: MetricRow, title: str, units: str) -> str:
         return f"{title} {_delta(row, units)}" + f" ({share})" * bool(row.delta and share)
     old = format_bounds(old, is_lower=row.is_old_lower_bound, is_upper=row.is_old_upper_bound)
     new = format_bounds(new, is_lower=row.is_new_lower_bound, is_upper=row.is_new_upper_bound)
-    parts = ", ".join(filter(None, (_delta(row, units), share)))
-    return f"{title} {old} → {new} ({parts})"
+    return f"{title} {old} → {new} ({', '.join(filter(None, (_delta(row, units), share)))})"
 
 
 def _delta(row: MetricRow, units: str) -> str:

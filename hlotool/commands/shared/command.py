@@ -187,8 +187,7 @@ def document_command(
                 sizes = (values.get("hbm") or "", *values.get("budget", ()))
                 options = replace(options, units=find_units(" ".join(sizes)))
             specs = choose_specs(values) if choose_specs else (*several, *documents, *others)
-            options = settle_options(specs, options)
-            return function(**values, options=options)
+            return function(**values, options=settle_options(specs, options))
 
         return click.command(
             name,

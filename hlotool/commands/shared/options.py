@@ -130,8 +130,7 @@ def _complete_fields(
     lists, wanted = _list_rows(ctx), ctx.params.get("rows")
     chosen = [rows for rows in lists if rows.name == wanted] or lists
     fields = (field for rows in chosen for field in rows.fields)
-    named = dict.fromkeys((f"{start}{one.name}", one.meaning) for one in fields)
-    return _match(named, incomplete)
+    return _match(dict.fromkeys((f"{start}{one.name}", one.meaning) for one in fields), incomplete)
 
 
 def _list_rows(ctx: click.Context) -> list[RowList]:

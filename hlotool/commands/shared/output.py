@@ -96,8 +96,7 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         from hlotool.export.profilers import expect_weights, make_stacks, render_folded
 
         selection = _select_alone(document, options)
-        weights = expect_weights(selection, "--format folded")
-        return render_folded(make_stacks(selection, weights))
+        return render_folded(make_stacks(selection, expect_weights(selection, "--format folded")))
     return iter((_render_for_eyes(document, target, options, look),))
 
 

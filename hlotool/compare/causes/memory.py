@@ -168,8 +168,7 @@ def _by_name(program: Program) -> tuple[Mapping[str, DonationRow], set[str]]:
     rows = [(row.parameter_name or f"{row.parameter_number}", row) for row in program.donations]
     parameters = program.expect_module().entry.parameters
     names = {one.metadata().op_name or f"{one.parameter_number}" for one in parameters}
-    donated = {name: row for name, row in rows if row.is_donated}
-    return donated, names | {name for name, _ in rows}
+    return {name: row for name, row in rows if row.is_donated}, names | {name for name, _ in rows}
 
 
 def _describe_donation(kind: CauseId, rows: Sequence[DonationRow], sign: int) -> Cause:

@@ -191,8 +191,7 @@ def find_metadata(pairs: Mapping[Instruction, Instruction]) -> Cause | None:
 
 def _find_alike(one: LoopChange) -> tuple[LoopKind, Hashable]:
     """Return what became of a loop, and how often it ran: of copies one pass may have one less."""
-    rounds = {"unrolled": one.old, "rolled": one.new}.get(one.kind, (one.old, one.new))
-    return one.kind, rounds
+    return one.kind, {"unrolled": one.old, "rolled": one.new}.get(one.kind, (one.old, one.new))
 
 
 def _find_family(copies: Iterable[Instruction]) -> str | None:

@@ -286,8 +286,7 @@ def fit_programs(
 
 def _lost_row(program: Program, one: Instruction, programs: Sequence[Program]) -> LostRow:
     size = program.costs.find_size_bytes(one.shape)
-    place = programs.index(program) + 1
-    return LostRow(one.full_name, place, one.opcode, str(one.shape), size)
+    return LostRow(one.full_name, programs.index(program) + 1, one.opcode, str(one.shape), size)
 
 
 def _size_row(fit: Predictor, point: Sizes, found: Measured) -> SizeRow:
