@@ -104,6 +104,18 @@ def test_lengths_of_all_answers(line: str) -> None:
     check_lengths(*asked, [LEAST_CHARS, 5_000])
 
 
+def test_rows_that_are_asked_for_come_before_figures() -> None:
+    line = f"diff {TESTDATA}/dumps/gpu_h100/mlp_train {TESTDATA}/dumps/gpu_h100/mlp_train.bf16"
+    shown = []
+    for more in ("", " --rows metrics"):
+        asked = ask(f"{line}{more} -n 0 --format json")
+        assert asked is not None
+        document, options = asked
+        made = json.loads(write(document, replace(options, format="json", max_chars=12_000)))
+        shown.append(made["lists"]["metrics"]["shown"])
+    assert shown[1] > shown[0] + 10
+
+
 @pytest.mark.hard
 def test_lengths_of_every_program(tmp_path: Path) -> None:
     dice = random.Random(0)  # noqa: S311  it hides nothing

@@ -1,9 +1,9 @@
 """An answer in at most so many characters: rows whole and in their order, totals those of all rows.
 
-In JSON the first row comes first, a finding where there is one; then figures and totals, which take
-no more than three fifths while rows want room; then rows of all lists in equal parts. Where not
-even one row finds room, rows hold fewer fields, and `columns` names them. Tables lose rows, then
-sentences, then lists, then columns.
+In JSON the first row comes first, a finding where there is one; then rows of the list that is asked
+for; then figures and totals, which take no more than three fifths while rows want room; then rows
+of all lists in equal parts. Where not even one row finds room, rows hold fewer fields, and
+`columns` names them. Tables lose rows, then sentences, then lists, then columns.
 """
 
 from __future__ import annotations
@@ -37,10 +37,13 @@ def render_short_json(
     version: str,
     commands: Sequence[str],
     most: int,
+    *,
+    asked: Selection | None = None,
 ) -> str:
     """Return an answer as compact JSON of at most so many characters.
 
-    Of `commands` to go on with the first is for more of it, and goes where there is none.
+    Of `commands` to go on with the first is for more of it, and goes where there is none. The list
+    that is `asked` for comes before all figures.
     """
     figures = make_json(document, selections, version)
     lists = {key: list(one) for key, one in figures.items() if isinstance(one, Iterator)}
@@ -69,6 +72,10 @@ def render_short_json(
             lists[name] = [{key: row[key] for key in columns} for row in lists[name]]
             lists[name][0] = _cut_texts(lists[name][0], room)
         taken[name], room = 1, room - _measure(lists[name][0])
+    if asked is not None:
+        name = next(key for key, one in zip(lists, selections, strict=True) if one is asked)
+        rows, room = _take(lists[name][taken[name] :], room, int(room * _OF_ROW))
+        taken[name] += len(rows)
     room = _add_figures(answer, figures, room, int(room * (1 - _OF_FIGURES)))
     room = _add_rows(lists, taken, room)
     _add_figures(answer, figures, room, 0)

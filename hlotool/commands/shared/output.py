@@ -89,7 +89,9 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
 
         most = options.max_chars
         commands.insert(0, repeat_longer(most))
-        return iter((render_short_json(document, selected, __version__, commands, most),))
+        wanted = asked[0] if is_one and asked else None
+        short = render_short_json(document, selected, __version__, commands, most, asked=wanted)
+        return iter((short,))
     if options.format in OF_ROWS:
         return render_rows(_select_alone(document, options), options.format)
     if options.format == "folded":
