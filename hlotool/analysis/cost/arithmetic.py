@@ -336,7 +336,8 @@ def _run(key: str, count: Callable[[Instruction], int]) -> Callable[[Instruction
     """Make what applies the one computation that an attribute names."""
 
     def apply(instruction: Instruction) -> Applications:
-        return ((_callee(instruction, key), count(instruction)),)
+        times = count(instruction)  # first, as it has the better reason where both are unknown
+        return ((_callee(instruction, key), times),)
 
     return apply
 
