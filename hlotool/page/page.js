@@ -124,8 +124,11 @@ const page = {
 // Tables: numbers sort as numbers, the largest first; names as people count.
 for (const part of document.querySelectorAll("details.table")) {
   const body = part.querySelector("tbody"), heads = [...part.querySelectorAll("th")], natural = new Intl.Collator("en", { numeric: true });
-  // Where a table is too narrow for columns, each cell says whose it is: page.css shows it there.
-  for (const row of body.rows) [...row.cells].forEach((cell, column) => { cell.dataset.head = heads[column].textContent; });
+  // Where a window is too narrow for columns, each cell says whose it is: page.css shows it there.
+  const narrow = window.matchMedia("(max-width: 700px)");
+  const nameCells = () => { if (narrow.matches) for (const row of body.rows) [...row.cells].forEach((cell, column) => { cell.dataset.head = heads[column].textContent; }); };
+  narrow.addEventListener("change", nameCells);
+  nameCells();
   heads.forEach((head, column) => head.querySelector("button").addEventListener("click", () => {
     const isNumber = head.classList.contains("number"), before = head.getAttribute("aria-sort");
     const isRising = before ? before === "descending" : !isNumber;
