@@ -122,7 +122,7 @@ class ReliefRow(Struct, frozen=True):
             is_verdict=True,
         ),
     ]
-    how: Annotated[str, column("what to do", is_below=True)]
+    how: Annotated[str, column("what to do", heading="how", is_below=True)]
 
 
 RELIEF: Final = RowList(
