@@ -8,6 +8,7 @@ from each import for_each
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
+from hlotool.analysis.memory.rows import all_rows
 from hlotool.errors import InputError, ParseError
 from hlotool.hlo.assignment_parser import parse_buffer_assignment
 from hlotool.hlo.buffers import BufferAssignment
@@ -209,3 +210,44 @@ def test_padding_of_an_unknown_size_is_unknown() -> None:
     )
     (space,) = analyze_memory(parse_module(Source(text)), assignment).figures.spaces
     assert (space.peak_bytes, space.padding_bytes) == (64, None)
+
+
+def test_a_copy_in_donated_memory_belongs_to_what_it_copies() -> None:
+    """An update in place belongs to the memory's owner, whatever is written there."""
+    module = parse_module(
+        Source(
+            "HloModule m, is_scheduled=true,"
+            " input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }\n\n"
+            "ENTRY e {\n"
+            ' a = f32[8] parameter(0), metadata={op_name="x"}\n'
+            ' b = f32[8] parameter(1), metadata={op_name="xy"}\n'
+            ' row = f32[1] parameter(2), metadata={op_name="row"}\n'
+            " at = s32[] parameter(3)\n"
+            " sum = f32[8] add(a, b)\n"
+            " copied = f32[8] copy(a)\n"
+            " put = f32[8] dynamic-update-slice(copied, row, at)\n"
+            " ROOT out = (f32[8], f32[8]) tuple(sum, put)\n}\n"
+        )
+    )
+    donated = "shape |f32[8]| at ShapeIndex {}, maybe-live-out"
+    held: tuple[tuple[int, str, tuple[str, ...]], ...] = (
+        (32, f"parameter 0, {donated}", ("0 a", "4 sum")),
+        (32, f"parameter 1, {donated}", ("1 b", "5 copied", "6 put")),
+        (4, "parameter 2, shape |f32[1]| at ShapeIndex {}", ("2 row",)),
+        (4, "parameter 3, shape |s32[]| at ShapeIndex {}", ("3 at",)),
+        (16, "output shape is |(f32[8], f32[8])|, maybe-live-out", ("7 out{}",)),
+    )
+    shapes = {"row": "f32[1]", "at": "s32[]", "out{}": "(f32[8], f32[8])"}
+    lines = ["BufferAssignment:"]
+    for number, (size, about, values) in enumerate(held):
+        lines.append(f"allocation {number}: size {size}, {about}:")
+        lines += [
+            f" value: <{one} @0> (size={size},offset=0): {shapes.get(one[2:], 'f32[8]')}"
+            for one in values
+        ]
+    assignment = parse_buffer_assignment(Source("\n".join((*lines, ""))))
+    rows = all_rows(analyze_memory(module, assignment), None)
+    found = {row.value: row.origin for row in rows}
+    assert (found["a"], found["b"]) == ("x", "xy")
+    assert found["copied"] == "x"
+    assert found["put"] == "xy"

@@ -51,6 +51,7 @@ from hlotool.compare.answer import name_columns
 from hlotool.compare.changes.memory import list_spaces
 from hlotool.compare.pairing import Pairing, pair_candidates
 from hlotool.compare.report import DiffReport, compare_programs
+from hlotool.dump.identity import name_inputs
 from hlotool.dump.siblings import NamedFiles
 from hlotool.dump.text_kind import TextKind
 from hlotool.dump.workers import Failure, map_inputs
@@ -254,8 +255,8 @@ def _write_folder(request: Request, asked: _Asked, folder: str) -> None:
     with progress("writing pages", sum(one.size_bytes for one in members)) as advance:
         results = map_inputs(work, members, progress=advance)
     rows = [
-        (one.place, "", (told.message,)) if isinstance(told, Failure) else told
-        for one, told in zip(members, results, strict=True)
+        (name, "", (told.message,)) if isinstance(told, Failure) else (name, *told)
+        for name, told in zip(name_inputs(found), results, strict=True)
     ]
     write_text(
         (html.render_index(request.path, _INDEX, rows, __version__),), f"{folder}/index.html"
@@ -268,13 +269,13 @@ _MOST_DRAWN: Final = 40  # figures of the small curve
 
 def _write_member(
     member: Member, assumptions: Assumptions, asked: _Asked, folder: str
-) -> tuple[str, str, tuple[str, ...]]:
-    """Write the page of one program; return its name, its file, and what the index says of it."""
+) -> tuple[str, tuple[str, ...]]:
+    """Write the page of one program; return its file, and what the index says of it."""
     path = member.chosen.path
     program = load_program(member.chosen, path, with_buffers=True, assumptions=assumptions)
     memory, row = program.memory, measure_program(program, path, member.place, None)
-    name = f"{row.module} {member.place}"
-    stem = re.sub(r"[^\w.-]+", "_", name)  # several places may have the same
+    # Several places may have the same.
+    stem = re.sub(r"[^\w.-]+", "_", f"{row.module} {member.place}")
     file = f"{stem}.{crc32(path.encode('utf-8', 'surrogateescape')):08x}.html"
     write_file(f"{folder}/{file}", (_write_program(program, asked)[0],), "--output")
     time = program.step_estimate if program.module else None
@@ -283,16 +284,12 @@ def _write_member(
     curve, live = (memory.map.curve(0), memory.map.live_ranges) if memory else (None, None)
     drawn = choose_positions(curve, live.end, _MOST_DRAWN) if curve and live else ()
     bound = "≥ " if row.is_memory_lower_bound else ""
-    return (
-        name,
-        file,
-        (
-            bound + format_value(row.allocated_bytes, Unit.BYTES),
-            bound + format_value(row.peak_bytes, Unit.BYTES),
-            format_value(time and time.estimated_seconds, Unit.SECONDS),
-            format_value(fit and fit.free_bytes, Unit.BYTES, is_signed=True),
-            draw_sparkline([curve.at(one) for one in drawn] if curve else []),
-        ),
+    return file, (
+        bound + format_value(row.allocated_bytes, Unit.BYTES),
+        bound + format_value(row.peak_bytes, Unit.BYTES),
+        format_value(time and time.estimated_seconds, Unit.SECONDS),
+        format_value(fit and fit.free_bytes, Unit.BYTES, is_signed=True),
+        draw_sparkline([curve.at(one) for one in drawn] if curve else []),
     )
 
 

@@ -134,7 +134,7 @@ def summary(
     fleet.refuse()
     saved = request.find().inputs[0].document
     if saved is not None:
-        return _describe_saved(saved)
+        return _describe_saved(saved, limit, options.units)
     program = load_one(request, with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
     metadata = find_pass_metadata(program.paths.module_path or "", request.unpacking)
@@ -142,13 +142,14 @@ def summary(
     return _describe(found, program, options, compiling, has_findings=not no_findings)
 
 
-def _describe_saved(file: DumpFile) -> Document:
+def _describe_saved(file: DumpFile, limit_bytes: int | None, units: str) -> Document:
     """Return the programs that an earlier answer, or a baseline, tells of."""
     from hlotool.program.fleet import list_saved  # noqa: PLC0415  most are dumps
 
     rows = list_saved(file.read())
-    columns = report.choose_directory_columns(rows)
-    return Document(columns, InputPaths(file.path), rows={"modules": rows, "compilations": ()})
+    columns, lists = report.choose_directory_columns(rows), {"modules": rows, "compilations": ()}
+    notes = () if limit_bytes is None else (say_fits(rows, limit_bytes, units),)
+    return Document(columns, InputPaths(file.path), rows=lists, notes=notes)
 
 
 def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Document:

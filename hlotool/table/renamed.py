@@ -19,9 +19,9 @@ _SINCE: Final = "since 1.0"
 
 
 class Renamed(Struct, frozen=True):
-    """The table: names everywhere, of one document, words by their field, terms, headings;
+    """The table: names everywhere, of one document, words by their field, terms, headings.
 
-    and what is called otherwise elsewhere: options, and what fields are meant by.
+    `options` are called so elsewhere, `meant` are words that people type for fields.
     """
 
     names: Mapping[str, str]

@@ -33,7 +33,7 @@ from hlotool.hlo.buffers import (
     BufferValue,
     format_position,
 )
-from hlotool.hlo.opcodes import OPCODES
+from hlotool.hlo.opcodes import MOVES, OPCODES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import COUNT, NUMBER, TIMES, column, figure
 
@@ -298,8 +298,9 @@ def describe_placed(
         source = write_short_source(origin.source_file, origin.source_line)
         held = tenures.find_saving(allocation, value)
         moved = origin.moved_parameter
-        # Donated memory may hold a copy of another parameter for a while.
-        owner = name if name and name.startswith(moved or "") else None
+        # Donated memory may hold a copy of another parameter for a while. An update in place stays
+        # the owner's, whatever is written there.
+        is_others = origin.opcode in MOVES and moved not in {None, (name or "").partition("{")[0]}
         row = BufferRow(
             **asdict(origin),
             live_bytes=holding.live_bytes if holding else None,
@@ -313,7 +314,7 @@ def describe_placed(
             live_until=live.end if live else None,
             source=_mark(source, origin.source_from),
             parameter_name=name,
-            origin=owner or made_in or moved or used_in,
+            origin=(None if is_others else name) or made_in or moved or used_in,
             instruction=value.instruction,
             index=value.index,
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,

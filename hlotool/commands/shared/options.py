@@ -582,8 +582,8 @@ class FleetOptions(Struct, frozen=True):
         self, assumptions: Assumptions, progress: Callable[[int], None]
     ) -> Iterator[FleetContext]:
         """Give what programs are measured with, the cache open and the cluster at hand."""
-        from hlotool.dump.workers import connect_cluster  # noqa: PLC0415  the same
-        from hlotool.program.fleet import FleetContext, RowCache  # noqa: PLC0415  start-up time
+        from hlotool.dump.workers import connect_cluster  # noqa: PLC0415  start-up time
+        from hlotool.program.fleet import FleetContext, RowCache  # noqa: PLC0415  the same
 
         with ExitStack() as stack:
             cache = stack.enter_context(RowCache(self.cache)) if self.cache else None

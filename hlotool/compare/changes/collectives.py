@@ -7,6 +7,7 @@ taken together.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Annotated, Final, TypeAlias
 
@@ -74,11 +75,11 @@ def pair_collectives(old: Sequence[CollectiveRow], new: Sequence[CollectiveRow])
     found: list[RowPair] = []
     here, there = list(old), list(new)
     for key in _KEYS:
-        waiting, alone = group_by(there, key), []
+        waiting, alone = {each: deque(rows) for each, rows in group_by(there, key).items()}, []
         for row in here:
             others = waiting.get(key(row))
             if others:
-                found.append(RowPair(row, others.pop(0)))
+                found.append(RowPair(row, others.popleft()))
             else:
                 alone.append(row)
         here = alone

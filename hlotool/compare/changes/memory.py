@@ -9,6 +9,7 @@ with what each has in use at most and reserved.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -77,14 +78,15 @@ def pair_rows(
         else:
             found.append(ValuePair(row, other, "size"))
     own = {name: name for name in names.new.values()}
-    waiting = group_by(there.values(), lambda row: _origin(row, own.get(row.instruction)))
+    groups = group_by(there.values(), lambda row: _origin(row, own.get(row.instruction)))
+    waiting = {key: deque(rows) for key, rows in groups.items()}
     for row in here:
         others = waiting.get(_origin(row, names.new.get(row.instruction)))
         # A value that exists on the other side is not taken for another one that looks like it.
         if row.instruction in names.same:
             found.append(ValuePair(row, None, "freed before peak"))
         elif others:
-            found.append(ValuePair(row, others.pop(0), "size"))
+            found.append(ValuePair(row, others.popleft(), "size"))
         else:
             found.append(ValuePair(row, None, "gone"))
     for row in (row for rows in waiting.values() for row in rows):
