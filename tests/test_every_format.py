@@ -13,7 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -110,7 +110,9 @@ def ask(line: str) -> tuple[Document, RowOptions] | None:
     return answers[0] if answers else None
 
 
-parse_once = cache(parse_module)
+# As many as a folder holds; all programs of testdata together would take many GB.
+KEPT: Final = 64
+parse_once = lru_cache(KEPT)(parse_module)
 _MADE: Final[dict[object, Program]] = {}
 
 
@@ -120,6 +122,8 @@ def make_once(*args: Any, **named: Any) -> Program:
     key = name, id(module), assignment is None, files, assumptions
     if key not in _MADE:
         _MADE[key] = Program(*args, **named)
+        if len(_MADE) > KEPT:
+            del _MADE[next(iter(_MADE))]
     return _MADE[key]
 
 

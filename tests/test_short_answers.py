@@ -28,6 +28,7 @@ from hlotool.table import Document
 from hlotool.table.short import cut_text
 
 MOST: Final = 50_000
+PARTS: Final = 8  # half an hour in all, for several processors
 COUNTED: Final = {"lists", "left_out", "columns", "units", "next"}
 NO_DOCUMENTS: Final = (
     "text testdata/hlo/cpu_train_step.txt",
@@ -117,9 +118,10 @@ def test_rows_that_are_asked_for_come_before_figures() -> None:
 
 
 @pytest.mark.hard
-def test_lengths_of_every_program(tmp_path: Path) -> None:
-    dice = random.Random(0)  # noqa: S311  it hides nothing
-    for path in find_programs():
+@pytest.mark.parametrize("part", range(PARTS))
+def test_lengths_of_every_program(part: int, tmp_path: Path) -> None:
+    dice = random.Random(part)  # noqa: S311  it hides nothing
+    for path in find_programs()[part::PARTS]:
         program = write_case(path, tmp_path) if is_case(path) else path
         lengths = [LEAST_CHARS, MOST, *(int(1000 * 50 ** dice.random()) for _ in range(6))]
         try:
