@@ -22,7 +22,9 @@ from accuracy.advice import (
     measure_limits,
     measure_trials,
     read_facts,
+    simulate,
 )
+from accuracy.facts import FRESH
 from dump_files import TESTDATA
 from tables import TableCase, find_cases
 
@@ -99,6 +101,18 @@ def test_what_was_told_wrongly_once(program: str, remedy: str, *, is_offered: bo
     )
     assert is_inside("tune", fact) is (True if is_offered else None)
     assert bool(choose_remedies("tune", fact)) == is_offered
+
+
+def test_an_output_made_of_its_donor_in_another_order_needs_room() -> None:
+    """What reorders the beams of a cache reads what it would write over: XLA copies it there."""
+    (fact,) = (
+        one
+        for one in read_facts(FRESH)["remedy"]
+        if (one["program"], one["remedy"], one["backend"]) == ("beams", "donate", "gpu_h100")
+    )
+    _, reserved, _ = simulate(FRESH, fact["backend"], fact["base"])
+    saved = fact["base_allocated"] - fact["allocated"]
+    assert reserved.saving(choose_remedies(FRESH, fact)) == pytest.approx(saved, rel=0.01)
 
 
 @pytest.mark.hard

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
-from hlotool.analysis.dataflow.sharing import follow, trace_sources
+from hlotool.analysis.dataflow.sharing import SharingRule, follow, trace_sources
 from hlotool.analysis.dataflow.values import Dataflow, trace_values
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.estimate import estimate_size
@@ -274,19 +274,33 @@ def _is_copy(user: Instruction, operand: Instruction) -> bool:
     return is_copy and spaces[0] is not None and spaces[0] == spaces[1]
 
 
-def list_missed_outputs(module: Module, flow: Dataflow | None) -> dict[ValueKey, DonationRow]:
-    """Return the parameters that are not donated, by the outputs that could lie in them.
+class MissedOutput(Struct, frozen=True):
+    """An output that could lie in the memory of a parameter that is not donated, its donor.
+
+    `is_written_over`: what makes it does not read the donor, or may write over what it reads.
+    """
+
+    donor: DonationRow
+    is_written_over: bool
+
+
+def list_missed_outputs(module: Module, flow: Dataflow | None) -> dict[ValueKey, MissedOutput]:
+    """Return the outputs that could lie in parameters which are not donated, by their values.
 
     `flow` has the values of the module, where they are known already.
     """
     rows = [row for row in list_donations(module) if row.is_missed]
-    missed: dict[ValueKey, DonationRow] = {}
+    missed: dict[ValueKey, MissedOutput] = {}
     if not rows or find_problem(module):
         return missed
     flow = flow or trace_values(require_schedule(module))
+    rule = SharingRule(find_backend(module))
     for row in rows:
         value = flow.value_at(module.entry.root, row.output_index or ())
         if value is not None:
-            missed[value.instruction.name, value.index] = row  # as assignments name it
-            missed[value.instruction.full_name, value.index] = row  # and estimates
+            given = flow.value_at(module.entry.parameters[row.parameter_number], ())
+            read = [one for one in value.instruction.operands if flow.value_at(one, ()) is given]
+            found = MissedOutput(row, all(rule.allows((one, ()), value) for one in read))
+            missed[value.instruction.name, value.index] = found  # as assignments name it
+            missed[value.instruction.full_name, value.index] = found  # and estimates
     return missed

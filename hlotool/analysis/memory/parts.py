@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, groupby, starmap
 from operator import itemgetter, mul
@@ -35,6 +35,7 @@ from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.analysis.memory.donation import (
     ARGUMENT,
     DonationRow,
+    MissedOutput,
     list_donations,
     list_missed_outputs,
 )
@@ -113,10 +114,11 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     parts: dict[tuple[PartKind, str, bool], Part] = {}
     kind: PartKind
     for tenure, row in chain.from_iterable(starmap(split_passes, rows_of.items())):
-        donors = (missed[value.key] for value in tenure.values if value.key in missed)
-        donor = next(donors, None) if tenure.is_owner and row.allocation_type == "output" else None
-        if donor is not None:
-            kind, of = "missed-donation", donor.argument
+        outputs = (missed[value.key] for value in tenure.values if value.key in missed)
+        is_output = tenure.is_owner and row.allocation_type == "output"
+        output = next(outputs, None) if is_output else None
+        if output is not None:
+            kind, of = "missed-donation", output.donor.argument
         else:
             kind, of = divider.name_part(row, tenure)
         key = (
@@ -126,17 +128,44 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
         )
         part = parts.setdefault(key, Part(*key))
         part.tenures.append(tenure)
-        if donor is not None:
-            read_until = find_last_read(module, report, donor)
-            part.again[tenure] = keep_before(tenure, missed, read_until)
-            part.read_until[tenure.allocation] = read_until
+        if output is not None:
+            note_donor(part, tenure, missed, report, module)
     found = list(parts.values())
     if divider.checkpoint:
         divider.checkpoint.add_to([one for one in found if one.kind == "saved-activations"])
     return found
 
 
-def find_last_read(module: Module | None, report: MemoryReport, donor: DonationRow) -> int:
+def note_donor(
+    part: Part,
+    tenure: Tenure,
+    missed: Mapping[ValueKey, MissedOutput],
+    report: MemoryReport,
+    module: Module | None,
+) -> None:
+    """Note in a part what of an output's memory needs room elsewhere if the output has its donor's.
+
+    That is what lies there before the output does, while the donor is read. Where what makes the
+    output reads the donor in another order than it writes, the output is there too: XLA makes it
+    elsewhere, and copies it. A donor that is merely read later in this schedule is read earlier in
+    that of the program with the donation.
+    """
+    held = list(zip(tenure.values, tenure.blocks, strict=True))
+    start = min(block.start for value, block in held if value.key in missed)
+    output = next(missed[value.key] for value in tenure.values if value.key in missed)
+    until = _find_last_read(module, report, output.donor)
+    blocks = tenure.blocks
+    if output.is_written_over:
+        blocks = [
+            replace(one, end=min(one.end, start))
+            for one in blocks
+            if one.start < start and one.start <= until
+        ]
+    part.again[tenure] = add_up_groups(blocks, [range(len(blocks))] if len(blocks) > 1 else ())
+    part.read_until[tenure.allocation] = until
+
+
+def _find_last_read(module: Module | None, report: MemoryReport, donor: DonationRow) -> int:
     """Return when a parameter is read last, for which nothing needs room beside it any more."""
     if module is None or report.map.live_ranges is None:
         return 1 << 63
@@ -154,18 +183,6 @@ def find_last_read(module: Module | None, report: MemoryReport, donor: DonationR
             elif user.opcode == "tuple":
                 pending += user.users
     return last
-
-
-def keep_before(tenure: Tenure, outputs: Collection[ValueKey], read_until: int) -> Curve:
-    """Return what lies in an output's memory before the output does, while the donor is read."""
-    held = list(zip(tenure.values, tenure.blocks, strict=True))
-    start = min(block.start for value, block in held if value.key in outputs)
-    before = [
-        replace(one, end=min(one.end, start))
-        for _, one in held
-        if one.start < start and one.start <= read_until
-    ]
-    return add_up_groups(before, [range(len(before))] if len(before) > 1 else ())
 
 
 def split_passes(

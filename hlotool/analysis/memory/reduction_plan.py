@@ -31,8 +31,7 @@ from hlotool.analysis.memory.parts import (
     PartKind,
     divide_memory,
     find_donated_copies,
-    find_last_read,
-    keep_before,
+    note_donor,
     split_passes,
 )
 from hlotool.analysis.memory.report import MemoryReport
@@ -479,9 +478,8 @@ def _divide_outputs(
     """
     if report.map.live_ranges is None or find_problem(module):
         return {}, None
-    rows = list_missed_outputs(module, report.flow)
-    missed = {key: row.output_index or () for key, row in rows.items()}
-    parts = {index: Part("missed-donation", "") for index in missed.values()}
+    missed = list_missed_outputs(module, report.flow)
+    parts = {one.donor.output_index or (): Part("missed-donation", "") for one in missed.values()}
     rest = Part("temporaries", "")
     outputs = [
         one
@@ -493,14 +491,12 @@ def _divide_outputs(
     tenures = Tenures(report.map, {value for one in outputs for value in one.values})
     for allocation in outputs:
         for tenure in set(tenures.of(allocation).values()):
-            of = {missed[value.key] for value in tenure.values if value.key in missed}
-            for part in [parts[index] for index in of] if tenure.is_owner and of else [rest]:
+            held = [missed[value.key].donor for value in tenure.values if value.key in missed]
+            of = {donor.output_index or () for donor in held} if tenure.is_owner else ()
+            for part in [parts[index] for index in of] or [rest]:
                 part.tenures.append(tenure)
                 if part is not rest:
-                    donor = next(rows[value.key] for value in tenure.values if value.key in rows)
-                    until = find_last_read(module, report, donor)
-                    part.again[tenure] = keep_before(tenure, missed, until)
-                    part.read_until[allocation] = until
+                    note_donor(part, tenure, missed, report, module)
     remedies = {index: Remedy("donate", "", (part,), (1, 1)) for index, part in parts.items()}
     return remedies, Reserved(report, (*parts.values(), rest))
 
