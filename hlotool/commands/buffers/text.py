@@ -159,7 +159,7 @@ def say_relief(fit: Fit, relief: Sequence[plan.ReliefRow]) -> tuple[Line, ...]:
     if not relief:
         return (Line("No known change saves memory here."),)
     text = (
-        f"No set of up to {plan.MOST_TOGETHER} changes is certain to fit {{limit_bytes}}; "
+        f"No set of up to {plan.MOST_TOGETHER} changes is certain to make it fit {{limit_bytes}}; "
         "those below save most."
     )
     if {"fits", "may fit"} & {row.verdict for row in relief}:
@@ -266,7 +266,7 @@ def say_why(report: MessageReport) -> Iterator[Line]:
     if copied is not None:
         text = "Copies of {copy_count:argument} take {size_bytes}: {parameter}"
         more = ", …" if copied.copy_count > 1 else ""
-        ask = ". The reason may be another layout: a dump shows it."
+        ask = ". The cause may be a different layout; a dump shows it."
         yield Line(text + more + ask, COPIED, copied)
 
 
@@ -302,7 +302,7 @@ def note_message(figures: MessageFigures, text: str) -> tuple[Line, ...]:
         notes[-1] = Line(f"For ways to fit, {first}dump the program in another run, then ask:")
         notes += [Line(_DUMP), Line(f"hlotool buffers /tmp/dump{limit}")]
     elif _OF_PYTORCH.search(text):
-        notes.append(Line("Only PyTorch/XLA has such a program; flags to dump it were not tried."))
+        notes.append(Line("Only PyTorch/XLA has a program; flags to dump it were not tried."))
     return tuple(notes)
 
 
