@@ -42,7 +42,8 @@ class LogRow(Struct, frozen=True):
         str | None, column("the instruction that it names, as called in that pass", null_text="")
     ]
     bytes: Annotated[
-        int | None, column("size requested, after rematerialization, or in use", null_text="")
+        int | None,
+        column("size requested, needed after rematerialization, or in use", null_text=""),
     ]
     limit_bytes: Annotated[int | None, column("size available", null_text="")]
     over_bytes: Annotated[int | None, column("size missing", null_text="")]

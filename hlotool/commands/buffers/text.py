@@ -302,7 +302,7 @@ def note_message(figures: MessageFigures, text: str) -> tuple[Line, ...]:
         notes[-1] = Line(f"For ways to fit, {first}dump the program in another run, then ask:")
         notes += [Line(_DUMP), Line(f"hlotool buffers /tmp/dump{limit}")]
     elif _OF_PYTORCH.search(text):
-        notes.append(Line("Only PyTorch/XLA has a program; flags to dump it were not tried."))
+        notes.append(Line("Plain PyTorch has no dump; flags for PyTorch/XLA were not tried."))
     return tuple(notes)
 
 
