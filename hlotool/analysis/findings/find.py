@@ -205,7 +205,7 @@ def _say_padded(evidence: Evidence, space: int) -> str:
     taken, axis = max(axes, key=lambda one: one[0] / worst[2].dims[one[1]])
     return (
         f" The largest padded array is {worst[1]} {worst[2].without_layout()}: its axis "
-        f"{axis} has {worst[2].dims[axis]} elements and takes room for {taken}."
+        f"{axis} has length {worst[2].dims[axis]} and takes room for {taken}."
     )
 
 
