@@ -78,7 +78,7 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
 
     For eyes, unchanged figures are left out, and of the instructions those that other
     blocks tell of, unless `--rows instructions` asks for them; and all for which there is no room,
-    unless `--full` or `-n` does.
+    unless `--full` does.
     """
     options, labels = asked.options, asked.labels
     is_overview = options.wants_overview
@@ -91,10 +91,7 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
     missing = tuple(text.say_missing(report))
     time = tuple(text.say_time(report))
     lines = tuple(text.say_difference(report, options.units))
-    told = {
-        "causes": sum(one.template.startswith(("why:", "metadata:")) for one in lines),
-        "spaces": 1,
-    }
+    untold = tuple(text.list_untold(report.causes, lines))
     document = Document(
         spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
         input=None,
@@ -108,35 +105,50 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
         lines=lines,
         notes=(*counts, *missing, *time),
         limits_all=True,
-        shown=tuple(name for name, found in rows.items() if len(found) > told.get(name, 0)),
+        shown=tuple(
+            name
+            for name, found in rows.items()
+            if (untold if name == "causes" else found[name == "spaces" :])
+        ),
     )
-    if options.format == "comment" and is_overview:
-        shown = ("metrics", *(name for name in document.shown if name != "metrics"))
-        figures = {**document.rows, "metrics": text.list_headlines(report.metrics)}
-        return replace(document, rows=figures, shown=shown)
-    if not is_overview or asked.is_full or options.limit is not None:
+    if not is_overview or (asked.is_full and options.format != "comment"):
         return document
-    brief = replace(document, notes=(*counts[:1], *missing, *time), is_brief=True)
+    figures = text.list_headlines(report.metrics)
+    shown = ("metrics", *(name for name in document.shown if name != "metrics"))
+    first = replace(document, rows={**document.rows, "metrics": figures}, shown=shown)
+    if options.format == "comment":
+        return first
+    is_told = all(any(row.metric in one.template for one in lines) for row in figures)
+    rest = len(document.rows.get("metrics", ())) - (0 if is_told else len(figures))
+    first = replace(
+        first,
+        rows={**first.rows, "causes": untold},
+        notes=(*counts[:1], *missing, *time),
+        is_brief=True,
+    )
     most = _MOST_ROWS + sum(text.count_rows(render_line(one)) for one in lines)
-    return replace(brief, shorten=_list_shorter, most_rows=most)
+    shorten = partial(_list_shorter, first="metrics" * (not is_told), rest=rest)
+    return replace(first, shorten=shorten, most_rows=most)
 
 
-def _list_shorter(document: Document) -> Iterator[Document]:
-    """List documents with ever fewer lists, and rows of each.
+def _list_shorter(document: Document, first: str, rest: int) -> Iterator[Document]:
+    """List documents with ever fewer lists, and rows of each, but for the figures.
 
-    Most lists count more than most rows of one.
+    Most lists count more than most rows of one. `rest` are figures that differ and have no row.
     """
-    shown = [name for name in document.shown if name != "metrics"]
+    shown = document.shown[1:]
     titles = {one.name: one.title.lower() for one in document.spec.row_lists}
-    counts = {name: len(document.rows[name]) for name in document.shown}
     for number in range(len(shown), -1, -1):
-        told = shown[:number]
-        hidden = {titles[name]: count for name, count in counts.items() if name not in told}
-        notes = (*document.notes, *text.explain_rest(hidden))
+        told = (*filter(None, (first,)), *shown[:number])
+        hidden = {titles[name]: len(document.rows[name]) for name in shown[number:]}
+        notes = (*document.notes, *text.explain_rest({titles["metrics"]: rest, **hidden}))
         for limit in _LIMITS:
-            lists = tuple(replace(one, limit=limit) for one in document.spec.row_lists)
+            lists = tuple(
+                one if one.name == first else replace(one, limit=limit)
+                for one in document.spec.row_lists
+            )
             spec = replace(document.spec, row_lists=lists)
-            yield replace(document, spec=spec, shown=tuple(told), notes=notes)
+            yield replace(document, spec=spec, shown=told, notes=notes)
 
 
 def _has_own_block(row: InstructionChange) -> bool:
