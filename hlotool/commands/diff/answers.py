@@ -114,41 +114,44 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
     if not is_overview or (asked.is_full and options.format != "comment"):
         return document
     figures = text.list_headlines(report.metrics)
-    shown = ("metrics", *(name for name in document.shown if name != "metrics"))
-    first = replace(document, rows={**document.rows, "metrics": figures}, shown=shown)
+    shown = tuple(name for name in document.shown if name != "metrics")
     if options.format == "comment":
-        return first
+        rows = {**document.rows, "metrics": figures}
+        return replace(document, rows=rows, shown=("metrics", *shown))
+    figures = [row for row in figures if row.delta]
     is_told = all(any(row.metric in one.template for one in lines) for row in figures)
-    rest = len(document.rows.get("metrics", ())) - (0 if is_told else len(figures))
-    first = replace(
-        first,
-        rows={**first.rows, "causes": untold},
+    has_figures = bool(figures) and not (is_told and shown)
+    rest = len(document.rows.get("metrics", ())) - has_figures * len(figures)
+    rows = {**document.rows, "metrics": figures, "causes": untold}
+    brief = replace(
+        document,
+        rows={name: found for name, found in rows.items() if found},
+        shown=("metrics", *shown) if has_figures else shown,
         notes=(*counts[:1], *missing, *time),
         is_brief=True,
     )
     most = _MOST_ROWS + sum(text.count_rows(render_line(one)) for one in lines)
-    shorten = partial(_list_shorter, first="metrics" * (not is_told), rest=rest)
-    return replace(first, shorten=shorten, most_rows=most)
+    return replace(brief, shorten=partial(_list_shorter, rest=rest), most_rows=most)
 
 
-def _list_shorter(document: Document, first: str, rest: int) -> Iterator[Document]:
+def _list_shorter(document: Document, rest: int) -> Iterator[Document]:
     """List documents with ever fewer lists, and rows of each, but for the figures.
 
     Most lists count more than most rows of one. `rest` are figures that differ and have no row.
     """
-    shown = document.shown[1:]
+    kept = tuple(name for name in document.shown if name == "metrics")
+    shown = document.shown[len(kept) :]
     titles = {one.name: one.title.lower() for one in document.spec.row_lists}
     for number in range(len(shown), -1, -1):
-        told = (*filter(None, (first,)), *shown[:number])
         hidden = {titles[name]: len(document.rows[name]) for name in shown[number:]}
         notes = (*document.notes, *text.explain_rest({titles["metrics"]: rest, **hidden}))
         for limit in _LIMITS:
-            lists = tuple(
-                one if one.name == first else replace(one, limit=limit)
+            lists = (
+                one if one.name in kept else replace(one, limit=limit)
                 for one in document.spec.row_lists
             )
-            spec = replace(document.spec, row_lists=lists)
-            yield replace(document, spec=spec, shown=told, notes=notes)
+            spec = replace(document.spec, row_lists=tuple(lists))
+            yield replace(document, spec=spec, shown=(*kept, *shown[:number]), notes=notes)
 
 
 def _has_own_block(row: InstructionChange) -> bool:
