@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 from msgspec.structs import replace
 
 from hlotool import __version__
@@ -183,7 +184,13 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
     if not (request.config.budgets or request.budgets or history):
         raise NothingCheckedError(_NO_BUDGETS)
     settings, machine = request.config, request.assumptions.machine
-    rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
+    source = click.get_current_context().get_parameter_source("config")
+    is_alone = bool(request.budgets) and source is not ParameterSource.COMMANDLINE
+    if is_alone and settings.budgets:
+        name = display_name(settings.path)
+        say(f"--budget replaces the budgets of {name}; --config {name} adds them.")
+    written = () if is_alone else settings.budgets
+    rules = [compile_rule(one, settings.path, machine) for one in written]
     rules += compile_budgets(request.budgets, machine)
     say_all(note for rule in rules for note in list_older_names(rule))
     if history and Path(history).is_file():  # a file that is none, before any dump is read
