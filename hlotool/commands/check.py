@@ -245,8 +245,10 @@ def _say_excesses(excesses: Sequence[Excess], units: str) -> Iterator[Line]:
 
 
 def _list_said(excess: Excess, units: str) -> Iterator[str]:
-    if excess.has_grown and not excess.is_kept:
-        yield "what grew is unknown: the baseline keeps figures alone, no program"
+    if excess.has_grown and not (excess.causes or excess.grown):
+        lacks = "the dump lacks the text before optimizations"
+        lacks = lacks if excess.is_kept else "the baseline keeps no program"
+        yield f"what grew is unknown: {lacks}"
     for row in excess.holders:
         size, shape, value, origin = _write(ROWS, _HELD, row, units)
         times, source = _write_around(row)

@@ -22,7 +22,7 @@ from hlotool.commands.shared.options import RowOptions, repeat_command
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
 from hlotool.compare import directory, inputs, several
-from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
+from hlotool.compare.answer import DIFF, METRICS, DiffFacts, SideFacts, name_columns
 from hlotool.compare.changes.figures import MetricRow, Threshold, changed_metrics, find_worse
 from hlotool.compare.changes.instructions import InstructionChange
 from hlotool.compare.changes.reasons import DIFF_WHY, compare_counterparts, find_pairs
@@ -84,8 +84,9 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
     is_overview = options.wants_overview
     others = (row for row in report.instructions if not (row.is_fused or _has_own_block(row)))
     rows = {name: getattr(report, name) for name in _TABLES}
+    changed = changed_metrics(report.metrics)
     if is_overview:
-        rows |= {"metrics": changed_metrics(report.metrics), "instructions": tuple(others)}
+        rows |= {"metrics": changed, "instructions": tuple(others)}
     facts = describe_report(report)
     counts = tuple(text.count_changes(facts, report, labels))
     missing = tuple(text.say_missing(report))
@@ -118,26 +119,29 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
     if options.format == "comment":
         rows = {**document.rows, "metrics": figures}
         return replace(document, rows=rows, shown=("metrics", *shown))
-    figures = [row for row in figures if row.delta]
-    is_told = all(any(row.metric in one.template for one in lines) for row in figures)
-    has_figures = bool(figures) and not (is_told and shown)
-    rest = len(document.rows.get("metrics", ())) - has_figures * len(figures)
-    rows = {**document.rows, "metrics": figures, "causes": untold}
+    told = [row for row in figures if row.delta] if shown else list(changed)
+    if shown and all(any(row.metric in one.template for one in lines) for row in told):
+        told = []
+    rows = {**document.rows, "metrics": told, "causes": untold}
     brief = replace(
         document,
         rows={name: found for name, found in rows.items() if found},
-        shown=("metrics", *shown) if has_figures else shown,
+        shown=("metrics", *shown) if told else shown,
         notes=(*counts[:1], *missing, *time),
         is_brief=True,
     )
+    rest = len(changed) - len(told)
     most = _MOST_ROWS + sum(text.count_rows(render_line(one)) for one in lines)
-    return replace(brief, shorten=partial(_list_shorter, rest=rest), most_rows=most)
+    shorten = partial(_list_shorter, brief, rest)
+    hidden = tuple(text.explain_rest({METRICS.title.lower(): rest}))
+    return replace(brief, notes=(*brief.notes, *hidden), shorten=shorten, most_rows=most)
 
 
-def _list_shorter(document: Document, rest: int) -> Iterator[Document]:
+def _list_shorter(document: Document, rest: int, longer: Document) -> Iterator[Document]:
     """List documents with ever fewer lists, and rows of each, but for the figures.
 
     Most lists count more than most rows of one. `rest` are figures that differ and have no row.
+    All are variants of `longer`.
     """
     kept = tuple(name for name in document.shown if name == "metrics")
     shown = document.shown[len(kept) :]
@@ -151,7 +155,7 @@ def _list_shorter(document: Document, rest: int) -> Iterator[Document]:
                 for one in document.spec.row_lists
             )
             spec = replace(document.spec, row_lists=tuple(lists))
-            yield replace(document, spec=spec, shown=(*kept, *shown[:number]), notes=notes)
+            yield replace(longer, spec=spec, shown=(*kept, *shown[:number]), notes=notes)
 
 
 def _has_own_block(row: InstructionChange) -> bool:

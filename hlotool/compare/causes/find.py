@@ -48,6 +48,7 @@ _ON_MEMORY: Final = {
     "parameters": 1,
 }
 _COMPUTING: Final = frozenset(("operations", "scope-new", "scope-gone"))
+_EVERYWHERE: Final = ("mesh", "sharding", "dimension", "repeated", "layers-")  # at no line
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
 
 
@@ -77,7 +78,9 @@ def find_causes(evidence: Evidence) -> Findings:
     claims = sorted(_join_rounds(claims), key=partial(_rank, computing=computing))
     new = evidence.given.programs[1].module
     found = [
-        one.cause if one.cause.source else replace(one.cause, source=list_sources(one.touched, new))
+        one.cause
+        if one.cause.source or one.cause.id.startswith(_EVERYWHERE)
+        else replace(one.cause, source=list_sources(one.touched, new))
         for one in claims
     ]
     found += [cause for find in _CONSEQUENCES for cause in find(evidence)]
