@@ -61,7 +61,7 @@ hlotool check dump/ --baseline main_dump/ --format github"""
 
 _NO_BUDGETS = (
     "no budgets found: no hlotool.toml here or above, no [tool.hlotool] in "
-    "pyproject.toml, and no --budget. `hlotool check --init DIR` writes first ones."
+    "pyproject.toml, and no --budget. `hlotool check --init DIR` writes the first ones."
 )
 
 

@@ -54,7 +54,7 @@ FORMAT_MEANINGS: Final[Mapping[str, str]] = {
     "perfetto": "the modelled clock as a trace for ui.perfetto.dev",
     "model-explorer": "the program as a graph by scope, for Model Explorer",
     "dot": f"{_GRAPH}, for Graphviz",
-    "mermaid": f"{_GRAPH}, for markdown of GitHub",
+    "mermaid": f"{_GRAPH}, for GitHub's markdown",
     "github": f"{_CI}: annotations of GitHub Actions",
     "junit": f"{_CI}: JUnit's XML",
     "sarif": f"{_CI}: SARIF, for code scanning",

@@ -61,7 +61,7 @@ REMEDIES: Final[Mapping[RemedyKind, tuple[str, str, tuple[PartKind, ...], float]
         "copies of {}", "use one order of dimensions throughout", ("parameter-layout",), 0,
     ),
     "smaller-batch": (
-        "activations", "half the batch",
+        "activations", "halve the batch",
         ("saved-activations", "layer-inputs", "logits", "temporaries"), 1 / 2,
     ),
     "shard": ("arguments and activations", "shard over more devices", (), 1),
@@ -95,16 +95,16 @@ class ReliefRow(Struct, frozen=True):
         int | None, column("simulated fall of the allocated size with this change alone")
     ]
     saves_least_bytes: Annotated[
-        int | None, column("least savings in programs compiled with it", heading="at least")
+        int | None, column("least savings, judged by programs compiled with it", heading="at least")
     ]
     saves_most_bytes: Annotated[
-        int | None, column("most savings in programs compiled with it", heading="at most")
+        int | None, column("most savings, judged by programs compiled with it", heading="at most")
     ]
     option_saves_bytes: Annotated[
         int | None, figure("savings of all changes of the option together", is_summed=False)
     ]
     option_least_bytes: Annotated[
-        int | None, figure("least savings in programs compiled with the option", is_summed=False)
+        int | None, figure("least savings of the option, judged the same way", is_summed=False)
     ]
     free_bytes: Annotated[
         int | None,

@@ -424,7 +424,7 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
             "{matched_count:instruction} matched ({changed_count} differ); "
             f"{{old_only_count}} only in {quote_braces(labels[0])}, "
             f"{{new_only_count}} only in {quote_braces(labels[1])}"
-            + f", {facts.copied_count:,} copies of a loop's"
+            + f", {facts.copied_count:,} copies of loop instructions"
             * bool(facts.copied_count),
             FACTS,
             facts,
@@ -612,7 +612,7 @@ def say_parting(last: PassRow | None, first: PassRow | None) -> Line:
     """Name the last step that is the same in both compilations, and the first that is not."""
     if first is None:
         return Line("both compilations are the same after every pass")
-    before = f"last the same {_name_step(last, 'after')}" if last else "different from the start"
+    before = f"still the same {_name_step(last, 'after')}" if last else "different from the start"
     after = _name_step(first, "after")
     return Line(f"{before}; first different {after}: {', '.join(first.differs_in)}")
 
