@@ -436,6 +436,10 @@ def test_a_message_of_several_lines_stands_on_several(capsys: pytest.CaptureFixt
         r"    \x1b[31mred\t::error::x",
         r"    \x3a:error::y",
         r"    \x23#[group]",
+        "",
+        "2.0 MiB in gemm_fusion_dot.2 f32[8,128,512] (mlp_train.py:17)",
+        "1.6 MiB in loop_pad_fusion.1 f32[800,512] of layers[0][0] (for mlp_train.py:17)",
+        "1.5 MiB in layers_0__0_.1 f32[784,512] of layers[0][0]",
     ]
     assert check(STEP, "--json") == 1
     (row,) = json.loads(capsys.readouterr().out)["rules"]

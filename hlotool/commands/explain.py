@@ -63,8 +63,8 @@ FORMAT_MEANINGS: Final[Mapping[str, str]] = {
 LEGEND: Final[Mapping[str, str]] = {
     TOTAL: "the sum of a column over all rows that --where keeps, also those that -n hides",
     COUNT_TITLE: f"with --by: {COUNT.meaning}",
-    SHARE_TITLE: f"with --by: {SHARE.meaning}; by the figure of --sort, else the first of "
-    "--columns, else the list's size column, or in JSON by the number of rows",
+    SHARE_TITLE: f"with --by: {SHARE.meaning}; of the first figure of --sort, else of --columns, "
+    "else of the list's size column; without any, of the number of rows",
     COUNT_SHARE_TITLE: "with --by: the group's part of the number of rows, because their figures "
     "do not add up",
     NO_LABEL: "the group of rows that have no value in the field of --by",

@@ -132,30 +132,31 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
     )
     rest = len(changed) - len(told)
     most = _MOST_ROWS + sum(text.count_rows(render_line(one)) for one in lines)
-    shorten = partial(_list_shorter, brief, rest)
     hidden = tuple(text.explain_rest({METRICS.title.lower(): rest}))
+    shorten = partial(_list_shorter, rest=rest, told=hidden)
     return replace(brief, notes=(*brief.notes, *hidden), shorten=shorten, most_rows=most)
 
 
-def _list_shorter(document: Document, rest: int, longer: Document) -> Iterator[Document]:
+def _list_shorter(document: Document, rest: int, told: Sequence[Line]) -> Iterator[Document]:
     """List documents with ever fewer lists, and rows of each, but for the figures.
 
-    Most lists count more than most rows of one. `rest` are figures that differ and have no row.
-    All are variants of `longer`.
+    Most lists count more than most rows of one. `rest` are figures that differ and have no row,
+    of which notes `told` alone.
     """
+    kept_notes = tuple(one for one in document.notes if one not in told)
     kept = tuple(name for name in document.shown if name == "metrics")
     shown = document.shown[len(kept) :]
     titles = {one.name: one.title.lower() for one in document.spec.row_lists}
     for number in range(len(shown), -1, -1):
         hidden = {titles[name]: len(document.rows[name]) for name in shown[number:]}
-        notes = (*document.notes, *text.explain_rest({titles["metrics"]: rest, **hidden}))
+        notes = (*kept_notes, *text.explain_rest({titles["metrics"]: rest, **hidden}))
         for limit in _LIMITS:
             lists = (
                 one if one.name in kept else replace(one, limit=limit)
                 for one in document.spec.row_lists
             )
             spec = replace(document.spec, row_lists=tuple(lists))
-            yield replace(longer, spec=spec, shown=(*kept, *shown[:number]), notes=notes)
+            yield replace(document, spec=spec, shown=(*kept, *shown[:number]), notes=notes)
 
 
 def _has_own_block(row: InstructionChange) -> bool:
