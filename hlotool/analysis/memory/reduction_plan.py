@@ -150,10 +150,12 @@ class Plan(Struct, frozen=True):
     """Ways to fit. `curves` are what space 0 reserves over time as it is, then with each option.
 
     All but the temporaries are reserved all the time. Options without a number have no curve.
+    `is_checkpoint_undone`: activations are saved for which XLA would undo a checkpoint.
     """
 
     rows: tuple[ReliefRow, ...] = ()
     curves: tuple[Curve, ...] = ()
+    is_checkpoint_undone: bool = False
 
 
 def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
@@ -190,7 +192,10 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
         unknown = (None,) * 6
         rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     curves = (reserved.curve(chosen, fit.allocated_bytes) for chosen in ((), *sets))
-    return Plan(tuple(rows), tuple(curves))
+    is_cpu = module is not None and find_backend(module) == "cpu"  # as in `parts.Checkpoint`
+    saved = (one for one in parts if one.kind == "saved-activations")
+    is_undone = is_cpu and any(not one.again for one in saved)
+    return Plan(tuple(rows), tuple(curves), is_undone)
 
 
 def _write_option(

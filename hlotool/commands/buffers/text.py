@@ -154,17 +154,24 @@ def say_reasons(report: MemoryReport, rows: Sequence[BufferRow], *, is_all: bool
         yield Line("nothing in host memory")
 
 
-def say_relief(fit: Fit, relief: Sequence[plan.ReliefRow]) -> tuple[Line, ...]:
+_UNDONE: Final = Line(
+    "jax.checkpoint is not offered: XLA:CPU merges what it would recompute with the first "
+    "computation."
+)
+
+
+def say_relief(fit: Fit, planned: plan.Plan) -> tuple[Line, ...]:
     """Return the lines above the ways to fit: what becomes of the program with them."""
-    if not relief:
-        return (Line("No known change saves memory here."),)
+    undone = (_UNDONE,) if planned.is_checkpoint_undone else ()
+    if not planned.rows:
+        return (Line("No known change saves memory here."), *undone)
     text = (
         f"No set of up to {plan.MOST_TOGETHER} changes is certain to make it fit {{limit_bytes}}; "
         "those below save most."
     )
-    if {"fits", "may fit"} & {row.verdict for row in relief}:
+    if {"fits", "may fit"} & {row.verdict for row in planned.rows}:
         text = "Apply all changes of an option together. Options are sorted by likely savings."
-    return (Line(text, FIT, fit), Line(plan.SAVES_CAVEAT))
+    return (Line(text, FIT, fit), Line(plan.SAVES_CAVEAT), *undone)
 
 
 _MOST_UNUSED: Final = 3
