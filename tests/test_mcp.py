@@ -82,7 +82,7 @@ def test_tools_say_what_the_help_says() -> None:
     ("name", "arguments", "sentence"),
     [
         ("summary", {"path": "nowhere"}, "nowhere: there is no such file or directory."),
-        ("summary", {"path": "../cpu"}, "../cpu leads out of the folders to read: "),
+        ("summary", {"path": "../cpu"}, "../cpu leads out of the allowed folders: "),
         ("summary", {"path": "https://example.com/x"}, "https://example.com/x: there is no such"),
         ("summary", {"path": "mlp_train", "output": "x"}, "summary has no argument 'output'"),
         ("summary", {"path": "mlp_train", "where": "--output=x"}, "--where: expected an operator"),

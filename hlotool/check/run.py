@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from hlotool.analysis.memory.answer import ROWS
+from hlotool.analysis.memory.rows import BufferRow
 from hlotool.check.baseline import (
     NO_BASELINE,
     Earlier,
@@ -22,6 +25,7 @@ from hlotool.check.judge import judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule, choose_rules, expect_budget_words, list_unknown_values
 from hlotool.compare.causes.cause import Cause
+from hlotool.compare.changes.memory import MemoryChange
 from hlotool.compare.inputs import Candidate, DiffSide, read_context, read_side
 from hlotool.compare.pairing import Pairing
 from hlotool.compare.report import compare_programs
@@ -29,12 +33,15 @@ from hlotool.dump.files import Inputs
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.program.load import input_paths, load_program, note_files
-from hlotool.program.program import NO_ASSUMPTIONS, Assumptions
-from hlotool.table import InputPaths
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
+from hlotool.table import InputPaths, Unit
 from hlotool.table.expression.compile import UnknownValue
+from hlotool.table.select import sort_rows
+from hlotool.table.sums import fold_rows
 from hlotool.table.words import list_some
 
 _MOST_CAUSES: Final = 2  # of a module
+_MOST_VALUES: Final = 3
 _LISTED: Final = 8
 _RANKS: Final = {"error": 0, "fail": 1, "not-measured": 2, "pass": 3}
 
@@ -63,7 +70,7 @@ class Plan(Struct, frozen=True):
     notes: tuple[str, ...] = ()  # on modules and those of the baseline
     assumptions: Assumptions = NO_ASSUMPTIONS
     is_recorded: bool = False  # for a history
-    has_causes: bool = False  # whether it is asked why a module differs from its baseline
+    has_causes: bool = False  # whether it is asked what is behind exceeded budgets
 
     @property
     def size_bytes(self) -> int:
@@ -78,11 +85,28 @@ class Plan(Struct, frozen=True):
         return InputPaths(self.path)
 
 
+class Excess(Struct, frozen=True):
+    """What is behind the exceeded budgets of a module: what grew, or what memory holds.
+
+    `has_grown`: an increase is exceeded, not only a fixed limit. `is_kept` says whether the
+    baseline has the program, `limit_bytes` is the least exceeded limit of memory.
+    """
+
+    module: str
+    place: str
+    has_grown: bool
+    is_kept: bool = False
+    limit_bytes: int | None = None
+    causes: tuple[Cause, ...] = ()
+    grown: tuple[MemoryChange, ...] = ()
+    holders: tuple[BufferRow, ...] = ()
+
+
 class Run(Struct, frozen=True):
     """What a check came to, the worst results first; `failures` are modules not read.
 
     `notes` say what of the files was not understood, `lines` are what a history holds of it,
-    `causes` why modules with exceeded budgets differ from their baselines.
+    `excesses` what is behind budgets that are exceeded.
     """
 
     paths: InputPaths
@@ -91,7 +115,7 @@ class Run(Struct, frozen=True):
     failures: tuple[Failure, ...]
     notes: tuple[str, ...] = ()
     lines: tuple[HistoryLine, ...] = ()
-    causes: tuple[tuple[str, Cause], ...] = ()  # why modules differ, by the module's name
+    excesses: tuple[Excess, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -113,7 +137,7 @@ class _Checked(Struct, frozen=True):
     line: HistoryLine | None = None
     # A tuple for each budget, None where it was not held against the module.
     unknown_values: tuple[tuple[UnknownValue, ...] | None, ...] = ()
-    causes: tuple[Cause, ...] = ()
+    excess: Excess | None = None
 
 
 def plan_run(
@@ -201,12 +225,8 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     notes = (*plan.notes, *(note for one in checked for note in one.notes))
     paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
     lines = tuple(one.line for one in checked if one.line)
-    causes = tuple(
-        (name, cause)
-        for name, one in zip(names, checked, strict=True)
-        for cause in one.causes[:_MOST_CAUSES]
-    )
-    return Run(paths, tuple(results), count_results(results), failures, notes, lines, causes)
+    excesses = tuple(one.excess for one in checked if one.excess)
+    return Run(paths, tuple(results), count_results(results), failures, notes, lines, excesses)
 
 
 def _check(task: Task, *, plan: Plan) -> _Checked:
@@ -231,10 +251,46 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     line = measure_line(program, task.name, results) if plan.is_recorded else None
     if line is not None:
         line = replace(line, **asdict(measure_identity(program, task.module)))
-    causes: tuple[Cause, ...] = ()
-    if earlier and plan.has_causes and any(one.status == "fail" for one in results):
-        causes = compare_programs(earlier, read_context(program, task.module.input)).causes
-    return _Checked(where, results, note_files(program), program.paths, line, unknown, causes)
+    excess = None
+    exceeded = [
+        (rule, one)
+        for rule, one in zip(filter(None, about), results, strict=True)
+        if one.status == "fail"
+    ]
+    if plan.has_causes and exceeded:
+        excess = _explain(task, program, earlier, exceeded)
+    return _Checked(where, results, note_files(program), program.paths, line, unknown, excess)
+
+
+def _explain(
+    task: Task,
+    program: Program,
+    earlier: DiffSide | None,
+    exceeded: Sequence[tuple[Rule, RuleResult]],
+) -> Excess:
+    """Compare a module with its baseline; without an increase, list what memory holds."""
+    limits = [
+        int(one.limit)
+        for rule, one in exceeded
+        if any(path.startswith("buffers.") for path in rule.paths) and one.unit is Unit.BYTES
+        if one.limit is not None and one.actual is not None and one.actual > one.limit
+    ]
+    has_grown = any(one.baseline is not None for _, one in exceeded)
+    found = Excess(task.name, task.module.place, has_grown, limit_bytes=min(limits, default=None))
+    if earlier and task.module.input:
+        report = compare_programs(earlier, read_context(program, task.module.input))
+        grown = [row for row in report.memory if row.delta_bytes > 0] if limits else []
+        found = replace(
+            found,
+            is_kept=bool(earlier.program or earlier.before),
+            causes=report.causes[:_MOST_CAUSES],
+            grown=tuple(grown[:_MOST_VALUES]),
+        )
+    if limits and not has_grown and ROWS.fold:
+        rows = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, program.peak_rows), "")
+        held = (row for row in rows if isinstance(row, BufferRow))
+        found = replace(found, holders=tuple(islice(held, _MOST_VALUES)))
+    return found
 
 
 def _broken(task: Task, failure: Failure, rules: Sequence[Rule]) -> _Checked:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 from msgspec.structs import replace
 
 from hlotool import __version__
+from hlotool.analysis.memory.answer import ROWS
+from hlotool.analysis.memory.rows import BufferRow
 from hlotool.check import baseline as baselines
 from hlotool.check import history as histories
 from hlotool.check import results
 from hlotool.check.ci import relative_file, render_github, render_junit, render_sarif
 from hlotool.check.config import CONFIG_NAME, Config, expect_pattern
 from hlotool.check.rule import Rule, compile_rule, list_older_names
-from hlotool.check.run import Run
-from hlotool.commands.diff.cause_text import write_cause
+from hlotool.check.run import Excess, Run
+from hlotool.commands.diff.cause_text import write_cause, write_place
 from hlotool.commands.shared import output
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
@@ -35,17 +39,21 @@ from hlotool.commands.shared.options import (
     repeat_command,
 )
 from hlotool.commands.shared.request import Request, load_one, track
+from hlotool.compare.answer import MEMORY
+from hlotool.compare.changes.memory import MemoryChange
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
-from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.read import STDIN, display_name, read_bytes
 from hlotool.dump.stores import is_address
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
-from hlotool.table import Document, DocumentSpec, InputPaths, Line
+from hlotool.table import Document, DocumentSpec, InputPaths, Line, RowList
+from hlotool.table.units import SIZES, format_field
 from hlotool.table.words import count_noun, join_words
 
 _CI_FORMATS: Final = ("github", "junit", "sarif")
 _FORMATS: Final = (*FORMATS, "comment", *_CI_FORMATS)
+_EXPLAINED: Final = frozenset(("table", "markdown", "comment"))
 _EXAMPLE = """\
 hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
 hlotool check dump/ --update-baseline
@@ -53,7 +61,7 @@ hlotool check dump/ --baseline main_dump/ --format github"""
 
 _NO_BUDGETS = (
     "no budgets found: no hlotool.toml here or above, no [tool.hlotool] in "
-    "pyproject.toml, and no --budget. `hlotool check --init DIR` writes first ones."
+    "pyproject.toml, and no --budget. `hlotool check --init DIR` writes the first ones."
 )
 
 
@@ -130,9 +138,11 @@ def check(
         _write_figures(request, baseline or default, is_start=init)
         return 0
     baseline = baseline or (default if Path(default).exists() else "")
-    run = _run(request, baseline, history, has_causes="comment" in dict(forms))
+    has_causes = any(form in _EXPLAINED for form, _ in forms)
+    run = _run(request, baseline, history, has_causes=has_causes)
+    typed = tuple(_type_next(run.excesses, baseline, request))
     for form, file in forms if run.results else ():
-        print_run(run, settings, replace(options, format=form, output=file))
+        print_run(run, settings, replace(options, format=form, output=file), typed)
     if history:
         _record(history, run.lines, time, commit)
     if not run.results:
@@ -174,7 +184,13 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
     if not (request.config.budgets or request.budgets or history):
         raise NothingCheckedError(_NO_BUDGETS)
     settings, machine = request.config, request.assumptions.machine
-    rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
+    source = click.get_current_context().get_parameter_source("config")
+    is_alone = bool(request.budgets) and source is not ParameterSource.COMMANDLINE
+    if is_alone and settings.budgets:
+        name = display_name(settings.path)
+        say(f"--budget replaces the budgets of {name}; add --config {name} to check both.")
+    written = () if is_alone else settings.budgets
+    rules = [compile_rule(one, settings.path, machine) for one in written]
     rules += compile_budgets(request.budgets, machine)
     say_all(note for rule in rules for note in list_older_names(rule))
     if history and Path(history).is_file():  # a file that is none, before any dump is read
@@ -191,18 +207,18 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-def print_run(run: Run, settings: Config, options: RowOptions) -> None:
-    """Print what a check came to."""
+def print_run(run: Run, settings: Config, options: RowOptions, typed: Sequence[Line]) -> None:
+    """Print what a check came to; `typed` are commands that show more."""
+    is_comment = options.format == "comment"
+    why = tuple(_say_excesses(run.excesses, options.units))
     document = Document(
-        spec=results.choose_check_columns(is_comment=options.format == "comment"),
+        spec=results.choose_check_columns(is_comment=is_comment),
         input=run.paths,
         scalars=run.facts,
         rows={"rules": run.results},
-        lines=(_headline(run.facts),),
+        lines=(_headline(run.facts), *(why if is_comment else ())),
+        notes=() if is_comment else (*why, *typed),
     )
-    if options.format == "comment":
-        why = (Line(f"{name}: {write_cause(cause, options.units)}") for name, cause in run.causes)
-        document = replace(document, lines=(*document.lines, *why))
     if options.format not in _CI_FORMATS:
         output.print_document(document, options)
         return
@@ -215,6 +231,79 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
         markdown = RowOptions(format="markdown", units=options.units)
         _append_summary(output.render_document(document, markdown, output.make_look(markdown)))
         output.write_text((render_github(placed),), options.output, has_commands=True)
+
+
+_MOST_LINES: Final = 3
+
+
+def _say_excesses(excesses: Sequence[Excess], units: str) -> Iterator[Line]:
+    """Say what grew, or what memory holds, in a few lines."""
+    names = [f"{one.module}: " * (len(excesses) > 1) for one in excesses]
+    pairs = zip(names, excesses, strict=True)
+    said = [f"{name}{text}" for name, one in pairs for text in _list_said(one, units)]
+    return map(Line, said[:_MOST_LINES])
+
+
+def _list_said(excess: Excess, units: str) -> Iterator[str]:
+    if excess.has_grown and not (excess.causes or excess.grown):
+        lacks = "the dump lacks the text before optimizations"
+        lacks = lacks if excess.is_kept else "the baseline keeps no program"
+        yield f"what grew is unknown: {lacks}"
+    for row in excess.holders:
+        size, shape, value, origin = _write(ROWS, _HELD, row, units)
+        times, source = _write_around(row)
+        yield f"{size} in {times}{value} {shape}{f' of {origin}' * bool(row.origin)}{source}"
+    if excess.holders:
+        return
+    for cause in excess.causes:
+        yield write_cause(cause, units) + write_place(cause)
+    for grown in excess.grown:
+        old, new, shape, value = _write(MEMORY, _GROWN, grown, units)
+        times, source = _write_around(grown)
+        yield f"{times}{value} {shape}: {old} → {new}{source}"
+
+
+def _write(rows: RowList, names: Sequence[str], row: object, units: str) -> list[str]:
+    return [format_field(rows.field(name), row, units) for name in names]
+
+
+def _write_around(row: BufferRow | MemoryChange) -> tuple[str, str]:
+    """Write how many values a row is, and where they come from."""
+    return f"×{row.count} " * (row.count > 1), f" ({row.source})" * bool(row.source)
+
+
+_HELD: Final = ("live_bytes", "shape", "value", "origin")
+_GROWN: Final = ("old_bytes", "new_bytes", "shape", "value")
+# The parameters of a check that `diff` and `buffers` have as well.
+_OF_DIFF: Final = ("config", "unpacking", *PURPOSES["Model"])
+_OF_BUFFERS: Final = ("buffers", "live_range", "module_text", *_OF_DIFF[:2], "chip", "chip_file")
+_WHOLE: Final = ("GiB", "MiB", "KiB", "GB", "MB", "B")
+
+
+def _type_next(excesses: Sequence[Excess], baseline: str, request: Request) -> Iterator[Line]:
+    """Say what to type to see all that grew, or what memory holds and how it may fit."""
+    if request.path == STDIN:
+        return
+    stage = ("--stage", request.stage) if request.stage != "after" else ()
+    is_one = len(request.find().inputs) == 1
+    module = ("--module", request.module) if request.module and is_one else ()
+    grown = [one.module for one in excesses if one.has_grown]
+    if grown and request.stage != "all":
+        is_plain = len(grown) == 1 and not is_one and re.fullmatch(r"[\w.-]+", grown[0])
+        chosen = ("--module", f"^{re.escape(grown[0])}$") if is_plain else module
+        sides = baseline, request.path, *stage, *chosen
+        yield _say_next("what changed", repeat_command(_OF_DIFF, *sides, command="diff"))
+    held = next((one for one in excesses if one.holders), None)
+    if held and held.limit_bytes:
+        unit = next(one for one in _WHOLE if held.limit_bytes % SIZES[one] == 0)
+        chosen = module if is_one else ("--module", held.place)
+        limit = "--hbm", f"{held.limit_bytes // SIZES[unit]}{unit}"
+        asked = request.path, *stage, *chosen, *limit
+        yield _say_next("how to fit", repeat_command(_OF_BUFFERS, *asked, command="buffers"))
+
+
+def _say_next(what: str, typed: str) -> Line:
+    return Line(f"{what}: {typed}", is_typed=True)
 
 
 def _headline(facts: results.CheckFacts) -> Line:

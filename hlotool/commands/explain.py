@@ -29,7 +29,7 @@ from hlotool.commands.shared.output import find_width, write_text
 from hlotool.errors import EXIT_CODES, ErrorAnswer, UsageError
 from hlotool.hlo.buffers import ALLOCATION_TYPES
 from hlotool.program.metrics import METRICS
-from hlotool.table import VARIOUS, DocumentSpec, Field, RowList
+from hlotool.table import DocumentSpec, Field, RowList
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
 from hlotool.table.renamed import find_new, list_renamed, say_renamed
 from hlotool.table.schema import KEY_MEANINGS, describe_line
@@ -54,7 +54,7 @@ FORMAT_MEANINGS: Final[Mapping[str, str]] = {
     "perfetto": "the modelled clock as a trace for ui.perfetto.dev",
     "model-explorer": "the program as a graph by scope, for Model Explorer",
     "dot": f"{_GRAPH}, for Graphviz",
-    "mermaid": f"{_GRAPH}, for markdown of GitHub",
+    "mermaid": f"{_GRAPH}, for GitHub's markdown",
     "github": f"{_CI}: annotations of GitHub Actions",
     "junit": f"{_CI}: JUnit's XML",
     "sarif": f"{_CI}: SARIF, for code scanning",
@@ -63,8 +63,8 @@ FORMAT_MEANINGS: Final[Mapping[str, str]] = {
 LEGEND: Final[Mapping[str, str]] = {
     TOTAL: "the sum of a column over all rows that --where keeps, also those that -n hides",
     COUNT_TITLE: f"with --by: {COUNT.meaning}",
-    SHARE_TITLE: f"with --by: {SHARE.meaning}; by the list's size column, or in JSON by the "
-    "number of rows",
+    SHARE_TITLE: f"with --by: {SHARE.meaning}; of the first figure of --sort, else of --columns, "
+    "else of the list's size column; without any, of the number of rows",
     COUNT_SHARE_TITLE: "with --by: the group's part of the number of rows, because their figures "
     "do not add up",
     NO_LABEL: "the group of rows that have no value in the field of --by",
@@ -73,7 +73,7 @@ LEGEND: Final[Mapping[str, str]] = {
     "≤": "at most: a part of the sum might not run; is_upper_bound in JSON",
     "about": "neither at least nor at most: a part is unknown, and another might not run",
     "~": "an estimate",
-    VARIOUS.value: "in a row for several things: their values differ, and are not numbers",
+    "different": "in a row for several things: their values differ, and are not numbers",
     "×": "number of equal things in the row",
     "–": "between two numbers: least and most of the things in a row; alone: none",
     "…": "something is omitted or cut here; -w and JSON show it",

@@ -172,7 +172,7 @@ def _describe_limit(row: fits.FitRow) -> str:
 
 def _note(report: fits.FitReport) -> Iterator[Line]:
     if report.facts.worst_ratio is not None and not report.facts.is_alike:
-        told = "predictions for given programs are {worst_ratio} of the real figure at worst"
+        told = "the worst prediction for a given program is {worst_ratio} times the real figure"
         yield Line(told, fits.FIT_FACTS, report.facts)
     if any(row.part == OVERFLOW for row in report.terms):
         yield Line("assumed: 112 MiB of a TPU's vmem hold values, as on v5e")

@@ -130,7 +130,7 @@ def _expect_inside(typed: str, roots: Sequence[Path]) -> str:
         folder = path if path.is_dir() else path.parent
         read += [one.resolve() for one in folder.rglob("*") if one.is_symlink()]
     if not all(any(map(one.is_relative_to, roots)) for one in read):
-        raise UsageError(f"{typed} leads out of the folders to read: {', '.join(map(str, roots))}.")
+        raise UsageError(f"{typed} leads out of the allowed folders: {', '.join(map(str, roots))}.")
     if not path.exists():
         raise UsageError(f"{typed}: there is no such file or directory.")
     return str(path)

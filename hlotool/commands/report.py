@@ -90,7 +90,7 @@ def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[html.PageTab
 @option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
 @option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")
 @option("--source DIR", "Include source lines from files below DIR.")
-@option("-o, --output FILE", "Write to FILE; into a directory, a page each.", required=True)
+@option("-o, --output FILE", "Write to FILE; a directory gets a page per program.", required=True)
 @add_options(MACHINE)
 def report(
     request: Request,

@@ -391,7 +391,7 @@ def _say_compiling(metadata: DumpFile) -> Iterator[Line]:
     if rows:
         most = max(rows, key=lambda row: row.own_seconds or 0)
         time = format_value(most.own_seconds, Unit.SECONDS)
-        said = f"the longest {quote_braces(most.pass_name)} with {time}"
+        said = f"the longest {time} ({quote_braces(most.pass_name)})"
         yield Line(f"compilation: passes took {{seconds}}, {said}", pass_times.TOTALS, totals)
 
 
@@ -623,7 +623,7 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
     said = "Warnings first, then by time"
     if all(one.estimated_seconds is not None for one in timed):
         return (Line(f"{said}."),)
-    moved = "`as traffic` is the bytes that memory moves in that time"
+    moved = "`as traffic` counts the bytes that memory moves in that time"
     return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)
 
 
@@ -667,10 +667,10 @@ def say_compilations(rows: Sequence[report.ReasonRow]) -> Iterator[Line]:
         more = count_noun(len(functions) - _MOST_FUNCTIONS, "function")
         yield Line(f"… and {more} more; --rows compilations lists every one")
     if any(row.reason == "nothing" for row in rows):
-        yield Line("the dumps are equal then. Dumps do not show weak types, JAX settings,")
         yield Line(
-            "devices or recreated functions; JAX_EXPLAIN_CACHE_MISSES=1 makes JAX print the cause"
+            "Equal dumps do not show the cause: weak types, JAX settings, devices or recreated"
         )
+        yield Line("functions. JAX_EXPLAIN_CACHE_MISSES=1 makes JAX print it.")
 
 
 _ALONE: Final = {

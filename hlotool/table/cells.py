@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.table.curve import draw_sparkline
-from hlotool.table.document import VARIOUS, Group, Grouping, Rest, RowList, Selection, Sum
+from hlotool.table.document import Group, Grouping, Rest, RowList, Selection, Sum, Various
 from hlotool.table.field import Field, Shown, Unit
 from hlotool.table.units import (
     UNKNOWN,
@@ -171,7 +171,7 @@ def _write_below(fields: Sequence[Field], row: object, units: str) -> Iterator[B
         if isinstance(value, tuple):
             for item in value:
                 yield Below(format_value(item, field.items, units), is_item=True)
-        elif value not in {None, "", ANY, VARIOUS}:
+        elif value not in {None, "", ANY} and not isinstance(value, Various):
             shown = field.shown(row) if field.shown else value
             texts = [format_field(field, row, units)]
             if isinstance(shown, Shown) and shown.has_lines:
@@ -268,6 +268,8 @@ class _GroupTable(Struct, frozen=True):
         number = Column(COUNT_TITLE, is_number=True)
         summed = [replace(number, title=each.title) for each in grouping.summed]
         share = SHARE_TITLE if grouping.measured else COUNT_SHARE_TITLE
+        if grouping.measured and grouping.measured.name != self.row_list.size:
+            share = f"of {grouping.measured.title}"
         has_total = self.row_list.has_total and (len(grouping.groups) > 1 or grouping.rest)
         total = grouping.total if has_total else None
         return Cells(

@@ -178,7 +178,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     mode: Annotated[GroupMode, figure("meaning of the ids in its groups")]
     problem: Annotated[
         str | None,
-        figure("contradiction of its groups with num_partitions × replica_count", null_text=""),
+        figure("how its groups contradict num_partitions × replica_count", null_text=""),
     ]
     is_async: Annotated[bool, figure("whether it starts and completes in separate instructions")]
     is_sync: Annotated[bool, figure("whether the backend runs start and done back to back")]
@@ -255,7 +255,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     waits_for: Annotated[
         str | None,
         column(
-            "the instruction that makes its operand, if it starts right after it",
+            "the instruction that makes its operand, if the collective starts right after that",
             heading="waits for",
             null_text="",
             is_below=True,

@@ -182,7 +182,7 @@ def find_computed_twice(evidence: Evidence) -> Iterator[Finding]:
         if count > 1:
             same.append(product._replace(wasted=product.flops - product.flops // count))
     yield from _find_wasted(
-        evidence, "computed-twice", same, "the same in each iteration of a loop"
+        evidence, "computed-twice", same, "the same values in each iteration of a loop"
     )
 
 
@@ -228,7 +228,7 @@ def find_converted_products(evidence: Evidence) -> Iterator[Finding]:
         times, sizes, members = zip(*found, strict=True)
         names = name_all([one.full_name for one in members])
         verb = plural(len(members), "multiplies", "multiply")
-        message = f"{names} {verb} in f32 operands that were converted from 16 bits."
+        message = f"{names} {verb}, in f32, operands that were converted from 16 bits."
         # On CPU the figure was three times what came of it: more is widened there, however written.
         is_cpu = find_backend(evidence.module) == "cpu"
         total, seconds = None if is_cpu else sum(sizes) or None, sum(times)
@@ -279,7 +279,7 @@ def find_update_copies(evidence: Evidence) -> Iterator[Finding]:
             names = name_all([one.full_name for one in copies])
             message = (
                 f"{names} {plural(len(copies), 'copies', 'copy')} a whole array because "
-                f"{update.full_name} writes a part of it and the old one is still used."
+                f"{update.full_name} writes a part of it and the old array is still used."
             )
             yield from find_about(evidence, "update-copies", copies, message, size)
 

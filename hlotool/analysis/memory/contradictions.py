@@ -105,7 +105,7 @@ def _find_sizes(assignment: BufferAssignment) -> Iterator[str]:
             wanted = shape.size_bytes
             fits = wanted is None or size == wanted or _is_rounded(shape, size, wanted)
         if not fits:
-            yield f"{_name(value)} takes {size:,} bytes, and {shape} {wanted:,}"
+            yield f"{_name(value)} takes {size:,} bytes, but {shape} {wanted:,}"
 
 
 def _is_rounded(shape: ArrayShape, size: int, wanted: int) -> bool:
@@ -226,8 +226,8 @@ def _find_constants(assignment: BufferAssignment, by_name: dict[str, Instruction
             continue
         holds = any(by_name[value.instruction].opcode == "constant" for value in one.values)
         if holds != one.is_constant:
-            verb = "holds" if holds else "holds no"
-            yield f"allocation {one.number} {verb} constant, and is{' not' * holds} marked as one"
+            verb = "holds a" if holds else "holds no"
+            yield f"allocation {one.number} {verb} constant, but is{' not' * holds} marked as one"
 
 
 def _find_uses(
@@ -259,14 +259,14 @@ def _find_uses(
                 if not positions:
                     yield f"{_name(value)} has no position"
                 elif count != used.use_count:
-                    yield f"{_name(value)} has {used.use_count} uses, and {count} in the module"
+                    yield f"{_name(value)} has {used.use_count} uses, but {count} in the module"
         if is_result != allocation.is_live_out:
             yield _describe_result(allocation, is_result=is_result)
 
 
 def _describe_result(allocation: Allocation, *, is_result: bool) -> str:
     verb, mark = ("holds", "not ") if is_result else ("holds no", "")
-    return f"allocation {allocation.number} {verb} part of the result, and is {mark}marked so"
+    return f"allocation {allocation.number} {verb} part of the result, but is {mark}marked so"
 
 
 def _list_positions(used: UsedValue) -> list[tuple[str, str]]:

@@ -53,7 +53,7 @@ class AllocationRow(Struct, frozen=True):
     is_constant: Annotated[bool, figure("whether it holds the program's constants")]
     is_live_out: Annotated[bool, figure("whether it may hold an output")]
     is_thread_local: Annotated[
-        bool, figure("whether it is thread-local, which only the reported total counts")
+        bool, figure("whether it is thread-local; only the reported total counts such memory")
     ]
     value_count: Annotated[int, column("values placed in it", heading="values")]
     peak_bytes: Annotated[
@@ -120,7 +120,7 @@ class BufferRow(Struct, frozen=True):
         int | None,
         column(
             "fall of the space's peak without these bytes and the values that share "
-            "them; totals remove all rows at once and are no sums",
+            "them; totals remove all rows at once, so they are not sums",
             joint=lambda row: row.held,
         ),
     ]
@@ -144,7 +144,7 @@ class BufferRow(Struct, frozen=True):
     ]
     source: Annotated[
         str | None,
-        column("file and line without directories; with `for`, those of a user of the value"),
+        column("file and line without directories; after `for`, those of a user of the value"),
     ]
     source_from: Annotated[
         Teller | None, figure("source of the line: the instruction itself, its producer or a user")
@@ -156,7 +156,7 @@ class BufferRow(Struct, frozen=True):
     origin: Annotated[
         str | None,
         column(
-            "the parameter, else the scope, else the parameter that it copies; with "
+            "the parameter, else the scope, else the parameter that it copies; after "
             "`for`, the scope of a user",
             is_path=True,
             heading="belongs to",
@@ -188,7 +188,7 @@ class BufferRow(Struct, frozen=True):
     space: Annotated[int, figure("number of the memory space")]
     is_donated: Annotated[bool, figure("whether a parameter and an output share its memory")]
     live_positions: Annotated[int | None, figure("number of positions at which it is live", NUMBER)]
-    use_count: Annotated[int | None, figure("operands through which it is used", NUMBER)]
+    use_count: Annotated[int | None, figure("number of its uses as an operand", NUMBER)]
     op_name: Annotated[str | None, figure("op_name of the instruction itself")]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file")]

@@ -57,13 +57,13 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int, column("equal steps in a row that this row represents", TIMES, is_exact=True)
+        int, column("consecutive equal steps that this row represents", TIMES, is_exact=True)
     ]
     kind: Annotated[
         StepKind,
         figure(
             "loop, conditional, branch, call: contain steps; condition: of a loop, if it has "
-            "collectives; repeat: steps that repeat in a row; collective; wait: the end of a "
+            "collectives; repeat: consecutive steps that repeat; collective; wait: the end of a "
             "collective or of a copy that work needs; compute; memory: work without arithmetic"
         ),
     ]

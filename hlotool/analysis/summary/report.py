@@ -159,7 +159,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     memory_seconds: Annotated[
         float,
         figure(
-            "the memory-bound part, with waits for copies; traffic during longer compute "
+            "the memory-bound part, with waits for copies; traffic hidden by longer compute "
             "or transfers counts only in bound.memory_seconds"
         ),
     ]
@@ -321,7 +321,7 @@ HOLDERS: Final = replace(
     ),
 ).showing({"live_bytes", "count", "allocation_type", "shape", "value", "source", "origin"})
 COMPILATION: Final = Block(
-    "compilation", Compilation, "compiler, flags and mesh, as far as its files say"
+    "compilation", Compilation, "compiler, flags and mesh, as far as its files name them"
 )
 ROOFLINE: Final = Block(
     "roofline",
@@ -399,9 +399,7 @@ class ProgramRow(Struct, frozen=True):
     path: Annotated[str, figure("the text it was read from")]
     place: Annotated[
         str,
-        column(
-            "location in the directory, with XLA's number instead of the name; --module takes it"
-        ),
+        column("location in the directory, XLA's number in place of the name; --module accepts it"),
     ]
     backend: Annotated[Backend | None, column("the backend, recognized from the text")] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None

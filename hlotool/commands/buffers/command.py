@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hlotool.analysis.graph.backend import SPACE_NAMES
 from hlotool.analysis.memory import timeline
 from hlotool.analysis.memory.answer import BUFFERS, ROWS, choose_buffer_columns
-from hlotool.analysis.memory.reduction_plan import ReliefRow, plan_relief, take_away
+from hlotool.analysis.memory.reduction_plan import Plan, plan_relief, take_away
 from hlotool.analysis.memory.report import MemoryReport, measure_fit
 from hlotool.analysis.memory.rows import BufferRow, all_rows, allocation_rows, rows_at
 from hlotool.analysis.memory_text import (
@@ -210,13 +210,13 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         **({"without": without} if without else {}),
     }
     fit = None
-    relief: tuple[ReliefRow, ...] = ()
+    planned = Plan()
     if asked.limit_bytes is not None:
         chip = program.machine.chip if program.machine else None
         fit = measure_fit(report, asked.limit_bytes, chip)
     if fit is not None:
-        relief = plan_relief(report, module, fit).rows
-        blocks["fit"], rows["relief"] = fit, relief
+        planned = plan_relief(report, module, fit)
+        blocks["fit"], rows["relief"] = fit, planned.rows
     donations = rows.get("donation", ())
     curve = _draw_timeline(rows, report, main, options)
     spec = choose_buffer_columns(
@@ -230,7 +230,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         "spaces": len(report.figures.spaces) > 1 and asked.space in {"0", "all"},
         "peaks": asked.peak_count is not None,
         "allocations": instant is None,
-        "relief": bool(relief),
+        "relief": bool(planned.rows),
         "rows": True,
     }
     focus = _choose_focus(asked, options)
@@ -248,9 +248,13 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
             *text.say_reasons(whole, values, is_all=asked.space == "all"),
             *curve,
         ),
-        above={"relief": text.say_relief(fit, relief)} if fit and relief else {},
+        above={"relief": text.say_relief(fit, planned)} if fit and planned.rows else {},
         notes=(
-            *(text.say_relief(fit, relief) if fit and fit.fits is False and not relief else ()),
+            *(
+                text.say_relief(fit, planned)
+                if fit and fit.fits is False and not planned.rows
+                else ()
+            ),
             *text.say_donation(donations),
             *text.note_program(whole, main, asks_peaks=asked.asks_peaks),
         ),

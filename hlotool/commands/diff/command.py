@@ -102,7 +102,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 @option("--computation NAME", "With --text: only this computation.", default="")
 @option(
     "--passes DIR",
-    "Show what each pass changed; given twice, or of OLD and NEW, where dumps diverge.",
+    "Show what each pass changed. Given twice, or with OLD and NEW: where dumps diverge.",
     multiple=True,
     is_flag=False,
     flag_value="",
@@ -110,7 +110,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 )
 @option(
     "--trace EXPR",
-    "With --passes: passes that made or removed EXPR.",
+    "With --passes: passes that made or removed instructions that match EXPR.",
     default="",
     is_flag=False,
     flag_value="",

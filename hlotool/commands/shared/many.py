@@ -67,7 +67,7 @@ class ProgramOfRow(Struct, frozen=True):
 class ManyFigures(Struct, frozen=True):
     """What the rows are."""
 
-    command: Annotated[str, figure("the command whose rows they are")]
+    command: Annotated[str, figure("the command that made the rows")]
     row_list: Annotated[str, figure("name of the row list, as in --rows")]
 
 

@@ -76,8 +76,8 @@ class BandRow(Struct, frozen=True):
     size: Annotated[str, column("values of the variable")]
     metric: Annotated[str, _METRIC]
     value: Annotated[Number, column("the predicted figure", MEASURE)]
-    low: Annotated[Number | None, column("low end; 9 in 10 program families were above", MEASURE)]
-    high: Annotated[Number | None, column("high end; 9 in 10 program families were below", MEASURE)]
+    low: Annotated[Number | None, column("low end; 9 in 10 families were above it", MEASURE)]
+    high: Annotated[Number | None, column("high end; 9 in 10 families were below it", MEASURE)]
     distance: Annotated[Distance, column("distance of the size from the given ones")]
     unit: Unit
 
@@ -100,7 +100,7 @@ class LawRow(Struct, frozen=True):
     ]
     values: Annotated[
         tuple[int | float, ...],
-        column("the figure at four sizes from it on", heading="curve", is_curve=True),
+        column("the figure at four sizes from `from_value` on", heading="curve", is_curve=True),
     ]
     coefficients: Annotated[
         tuple[float, ...], figure("coefficients of the variable's powers, the constant first")
@@ -132,11 +132,11 @@ class FitRow(Struct, frozen=True):
             "the largest value whose high end fits; null if none does", NUMBER, heading="surely"
         ),
     ]
-    is_band_end: Annotated[bool, figure("whether surely_fits is only where the band ends")]
+    is_band_end: Annotated[bool, figure("whether only the end of the band limits `surely_fits`")]
     allocated_bytes: Annotated[int | None, column("bytes at that value")]
     next_value: Annotated[int | None, column("the smallest value that does not fit", NUMBER)]
     next_bytes: Annotated[int | None, column("bytes at that value")]
-    limited_by: Annotated[str | None, column("the largest part of the peak then")]
+    limited_by: Annotated[str | None, column("the largest part of the peak at `next_value`")]
     others: Annotated[str, figure("values of the other variables, as in the largest program")]
 
 
@@ -149,7 +149,7 @@ class VariableRow(Struct, frozen=True):
     dimensions: Annotated[tuple[str, ...], column("the dimensions that follow it")]
     alike: Annotated[
         tuple[str, ...],
-        figure("a dimension of each size that follows it; several may mean two changes"),
+        figure("dimensions of different sizes that follow it; several may mean two changes"),
     ]
 
 
