@@ -2,7 +2,7 @@
 
 Three kinds of programs. Those of testdata/advice/tune and judge were compiled as they are and with
 each remedy: what is simulated is held against what XLA allocates less, and what is said to fit
-against limits. Bands are made of both; testdata/judged was run once, when all was finished. Trials
+against limits. Bands are made of them and of testdata/judged; testdata/unseen judges. Trials
 (testdata/make/programs) are compiled with a flaw and as the finding says to write them; half of
 them were kept apart until the rules were finished. Train steps are compiled as they are, with their
 layers rematerialized, and with their state donated. What differs from what was told has a reason
@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from accuracy.facts import FRESH, find_half
+from accuracy.facts import FRESH, JUDGE, TUNE, UNSEEN, find_half
 from dump_files import ROOT, SHARED
 from msgspec import Struct
 
@@ -47,7 +47,9 @@ NOT_KEPT: Final = "¹"
 # What rules were made with, and what only judges them.
 RULES, JUDGES, BOTH = "rules", "judges", ""
 HALVES: Final[Mapping[str, str]] = {"advice": RULES, "advice_judges": JUDGES}
-TRIED: Final[Mapping[str, str]] = {"tune": RULES, "judge": RULES, FRESH: JUDGES}
+TRIED: Final[Mapping[str, str]] = {
+    TUNE: RULES, JUDGE: RULES, FRESH: RULES, UNSEEN: JUDGES,
+}  # fmt: skip
 # What is measured of a program with a flaw of each kind.
 MEASURES: Final[Mapping[str, str]] = {
     "replicated-compute": "flops",

@@ -1,6 +1,6 @@
 """What became of programs that were compiled with a remedy, or without a flaw, as XLA says.
 
-testdata/advice/README.md has how they were made and drawn. testdata/judged is read once, at
+testdata/advice/README.md has how they were made and drawn. testdata/unseen is read once, at
 the end. Nothing here is hlotool's: what it tells is joined by (backend, program, remedy).
 """
 
@@ -18,11 +18,12 @@ from msgspec import Struct, convert
 ADVICE: Final = ROOT / "testdata" / "advice"
 TUNE, JUDGE = "tune", "judge"
 FRESH = "judged"  # what judged since; of programs that no other half has
+UNSEEN = "unseen"  # what judges now, with remedies alone
 
 
 def find_half(half: str) -> Path:
     """Return the folder of a half."""
-    return ROOT / "testdata" / half if half == FRESH else ADVICE / half
+    return (ADVICE if half in {TUNE, JUDGE} else ROOT / "testdata") / half
 
 
 class Remedy(Struct, frozen=True):
