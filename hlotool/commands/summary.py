@@ -66,7 +66,7 @@ from hlotool.table.words import count_noun, list_some
 
 _EXAMPLE: Final = """\
 hlotool summary dump/module_0001.jit_step.txt
-hlotool summary dump/ --sort -peak_bytes -n 5
+hlotool summary dump/ -n 3 --columns program,peak,sent/step,axes -o top.csv
 hlotool summary dump/ --module jit_step --chip h100"""
 
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
@@ -631,13 +631,18 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
 
 
 def point_to_program(path: str, rows: Sequence[report.ProgramRow]) -> tuple[Line, ...]:
-    """Say what to type to see one program, the first that could be read."""
+    """Say what to type to see one program, the first that could be read, and what all send."""
     readable = sort_rows(report.MODULES, [row for row in rows if row.error is None], "")
     first = next((row for row in readable if isinstance(row, report.ProgramRow)), None)
     if first is None or len(rows) == 1 or path == STDIN:
         return ()
     typed = quote_command("summary", path, "--module", first.place)
-    return (Line(f"{quote_braces(typed)}  # one program", is_typed=True),)
+    lines = [Line(f"{typed}  # one program", is_typed=True)]
+    if any(row.sent_bytes_per_step for row in rows):
+        sent = "--by", "program,axes", "--sort", "-sent_bytes_per_step"
+        typed = quote_command("collectives", path, *sent)
+        lines.append(Line(f"{typed}  # what all send", is_typed=True))
+    return tuple(lines)
 
 
 _MOST_REASONS: Final = 4
