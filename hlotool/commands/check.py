@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from msgspec.structs import replace
 
 from hlotool import __version__
+from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.answer import ROWS
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.check import baseline as baselines
@@ -363,6 +364,8 @@ def _append_summary(markdown: Iterable[str]) -> None:
 
 _DUMP: Final = "dump"  # of --init without PATH
 _WORKFLOW: Final = ".github/workflows/hlo.yml"
+_SCRIPT: Final = "# A script of yours that lowers and compiles every program, and runs none."
+_PACKAGES: Final = {"gpu": "jax-cuda12-plugin jax-cuda12-pjrt", "tpu": "libtpu"}  # beside jax
 _DEFAULT: Final = "hlotool-baseline.json"  # what a baseline is called that has no name yet
 # The parameters that decide which figures a baseline holds, and where it lies.
 _CHOOSING: Final = ("path", "baseline", *PURPOSES["Input"], *PURPOSES["Model"])
@@ -405,19 +408,26 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
     candidates = [Candidate(one.name, request.path, one) for one in inputs]
     names, stay = baselines.place_modules(candidates, kept if request.module else ())
     say_all(baselines.note_alike(candidates, names))
-    modules = {}
+    modules, backends = {}, set[str]()
     triples = zip(names, candidates, inputs, strict=True)
     for name, candidate, one in track(triples, "measuring", len(inputs)):
         program = load_program(
             one, request.path, with_buffers=True, assumptions=request.assumptions
         )
         request.tell(note_files(program))
+        backends |= {find_backend(program.module) or "cpu"} if program.module else set()
         modules[name] = baselines.measure_baseline(program, candidate)
     text = baselines.write_baseline(modules, {name: older[key] for key, name in stay.items()})
     files = {path: text}
+    others: list[str] = []
     if is_start:
         workflow = Path(__file__).parents[1].joinpath("data/workflow.yml").read_text("utf-8")
         files[CONFIG_NAME] = baselines.write_config(modules, path)
+        others = sorted(backends & _PACKAGES.keys())
+        for backend in others:
+            workflow = workflow.replace(" jax ", f" jax {_PACKAGES[backend]} ")
+            said = f"The runner has no {backend}: compile for its topology, as docs/ci.md shows."
+            workflow = workflow.replace(_SCRIPT, f"{_SCRIPT}\n      # {said}")
         files[_WORKFLOW] = workflow.replace("DUMP", request.path)
     for name, text in files.items():
         if is_start and os.path.lexists(name):
@@ -428,6 +438,11 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
         output.write_file(name, (text,), "--init" if is_start else "--baseline")
         of = f"the figures of {count_noun(str(len(modules)), 'module')} to " * (name == path)
         say(f"wrote {of}{display_name(name)}")
+        if name == _WORKFLOW:
+            say_all(
+                f"its runner has no {one}: ci/dump.py must compile for a topology (docs/ci.md)"
+                for one in others
+            )
 
 
 def _print_metrics(request: Request, options: RowOptions) -> None:

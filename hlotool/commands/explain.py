@@ -226,7 +226,7 @@ def _describe(field: Field, *, adds_up: bool = False) -> Iterator[str]:
         yield f"One of {', '.join(field.values)}."
     if adds_up and field.total_from:
         yield f"Totals add {field.total_from} if it is null, and are lower bounds then."
-    elif adds_up and field.is_summable:
+    elif adds_up and field.is_summable and not field.joint:
         yield "Totals and groups add it up."
     if field.lower_if:
         yield f"A lower bound where {field.lower_if} is true."
@@ -239,6 +239,12 @@ _EXAMPLES = (
     "hlotool explain exposed-collective",
     "hlotool explain --threshold",
 )
+# What people call something for short, or a part of what is called so.
+_SHORT: Final = {
+    "oom": "out-of-memory",
+    "remat": "rematerialization",
+    "reshard": "involuntary-reshard",
+}
 _WIDTH = 80  # at most
 _INDENT = "    "
 _MOST_MENTIONS: Final = 4
@@ -269,7 +275,8 @@ def explain(term: Sequence[str]) -> None:
         return
     asked = " ".join(term)
     meanings = collect_meanings()
-    found = find_meanings(asked, meanings)
+    found = find_meanings(_SHORT.get(asked.lower(), ""), meanings)
+    found += find_meanings(asked, meanings)
     if not found:
         renamed = _find_renamed(normalize(asked).replace(" ", "_"), meanings)
         if renamed is None:

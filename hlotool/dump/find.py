@@ -193,6 +193,10 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
     found = describe_file(path, source, detection, wanted.named, wanted.budget)
     pattern = wanted.pattern
     if pattern and not pattern.is_found(found.name):
+        if found.document is not None:
+            raise NothingCheckedError(
+                f"{source.name}: --module does not choose in a saved answer; --where does."
+            )
         raise NothingCheckedError(
             f"{source.name}: the module is called {found.name!r}, which --module "
             f"{pattern.text!r} does not match."
