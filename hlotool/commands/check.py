@@ -41,14 +41,13 @@ from hlotool.commands.shared.options import (
 )
 from hlotool.commands.shared.request import Request, load_one, track
 from hlotool.compare.answer import MEMORY
-from hlotool.compare.changes.memory import MemoryChange
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
 from hlotool.dump.read import STDIN, display_name, read_bytes
 from hlotool.dump.stores import is_address
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
-from hlotool.table import Document, DocumentSpec, InputPaths, Line, RowList
+from hlotool.table import Document, DocumentSpec, InputPaths, Line
 from hlotool.table.units import SIZES, format_field
 from hlotool.table.words import count_noun, join_words
 
@@ -246,35 +245,22 @@ def _say_excesses(excesses: Sequence[Excess], units: str) -> Iterator[Line]:
 
 
 def _list_said(excess: Excess, units: str) -> Iterator[str]:
-    if excess.has_grown and not (excess.causes or excess.grown):
-        lacks = "the dump lacks the text before optimizations"
-        lacks = lacks if excess.is_kept else "the baseline keeps no program"
-        yield f"what grew is unknown: {lacks}"
-    for row in excess.holders:
-        size, shape, value, origin = _write(ROWS, _HELD, row, units)
-        times, source = _write_around(row)
-        yield f"{size} in {times}{value} {shape}{f' of {origin}' * bool(row.origin)}{source}"
-    if excess.holders:
-        return
-    for cause in excess.causes:
+    if excess.has_grown and not (excess.causes or excess.values):
+        yield "what grew is unknown: a side lacks the text before optimizations"
+    for cause in excess.causes if excess.has_grown or not excess.values else ():
         yield write_cause(cause, units) + write_place(cause)
-    for grown in excess.grown:
-        old, new, shape, value = _write(MEMORY, _GROWN, grown, units)
-        times, source = _write_around(grown)
-        yield f"{times}{value} {shape}: {old} → {new}{source}"
+    for row in excess.values:
+        is_held = isinstance(row, BufferRow)
+        rows, sizes = (ROWS, _HELD) if is_held else (MEMORY, _GROWN)
+        names = "value", "shape", *sizes
+        value, shape, *held = (format_field(rows.field(name), row, units) for name in names)
+        where = ", ".join(filter(None, (row.scope, row.source)))
+        times = f"×{row.count} " * (row.count > 1)
+        yield f"{times}{value} {shape}: {' → '.join(held)}" + f" ({where})" * bool(where)
 
 
-def _write(rows: RowList, names: Sequence[str], row: object, units: str) -> list[str]:
-    return [format_field(rows.field(name), row, units) for name in names]
-
-
-def _write_around(row: BufferRow | MemoryChange) -> tuple[str, str]:
-    """Write how many values a row is, and where they come from."""
-    return f"×{row.count} " * (row.count > 1), f" ({row.source})" * bool(row.source)
-
-
-_HELD: Final = ("live_bytes", "shape", "value", "origin")
-_GROWN: Final = ("old_bytes", "new_bytes", "shape", "value")
+_HELD: Final = ("live_bytes",)
+_GROWN: Final = ("old_bytes", "new_bytes")
 # The parameters of a check that `diff` and `buffers` have as well.
 _OF_DIFF: Final = ("config", "unpacking", *PURPOSES["Model"])
 _OF_BUFFERS: Final = ("buffers", "live_range", "module_text", *_OF_DIFF[:2], "chip", "chip_file")
@@ -294,7 +280,7 @@ def _type_next(excesses: Sequence[Excess], baseline: str, request: Request) -> I
         chosen = ("--module", f"^{re.escape(grown[0])}$") if is_plain else module
         sides = baseline, request.path, *stage, *chosen
         yield _say_next("what changed", repeat_command(_OF_DIFF, *sides, command="diff"))
-    held = next((one for one in excesses if one.holders), None)
+    held = next((one for one in excesses if one.values and not one.has_grown), None)
     if held and held.limit_bytes:
         unit = next(one for one in _WHOLE if held.limit_bytes % SIZES[one] == 0)
         chosen = module if is_one else ("--module", held.place)
