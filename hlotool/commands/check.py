@@ -25,20 +25,11 @@ from hlotool.check.config import CONFIG_NAME, Config, expect_pattern
 from hlotool.check.rule import Rule, compile_rule, list_older_names
 from hlotool.check.run import Excess, Run
 from hlotool.commands.diff.cause_text import write_cause, write_place
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared import output
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
 from hlotool.commands.shared.messages import say, say_all
-from hlotool.commands.shared.options import (
-    FORMATS,
-    MACHINE,
-    RowOptions,
-    add_options,
-    dump_options,
-    hide_typed,
-    option,
-    repeat_command,
-)
 from hlotool.commands.shared.request import Request, load_one, track
 from hlotool.compare.answer import MEMORY
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
@@ -52,7 +43,7 @@ from hlotool.table.units import SIZES, format_field
 from hlotool.table.words import count_noun, join_words
 
 _CI_FORMATS: Final = ("github", "junit", "sarif")
-_FORMATS: Final = (*FORMATS, "comment", *_CI_FORMATS)
+_FORMATS: Final = (*shared.FORMATS, "comment", *_CI_FORMATS)
 _EXPLAINED: Final = frozenset(("table", "markdown", "comment"))
 _EXAMPLE = """\
 hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
@@ -80,22 +71,24 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     formats=_FORMATS,
     choose_specs=_choose_specs,
 )
-@dump_options
-@add_options(MACHINE)
-@option(
+@shared.dump_options
+@shared.add_options(shared.MACHINE)
+@shared.option(
     "--baseline PATH",
     "Earlier figures: a dump or a JSON document.",
     default="",
-    callback=hide_typed,
+    callback=shared.hide_typed,
 )
-@option("--update-baseline", "Write the figures to the baseline; check nothing.")
-@option("--init", "Write a first hlotool.toml, baseline and workflow.")
-@option("--list-metrics", "List what budgets may limit, with figures of PATH.")
-@option("--also FORMAT=FILE", "Write another form too; repeatable.", multiple=True)
-@option("--history FILE", "Append one line per module to FILE.", default="", callback=hide_typed)
-@option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
-@option("--commit TEXT", "With --history: the commit to record.")
-@option("--trend", "Show how each metric of the history changed, and when.")
+@shared.option("--update-baseline", "Write the figures to the baseline; check nothing.")
+@shared.option("--init", "Write a first hlotool.toml, baseline and workflow.")
+@shared.option("--list-metrics", "List what budgets may limit, with figures of PATH.")
+@shared.option("--also FORMAT=FILE", "Write another form too; repeatable.", multiple=True)
+@shared.option(
+    "--history FILE", "Append one line per module to FILE.", default="", callback=shared.hide_typed
+)
+@shared.option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
+@shared.option("--commit TEXT", "With --history: the commit to record.")
+@shared.option("--trend", "Show how each metric of the history changed, and when.")
 def check(
     request: Request,
     *,
@@ -108,7 +101,7 @@ def check(
     time: str | None,
     commit: str | None,
     trend: bool,
-    options: RowOptions,
+    options: shared.RowOptions,
 ) -> int:
     """Check a dump against the budgets in hlotool.toml, or in [tool.hlotool] of pyproject.toml.
 
@@ -207,7 +200,9 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-def print_run(run: Run, settings: Config, options: RowOptions, typed: Sequence[Line]) -> None:
+def print_run(
+    run: Run, settings: Config, options: shared.RowOptions, typed: Sequence[Line]
+) -> None:
     """Print what a check came to; `typed` are commands that show more."""
     is_comment = options.format == "comment"
     why = tuple(_say_excesses(run.excesses, options.units))
@@ -228,7 +223,7 @@ def print_run(run: Run, settings: Config, options: RowOptions, typed: Sequence[L
     elif options.format == "sarif":
         output.write_text((render_sarif(placed, __version__),), options.output)
     else:
-        markdown = RowOptions(format="markdown", units=options.units)
+        markdown = shared.RowOptions(format="markdown", units=options.units)
         _append_summary(output.render_document(document, markdown, output.make_look(markdown)))
         output.write_text((render_github(placed),), options.output, has_commands=True)
 
@@ -279,14 +274,14 @@ def _type_next(excesses: Sequence[Excess], baseline: str, request: Request) -> I
         is_plain = len(grown) == 1 and not is_one and re.fullmatch(r"[\w.-]+", grown[0])
         chosen = ("--module", f"^{re.escape(grown[0])}$") if is_plain else module
         sides = baseline, request.path, *stage, *chosen
-        yield _say_next("what changed", repeat_command(_OF_DIFF, *sides, command="diff"))
+        yield _say_next("what changed", shared.repeat_command(_OF_DIFF, *sides, command="diff"))
     held = next((one for one in excesses if one.values and not one.has_grown), None)
     if held and held.limit_bytes:
         unit = next(one for one in _WHOLE if held.limit_bytes % SIZES[one] == 0)
         chosen = module if is_one else ("--module", held.place)
         limit = "--hbm", f"{held.limit_bytes // SIZES[unit]}{unit}"
         asked = request.path, *stage, *chosen, *limit
-        yield _say_next("how to fit", repeat_command(_OF_BUFFERS, *asked, command="buffers"))
+        yield _say_next("how to fit", shared.repeat_command(_OF_BUFFERS, *asked, command="buffers"))
 
 
 def _say_next(what: str, typed: str) -> Line:
@@ -369,12 +364,12 @@ def _read_baseline(
     if not needs_baseline and (not path or is_there):
         return baselines.Earlier(), ()
     if not path:
-        command = repeat_command(_CHOOSING, "--update-baseline")
+        command = shared.repeat_command(_CHOOSING, "--update-baseline")
         say(f"there is no baseline; this writes one: {command}")
         return baselines.Earlier(), ()
     name = display_name(path)
     if not is_there:
-        command = repeat_command(_CHOOSING, "--update-baseline")
+        command = shared.repeat_command(_CHOOSING, "--update-baseline")
         message = f"{name}: there is no such baseline; this writes it: {command}"
         return baselines.Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
     modules, notes = find_candidates(
@@ -431,7 +426,7 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
             )
 
 
-def _print_metrics(request: Request, options: RowOptions) -> None:
+def _print_metrics(request: Request, options: shared.RowOptions) -> None:
     """List what a budget may limit, with the figures of a program, if there is one."""
     program = load_one(request, with_buffers=True) if request.path else None
     rows = {"metrics": results.list_metric_rows(program)}
@@ -452,9 +447,9 @@ def _record(
     say(f"added {count_noun(str(len(lines)), 'line')} to {name}")
 
 
-def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
+def _print_trend(path: str, module: str | None, options: shared.RowOptions) -> None:
     """Show each metric of a history, those that changed last first."""
-    if options.format not in FORMATS:
+    if options.format not in shared.FORMATS:
         raise UsageError(f"--trend does not support --format {options.format}.")
     name = display_name(path)
     found = histories.read_lines(read_bytes(path), name)
