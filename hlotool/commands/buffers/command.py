@@ -27,15 +27,10 @@ from hlotool.analysis.memory_text import (
     report_out_of_memory,
 )
 from hlotool.commands.buffers import text
+from hlotool.commands.shared import memory_text
 from hlotool.commands.shared import options as shared
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.many import many_programs
-from hlotool.commands.shared.memory_text import (
-    check_usage,
-    describe_usage,
-    explain_fit,
-    warn_of_each,
-)
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.request import Request, load_one
@@ -118,7 +113,7 @@ def buffers(
     program = load_one(about.request, with_buffers=True)
     if without is not None:
         expect_row_words(without, ROWS.fields, (), program.find_words, "--without")
-    check_usage(program, request.unpacking)
+    memory_text.check_usage(program, request.unpacking)
     chip = program.machine.chip if program.machine else None
     if asked.limit_bytes is None and left_out is None and chip:
         asked = replace(asked, limit_bytes=chip.hbm_bytes)
@@ -239,7 +234,7 @@ def _answer_program(program: Program, asked: Asked, options: shared.RowOptions) 
         lines=(
             *text.describe_program(program, whole, main, instant, without),
             *(text.say_replicated(program.replicated) if without is None else ()),
-            *(explain_fit(report, fit, is_typed=asked.is_typed) if fit else ()),
+            *(memory_text.explain_fit(report, fit, is_typed=asked.is_typed) if fit else ()),
             *text.say_reasons(whole, values, is_all=asked.space == "all"),
             *curve,
         ),
@@ -350,12 +345,12 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
     if file.kind is TextKind.MEMORY_REPORT:
         if given:
             raise UsageError(f"{given[0]} needs a program, but this is a memory-usage report.")
-        return describe_usage(file, request, "spaces", "allocations", "rows")
+        return memory_text.describe_usage(file, request, "spaces", "allocations", "rows")
     from hlotool.analysis.memory.told_twice import contradict_message  # noqa: PLC0415  rare
     from hlotool.oom.message import parse_out_of_memory  # noqa: PLC0415  most are dumps
 
     message = parse_out_of_memory(file.read())
-    request.tell(tuple(warn_of_each(file, contradict_message(message))))
+    request.tell(tuple(memory_text.warn_of_each(file, contradict_message(message))))
     if dump is not None:
         return choose_dump(message, request, dump)
     if given:
