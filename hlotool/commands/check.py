@@ -181,7 +181,7 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
     is_alone = bool(request.budgets) and source is not ParameterSource.COMMANDLINE
     if is_alone and settings.budgets:
         name = display_name(settings.path)
-        say(f"--budget replaces the budgets of {name}; --config {name} adds them.")
+        say(f"--budget replaces the budgets of {name}; add --config {name} to check both.")
     written = () if is_alone else settings.budgets
     rules = [compile_rule(one, settings.path, machine) for one in written]
     rules += compile_budgets(request.budgets, machine)

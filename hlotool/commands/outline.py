@@ -33,7 +33,7 @@ _WORK_ALONE: Final = (
     "traffic/step excludes collectives and overlapped copies; summary includes them"
 )
 _WORK_BESIDE: Final = (
-    "a collective's share is the work folded into it, which overlaps its transfer; "
+    "a collective's share counts the work folded into it, which overlaps its transfer; "
     "`exposed` shows its waits"
 )
 _ON_CLOCK: Final = (

@@ -48,7 +48,7 @@ class ModuleDiff(Struct, frozen=True):
         column("its status; added and removed modules have no counterpart, ambiguous ones several"),
     ]
     place: Annotated[
-        str, column("both locations, with XLA's number instead of the name; once if equal")
+        str, column("both locations, XLA's number in place of the name; one if equal")
     ] = ""
     old_path: Annotated[str | None, figure(_PATH + columns.OLD)] = None
     new_path: Annotated[str | None, figure(_PATH + columns.NEW)] = None

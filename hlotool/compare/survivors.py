@@ -32,7 +32,7 @@ class SurvivorRow(Struct, frozen=True):
         int | None,
         column("number of that pass's dump; null outside all passes", NUMBER, null_text=""),
     ]
-    pass_name: Annotated[str, column("the pass since which they differ", heading="by")]
+    pass_name: Annotated[str, column("the pass that began them", heading="by")]
     pipeline: Annotated[str, column("the pipeline that ran it")]
     count: Annotated[int, column("number of differences between the last texts")]
     what: Annotated[tuple[str, ...], column("the differences, most frequent first")]

@@ -269,7 +269,7 @@ def find_update_copies(evidence: finding.Evidence) -> Iterator[finding.Finding]:
             names = finding.name_all([one.full_name for one in copies])
             message = (
                 f"{names} {plural(len(copies), 'copies', 'copy')} a whole array because "
-                f"{update.full_name} writes a part of it and the old one is still used."
+                f"{update.full_name} writes a part of it and the old array is still used."
             )
             yield from find_about(evidence, "update-copies", copies, message, size)
 

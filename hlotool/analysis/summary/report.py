@@ -321,7 +321,7 @@ HOLDERS: Final = replace(
     ),
 ).showing({"live_bytes", "count", "allocation_type", "shape", "value", "source", "origin"})
 COMPILATION: Final = Block(
-    "compilation", Compilation, "compiler, flags and mesh, as far as its files say"
+    "compilation", Compilation, "compiler, flags and mesh, as far as its files name them"
 )
 ROOFLINE: Final = Block(
     "roofline",

@@ -655,13 +655,13 @@ def say_trace(facts: TraceFacts) -> Iterator[Line]:
         return
     yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_pass_number)}")
     if facts.last_pass is None:
-        yield Line(f"{facts.remaining_count:,} of {facts.seen_count:,} are there to the end")
+        yield Line(f"{facts.remaining_count:,} of {facts.seen_count:,} remain at the end")
     elif facts.continued_count < facts.seen_count:
         yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_pass_number)}")
     if facts.continued_count:
         names = ", ".join(facts.continued_opcodes)
-        verb = plural(facts.continued_count, "goes", "go")
-        text = f"{facts.continued_count:,} of {facts.seen_count:,} {verb} on as {names}"
+        verb = plural(facts.continued_count, "continues", "continue")
+        text = f"{facts.continued_count:,} of {facts.seen_count:,} {verb} as {names}"
         if facts.last_pass is not None and facts.continued_count == facts.seen_count:
             text += f", the last {_write_pass(facts.last_pass, facts.last_pass_number)}"
         yield Line(text)

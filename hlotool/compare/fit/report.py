@@ -62,6 +62,7 @@ class BandRow(Struct, frozen=True):
 
     size: Annotated[str, column("values of the variable")]
     metric: Annotated[str, _METRIC]
+<<<<<<< HEAD
     value: Annotated[predict.Number, column("the predicted figure", MEASURE)]
     low: Annotated[
         predict.Number | None, column("low end; 9 in 10 program families were above", MEASURE)
@@ -70,6 +71,12 @@ class BandRow(Struct, frozen=True):
         predict.Number | None, column("high end; 9 in 10 program families were below", MEASURE)
     ]
     distance: Annotated[predict.Distance, column("distance of the size from the given ones")]
+=======
+    value: Annotated[Number, column("the predicted figure", MEASURE)]
+    low: Annotated[Number | None, column("low end; 9 in 10 families were above it", MEASURE)]
+    high: Annotated[Number | None, column("high end; 9 in 10 families were below it", MEASURE)]
+    distance: Annotated[Distance, column("distance of the size from the given ones")]
+>>>>>>> main
     unit: Unit
 
 
