@@ -62,21 +62,14 @@ class BandRow(Struct, frozen=True):
 
     size: Annotated[str, column("values of the variable")]
     metric: Annotated[str, _METRIC]
-<<<<<<< HEAD
     value: Annotated[predict.Number, column("the predicted figure", MEASURE)]
     low: Annotated[
-        predict.Number | None, column("low end; 9 in 10 program families were above", MEASURE)
+        predict.Number | None, column("low end; 9 in 10 families were above it", MEASURE)
     ]
     high: Annotated[
-        predict.Number | None, column("high end; 9 in 10 program families were below", MEASURE)
+        predict.Number | None, column("high end; 9 in 10 families were below it", MEASURE)
     ]
     distance: Annotated[predict.Distance, column("distance of the size from the given ones")]
-=======
-    value: Annotated[Number, column("the predicted figure", MEASURE)]
-    low: Annotated[Number | None, column("low end; 9 in 10 families were above it", MEASURE)]
-    high: Annotated[Number | None, column("high end; 9 in 10 families were below it", MEASURE)]
-    distance: Annotated[Distance, column("distance of the size from the given ones")]
->>>>>>> main
     unit: Unit
 
 
