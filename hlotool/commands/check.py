@@ -249,7 +249,7 @@ def _list_said(excess: Excess, units: str) -> Iterator[str]:
         rows, sizes = (ROWS, _HELD) if is_held else (MEMORY, _GROWN)
         names = "value", "shape", *sizes
         value, shape, *held = (format_field(rows.field(name), row, units) for name in names)
-        where = ", ".join(filter(None, (row.scope, row.source)))
+        where = ", ".join(filter(None, (row.scope or row.parameter_name, row.source)))
         times = f"×{row.count} " * (row.count > 1)
         yield f"{times}{value} {shape}: {' → '.join(held)}" + f" ({where})" * bool(where)
 

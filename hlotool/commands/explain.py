@@ -35,7 +35,7 @@ from hlotool.table.renamed import find_new, list_renamed, say_renamed
 from hlotool.table.schema import KEY_MEANINGS, describe_line
 from hlotool.table.select import COUNT, SHARE
 from hlotool.table.units import UNKNOWN, wrap
-from hlotool.table.words import join_words, suggest
+from hlotool.table.words import ANY, join_words, suggest
 
 _GRAPH: Final = "operands and users as a graph"
 _CI: Final = "budgets for a CI system"
@@ -73,6 +73,7 @@ LEGEND: Final[Mapping[str, str]] = {
     "≤": "at most: a part of the sum might not run; is_upper_bound in JSON",
     "about": "neither at least nor at most: a part is unknown, and another might not run",
     "~": "an estimate",
+    ANY: "in a path: the part in which the things of a row differ",
     "different": "in a row for several things: their values differ, and are not numbers",
     "×": "number of equal things in the row",
     "–": "between two numbers: least and most of the things in a row; alone: none",
