@@ -248,11 +248,8 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     line = measure_line(program, task.name, results) if plan.is_recorded else None
     if line is not None:
         line = replace(line, **asdict(measure_identity(program, task.module)))
-    exceeded = [
-        (rule, one)
-        for rule, one in zip(filter(None, about), results, strict=True)
-        if one.status == "fail"
-    ]
+    pairs = zip(filter(None, about), results, strict=True)
+    exceeded = [pair for pair in pairs if pair[1].status == "fail"]
     asks = plan.has_causes and exceeded
     excess = _explain(task, program, earlier, exceeded) if asks else None
     return _Checked(where, results, note_files(program), program.paths, line, unknown, excess)
@@ -273,18 +270,15 @@ def _explain(
     ]
     has_grown = any(one.baseline is not None for _, one in exceeded)
     causes: tuple[Cause, ...] = ()
-    values: Sequence[object] = ()
+    values: Sequence[MemoryChange | BufferRow] = ()
     if earlier and task.module.input:
         report = compare_programs(earlier, read_context(program, task.module.input))
-        causes, values = report.causes[:_MOST_CAUSES], report.memory
-    if limits and not has_grown and ROWS.fold:
-        values = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, program.peak_rows), "")
-    more = [
-        one
-        for one in (values if limits else ())
-        if isinstance(one, BufferRow) or (isinstance(one, MemoryChange) and one.delta_bytes > 0)
-    ]
-    behind = causes, tuple(more[:_MOST_VALUES])
+        causes = report.causes[:_MOST_CAUSES]
+        values = [row for row in report.memory if row.delta_bytes > 0]
+    if not has_grown and ROWS.fold:
+        rows = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, program.peak_rows), "")
+        values = [row for row in rows if isinstance(row, BufferRow)]
+    behind = causes, tuple(values[:_MOST_VALUES] if limits else ())
     return Excess(task.name, task.module.place, has_grown, min(limits, default=None), *behind)
 
 
