@@ -438,6 +438,10 @@ class ProgramRow(Struct, frozen=True):
             upper_if="is_sent_upper_bound",
         ),
     ] = None
+    axes: Annotated[
+        tuple[str, ...] | None,
+        column("mesh axes over which it sends most bytes, or strides", null_text=""),
+    ] = None
     total_flops_per_step: Annotated[
         int | None,
         column(
@@ -518,7 +522,7 @@ MODULES: Final = RowList(
     has_total=False,
     screen="module,place,allocated_bytes,peak_bytes,"
     "measured_seconds,total_flops_per_step,top_finding",
-    wide_screen="sent_bytes_per_step,temp_bytes,instruction_count,finding_count",
+    wide_screen="sent_bytes_per_step,axes,temp_bytes,instruction_count,finding_count",
 )
 _REASONS: Final[Mapping[str, str]] = {
     "argument": "an argument is new, gone or renamed",
@@ -568,8 +572,8 @@ SUMMARY_DIRECTORY: Final = DocumentSpec(
 
 
 def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
-    """Return the answer with columns for measured times if a profile has any."""
-    if all(row.measured_count is None for row in rows):
-        return SUMMARY_DIRECTORY
-    shown = MODULES.showing(MODULES.shown() | {"measured_count", "measured_seconds"})
-    return replace(SUMMARY_DIRECTORY, row_lists=(shown, COMPILATIONS))
+    """Return the answer with columns for measured times, and for axes, if any row has them."""
+    shown = MODULES.shown() - (set() if any(row.axes for row in rows) else {"axes"})
+    if any(row.measured_count is not None for row in rows):
+        shown |= {"measured_count", "measured_seconds"}
+    return replace(SUMMARY_DIRECTORY, row_lists=(MODULES.showing(shown), COMPILATIONS))

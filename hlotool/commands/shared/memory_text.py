@@ -63,7 +63,7 @@ def say_fit(fit: Fit) -> Line:
     whole = ", the whole memory of {chip} (programs get less)" if fit.chip else ""
     text = f"{said} {{limit_bytes}}{by}{whole}: free {{free_bytes}}"
     tone = "error" if fit.fits is False else ""
-    return Line(f"{text}, without code", FIT, fit, tone=tone)
+    return Line(f"{text} before program code", FIT, fit, tone=tone)
 
 
 def explain_fit(report: MemoryReport, fit: Fit, *, is_typed: bool = False) -> Iterator[Line]:
