@@ -116,10 +116,9 @@ def _place(row: CollectiveRow) -> str:
 
 def _read(compiled: Dumped, module: str | None) -> Program:
     dump = load(compiled, module=module)
-    if isinstance(compiled, Compiled) and dump.assignment is None:
-        measured = _measure(compiled)
-        if measured:
-            return _CompiledProgram(dump.module.name, dump.module, measured)
+    is_bare = isinstance(compiled, Compiled) and dump.assignment is None
+    if is_bare and (measured := _measure(compiled)):
+        return _CompiledProgram(dump.module.name, dump.module, measured)
     return dump.program
 
 

@@ -269,8 +269,7 @@ def explain(term: Sequence[str]) -> None:
         return
     asked = " ".join(term)
     meanings = collect_meanings()
-    found = find_meanings(asked, meanings)
-    if not found:
+    if not (found := find_meanings(asked, meanings)):
         renamed = _find_renamed(normalize(asked).replace(" ", "_"), meanings)
         if renamed is None:
             raise UsageError(f"nothing is called {asked!r}; {_hint(normalize(asked), meanings)}")

@@ -135,8 +135,7 @@ class _Asked(Struct, frozen=True):
 
 def _write_one(request: Request, asked: _Asked, dump: str | None) -> tuple[str, set[str]]:
     """Return the page about a program or a message, and the paths of what it was made from."""
-    file = request.find_other(TextKind.OUT_OF_MEMORY)
-    if file is None:
+    if (file := request.find_other(TextKind.OUT_OF_MEMORY)) is None:
         if dump is not None:
             raise UsageError("--dump needs an out-of-memory message; this is a dump.")
         return _write_program(load_one(request, with_buffers=True), asked)

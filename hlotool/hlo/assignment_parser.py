@@ -111,8 +111,7 @@ def _parse(
     source: Source, values: Source | None, live_range: Source | None, unknown: UnknownLines
 ) -> BufferAssignment:
     """Read the parts in order, and hold them against each other."""
-    header = _HEADER.match(source.text)
-    if header is None:
+    if (header := _HEADER.match(source.text)) is None:
         scanner = Scanner(source)
         scanner.skip_blanks()
         scanner.fail_expected("'BufferAssignment:'")
@@ -294,8 +293,7 @@ class _AllocationReader:
         other: list[str] = []
         at = 0
         while at < len(fields):
-            field = _FIELD.match(fields, at)
-            if field is None:
+            if (field := _FIELD.match(fields, at)) is None:
                 start, end = match.span("allocation")
                 raise ParseError("this field cannot be read", self.source, start + at, end)
             at = field.end()
@@ -341,8 +339,7 @@ class _AllocationReader:
 
     def _parse_shape(self, start: int, text: str) -> Shape:
         """Read the shape at the end of a value line, or raise where it breaks off."""
-        shape = self.shapes.find(text)
-        if shape is None:
+        if (shape := self.shapes.find(text)) is None:
             end = min(start + len(text) + 1, len(self.source.text))
             scanner = Scanner(self.source, start, end)
             shape = parse_shape(scanner)

@@ -95,8 +95,7 @@ def measure_members(members: Sequence[Member], context: FleetContext) -> list[Me
     measured = iter(_measure([each for each in members if each.key not in known], context))
     rows = []
     for each in members:
-        found = known.get(each.key)
-        if found is None:
+        if (found := known.get(each.key)) is None:
             rows.append(next(measured))
         else:  # it may lie elsewhere now
             row = replace(found.row, path=each.chosen.path, place=each.place, folder=each.folder)
@@ -382,8 +381,7 @@ class RowCache:
 
     def add(self, key: str, row: ProgramRow, notes: tuple[str, ...]) -> None:
         """Add a row to the end of the file."""
-        line = to_builtins(CachedRow(key, row, notes))
-        self._write(json.dumps(line).encode() + b"\n")
+        self._write(json.dumps(to_builtins(CachedRow(key, row, notes))).encode() + b"\n")
 
     def _write(self, line: bytes) -> None:
         try:

@@ -260,8 +260,7 @@ class Program:
     ) -> _Held:
         """Return the record that holds metrics, or a list; `unknown` where nothing tells."""
         find = where[path]
-        is_told = self.module is not None or path in _NEED_NO_MODULE
-        return find(self) if is_told else unknown
+        return find(self) if self.module is not None or path in _NEED_NO_MODULE else unknown
 
     # What runs in it, and what that costs.
 
@@ -620,8 +619,7 @@ class Program:
         """Return a report with the causes of its collectives."""
         from hlotool.analysis.shardings.rows import describe_move
 
-        found = self.find_reshards(mesh, report)
-        rows = zip(report.rows, found, strict=True)
+        rows = zip(report.rows, self.find_reshards(mesh, report), strict=True)
         told = (replace(row, cause=one.cause, moves=describe_move(one)) for row, one in rows)
         return replace(report, rows=tuple(told))
 

@@ -150,8 +150,7 @@ class DeviceGroups(Struct, frozen=True):
         """
         if self.has_pairs or not self.is_known or not self.is_counted:
             return None
-        inside = self._find_printed_steps()
-        if inside is None:
+        if (inside := self._find_printed_steps()) is None:
             return None
         if self.mode in {"cross_replica", "cross_replica_and_partition"}:
             inside = [(size, step * self.num_partitions) for size, step in inside]
@@ -228,8 +227,7 @@ class GroupReader:
             key = _TARGET if mode == "cross_slice" else _SEND_PAIRS
             text = operation.frontend_attributes().get(key, "")
         else:
-            is_permute = kind == "collective-permute"
-            key = "source_target_pairs" if is_permute else "replica_groups"
+            key = "source_target_pairs" if kind == "collective-permute" else "replica_groups"
             text = operation.attributes.get(key, "")
         known = text, mode, kind
         if known not in self._known:

@@ -90,8 +90,7 @@ class ExtentFinder:
 
     def find(self, groups: DeviceGroups) -> Extent:
         """Return the axes and the span of a collective's groups or pairs."""
-        known = self._known.get(id(groups))
-        if known is None:
+        if (known := self._known.get(id(groups))) is None:
             steps = groups.find_steps() if groups.problem is None else None
             extent = self._look_at(groups) if steps is None else self._follow(groups, steps)
             self._known[id(groups)] = known = groups, extent
@@ -211,8 +210,7 @@ def parse_mesh_axes(text: str) -> Mesh:
     """
     axes: list[MeshAxis] = []
     for part in text.split(","):
-        match = re.fullmatch(_AXIS, part)
-        if match is None:
+        if (match := re.fullmatch(_AXIS, part)) is None:
             raise UsageError(f"--mesh {text}: expected NAME=SIZE, as in data=4,model=2.")
         axes.append(MeshAxis(match[1], int(match[2])))
     if len({axis.name for axis in axes}) < len(axes):

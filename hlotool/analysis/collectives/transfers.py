@@ -188,8 +188,7 @@ def sent_share(kind: str, groups: DeviceGroups) -> ExactShare | None:
         return None
     if kind == "ragged-all-to-all":
         return int(size > 1), 1
-    times = _SENT_SHARE.get(kind)
-    if times is None:
+    if (times := _SENT_SHARE.get(kind)) is None:
         return None
     return (times * (size - 1), size) if size > 1 else (0, 1)
 

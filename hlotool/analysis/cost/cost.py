@@ -200,8 +200,7 @@ def _find_precision(product: Instruction) -> str | None:
         if isinstance(stated, Mapping):
             asked = str(stated.get("operand_precision", "")).lower()
             algorithm = str(stated.get("algorithm", "")).lower().removeprefix("alg_")
-    named = re.match(r"dot_(?:any_)?([a-z]+\d+)_.*?(_x\d+)?$", algorithm)
-    if named:
+    if named := re.match(r"dot_(?:any_)?([a-z]+\d+)_.*?(_x\d+)?$", algorithm):
         found = named[1] + (named[2] or "")
         return None if found in _USUAL else found
     levels = [one for one in _BY_PRECISION if one in re.findall(r"\w+", asked)]

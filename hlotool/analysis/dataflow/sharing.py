@@ -136,8 +136,7 @@ class SharingRule:
         (operand, index), user = seen, output.instruction
         if not self.concerns(user.opcode) or index:
             return False
-        places = user.places_of(operand)
-        if not places:
+        if not (places := user.places_of(operand)):
             return False
         before, after = operand.shape, output.shape
         if not isinstance(before, ArrayShape) or not isinstance(after, ArrayShape):
@@ -177,8 +176,7 @@ class SharingRule:
             # The CPU's rule: a bias is written over where its one use is the sum with a product.
             is_sum = any(one.opcode in MATRIX_PRODUCTS for one in body.root.operands)
             return is_sum and parameter.users == (body.root,)
-        reordered = self._reordered.get(body)
-        if reordered is None:
+        if (reordered := self._reordered.get(body)) is None:
             reordered = self._reordered[body] = _list_reordered(body, kind, is_gpu=is_gpu)
         if parameter in reordered:
             return False
@@ -229,12 +227,10 @@ def _leads_to(parameter: Instruction, output: Instruction, kind: str) -> bool:
     seen = {output}
     pending = [output]
     while pending and len(seen) <= MOST_FOLLOWED:
-        one = pending.pop()
-        if one is parameter:
+        if (one := pending.pop()) is parameter:
             return True
         for operand in one.operands:
-            is_end = kind == "kInput" and operand.opcode == "reduce"
-            if operand not in seen and not is_end:
+            if operand not in seen and not (kind == "kInput" and operand.opcode == "reduce"):
                 seen.add(operand)
                 pending.append(operand)
     return False

@@ -64,8 +64,7 @@ class Fingerprints:
         return fold_up(first, self._list_called, self._hash_computation, self._known)
 
     def _list_called(self, computation: Computation) -> list[Computation]:
-        first_alike = self._graph.first_alike
-        return [first_alike[one] for one in self._graph.called_by(computation)]
+        return [self._graph.first_alike[one] for one in self._graph.called_by(computation)]
 
     def _hash_computation(self, computation: Computation) -> str:
         """Hash all instructions of a computation whose callees are known, then the computation.

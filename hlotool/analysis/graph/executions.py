@@ -85,8 +85,7 @@ def _find_printed(loop: Instruction) -> int | None:
 
 
 def _derive(loop: Instruction, scalars: Scalars) -> int | None:
-    condition = loop.callees("condition")
-    if not condition:
+    if not (condition := loop.callees("condition")):
         return None
     test = scalars.find(condition[0].root)
     if not isinstance(test, Comparison):
@@ -193,8 +192,7 @@ class Scalars:
 
     def find_next(self, slot: Slot) -> Value:
         """Return what the loop's body makes of a slot for the next iteration."""
-        body = slot.loop.callees("body")
-        if not body:
+        if not (body := slot.loop.callees("body")):
             return None
         return self._element(self._value(body[0].root, self._frame(body[0])), slot.index)
 

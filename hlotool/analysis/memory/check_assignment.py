@@ -46,8 +46,7 @@ def check_belonging(module: Module, assignment: BufferAssignment) -> None:
             pair = id(shape), id(value.shape)
             if pair in alike:
                 continue
-            problem = _find_mismatch(value, found)
-            if problem:
+            if problem := _find_mismatch(value, found):
                 start = value.start + 1
                 raise ParseError(
                     f"this buffer assignment is not that of module {module.name!r} in "

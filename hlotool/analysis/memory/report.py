@@ -105,8 +105,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
     if assignment is None:
         if module is None:
             raise ValueError("neither a module nor a buffer assignment")
-        obstacle = find_obstacle(module)
-        if obstacle:
+        if obstacle := find_obstacle(module):
             raise InputError(f"{module.source.name}: {obstacle.advice}")
         return _report_estimate(estimate_assignment(module), module)
     if module is None:

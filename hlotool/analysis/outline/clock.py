@@ -229,8 +229,7 @@ class Clock:
             lane = MemoryLane()
             total = NO_TIME
             for one in computation.instructions:
-                taken = self._measure(one, lane)
-                if taken is not NO_TIME:
+                if (taken := self._measure(one, lane)) is not NO_TIME:
                     self._steps[one] = taken
                     total = total.plus(taken)
             self._runs[computation] = total
@@ -288,8 +287,7 @@ class Clock:
         if own.compute and one.opcode == "fusion":
             lane.give(own.idle)
             return exposed.plus(replace(own, is_known=is_known))
-        done = _find_done(one)
-        if done is not None:
+        if (done := _find_done(one)) is not None:
             rest = self._work(costs.of(done))
             lane.begin(done, own.memory + rest.memory)
             return replace(exposed, is_known=is_known, moving=own.moving + rest.moving)

@@ -147,8 +147,7 @@ class Partitioned:
         """
         chain, one = [last], last.operands[0]
         for _ in range(_MOST_STEPS):
-            known = self.find_operation(one)
-            if known is not None:
+            if (known := self.find_operation(one)) is not None:
                 begin = known.sharding()
                 if one is last.operands[0] and not _fits(one, known, begin):
                     begin = self._read_gathered(last, known)
@@ -198,8 +197,7 @@ class Partitioned:
         return None
 
     def _read(self, operation: Instruction) -> Passage | None:
-        one = self._find_original(operation)
-        if one is None:
+        if (one := self._find_original(operation)) is None:
             return (
                 None if self.texts.after or not self.texts.before else self._read_alone(operation)
             )
@@ -338,8 +336,7 @@ def _find_family(one: Instruction) -> str:
 
 
 def _describe(one: Instruction) -> object:
-    count = sum(prod(leaf.dims) for leaf in one.shape.leaves())
-    return _find_family(one), count, _place(one)
+    return _find_family(one), sum(prod(leaf.dims) for leaf in one.shape.leaves()), _place(one)
 
 
 def _place(one: Instruction) -> _Place:
@@ -449,8 +446,7 @@ def _list_cuts(whole: Instruction, value: Instruction) -> Iterator[Instruction]:
     Within a group of devices the value may be gathered from no more devices than the group has;
     from more, an operation asked for all of it.
     """
-    begin = value.sharding()
-    if begin is None:
+    if (begin := value.sharding()) is None:
         return
     factor = prod(_dims(whole)) // max(prod(_dims(value)), 1)
     for user in whole.users:

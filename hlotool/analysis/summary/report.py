@@ -360,11 +360,10 @@ def choose_summary_columns(found: Summary, *, is_sharded: bool = False) -> Docum
         chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
         opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
     is_stated = any(row.category for row in found.instructions)
-    findings = replace(choose_finding_columns(found.findings), is_optional=True)
     chosen_lists = {
         OPCODES.name: opcodes,
         LOOPS.name: shown,
-        FINDINGS.name: findings,
+        FINDINGS.name: replace(choose_finding_columns(found.findings), is_optional=True),
         HOLDERS.name: holders,
         **({STATED_INSTRUCTIONS.name: STATED_INSTRUCTIONS} if is_stated else {}),
     }

@@ -269,8 +269,7 @@ class _Checker(Struct, frozen=True):
         if not row_lists:
             hint = "use it in budgets; here each row is tested alone"
             raise self.fail(f"{tree.function}() does not work on rows", tree, hint)
-        row_list = row_lists.get(tree.rows)
-        if row_list is None:
+        if (row_list := row_lists.get(tree.rows)) is None:
             message = (
                 f"there is no row list {tree.rows!r}"
                 if tree.rows
