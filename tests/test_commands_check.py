@@ -437,9 +437,9 @@ def test_a_message_of_several_lines_stands_on_several(capsys: pytest.CaptureFixt
         r"    \x3a:error::y",
         r"    \x23#[group]",
         "",
-        "2.0 MiB in gemm_fusion_dot.2 f32[8,128,512] (mlp_train.py:17)",
-        "1.6 MiB in loop_pad_fusion.1 f32[800,512] of layers[0][0] (for mlp_train.py:17)",
-        "1.5 MiB in layers_0__0_.1 f32[784,512] of layers[0][0]",
+        "gemm_fusion_dot.2 f32[8,128,512]: 2.0 MiB (mlp_train.py:17)",
+        "loop_pad_fusion.1 f32[800,512]: 1.6 MiB (for mlp_train.py:17)",
+        "layers_0__0_.1 f32[784,512]: 1.5 MiB (layers[0][0])",
     ]
     assert check(STEP, "--json") == 1
     (row,) = json.loads(capsys.readouterr().out)["rules"]
@@ -469,8 +469,12 @@ def test_typed_budgets_are_the_only_ones(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("limit", "options", "said"),
     [
-        ('max = "1MiB"', (), ["2.0 MiB in gemm_fusion_dot.4 f32[8,128,512]", "--hbm 1MiB"]),
-        ('max = "1.5MiB"', (), ["in gemm_fusion_dot.4", "--hbm 1536KiB"]),
+        (
+            'max = "1MiB"',
+            (),
+            ["gemm_fusion_dot.4 f32[8,128,512]: 2.0 MiB (mlp_train.py:17)", "--hbm 1MiB"],
+        ),
+        ('max = "1.5MiB"', (), ["gemm_fusion_dot.4 f32[8,128,512]: 2.0", "--hbm 1536KiB"]),
         (
             'max_increase = "1%"',
             ("--baseline", STEP),
@@ -479,7 +483,7 @@ def test_typed_budgets_are_the_only_ones(capsys: pytest.CaptureFixture[str]) -> 
         (
             'max_increase = "1%"',
             ("--baseline", "figures.json"),
-            ["the dump lacks the text before optimizations"],
+            ["a side lacks the text before optimizations"],
         ),
     ],
 )

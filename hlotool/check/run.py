@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -86,20 +85,18 @@ class Plan(Struct, frozen=True):
 
 
 class Excess(Struct, frozen=True):
-    """What is behind the exceeded budgets of a module: what grew, or what memory holds.
+    """What is behind the exceeded budgets of a module: what grew, or the largest values.
 
-    `has_grown`: an increase is exceeded, not only a fixed limit. `is_kept` says whether the
-    baseline has the program, `limit_bytes` is the least exceeded limit of memory.
+    `has_grown`: an increase is exceeded, not only a fixed limit. `limit_bytes` is the least
+    exceeded limit of memory.
     """
 
     module: str
     place: str
     has_grown: bool
-    is_kept: bool = False
-    limit_bytes: int | None = None
-    causes: tuple[Cause, ...] = ()
-    grown: tuple[MemoryChange, ...] = ()
-    holders: tuple[BufferRow, ...] = ()
+    limit_bytes: int | None
+    causes: tuple[Cause, ...]
+    values: tuple[MemoryChange | BufferRow, ...]
 
 
 class Run(Struct, frozen=True):
@@ -251,14 +248,13 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     line = measure_line(program, task.name, results) if plan.is_recorded else None
     if line is not None:
         line = replace(line, **asdict(measure_identity(program, task.module)))
-    excess = None
     exceeded = [
         (rule, one)
         for rule, one in zip(filter(None, about), results, strict=True)
         if one.status == "fail"
     ]
-    if plan.has_causes and exceeded:
-        excess = _explain(task, program, earlier, exceeded)
+    asks = plan.has_causes and exceeded
+    excess = _explain(task, program, earlier, exceeded) if asks else None
     return _Checked(where, results, note_files(program), program.paths, line, unknown, excess)
 
 
@@ -276,21 +272,20 @@ def _explain(
         if one.limit is not None and one.actual is not None and one.actual > one.limit
     ]
     has_grown = any(one.baseline is not None for _, one in exceeded)
-    found = Excess(task.name, task.module.place, has_grown, limit_bytes=min(limits, default=None))
+    causes: tuple[Cause, ...] = ()
+    values: Sequence[object] = ()
     if earlier and task.module.input:
         report = compare_programs(earlier, read_context(program, task.module.input))
-        grown = [row for row in report.memory if row.delta_bytes > 0] if limits else []
-        found = replace(
-            found,
-            is_kept=bool(earlier.program or earlier.before),
-            causes=report.causes[:_MOST_CAUSES],
-            grown=tuple(grown[:_MOST_VALUES]),
-        )
+        causes, values = report.causes[:_MOST_CAUSES], report.memory
     if limits and not has_grown and ROWS.fold:
-        rows = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, program.peak_rows), "")
-        held = (row for row in rows if isinstance(row, BufferRow))
-        found = replace(found, holders=tuple(islice(held, _MOST_VALUES)))
-    return found
+        values = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, program.peak_rows), "")
+    more = [
+        one
+        for one in (values if limits else ())
+        if isinstance(one, BufferRow) or (isinstance(one, MemoryChange) and one.delta_bytes > 0)
+    ]
+    behind = causes, tuple(more[:_MOST_VALUES])
+    return Excess(task.name, task.module.place, has_grown, min(limits, default=None), *behind)
 
 
 def _broken(task: Task, failure: Failure, rules: Sequence[Rule]) -> _Checked:

@@ -50,7 +50,7 @@ _KIND: Final = Block("kind", KindRow, BY_KIND.meaning)
 _THRESHOLD: Final = re.compile(r"xla_gpu_(\w+)_combine_threshold_bytes=(\d+)")
 _EXAMPLE = """\
 hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
-hlotool collectives dump/ --where 'exposed_bytes_per_step > 64MiB'
+hlotool collectives dump/ --by program,axes --sort -sent_bytes_per_step -n 3
 hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 
 

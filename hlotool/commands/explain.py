@@ -35,7 +35,7 @@ from hlotool.table.renamed import find_new, list_renamed, say_renamed
 from hlotool.table.schema import KEY_MEANINGS, describe_line
 from hlotool.table.select import COUNT, SHARE
 from hlotool.table.units import UNKNOWN, wrap
-from hlotool.table.words import join_words, suggest
+from hlotool.table.words import ANY, join_words, suggest
 
 _GRAPH: Final = "operands and users as a graph"
 _CI: Final = "budgets for a CI system"
@@ -73,6 +73,7 @@ LEGEND: Final[Mapping[str, str]] = {
     "≤": "at most: a part of the sum might not run; is_upper_bound in JSON",
     "about": "neither at least nor at most: a part is unknown, and another might not run",
     "~": "an estimate",
+    ANY: "in a path: the part in which the things of a row differ",
     "different": "in a row for several things: their values differ, and are not numbers",
     "×": "number of equal things in the row",
     "–": "between two numbers: least and most of the things in a row; alone: none",
@@ -226,7 +227,7 @@ def _describe(field: Field, *, adds_up: bool = False) -> Iterator[str]:
         yield f"One of {', '.join(field.values)}."
     if adds_up and field.total_from:
         yield f"Totals add {field.total_from} if it is null, and are lower bounds then."
-    elif adds_up and field.is_summable:
+    elif adds_up and field.is_summable and not field.joint:
         yield "Totals and groups add it up."
     if field.lower_if:
         yield f"A lower bound where {field.lower_if} is true."
@@ -239,6 +240,12 @@ _EXAMPLES = (
     "hlotool explain exposed-collective",
     "hlotool explain --threshold",
 )
+# What people call something for short, or a part of what is called so.
+_SHORT: Final = {
+    "oom": "out-of-memory",
+    "remat": "rematerialization",
+    "reshard": "involuntary-reshard",
+}
 _WIDTH = 80  # at most
 _INDENT = "    "
 _MOST_MENTIONS: Final = 4
@@ -269,7 +276,9 @@ def explain(term: Sequence[str]) -> None:
         return
     asked = " ".join(term)
     meanings = collect_meanings()
-    if not (found := find_meanings(asked, meanings)):
+    found = find_meanings(_SHORT.get(asked.lower(), ""), meanings)
+    found += find_meanings(asked, meanings)
+    if not found:
         renamed = _find_renamed(normalize(asked).replace(" ", "_"), meanings)
         if renamed is None:
             raise UsageError(f"nothing is called {asked!r}; {_hint(normalize(asked), meanings)}")

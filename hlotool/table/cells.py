@@ -217,7 +217,7 @@ def _count_large(selection: Selection) -> int:
 def _write_totals(
     selection: Selection, columns: Sequence[Field], units: str
 ) -> Iterator[TotalCells]:
-    """Write each TOTAL that says something; its word stands in the first column without a sum."""
+    """Write each TOTAL that says something; its word stands in the first text without a sum."""
     for total in selection.totals:
         if not any(total.sums) or selection.rows_total <= 1:
             continue
@@ -225,6 +225,7 @@ def _write_totals(
         sums = dict(zip(selection.columns, total.sums, strict=True))
         cells = [_write_sum(sums[field], field, units) for field in columns]
         free = [place for place, field in enumerate(columns) if sums[field] is None]
+        free.sort(key=lambda place: columns[place].is_numeric)
         if free:
             cells[free[0]] = word
         else:

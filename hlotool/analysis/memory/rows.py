@@ -12,16 +12,7 @@ from typing import Annotated
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from hlotool.analysis.memory.memory_map import (
-    Holding,
-    MemoryMap,
-    Saving,
-    Tenure,
-    Tenures,
-    list_holdings,
-    padding_bytes_of,
-    unpadded_bytes_of,
-)
+from hlotool.analysis.memory import memory_map
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.value_origins import Teller
 from hlotool.analysis.origin import Stack, StackFrame, find_parameter_tree, write_short_source
@@ -71,7 +62,7 @@ class AllocationRow(Struct, frozen=True):
 
 
 def allocation_rows(
-    memory: MemoryMap, module: Module | None, color: int | None
+    memory: memory_map.MemoryMap, module: Module | None, color: int | None
 ) -> list[AllocationRow]:
     """Return the allocations of a space or (None) of all, as XLA numbers them."""
     rows = []
@@ -231,7 +222,7 @@ class BufferRow(Struct, frozen=True):
             "of a parameter: devices that hold the same part", COUNT, null_text="", is_summed=False
         ),
     ] = None
-    held: Saving[Tenure] | None = None
+    held: memory_map.Saving[memory_map.Tenure] | None = None
 
     @property
     def padding_factor(self) -> float | None:
@@ -255,7 +246,11 @@ def rows_at(
     spaces.
     """
     colors = report.map.colors() if color is None else (color,)
-    held = [one for each in colors for one in list_holdings(report.map, position, each)[:most]]
+    held = [
+        one
+        for each in colors
+        for one in memory_map.list_holdings(report.map, position, each)[:most]
+    ]
     return describe_placed(report, [(one.allocation, one.value, one) for one in held])
 
 
@@ -281,11 +276,11 @@ def describe_values(report: MemoryReport, wanted: Collection[BufferValue]) -> li
 
 
 def describe_placed(
-    report: MemoryReport, told: Sequence[tuple[Allocation, BufferValue, Holding | None]]
+    report: MemoryReport, told: Sequence[tuple[Allocation, BufferValue, memory_map.Holding | None]]
 ) -> list[BufferRow]:
     """Write all of some values, and what they hold where that is asked at an instant."""
     memory, origins = report.map, report.origins
-    tenures = Tenures(memory, {value for _, value, _ in told})
+    tenures = memory_map.Tenures(memory, {value for _, value, _ in told})
     is_estimate = report.figures.sizes_from == "estimate"
     rows = []
     for allocation, value, holding in told:
@@ -318,8 +313,8 @@ def describe_placed(
             instruction=value.instruction,
             index=value.index,
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,
-            unpadded_bytes=unpadded_bytes_of(value),
-            padding_bytes=padding_bytes_of(value),
+            unpadded_bytes=memory_map.unpadded_bytes_of(value),
+            padding_bytes=memory_map.padding_bytes_of(value),
             aliases=tuple(alias.name for alias in holding.aliases) if holding else (),
             allocation=None if is_estimate else allocation.number,
             offset=None if is_estimate else value.offset,

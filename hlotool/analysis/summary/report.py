@@ -437,6 +437,10 @@ class ProgramRow(Struct, frozen=True):
             upper_if="is_sent_upper_bound",
         ),
     ] = None
+    axes: Annotated[
+        tuple[str, ...] | None,
+        column("mesh axes over which it sends most bytes, or strides", null_text=""),
+    ] = None
     total_flops_per_step: Annotated[
         int | None,
         column(
@@ -517,7 +521,7 @@ MODULES: Final = RowList(
     has_total=False,
     screen="module,place,allocated_bytes,peak_bytes,"
     "measured_seconds,total_flops_per_step,top_finding",
-    wide_screen="sent_bytes_per_step,temp_bytes,instruction_count,finding_count",
+    wide_screen="sent_bytes_per_step,axes,temp_bytes,instruction_count,finding_count",
 )
 _REASONS: Final[Mapping[str, str]] = {
     "argument": "an argument is new, gone or renamed",

@@ -62,7 +62,8 @@ def say_fit(fit: Fit) -> Line:
     by = ", by estimate" if fit.is_estimate else ""
     whole = ", the whole memory of {chip} (programs get less)" if fit.chip else ""
     text = f"{said} {{limit_bytes}}{by}{whole}: free {{free_bytes}}"
-    return Line(f"{text}, without code", FIT, fit, tone="error" if fit.fits is False else "")
+    tone = "error" if fit.fits is False else ""
+    return Line(f"{text} before program code", FIT, fit, tone=tone)
 
 
 def explain_fit(report: MemoryReport, fit: Fit, *, is_typed: bool = False) -> Iterator[Line]:
