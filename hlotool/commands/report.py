@@ -334,8 +334,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
 
 def _choose_pair(pairs: Sequence[Pairing]) -> tuple[inputs.Candidate, inputs.Candidate]:
     """Choose the programs with most to read, and say so where there are others."""
-    whole = [(one.old, one.new) for one in pairs if one.old and one.new]
-    if not whole:
+    if not (whole := [(one.old, one.new) for one in pairs if one.old and one.new]):
         raise NothingCheckedError("no module has the same name on both sides.")
     chosen = max(whole, key=lambda pair: pair[0].size_bytes + pair[1].size_bytes)
     if len(whole) > 1:

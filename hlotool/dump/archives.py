@@ -110,8 +110,7 @@ class ArchiveStore(Store):
         *folders, name = _split(member.name) or [""]
         folder = ""
         for each in folders:
-            inner = _join(folder, each)
-            if inner in self._members:
+            if (inner := _join(folder, each)) in self._members:
                 return  # a file stands where its directory should be
             self._directories[folder][each] = Entry(each, True)
             self._directories.setdefault(inner, {})

@@ -262,8 +262,7 @@ def _read_profiles(
     account = next((times.device_time for _, times in measured if times), None)
     if account is not None:
         parts = account.copies, account.collectives, account.unknown
-        other = sum(parts)
-        if other <= account.all * _FEW:
+        if (other := sum(parts)) <= account.all * _FEW:
             return tuple(programs), ()
         said = zip(("copies", "collectives' kernels", "unknown"), parts, strict=True)
         told = ", ".join(
@@ -301,8 +300,7 @@ def _walk_directory(
         directory, depth = pending.pop() if pending else links.popleft()
         try:
             store = read.choose_store(directory, budget)
-            identity = store.identify(directory)
-            if identity in met:
+            if (identity := store.identify(directory)) in met:
                 continue
             met.add(identity)
             entries = store.list_directory(directory)

@@ -144,8 +144,7 @@ def find_fragment(source: Source, *, is_dump: bool = True) -> Fragment | None:
     header, parts = _read_parts(lines, mended)
     if is_dump and mended.others:
         return None
-    parts = [one for one in parts if one.lines]
-    if not parts:
+    if not (parts := [one for one in parts if one.lines]):
         return None
     name = _HEADER.match(lines[header]) if header is not None else None
     if not any(one.is_entry for one in parts):

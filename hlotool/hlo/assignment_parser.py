@@ -157,8 +157,7 @@ def _check_used(
     """Raise at the first used value without an allocation, or the other way round."""
     known = {value.number: value for value in by_key.values()}
     for number, one in used.items():
-        value = known.get(number)
-        if value is None or one.name != value.name:
+        if (value := known.get(number)) is None or one.name != value.name:
             message = f"used value {number}, {one.name!r}, is in no allocation"
             start = one.name_start
             raise ParseError(message, one.source, start, start + len(one.name), hint)
@@ -169,8 +168,7 @@ def _check_used(
 
 def _check_total(found: BufferAssignment, total: int, stated_in: Source, start: int) -> None:
     """Raise where the allocations do not add up to the total that stands behind an offset."""
-    size = sum(one.size_bytes for one in found.allocations)
-    if size != total:
+    if (size := sum(one.size_bytes for one in found.allocations)) != total:
         at = stated_in.text.index(str(total), start)
         hint = _describe_mixed_up(found.source, None if stated_in is found.source else stated_in)
         message = f"the allocations hold {size} bytes, not {total}"

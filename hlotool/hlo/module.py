@@ -131,8 +131,7 @@ class Instruction(Node, eq=False):
     @property
     def attributes(self) -> dict[str, str]:
         """Raw attribute text by key, in dump order; split on first access, then kept."""
-        attributes = self.given_attributes
-        if attributes is None:
+        if (attributes := self.given_attributes) is None:
             self.given_attributes = attributes = self.split_attributes()
         return attributes
 

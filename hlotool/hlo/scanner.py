@@ -78,8 +78,7 @@ class Scanner:
                 self.pos = match.end()
             if not self.text.startswith("/*", self.pos, self.last_comment):
                 return
-            closed = self.text.find("*/", self.pos + 2, self.end)
-            if closed < 0:
+            if (closed := self.text.find("*/", self.pos + 2, self.end)) < 0:
                 self.last_comment = self.pos
                 return
             self.pos = closed + 2
@@ -146,8 +145,7 @@ class Scanner:
 
     def expect_count(self, what: str) -> int:
         """Step over an integer that is not negative."""
-        number = self.expect_integer(what)
-        if number < 0:
+        if (number := self.expect_integer(what)) < 0:
             self.fail(f"{what} cannot be negative", self.pos - len(str(number)), self.pos)
         return number
 

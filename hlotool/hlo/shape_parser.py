@@ -144,8 +144,7 @@ def _parse_tuple(scanner: Scanner) -> TupleShape:
 
 def _parse_array(scanner: Scanner) -> ArrayShape:
     start = scanner.pos
-    dtype = scanner.expect_match(_DTYPE, "a shape")
-    if dtype not in DTYPE_BITS:
+    if (dtype := scanner.expect_match(_DTYPE, "a shape")) not in DTYPE_BITS:
         scanner.fail(f"unknown element type {dtype!r}", start, scanner.pos)
     if not scanner.accept_token("["):
         scanner.fail_expected(f"'[' after the element type {dtype!r}")

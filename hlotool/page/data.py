@@ -336,8 +336,7 @@ class _Model:
 
     def _describe_times(self, begins: Mapping[str, float]) -> Json | None:
         """Return when each step begins on the modelled clock, and the last ends; None without."""
-        timed = self.program.step_time
-        if timed is None or not self.step_count:
+        if (timed := self.program.step_time) is None or not self.step_count:
             return None
         names = (one.full_name if one else "" for one in self.instructions[: self.step_count])
         found = [round(now, 12) for now in list_begins(begins, names)]

@@ -233,8 +233,7 @@ def measure_program(
             is_estimate=figures.estimated is not None,
             is_memory_lower_bound=bool(figures.estimated and figures.estimated.is_lower_bound),
         )
-    runs = program.measured_runs
-    if runs is not None:
+    if (runs := program.measured_runs) is not None:
         row = replace(row, measured_count=runs.step_count, measured_seconds=runs.step_seconds)
     if program.module is None:
         return row

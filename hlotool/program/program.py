@@ -434,8 +434,7 @@ class Program:
 
     def list_holders(self, most: int | None = None) -> tuple[BufferRow, ...]:
         """Return the largest of `peak_rows`, at most so many, without working out the others."""
-        report = self.memory
-        if report is None or report.figures.peak.position is None:
+        if (report := self.memory) is None or report.figures.peak.position is None:
             return ()
         from hlotool.analysis.memory.rows import rows_at
 
@@ -460,8 +459,7 @@ class Program:
 
     def find_peak_holdings(self) -> Sequence[Holding]:
         """Return what holds memory in space 0 at its peak, not described; nothing as above."""
-        report = self.memory
-        if report is None or report.figures.peak.position is None:
+        if (report := self.memory) is None or report.figures.peak.position is None:
             return ()
         from hlotool.analysis.memory.memory_map import list_holdings
 
@@ -477,8 +475,7 @@ class Program:
     @cached_property
     def donation_savings(self) -> Sequence[DonationRow]:
         """The same, with what each saves where something says when values live."""
-        report = self.memory
-        if report is None:
+        if (report := self.memory) is None:
             return self.donations
         from hlotool.analysis.memory.reduction_plan import add_savings
 

@@ -338,8 +338,7 @@ def read_pass_texts(chosen: Input) -> PassTexts:
     from hlotool.analysis.shardings.partitioned import PassTexts  # noqa: PLC0415
     from hlotool.hlo.shardy import write_propagated  # noqa: PLC0415
 
-    text = chosen.module
-    if text is None or text.part:
+    if (text := chosen.module) is None or text.part:
         return PassTexts()
     files = siblings.find_partitioning(text.raw_path, text.budget)
     modules: list[Module | None] = [None, None]

@@ -173,8 +173,7 @@ def _sort_once(
     known: list[tuple[object, object]] = []
     unknown: list[object] = []
     for row in rows:
-        value = read(row)
-        if value is None and read_instead is not None:
+        if (value := read(row)) is None and read_instead is not None:
             value = read_instead(row)
         if value is None or isinstance(value, Various) or not isinstance(value, kinds):
             unknown.append(row)

@@ -225,8 +225,7 @@ def suggest_field(name: str, fields: Iterable[Field]) -> str:
     known = {field.name: field.title for field in fields}
     if (new := find_new(name, known)) is not None:
         return say_renamed(name, new)
-    meant = [one for one in read_table().meant.get(name, ()) if one in known]
-    if meant:
+    if meant := [one for one in read_table().meant.get(name, ()) if one in known]:
         return f"did you mean {join_words(meant, 'or')}?"
     near = {} if find_near(name, known) else find_near(name.replace("_", " "), known.values())
     return suggest(name, (one for one, title in known.items() if not near or title in near))
@@ -266,8 +265,7 @@ def settle_names(
     renamed: dict[str, str] = {}
 
     def settle(found: re.Match[str]) -> str:
-        name = found["name"]
-        if name is None or name in known:
+        if (name := found["name"]) is None or name in known:
             return found[0]
         older = find_new(name, known) if reads_older else None
         names = headings.get(name) or ([older] if older else [])

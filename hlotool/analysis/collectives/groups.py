@@ -159,8 +159,7 @@ class DeviceGroups(Struct, frozen=True):
         return join(sorted(inside, key=itemgetter(1), reverse=True))
 
     def _find_printed_steps(self) -> list[Step] | None:
-        printed = self.printed
-        if printed is None or printed.is_everybody:
+        if (printed := self.printed) is None or printed.is_everybody:
             return [(self._universe(), 1)] if self._universe() > 1 else []
         if printed.iota is not None:
             order = order_iota(printed.iota)
@@ -431,7 +430,6 @@ def _find_pair_problem(pairs: Pairs, universe: int, mode: GroupMode) -> str | No
         return f"names {noun} {outside:,}, but ids end at {universe - 1:,}"
     for side, verb in enumerate(("sends", "receives")):
         counted = Counter(pair[side] for pair in pairs)
-        twice = [one for one, times in counted.items() if times > 1]
-        if twice:
+        if twice := [one for one, times in counted.items() if times > 1]:
             return f"{noun} {min(twice):,} {verb} twice"
     return None

@@ -98,8 +98,7 @@ class ExtentFinder:
 
     def _follow(self, groups: DeviceGroups, steps: Order) -> Extent:
         """Return the extent of groups that follow strides, without listing their devices."""
-        axes = self._name_printed(groups)
-        if axes is None and self._finder is not None:
+        if (axes := self._name_printed(groups)) is None and self._finder is not None:
             axes = self._finder.find_strided_axes(steps)
             if axes is None and (expanded := groups.expand()) is not None:
                 axes = self._finder.find_axes(expanded)
@@ -121,8 +120,7 @@ class ExtentFinder:
             # No node holds devices of two slices.
             never_stays = per_node is not None and groups.mode == "cross_slice"
             return Extent(None, None, "inter-node" if never_stays else None)
-        axes = self._name_printed(groups)
-        if axes is None and self._finder is not None:
+        if (axes := self._name_printed(groups)) is None and self._finder is not None:
             find = self._finder.find_pair_axes
             axes = find(pairs) if pairs else self._finder.find_axes(expanded)
         span = None if per_node is None else measure_span(pairs or expanded, per_node)

@@ -205,8 +205,7 @@ def _read_labels(instruction: Instruction) -> DimLabels:
 
 
 def _group_count(instruction: Instruction, key: str) -> int:
-    count = instruction.integers(key)
-    if count and count[0] < 1:
+    if (count := instruction.integers(key)) and count[0] < 1:
         raise UnknownCostError(f"{key}= is less than 1")
     return count[0] if count else 1
 

@@ -290,8 +290,7 @@ def _array_bytes(shape: ArrayShape) -> int:
     """Return the bytes of one array; a token has none, an opaque value is a pointer."""
     if shape.dtype in {"token", "opaque"}:
         return _POINTER_BYTES if shape.dtype == "opaque" else 0
-    size = shape.unpadded_bytes
-    if size is None:
+    if (size := shape.unpadded_bytes) is None:
         raise UnknownCostError(f"the size of {shape} is unknown")
     return size + _DYNAMIC_SIZE_BYTES * len(shape.dims) if shape.dynamic else size
 

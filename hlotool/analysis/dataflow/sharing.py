@@ -80,8 +80,7 @@ def _one_to_one(count: int) -> tuple[Alias, ...]:
 
 def _fused(fusion: Instruction) -> tuple[Alias, ...]:
     """Pairs found inside a fusion: an in-place root whose operand is a parameter."""
-    body = fusion.callee()
-    if body is None or body.root.opcode not in _FUSED:
+    if (body := fusion.callee()) is None or body.root.opcode not in _FUSED:
         return ()
     found: list[Alias] = []
     # XLA asks what makes each output inside; only tuples and bitcasts are looked through.
@@ -166,8 +165,7 @@ class SharingRule:
         return number == (1 if user.opcode == "triangular-solve" else 0)
 
     def _allows_fusion(self, fusion: Instruction, number: int, index: ShapeIndex) -> bool:
-        body = fusion.callee()
-        if body is None or number >= len(body.parameters):
+        if (body := fusion.callee()) is None or number >= len(body.parameters):
             return False
         is_gpu = self.backend == "gpu"
         parameter = body.parameters[number]

@@ -145,8 +145,7 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
             parameter=_name(missed[0]),
         )
     for row in rows:
-        names = [one for one in row.spare_copies if one in evidence.copied_first]
-        if names:
+        if names := [one for one in row.spare_copies if one in evidence.copied_first]:
             first = row.copy_instruction or names[0]
             yield Finding(
                 row.size_bytes,

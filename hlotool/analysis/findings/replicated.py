@@ -125,8 +125,7 @@ class Sameness:
                 self._solve(loop, position[1])
                 continue
             parts = self._list_parts(position)
-            missing = [part for part in parts if part not in self._known]
-            if missing:
+            if missing := [part for part in parts if part not in self._known]:
                 pending += missing
                 continue
             self._known[position] = self._combine(position, [self._known[part] for part in parts])

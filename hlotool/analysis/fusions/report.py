@@ -252,8 +252,7 @@ def expect_fusion(name: str, module: Module) -> Instruction:
         if found.opcode == "fusion":
             raise UsageError(f"--body: {wanted!r} names no computation.")
         raise UsageError(f"--body: {wanted!r} is not a fusion; its opcode is {found.opcode}.")
-    alike = [one.full_name for one in fusions if one.name == wanted]
-    if alike:
+    if alike := [one.full_name for one in fusions if one.name == wanted]:
         several = " or ".join(alike[:_NAMED])
         raise UsageError(f"--body: several computations have a {wanted!r}; give {several}.")
     raise UsageError(f"--body: there is no fusion {wanted!r}.")

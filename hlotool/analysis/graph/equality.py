@@ -108,8 +108,7 @@ def _list_parts(shape: Shape) -> tuple[Shape, ...]:
 
 def _write_array(shape: ArrayShape) -> str:
     """Write an array; a missing layout is the default one, as a parser of XLA would fill in."""
-    layout = shape.layout
-    if layout is None:
+    if (layout := shape.layout) is None:
         return str(shape)
     default = layout.minor_to_major == tuple(range(len(shape.dims) - 1, -1, -1))
     order = "" if default else layout.minor_to_major

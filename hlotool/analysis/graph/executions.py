@@ -288,8 +288,7 @@ def _constant(instruction: Instruction) -> Linear | None:
     shape = instruction.shape
     if not isinstance(shape, ArrayShape) or shape.dims:
         return None
-    text = instruction.literal.strip()
-    if text in {"true", "false"}:
+    if (text := instruction.literal.strip()) in {"true", "false"}:
         return Linear(None, int(text == "true"))
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > len(str(1 << 64)):

@@ -220,8 +220,7 @@ def padding_bytes_of(value: BufferValue) -> int | None:
 
     So it is where the value is said to be smaller than its elements.
     """
-    unpadded = unpadded_bytes_of(value)
-    if unpadded is None or unpadded > value.size_bytes:
+    if (unpadded := unpadded_bytes_of(value)) is None or unpadded > value.size_bytes:
         return None
     return value.size_bytes - unpadded
 

@@ -121,8 +121,7 @@ class ValueOrigins:
 
         The op_names of JAX tell: what makes it is of jvp, and a user of its transpose.
         """
-        instruction = self.definers.get(name)
-        if instruction is None or self.search is None:
+        if (instruction := self.definers.get(name)) is None or self.search is None:
             return False
         made = (one.metadata().op_name for one in self.search.list_producers(instruction, index))
         if not is_forward(next((op_name for op_name in made if "jvp(" in op_name), "")):

@@ -235,8 +235,7 @@ class Clock:
 
     def _measure(self, one: Instruction, lane: MemoryLane) -> Duration:
         """Measure an instruction, and let what is under way go on meanwhile."""
-        kind = find_kind(one, self._evidence)
-        if kind in {"collective", "wait"}:
+        if (kind := find_kind(one, self._evidence)) in {"collective", "wait"}:
             return self._move(one, lane, self._measure_exposed(one, is_end=kind == "wait"))
         if kind is None:
             return self._move(one, lane, NO_TIME) if one.opcode in _BESIDE else NO_TIME

@@ -154,8 +154,7 @@ class Partitioned:
                 if _fits(one, known, begin):
                     passage = self._cut_otherwise(last, one, known, begin)
                     return dict.fromkeys(chain, passage) if passage else {}
-            at = _CARRIERS.get(one.opcode)
-            if at is None or len(one.operands) <= at:
+            if (at := _CARRIERS.get(one.opcode)) is None or len(one.operands) <= at:
                 break
             chain += [one] if one.opcode in COLLECTIVES else []
             one = one.operands[at]
@@ -359,8 +358,7 @@ def _trace_back(
     chain: list[Instruction] = []
     one = last
     for _ in range(_MOST_STEPS):
-        at = _CARRIERS.get(one.opcode)
-        if at is None or len(one.operands) <= at:
+        if (at := _CARRIERS.get(one.opcode)) is None or len(one.operands) <= at:
             break
         before = one.operands[at]
         if one is not last and (own := one.sharding()):
@@ -382,8 +380,7 @@ def _is_moved(one: Instruction, name: str) -> bool:
     for _ in range(_MOST_STEPS):
         if one.opcode in COLLECTIVES or one.metadata().op_name != name:
             return one.opcode in COLLECTIVES
-        at = _CARRIERS.get(one.opcode)
-        if at is None or len(one.operands) <= at:
+        if (at := _CARRIERS.get(one.opcode)) is None or len(one.operands) <= at:
             return False
         one = one.operands[at]
         if one.opcode not in COLLECTIVES and one.sharding():

@@ -259,8 +259,7 @@ class Summary(Struct, frozen=True):
 
 def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
     """Return the collective of which most is exposed, in time or else in bytes; None if none is."""
-    by_time = [row for row in rows if row.exposed_seconds]
-    if by_time:
+    if by_time := [row for row in rows if row.exposed_seconds]:
         return max(by_time, key=lambda row: row.exposed_seconds or 0)
     by_bytes = [row for row in rows if row.exposed_bytes_per_step]
     return max(by_bytes, key=lambda row: row.exposed_bytes_per_step or 0, default=None)

@@ -414,8 +414,7 @@ def _told_stdout() -> Iterator[None]:
 
 def _refuse_to_overwrite(output: str, document: Document) -> None:
     """Raise UsageError if --output names one of the files the answer was made from."""
-    paths = document.input
-    if paths is None:
+    if (paths := document.input) is None:
         return
     for path in (paths.path, paths.module_path, paths.buffers_path, paths.live_range_path):
         try:
