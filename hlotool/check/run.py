@@ -11,14 +11,7 @@ from msgspec.structs import asdict, replace
 
 from hlotool.analysis.memory.answer import ROWS
 from hlotool.analysis.memory.rows import BufferRow
-from hlotool.check.baseline import (
-    NO_BASELINE,
-    Earlier,
-    explain_missing,
-    measure_identity,
-    note_alike,
-    pair_modules,
-)
+from hlotool.check import baseline as baselines
 from hlotool.check.history import HistoryLine, measure_line
 from hlotool.check.judge import judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
@@ -51,7 +44,7 @@ class Task(Struct, frozen=True):
     module: Candidate
     name: str  # what it is called, as no other of the dump
     baseline: Candidate | None = None
-    missing: str = NO_BASELINE
+    missing: str = baselines.NO_BASELINE
 
     @property
     def size_bytes(self) -> int:
@@ -140,7 +133,7 @@ class _Checked(Struct, frozen=True):
 def plan_run(
     rules: Sequence[Rule],
     found: Inputs,
-    earlier: Earlier,
+    earlier: baselines.Earlier,
     assumptions: Assumptions = NO_ASSUMPTIONS,
     *,
     is_recorded: bool = False,
@@ -156,7 +149,9 @@ def plan_run(
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets need a dump, not a JSON document.")
     modules = [Candidate(one.name, found.path, input=one) for one in found.inputs]
-    pairs = {id(one.new): one for one in pair_modules(earlier.modules, modules) if one.new}
+    pairs = {
+        id(one.new): one for one in baselines.pair_modules(earlier.modules, modules) if one.new
+    }
     tasks, passed_over = [], []
     for one in modules:
         pair = pairs[id(one)]
@@ -164,17 +159,19 @@ def plan_run(
         if not (is_recorded or len(modules) == 1 or is_about):
             passed_over.append(pair.name)
         else:
-            missing = "" if pair.old else explain_missing(pair, earlier)
+            missing = "" if pair.old else baselines.explain_missing(pair, earlier)
             tasks.append(Task(one, pair.name, pair.old, missing))
     is_whole = found.is_directory and not is_chosen
     notes = _note_pairs([*pairs.values()], earlier, is_whole=is_whole)
     if is_recorded:
-        notes += note_alike(modules, [pairs[id(one)].name for one in modules])
+        notes += baselines.note_alike(modules, [pairs[id(one)].name for one in modules])
     about = tuple(rules), tuple(tasks), tuple(passed_over), notes
     return Plan(found.path, *about, assumptions, is_recorded, has_causes)
 
 
-def _note_pairs(pairs: Sequence[Pairing], earlier: Earlier, *, is_whole: bool) -> tuple[str, ...]:
+def _note_pairs(
+    pairs: Sequence[Pairing], earlier: baselines.Earlier, *, is_whole: bool
+) -> tuple[str, ...]:
     """Say which modules the baseline lacks, or has under another name, and which are gone."""
     if not earlier.modules:
         return ()
@@ -247,12 +244,9 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     unknown = tuple(list_unknown_values(rule, program) if rule else None for rule in about)
     line = measure_line(program, task.name, results) if plan.is_recorded else None
     if line is not None:
-        line = replace(line, **asdict(measure_identity(program, task.module)))
-    exceeded = [
-        (rule, one)
-        for rule, one in zip(filter(None, about), results, strict=True)
-        if one.status == "fail"
-    ]
+        line = replace(line, **asdict(baselines.measure_identity(program, task.module)))
+    pairs = zip(filter(None, about), results, strict=True)
+    exceeded = [pair for pair in pairs if pair[1].status == "fail"]
     asks = plan.has_causes and exceeded
     excess = _explain(task, program, earlier, exceeded) if asks else None
     return _Checked(where, results, note_files(program), program.paths, line, unknown, excess)
@@ -273,18 +267,15 @@ def _explain(
     ]
     has_grown = any(one.baseline is not None for _, one in exceeded)
     causes: tuple[Cause, ...] = ()
-    values: Sequence[object] = ()
+    values: Sequence[MemoryChange | BufferRow] = ()
     if earlier and task.module.input:
         report = compare_programs(earlier, read_context(program, task.module.input))
-        causes, values = report.causes[:_MOST_CAUSES], report.memory
-    if limits and not has_grown and ROWS.fold:
-        values = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, program.peak_rows), "")
-    more = [
-        one
-        for one in (values if limits else ())
-        if isinstance(one, BufferRow) or (isinstance(one, MemoryChange) and one.delta_bytes > 0)
-    ]
-    behind = causes, tuple(more[:_MOST_VALUES])
+        causes = report.causes[:_MOST_CAUSES]
+        values = [row for row in report.memory if row.delta_bytes > 0]
+    if not has_grown and ROWS.fold:
+        rows = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, program.peak_rows), "")
+        values = [row for row in rows if isinstance(row, BufferRow)]
+    behind = causes, tuple(values[:_MOST_VALUES] if limits else ())
     return Excess(task.name, task.module.place, has_grown, min(limits, default=None), *behind)
 
 

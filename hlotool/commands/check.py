@@ -245,8 +245,8 @@ def _list_said(excess: Excess, units: str) -> Iterator[str]:
     for cause in excess.causes if excess.has_grown or not excess.values else ():
         yield write_cause(cause, units) + write_place(cause)
     for row in excess.values:
-        is_held = isinstance(row, BufferRow)
-        rows, sizes = (ROWS, _HELD) if is_held else (MEMORY, _GROWN)
+        rows = ROWS if isinstance(row, BufferRow) else MEMORY
+        sizes = ("live_bytes",) if rows is ROWS else ("old_bytes", "new_bytes")
         names = "value", "shape", *sizes
         value, shape, *held = (format_field(rows.field(name), row, units) for name in names)
         where = ", ".join(filter(None, (row.scope or row.parameter_name, row.source)))
@@ -254,8 +254,6 @@ def _list_said(excess: Excess, units: str) -> Iterator[str]:
         yield f"{times}{value} {shape}: {' → '.join(held)}" + f" ({where})" * bool(where)
 
 
-_HELD: Final = ("live_bytes",)
-_GROWN: Final = ("old_bytes", "new_bytes")
 # The parameters of a check that `diff` and `buffers` have as well.
 _OF_DIFF: Final = ("config", "unpacking", *PURPOSES["Model"])
 _OF_BUFFERS: Final = ("buffers", "live_range", "module_text", *_OF_DIFF[:2], "chip", "chip_file")

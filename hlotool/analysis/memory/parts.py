@@ -32,13 +32,7 @@ from hlotool.analysis.dataflow.flow import SLICED, Flow
 from hlotool.analysis.dataflow.sharing import follow
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import read_call_graph
-from hlotool.analysis.memory import intervals
-from hlotool.analysis.memory.donation import (
-    ARGUMENT,
-    DonationRow,
-    list_donations,
-    list_missed_outputs,
-)
+from hlotool.analysis.memory import donation, intervals
 from hlotool.analysis.memory.memory_map import Tenure
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows
@@ -103,7 +97,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     for row in all_rows(report, 0):
         if row.held and row.held.part:
             rows_of.setdefault(row.held.part, {})[row.value] = row
-    missed = list_missed_outputs(module, report.flow) if module else {}
+    missed = donation.list_missed_outputs(module, report.flow) if module else {}
     divider = _Divider(report, module)
     parts: dict[tuple[PartKind, str, bool], Part] = {}
     kind: PartKind
@@ -131,7 +125,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     return found
 
 
-def find_last_read(module: Module | None, report: MemoryReport, donor: DonationRow) -> int:
+def find_last_read(module: Module | None, report: MemoryReport, donor: donation.DonationRow) -> int:
     """Return when a parameter is read last, for which nothing needs room beside it any more."""
     if module is None or report.map.live_ranges is None:
         return 1 << 63
@@ -244,7 +238,7 @@ class _Divider:
         moved = self._find_moved(row, tenure)
         if moved is not None:
             kind, name = moved
-            if kind == "carried-copy" and (argument := ARGUMENT.match(name)):
+            if kind == "carried-copy" and (argument := donation.ARGUMENT.match(name)):
                 return kind, argument[0]
             return kind, find_parameter_tree(name) or name
         if row.scope and _LOGITS.fullmatch(row.scope.rpartition("/")[2]):
@@ -284,7 +278,7 @@ class _Divider:
 def find_donated_copies(module: Module) -> dict[str, str]:
     """Return the copies that are made since an argument is donated, each with that argument."""
     found: dict[str, str] = {}
-    for row in list_donations(module):
+    for row in donation.list_donations(module):
         names = list(row.spare_copies)
         if row.is_donated and row.output_index is not None:
             # What is copied to where it goes, as something still reads there.

@@ -16,14 +16,7 @@ from hlotool.analysis.memory import memory_map
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.value_origins import Teller
 from hlotool.analysis.origin import Stack, StackFrame, find_parameter_tree, write_short_source
-from hlotool.hlo import ArrayShape, Module
-from hlotool.hlo.buffers import (
-    Allocation,
-    AllocationType,
-    BufferAssignment,
-    BufferValue,
-    format_position,
-)
+from hlotool.hlo import ArrayShape, Module, buffers
 from hlotool.hlo.opcodes import MOVES, OPCODES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import COUNT, NUMBER, TIMES, column, figure
@@ -35,7 +28,7 @@ class AllocationRow(Struct, frozen=True):
     allocation: Annotated[int, column("its number", NUMBER)]
     size_bytes: Annotated[int, column("bytes reserved")]
     space: Annotated[int, column("number of the memory space")]
-    allocation_type: Annotated[AllocationType, column("its type")]
+    allocation_type: Annotated[buffers.AllocationType, column("its type")]
     parameter_number: Annotated[int | None, figure("parameter number", null_text="")]
     parameter_name: Annotated[
         str | None,
@@ -117,7 +110,7 @@ class BufferRow(Struct, frozen=True):
     ]
     size_bytes: Annotated[int, figure("size in memory, with padding", is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES)]
-    allocation_type: Annotated[AllocationType, column("type of its allocation")]
+    allocation_type: Annotated[buffers.AllocationType, column("type of its allocation")]
     value: Annotated[str, column("defining instruction and index")]
     shape: Annotated[str, column("its shape, without layout", is_shape=True)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
@@ -265,7 +258,9 @@ def all_rows(report: MemoryReport, color: int | None) -> list[BufferRow]:
     return describe_values(report, sorted(values, key=lambda value: value.number))
 
 
-def describe_values(report: MemoryReport, wanted: Collection[BufferValue]) -> list[BufferRow]:
+def describe_values(
+    report: MemoryReport, wanted: Collection[buffers.BufferValue]
+) -> list[BufferRow]:
     """Return the rows of some values, in their order, without what they hold at an instant."""
     homes = {
         value: allocation
@@ -276,7 +271,8 @@ def describe_values(report: MemoryReport, wanted: Collection[BufferValue]) -> li
 
 
 def describe_placed(
-    report: MemoryReport, told: Sequence[tuple[Allocation, BufferValue, memory_map.Holding | None]]
+    report: MemoryReport,
+    told: Sequence[tuple[buffers.Allocation, buffers.BufferValue, memory_map.Holding | None]],
 ) -> list[BufferRow]:
     """Write all of some values, and what they hold where that is asked at an instant."""
     memory, origins = report.map, report.origins
@@ -336,7 +332,7 @@ def _mark(text: str | None, told_by: Teller | None) -> str | None:
 
 
 def find_parameter_name(
-    allocation: Allocation, module: Module | None, assignment: BufferAssignment
+    allocation: buffers.Allocation, module: Module | None, assignment: buffers.BufferAssignment
 ) -> str | None:
     """Return a parameter's name, with the index of its part: `state['w']`, `pair{1}`.
 
@@ -352,4 +348,4 @@ def find_parameter_name(
         used = (assignment.find_definition(value.number) for value in allocation.values)
         names = (one.metadata.op_name for one in used if one and one.opcode == "parameter")
         found = next(names, "")
-    return format_position(found, allocation.parameter_index or None) if found else None
+    return buffers.format_position(found, allocation.parameter_index or None) if found else None

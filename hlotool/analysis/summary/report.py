@@ -570,8 +570,8 @@ SUMMARY_DIRECTORY: Final = DocumentSpec(
 
 
 def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
-    """Return the answer with columns for measured times if a profile has any."""
-    if all(row.measured_count is None for row in rows):
-        return SUMMARY_DIRECTORY
-    shown = MODULES.showing(MODULES.shown() | {"measured_count", "measured_seconds"})
-    return replace(SUMMARY_DIRECTORY, row_lists=(shown, COMPILATIONS))
+    """Return the answer with columns for measured times, and for axes, if any row has them."""
+    shown = MODULES.shown() - (set() if any(row.axes for row in rows) else {"axes"})
+    if any(row.measured_count is not None for row in rows):
+        shown |= {"measured_count", "measured_seconds"}
+    return replace(SUMMARY_DIRECTORY, row_lists=(MODULES.showing(shown), COMPILATIONS))
