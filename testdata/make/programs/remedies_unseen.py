@@ -1118,7 +1118,7 @@ def pictures_and_words(devices: Devices, changes: Change) -> Case:
     }  # fmt: skip
     params = hold(functools.partial(lay_out, mesh, P()), shapes)
     place = functools.partial(lay_out, mesh, P("data"))
-    batch = place(count, 160, 160, 3), place(count, 48, dtype=I32)
+    batch = place(count, 128, 128, 3), place(count, 48, dtype=I32)
     return learn(changes, lose, params, batch, optimizer=optax.lion(1e-4))
 
 
