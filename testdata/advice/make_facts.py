@@ -1,6 +1,6 @@
 """Write `facts.toml` of a half from what XLA said of each compilation.
 
-    PYTHONPATH=testdata python testdata/advice/make_facts.py tune|judge|judged
+    PYTHONPATH=testdata python testdata/advice/make_facts.py tune|judge|judged|unseen
 
 `[[remedy]]`: a program as it is and with one remedy. `[[flaw]]`: one with a flaw and without it;
 where `same_program` is true the compiler makes the same of both. `[[quiet]]`: a near-miss.
@@ -25,8 +25,12 @@ import zstandard
 from make.remedies import name_variant
 
 HERE = Path(__file__).resolve().parent
-JUDGED = "judged"  # beside this folder
-PROGRAMS = {"tune": "flaws.py", "judge": "flaws_judge.py", JUDGED: "flaws_fresh.py"}
+JUDGED, UNSEEN = "judged", "unseen"  # beside this folder
+PROGRAMS = {
+    "tune": "flaws.py",
+    "judge": "flaws_judge.py",
+    JUDGED: "flaws_fresh.py",
+}  # `unseen` has none
 MIB = 1 << 20
 # A limit lies so far below what a program takes, as a share of what its best remedy gains.
 SHARE = 0.6
@@ -56,7 +60,7 @@ _HEAD = re.compile(r"^\s*(?:ROOT )?%?[\w.-]+ = (\(.*?\)|\S+) ([\w-]+)\(")
 
 def find_half(half: str) -> Path:
     """Return the folder of a half."""
-    return HERE.parent / half if half == JUDGED else HERE / half
+    return HERE.parent / half if half in (JUDGED, UNSEEN) else HERE / half
 
 
 def list_facts(half: str) -> Iterator[str]:
@@ -84,7 +88,8 @@ def list_facts(half: str) -> Iterator[str]:
                     gains[remedy] = base["reserved"] - one["reserved"]
             limits.append(write_limit(name, backend, base["reserved"], gains))
     yield from filter(None, limits)
-    yield from list_flaws(half, tables)
+    if half in PROGRAMS:
+        yield from list_flaws(half, tables)
 
 
 def write_remedy(
