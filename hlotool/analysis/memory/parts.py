@@ -153,7 +153,9 @@ def note_donor(
     part.read_until[tenure.allocation] = until
 
 
-def _find_last_read(module: Module | None, report: MemoryReport, donor: donation.DonationRow) -> int:
+def _find_last_read(
+    module: Module | None, report: MemoryReport, donor: donation.DonationRow
+) -> int:
     """Return when a parameter is read last, for which nothing needs room beside it any more."""
     if module is None or report.map.live_ranges is None:
         return 1 << 63
