@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct, convert
 
-from hlotool.analysis.origin import find_scope, read_origin
+from hlotool.analysis.origin import find_scope
 from hlotool.analysis.shardings.report import ShardingReport
 from hlotool.analysis.shardings.witness import find_declared_meshes
 from hlotool.compare.changes.collectives import CollectiveChange
@@ -315,7 +315,8 @@ def find_main_scope(some: Iterable[Instruction]) -> str | None:
 def find_inner_scope(one: Instruction) -> str | None:
     """Return the scope of an instruction, or of the last inside a fusion that has one."""
     body = one.callee() if one.opcode == "fusion" else None
-    return read_origin(one, reversed(body.instructions) if body else ()).scope
+    all_ = (one, *(reversed(body.instructions) if body else ()))
+    return next(filter(None, (find_scope(each.metadata().op_name) for each in all_)), None)
 
 
 Families: TypeAlias = Mapping[str, frozenset[str]]
