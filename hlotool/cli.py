@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
         """Print the example, and how a shell completes words."""
         with formatter.section("Example"):
             formatter.write_text(_EXAMPLE)
-        with formatter.section("Completion in bash; in zsh with zsh_source and ~/.zshrc"):
+        with formatter.section("Completion in bash (in zsh: zsh_source and ~/.zshrc)"):
             formatter.write_text(_COMPLETION)
 
     def resolve_command(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --hlotool-update."""
-    help_text = "rewrite the figures that the fixture hlotool compares with"
+    help_text = "rewrite the figures that the `hlotool` fixture compares with"
     parser.addoption("--hlotool-update", action="store_true", help=help_text)
 
 

@@ -60,14 +60,14 @@ TAKEN = "u = f32[8,4] get-tuple-element(w), index=0"
             ("c = f32[8,4] copy(p)", "i = (f32[8,4], f32[8,4]) tuple(c, p)", WHILE, TAKEN),
             "",
             LOOP.replace("KIND", "c = f32[8,4] negate(b)"),
-            ", as w writes over what enters it",
+            ", as w overwrites what enters it",
         ),
         (
             "loop-aliasing",
             (*IN_LOOP, TAKEN),
             "",
             LOOP.replace("KIND", "c = f32[8,4] copy(a)"),
-            ", as an iteration still reads what it writes over",
+            ", as an iteration still reads what it overwrites",
         ),
         (
             "sharding",

@@ -504,7 +504,7 @@ def test_padding() -> None:
     (found,) = (one for one in find(PADDED, ASSIGNMENT) if one.id == "padding")
     assert found.message == (
         "99 % of the peak of space 0 (hbm) is tile padding. The largest padded array is "
-        "p f32[100000,1]: its axis 1, of 1, takes 128."
+        "p f32[100000,1]: its axis 1 has length 1 and takes room for 128."
     )
     assert found.bytes == 2 * (51200000 - 400000)
     assert found.severity == "warning"

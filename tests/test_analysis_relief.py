@@ -107,9 +107,13 @@ def test_without_scopes_the_same_is_said() -> None:
 
 
 def test_what_xla_undoes_is_not_offered() -> None:
-    """XLA:CPU merges what unrolled layers compute again with the first time."""
+    """XLA:CPU merges what unrolled layers compute again with the first time; the plan says so."""
     _, remedies = simulate(UNROLLED)
     assert "checkpoint" not in {one.kind for one in remedies.values()}
+    for folder in (UNROLLED, SCANNED, TRANSFORMER):
+        fit = measure_fit(report_of(folder), allocated(folder) // 2)
+        plan = plan_relief(report_of(folder), load(folder).module, fit)
+        assert plan.is_checkpoint_undone is (folder is UNROLLED)
 
 
 def test_what_is_on_is_not_offered() -> None:

@@ -339,7 +339,10 @@ def test_what_does_not_fit_is_told_what_would_have_to_go() -> None:
 
 
 def test_where_three_parts_are_not_enough_a_note_says_so() -> None:
-    assert "No set of up to 3 changes is certain to fit 1.0 MiB" in run(GPU, "--hbm", "1MiB").stdout
+    assert (
+        "No set of up to 3 changes is certain to make it fit 1.0 MiB"
+        in run(GPU, "--hbm", "1MiB").stdout
+    )
 
 
 def test_without_live_ranges_no_saving_is_known(tmp_path: Path) -> None:

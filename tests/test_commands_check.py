@@ -436,6 +436,10 @@ def test_a_message_of_several_lines_stands_on_several(capsys: pytest.CaptureFixt
         r"    \x1b[31mred\t::error::x",
         r"    \x3a:error::y",
         r"    \x23#[group]",
+        "",
+        "gemm_fusion_dot.2 f32[8,128,512]: 2.0 MiB (mlp_train.py:17)",
+        "loop_pad_fusion.1 f32[800,512]: 1.6 MiB (for mlp_train.py:17)",
+        "layers_0__0_.1 f32[784,512]: 1.5 MiB (layers[0][0])",
     ]
     assert check(STEP, "--json") == 1
     (row,) = json.loads(capsys.readouterr().out)["rules"]
@@ -450,3 +454,52 @@ def test_a_message_of_several_lines_stands_on_several(capsys: pytest.CaptureFixt
         assert f"Ask memory:{line_break}{line_break}" in capsys.readouterr().out
     assert check(STEP, "--format", "markdown") == 1
     assert r"Ask memory:\\n" in capsys.readouterr().out
+
+
+def test_typed_budgets_are_the_only_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    """Unless the file is typed, too: one that lies above may be of another project."""
+    budgets(TEMP + 'max = "1KiB"\n')
+    typed = STEP, "--budget", "buffers.peak_bytes < 1GiB"
+    assert check(*typed) == 0
+    assert "--budget replaces the budgets of hlotool.toml" in capsys.readouterr().err
+    assert check(*typed, "--config", "hlotool.toml") == 1
+    assert capsys.readouterr().out.startswith("budgets: 1 exceeded, 1 pass")
+
+
+@pytest.mark.parametrize(
+    ("limit", "options", "said"),
+    [
+        (
+            'max = "1MiB"',
+            (),
+            ["gemm_fusion_dot.4 f32[8,128,512]: 2.0 MiB (mlp_train.py:17)", "--hbm 1MiB"],
+        ),
+        ('max = "1.5MiB"', (), ["gemm_fusion_dot.4 f32[8,128,512]: 2.0", "--hbm 1536KiB"]),
+        (
+            'max_increase = "1%"',
+            ("--baseline", STEP),
+            ["recomputes values (mlp_train.py:17)", "gemm_fusion_dot.4 f32[8,128,512]: 0 B → 2.0"],
+        ),
+        (
+            'max_increase = "1%"',
+            ("--baseline", "figures.json"),
+            ["a side lacks the text before optimizations"],
+        ),
+    ],
+)
+def test_what_is_behind_a_failure_is_said_with_a_command_that_runs(
+    limit: str,
+    options: tuple[object, ...],
+    said: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    budgets(f"{TEMP}{limit}\n")
+    assert check(STEP, "--update-baseline", "--baseline", "figures.json") == 0
+    assert check(REMAT, *options) == 1
+    below = capsys.readouterr().out.partition("\n\nstatus")[2].partition("\n\n")[2].splitlines()
+    assert len(below) <= 4
+    for words in said:
+        assert any(words in line for line in below)
+    typed = shlex.split(below[-1].partition(": hlotool ")[2])
+    assert run(typed) == 0
+    assert typed[0] in {"diff", "buffers"}

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from hlotool.cli import run
+from hlotool.compare.answer import DIFF
 
 ROOT = Path(__file__).parents[1]
 DUMPS = ROOT / "testdata" / "dumps"
@@ -284,3 +285,15 @@ def test_shells_take_what_is_printed_to_type(shell: str) -> None:
         command = line.replace("hlotool", "printf '%s\\n'", 1)
         made = subprocess.run([shell, "-c", command], capture_output=True, text=True, check=True)
         assert made.stdout.splitlines() == words[1:]
+
+
+@pytest.mark.parametrize(("old", "new"), PAIRS[:3], ids=IDS[:3])
+def test_a_number_of_rows_chooses_no_lists(
+    old: Path, new: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    titles = {rows.title for rows in DIFF.row_lists}
+    shown = []
+    for options in ((), ("-n", "1"), ("-n", "100")):
+        assert run(["diff", str(old), str(new), *options]) == 0
+        shown.append([line for line in capsys.readouterr().out.splitlines() if line in titles])
+    assert shown[0] == shown[1] == shown[2] != []

@@ -167,7 +167,7 @@ def test_a_trace_names_who_made_and_who_removed(
     assert (row["continues_as"], made["continued_opcodes"]) == ("s", ["all-reduce-start"])
     assert run(["diff", "--passes", str(folder), "--trace", 'opcode == "all-reduce"']) == 0
     told = capsys.readouterr().out
-    assert "1 of 1 goes on as all-reduce-start, the last by creator (step 5)\n" in told
+    assert "1 of 1 continues as all-reduce-start, the last by creator (step 5)\n" in told
     assert "gone" not in told.partition("\n\n")[0]
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from dump_files import TESTDATA
 
@@ -44,8 +45,14 @@ def test_answers(name: str, arguments: dict[str, Any], fact: str) -> None:
     assert made["schema"].startswith("hlotool/")
 
 
-def test_next_is_of_the_command() -> None:
-    assert ask("summary", {"path": "mlp_train"})["next"][-1] == "hlotool fields summary"
+def test_next_are_calls_of_tools() -> None:
+    """What no tool does, such as a longer answer, is left out; errors name arguments."""
+    calls = ask("summary", {"path": "mlp_train"})["next"]
+    assert [one.partition(" ")[0] for one in calls][-1] == "outline"
+    for one in calls:
+        name, _, arguments = one.partition(" ")
+        assert "error" not in ask(name, json.loads(arguments))
+    assert ask("buffers", {"path": "mlp_train", "hbm": "x"})["error"].startswith("hbm 'x' is not")
 
 
 def test_a_path_is_one_of_the_working_directory_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,8 +62,12 @@ def test_a_path_is_one_of_the_working_directory_too(monkeypatch: pytest.MonkeyPa
 
 
 def test_notes_of_any_letters_find_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(*_: object, **__: object) -> None:
+        say(*["€" * 100] * 8)
+        click.echo("{}")
+
     command = load_command("summary")
-    monkeypatch.setattr(command, "main", lambda *_, **__: say(*["€" * 100] * 8))
+    monkeypatch.setattr(command, "main", answer)
     text = answer_tool("summary", {}, [STEP])
     assert "\\u20ac" in text
     assert len(text) <= 1_500
@@ -82,14 +93,14 @@ def test_tools_say_what_the_help_says() -> None:
     ("name", "arguments", "sentence"),
     [
         ("summary", {"path": "nowhere"}, "nowhere: there is no such file or directory."),
-        ("summary", {"path": "../cpu"}, "../cpu leads out of the folders to read: "),
+        ("summary", {"path": "../cpu"}, "../cpu leads out of the allowed folders: "),
         ("summary", {"path": "https://example.com/x"}, "https://example.com/x: there is no such"),
         ("summary", {"path": "mlp_train", "output": "x"}, "summary has no argument 'output'"),
-        ("summary", {"path": "mlp_train", "where": "--output=x"}, "--where: expected an operator"),
+        ("summary", {"path": "mlp_train", "where": "--output=x"}, "where: expected an operator"),
         ("show", {"path": "mlp_train", "names": ["--output"]}, "or source line '--output'"),
         ("show", {"path": "mlp_train"}, "Missing argument 'NAME…'."),
         ("text", {"path": "mlp_train"}, "text has no argument 'path'"),
-        ("buffers", {"path": "mlp_train", "limit": "many"}, "Invalid value for '-n'"),
+        ("buffers", {"path": "mlp_train", "limit": "many"}, "Invalid value for 'limit'"),
     ],
 )
 def test_what_is_wrong_is_an_answer(name: str, arguments: dict[str, Any], sentence: str) -> None:

@@ -83,7 +83,9 @@ def write_dump(folder: Path, name: str) -> Path:
     [
         (False, ("concluded only from the compiled programs", "pip install 'hlotool[mlir]'")),
         pytest.param(
-            True, ("input program differs", "which nothing has optimized yet"), marks=needs_jaxlib
+            True,
+            ("input program differs", "the unoptimized module.mlir is read instead"),
+            marks=needs_jaxlib,
         ),
     ],
 )

@@ -151,8 +151,8 @@ def use_a_long_name_often(module: HloModuleProto) -> None:
     ("change", "message"),
     [
         (call_itself, "calls a computation by the id"),
-        (name_no_instruction, "names an instruction by the id 77777; none before it has that."),
-        (name_no_computation, "calls a computation by the id 77777; none before its own has that."),
+        (name_no_instruction, "names an instruction by the id 77777; no earlier one has that id."),
+        (name_no_computation, "calls a computation by the id 77777; no earlier one has that id."),
         (have_no_root, "has no root."),
         (have_no_entry, "has no computation of the id 77777, which it names as its entry"),
         (have_one_id_twice, "have the id"),

@@ -201,7 +201,8 @@ def test_a_mistake_points_with_a_caret() -> None:
         "  |\n"
         "1 | size_bytes > 64M\n"
         "  |                ^\n"
-        "  = hint: sizes are written 64MiB, 1.5 GB or 4096 B, times 2ms or 5us, others 2.5e12"
+        "  = hint: sizes are written 64MiB, 1.5 GB or 4096 B, times 2ms or 5us, "
+        "other numbers 2.5e12"
     )
 
 

@@ -14,14 +14,13 @@ from sample_rows import FIELDS, SAMPLES, Sample
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.table import (
-    VARIOUS,
     Fold,
     Range,
     RowList,
     Selection,
     Sum,
 )
-from hlotool.table.document import Group, Grouping, Rest, Total
+from hlotool.table.document import Group, Grouping, Rest, Total, Various
 from hlotool.table.select import Query, select_rows
 from hlotool.table.words import find_near, settle_names, split_name, suggest, suggest_field
 
@@ -285,7 +284,7 @@ def test_fold() -> None:
     assert selection.totals == total(None, Sum(41), Sum(5))
     assert select(rows, is_folded=True, sort="-position").rows[0].position == Range(3, 6)  # type: ignore[attr-defined]
     noted = tuple(replace(row, note=row.name) for row in rows)
-    assert select(noted, is_folded=True, sort="note").rows[-1].note is VARIOUS  # type: ignore[attr-defined]
+    assert select(noted, is_folded=True, sort="note").rows[-1].note == Various(3)  # type: ignore[attr-defined]
     assert len(select(rows).rows) == 5
 
 

@@ -16,7 +16,6 @@ from hlotool.table import (
     BYTES,
     COUNT,
     MEASURE,
-    VARIOUS,
     Block,
     Field,
     Line,
@@ -26,6 +25,7 @@ from hlotool.table import (
     Unit,
     figure,
 )
+from hlotool.table.document import Various
 from hlotool.table.units import SIZES, UNITS, format_field, format_sum, format_value, render_line
 
 K, M, G = 1 << 10, 1 << 20, 1 << 30
@@ -36,7 +36,7 @@ K, M, G = 1 << 10, 1 << 20, 1 << 30
     [
         (None, Unit.BYTES, "auto", "?"),
         (None, Unit.TEXT, "auto", "?"),
-        (VARIOUS, Unit.NUMBER, "auto", "*"),
+        (Various(3), Unit.NUMBER, "auto", "3 different"),
         (((0, 2), (1, 3)), Unit.LIST, "auto", "{{0,2},{1,3}}"),
         (0, Unit.BYTES, "auto", "0 B"),
         (1, Unit.BYTES, "auto", "1 B"),

@@ -42,7 +42,8 @@ class LogRow(Struct, frozen=True):
         str | None, column("the instruction that it names, as called in that pass", null_text="")
     ]
     bytes: Annotated[
-        int | None, column("size requested, left after rematerialization, or in use", null_text="")
+        int | None,
+        column("size requested, needed after rematerialization, or in use", null_text=""),
     ]
     limit_bytes: Annotated[int | None, column("size available", null_text="")]
     over_bytes: Annotated[int | None, column("size missing", null_text="")]
@@ -89,9 +90,9 @@ class LogRow(Struct, frozen=True):
 class ChunkRow(Struct, frozen=True):
     """Chunks of one size in an allocator."""
 
-    total_bytes: Annotated[int, column("bytes of all of them")]
+    total_bytes: Annotated[int, column("bytes of all these chunks")]
     count: Annotated[int, column("chunks in use")]
-    size_bytes: Annotated[int, column("size of each", is_summed=False)]
+    size_bytes: Annotated[int, column("size of each chunk", is_summed=False)]
 
 
 LOG_ROWS: Final = RowList(

@@ -143,10 +143,10 @@ class MeasuredInstruction(Struct, frozen=True):
     source: Annotated[str | None, column("its source line, without directories")]
     scope: ScopeColumn
     category: Annotated[str | None, figure("its kind as the profile states it, on TPU")]
-    stated_flops: Annotated[int | None, figure("flops of one run, by the profile")]
+    stated_flops: Annotated[int | None, figure("flops of one run, as the profile states")]
     counted_flops: Annotated[int | None, figure("flops of one run, as counted here")]
     stated_bytes: Annotated[
-        int | None, figure("bytes one run accesses, by the profile", heading="stated bytes")
+        int | None, figure("bytes one run accesses, as the profile states", heading="stated bytes")
     ]
     counted_bytes: Annotated[
         int | None, figure("bytes of one run, counted XLA's way", heading="counted bytes")

@@ -252,8 +252,8 @@ class CopiedArguments(Struct, frozen=True):
     so donation, or a result that is an argument, may be the reason too.
     """
 
-    parameter: Annotated[str, figure("the argument of the largest")]
-    copy_count: Annotated[int, figure("how many there are")]
+    parameter: Annotated[str, figure("the argument with the largest copy")]
+    copy_count: Annotated[int, figure("number of copies")]
     size_bytes: Annotated[int, figure("their size")]
 
 

@@ -186,12 +186,12 @@ def write_config(modules: Mapping[str, saved.SavedSummary], baseline: str) -> st
     A figure that is not known, or 0 everywhere, has no limit. Programs of one name and
     folder share the limit of the largest.
     """
-    lines = [f"baseline = {json.dumps(baseline)}", "", "# Any program: beyond the baseline."]
+    lines = [f"baseline = {json.dumps(baseline)}", "", "# Any program: growth since the baseline."]
     for what, metric in _LIMITED.items():
         sizes = [_read_size(one, metric) for one in modules.values()]
         if any(sizes) and None not in sizes:
             lines += [*_write_budget(f"growth of {what}", metric), 'max_increase = "5%"']
-    lines += ["", "# Each program: a tenth more than today."]
+    lines += ["", "# Each program: a tenth above its figures of today."]
     has_folders = any(one.identity and one.identity.folder for one in modules.values())
     for what, metric in _LIMITED.items():
         most: Counter[tuple[str, str]] = Counter()

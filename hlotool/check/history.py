@@ -211,7 +211,7 @@ class FollowedRow(Struct, frozen=True):
     module: Annotated[str, column(_MODULE)]
     status: Annotated[
         Presence,
-        column("whether the first run lacks it (new), the last one (gone), or others are alike"),
+        column("new: the first run lacks it; gone: the last does; ambiguous: others are alike"),
     ]
     arguments: Annotated[
         str | None, column("differences of its arguments from earlier ones", null_text="")

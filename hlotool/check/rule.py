@@ -26,15 +26,7 @@ from hlotool.errors import QueryError, UsageError
 from hlotool.program.metrics import METRICS, ROW_LISTS
 from hlotool.program.program import Program
 from hlotool.table import Field, Unit
-from hlotool.table.expression.check import (
-    GROWTH,
-    Vocabulary,
-    expect_unit,
-    face_limit,
-    make_count,
-    parse_condition,
-    parse_number,
-)
+from hlotool.table.expression import check
 from hlotool.table.expression.compile import (
     UnknownValue,
     compile_value,
@@ -48,8 +40,8 @@ from hlotool.table.units import find_share
 from hlotool.table.words import QUOTED, settle_names, suggest
 from hlotool.text import Pattern, Source
 
-VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS, reads_older=True)
-_CALL_VOCABULARY: Final = Vocabulary(CALL_FIGURES)
+VOCABULARY: Final = check.Vocabulary(METRICS, ROW_LISTS, reads_older=True)
+_CALL_VOCABULARY: Final = check.Vocabulary(CALL_FIGURES)
 
 _ROWS: Final = re.compile(
     r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*"
@@ -193,30 +185,30 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     says = budget.text
     if kind == "expression":
         source = _settle_headings(budget.text, place)
-        tree = parse_condition(source.text, VOCABULARY, place)
-        tree = face_limit(tree) if isinstance(tree, Relation) else tree
+        tree = check.parse_condition(source.text, VOCABULARY, place)
+        tree = check.face_limit(tree) if isinstance(tree, Relation) else tree
     elif kind == "metric":
         source = _settle_headings(budget.text, f"{place}: metric")
-        tree = parse_number(source.text, VOCABULARY, source.name)
+        tree = check.parse_number(source.text, VOCABULARY, source.name)
         limits = _read_limits(budget, config, tree)
         says = _describe_limits(budget)
     else:
         place = f"{place}: {kind}"
         rows, choice, condition = _split_rows(budget.text, place, kind)
         row_list = ROW_LISTS[rows]
-        names = Vocabulary.of_row(row_list.fields, reads_older=True)
+        names = check.Vocabulary.of_row(row_list.fields, reads_older=True)
         choice, condition = (
             settle_names(text, place, row_list.fields, reads_older=False).text
             for text in (choice, condition)
         )
         source = Source(condition, place)
-        wanted = parse_condition(condition, names, place) if condition else None
+        wanted = check.parse_condition(condition, names, place) if condition else None
         if choice:
-            parse_condition(choice, names, place)
+            check.parse_condition(choice, names, place)
             source = Source(f"({choice}) and ({condition})", place)
-            wanted = parse_condition(source.text, names, place)
-            chosen = make_count(rows, row_list, parse_condition(choice, names, place))
-        tree = make_count(rows, row_list, wanted)
+            wanted = check.parse_condition(source.text, names, place)
+            chosen = check.make_count(rows, row_list, check.parse_condition(choice, names, place))
+        tree = check.make_count(rows, row_list, wanted)
         limits = Limits(max=0) if kind == "forbid" else Limits(min=1)
         says = f"{kind} any {rows}" if kind == "require" and not choice else f"{kind} {rows}"
         says += (f" where {choice}" * bool(choice)) + (f": {condition}" * bool(condition))
@@ -296,11 +288,11 @@ def _read_limits(budget: Budget, config: str, metric: Expression) -> Limits:
         if limit is None:
             return None
         text, place = str(limit), f"{budget.locate(config, key)}: {key}"
-        tree = parse_number(text, VOCABULARY, place)
+        tree = check.parse_number(text, VOCABULARY, place)
         found = None if any(find_reads(tree)) else compile_value(tree, read_row)(None)
         if found is None:
             raise UsageError(f"{place}: expected a number, a size or a time, found {text!r}.")
-        expect_unit(metric, tree, budget.text, Source(text, place), GROWTH)
+        check.expect_unit(metric, tree, budget.text, Source(text, place), check.GROWTH)
         return tidy(found)
 
     upper, lower = read(budget.max, "max"), read(budget.min, "min")
@@ -417,7 +409,7 @@ def compile_call_costs(config: Config) -> tuple[CallRule, ...]:
     """
 
     def parse(count: Count, place: str) -> Expression | None:
-        return None if count is None else parse_number(str(count), _CALL_VOCABULARY, place)
+        return None if count is None else check.parse_number(str(count), _CALL_VOCABULARY, place)
 
     rules = []
     for one in config.custom_calls:

@@ -9,19 +9,15 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from hlotool.check.baseline import (
-    NO_BASELINE,
-    Earlier,
-    explain_missing,
-    measure_identity,
-    note_alike,
-    pair_modules,
-)
+from hlotool.analysis.memory.answer import ROWS
+from hlotool.analysis.memory.rows import BufferRow
+from hlotool.check import baseline as baselines
 from hlotool.check.history import HistoryLine, measure_line
 from hlotool.check.judge import judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule, choose_rules, expect_budget_words, list_unknown_values
 from hlotool.compare.causes.cause import Cause
+from hlotool.compare.changes.memory import MemoryChange
 from hlotool.compare.inputs import Candidate, DiffSide, read_context, read_side
 from hlotool.compare.pairing import Pairing
 from hlotool.compare.report import compare_programs
@@ -29,12 +25,15 @@ from hlotool.dump.files import Inputs
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.program.load import input_paths, load_program, note_files
-from hlotool.program.program import NO_ASSUMPTIONS, Assumptions
-from hlotool.table import InputPaths
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
+from hlotool.table import InputPaths, Unit
 from hlotool.table.expression.compile import UnknownValue
+from hlotool.table.select import sort_rows
+from hlotool.table.sums import fold_rows
 from hlotool.table.words import list_some
 
 _MOST_CAUSES: Final = 2  # of a module
+_MOST_VALUES: Final = 3
 _LISTED: Final = 8
 _RANKS: Final = {"error": 0, "fail": 1, "not-measured": 2, "pass": 3}
 
@@ -45,7 +44,7 @@ class Task(Struct, frozen=True):
     module: Candidate
     name: str  # what it is called, as no other of the dump
     baseline: Candidate | None = None
-    missing: str = NO_BASELINE
+    missing: str = baselines.NO_BASELINE
 
     @property
     def size_bytes(self) -> int:
@@ -63,7 +62,7 @@ class Plan(Struct, frozen=True):
     notes: tuple[str, ...] = ()  # on modules and those of the baseline
     assumptions: Assumptions = NO_ASSUMPTIONS
     is_recorded: bool = False  # for a history
-    has_causes: bool = False  # whether it is asked why a module differs from its baseline
+    has_causes: bool = False  # whether it is asked what is behind exceeded budgets
 
     @property
     def size_bytes(self) -> int:
@@ -78,11 +77,26 @@ class Plan(Struct, frozen=True):
         return InputPaths(self.path)
 
 
+class Excess(Struct, frozen=True):
+    """What is behind the exceeded budgets of a module: what grew, or the largest values.
+
+    `has_grown`: an increase is exceeded, not only a fixed limit. `limit_bytes` is the least
+    exceeded limit of memory.
+    """
+
+    module: str
+    place: str
+    has_grown: bool
+    limit_bytes: int | None
+    causes: tuple[Cause, ...]
+    values: tuple[MemoryChange | BufferRow, ...]
+
+
 class Run(Struct, frozen=True):
     """What a check came to, the worst results first; `failures` are modules not read.
 
     `notes` say what of the files was not understood, `lines` are what a history holds of it,
-    `causes` why modules with exceeded budgets differ from their baselines.
+    `excesses` what is behind budgets that are exceeded.
     """
 
     paths: InputPaths
@@ -91,7 +105,7 @@ class Run(Struct, frozen=True):
     failures: tuple[Failure, ...]
     notes: tuple[str, ...] = ()
     lines: tuple[HistoryLine, ...] = ()
-    causes: tuple[tuple[str, Cause], ...] = ()  # why modules differ, by the module's name
+    excesses: tuple[Excess, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -113,13 +127,13 @@ class _Checked(Struct, frozen=True):
     line: HistoryLine | None = None
     # A tuple for each budget, None where it was not held against the module.
     unknown_values: tuple[tuple[UnknownValue, ...] | None, ...] = ()
-    causes: tuple[Cause, ...] = ()
+    excess: Excess | None = None
 
 
 def plan_run(
     rules: Sequence[Rule],
     found: Inputs,
-    earlier: Earlier,
+    earlier: baselines.Earlier,
     assumptions: Assumptions = NO_ASSUMPTIONS,
     *,
     is_recorded: bool = False,
@@ -135,7 +149,9 @@ def plan_run(
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets need a dump, not a JSON document.")
     modules = [Candidate(one.name, found.path, input=one) for one in found.inputs]
-    pairs = {id(one.new): one for one in pair_modules(earlier.modules, modules) if one.new}
+    pairs = {
+        id(one.new): one for one in baselines.pair_modules(earlier.modules, modules) if one.new
+    }
     tasks, passed_over = [], []
     for one in modules:
         pair = pairs[id(one)]
@@ -143,17 +159,19 @@ def plan_run(
         if not (is_recorded or len(modules) == 1 or is_about):
             passed_over.append(pair.name)
         else:
-            missing = "" if pair.old else explain_missing(pair, earlier)
+            missing = "" if pair.old else baselines.explain_missing(pair, earlier)
             tasks.append(Task(one, pair.name, pair.old, missing))
     is_whole = found.is_directory and not is_chosen
     notes = _note_pairs([*pairs.values()], earlier, is_whole=is_whole)
     if is_recorded:
-        notes += note_alike(modules, [pairs[id(one)].name for one in modules])
+        notes += baselines.note_alike(modules, [pairs[id(one)].name for one in modules])
     about = tuple(rules), tuple(tasks), tuple(passed_over), notes
     return Plan(found.path, *about, assumptions, is_recorded, has_causes)
 
 
-def _note_pairs(pairs: Sequence[Pairing], earlier: Earlier, *, is_whole: bool) -> tuple[str, ...]:
+def _note_pairs(
+    pairs: Sequence[Pairing], earlier: baselines.Earlier, *, is_whole: bool
+) -> tuple[str, ...]:
     """Say which modules the baseline lacks, or has under another name, and which are gone."""
     if not earlier.modules:
         return ()
@@ -201,12 +219,8 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     notes = (*plan.notes, *(note for one in checked for note in one.notes))
     paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
     lines = tuple(one.line for one in checked if one.line)
-    causes = tuple(
-        (name, cause)
-        for name, one in zip(names, checked, strict=True)
-        for cause in one.causes[:_MOST_CAUSES]
-    )
-    return Run(paths, tuple(results), count_results(results), failures, notes, lines, causes)
+    excesses = tuple(one.excess for one in checked if one.excess)
+    return Run(paths, tuple(results), count_results(results), failures, notes, lines, excesses)
 
 
 def _check(task: Task, *, plan: Plan) -> _Checked:
@@ -230,11 +244,39 @@ def _check(task: Task, *, plan: Plan) -> _Checked:
     unknown = tuple(list_unknown_values(rule, program) if rule else None for rule in about)
     line = measure_line(program, task.name, results) if plan.is_recorded else None
     if line is not None:
-        line = replace(line, **asdict(measure_identity(program, task.module)))
+        line = replace(line, **asdict(baselines.measure_identity(program, task.module)))
+    pairs = zip(filter(None, about), results, strict=True)
+    exceeded = [pair for pair in pairs if pair[1].status == "fail"]
+    asks = plan.has_causes and exceeded
+    excess = _explain(task, program, earlier, exceeded) if asks else None
+    return _Checked(where, results, note_files(program), program.paths, line, unknown, excess)
+
+
+def _explain(
+    task: Task,
+    program: Program,
+    earlier: DiffSide | None,
+    exceeded: Sequence[tuple[Rule, RuleResult]],
+) -> Excess:
+    """Compare a module with its baseline; without an increase, list what memory holds."""
+    limits = [
+        int(one.limit)
+        for rule, one in exceeded
+        if any(path.startswith("buffers.") for path in rule.paths) and one.unit is Unit.BYTES
+        if one.limit is not None and one.actual is not None and one.actual > one.limit
+    ]
+    has_grown = any(one.baseline is not None for _, one in exceeded)
     causes: tuple[Cause, ...] = ()
-    if earlier and plan.has_causes and any(one.status == "fail" for one in results):
-        causes = compare_programs(earlier, read_context(program, task.module.input)).causes
-    return _Checked(where, results, note_files(program), program.paths, line, unknown, causes)
+    values: Sequence[MemoryChange | BufferRow] = ()
+    if earlier and task.module.input:
+        report = compare_programs(earlier, read_context(program, task.module.input))
+        causes = report.causes[:_MOST_CAUSES]
+        values = [row for row in report.memory if row.delta_bytes > 0]
+    if not has_grown and ROWS.fold:
+        rows = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, program.peak_rows), "")
+        values = [row for row in rows if isinstance(row, BufferRow)]
+    behind = causes, tuple(values[:_MOST_VALUES] if limits else ())
+    return Excess(task.name, task.module.place, has_grown, min(limits, default=None), *behind)
 
 
 def _broken(task: Task, failure: Failure, rules: Sequence[Rule]) -> _Checked:

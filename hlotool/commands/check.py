@@ -3,49 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 from msgspec.structs import replace
 
 from hlotool import __version__
+from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.memory.answer import ROWS
+from hlotool.analysis.memory.rows import BufferRow
 from hlotool.check import baseline as baselines
 from hlotool.check import history as histories
 from hlotool.check import results
 from hlotool.check.ci import relative_file, render_github, render_junit, render_sarif
 from hlotool.check.config import CONFIG_NAME, Config, expect_pattern
 from hlotool.check.rule import Rule, compile_rule, list_older_names
-from hlotool.check.run import Run
-from hlotool.commands.diff.cause_text import write_cause
+from hlotool.check.run import Excess, Run
+from hlotool.commands.diff.cause_text import write_cause, write_place
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared import output
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
 from hlotool.commands.shared.messages import say, say_all
-from hlotool.commands.shared.options import (
-    FORMATS,
-    MACHINE,
-    RowOptions,
-    add_options,
-    dump_options,
-    hide_typed,
-    option,
-    repeat_command,
-)
 from hlotool.commands.shared.request import Request, load_one, track
+from hlotool.compare.answer import MEMORY
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
-from hlotool.dump.read import display_name, read_bytes
+from hlotool.dump.read import STDIN, display_name, read_bytes
 from hlotool.dump.stores import is_address
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
 from hlotool.table import Document, DocumentSpec, InputPaths, Line
+from hlotool.table.units import SIZES, format_field
 from hlotool.table.words import count_noun, join_words
 
 _CI_FORMATS: Final = ("github", "junit", "sarif")
-_FORMATS: Final = (*FORMATS, "comment", *_CI_FORMATS)
+_FORMATS: Final = (*shared.FORMATS, "comment", *_CI_FORMATS)
+_EXPLAINED: Final = frozenset(("table", "markdown", "comment"))
 _EXAMPLE = """\
 hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
 hlotool check dump/ --update-baseline
@@ -53,7 +52,7 @@ hlotool check dump/ --baseline main_dump/ --format github"""
 
 _NO_BUDGETS = (
     "no budgets found: no hlotool.toml here or above, no [tool.hlotool] in "
-    "pyproject.toml, and no --budget. `hlotool check --init DIR` writes first ones."
+    "pyproject.toml, and no --budget. `hlotool check --init DIR` writes the first ones."
 )
 
 
@@ -72,22 +71,24 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     formats=_FORMATS,
     choose_specs=_choose_specs,
 )
-@dump_options
-@add_options(MACHINE)
-@option(
+@shared.dump_options
+@shared.add_options(shared.MACHINE)
+@shared.option(
     "--baseline PATH",
     "Earlier figures: a dump or a JSON document.",
     default="",
-    callback=hide_typed,
+    callback=shared.hide_typed,
 )
-@option("--update-baseline", "Write the figures to the baseline; check nothing.")
-@option("--init", "Write a first hlotool.toml, baseline and workflow.")
-@option("--list-metrics", "List what budgets may limit, with figures of PATH.")
-@option("--also FORMAT=FILE", "Write another form too; repeatable.", multiple=True)
-@option("--history FILE", "Append one line per module to FILE.", default="", callback=hide_typed)
-@option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
-@option("--commit TEXT", "With --history: the commit to record.")
-@option("--trend", "Show how each metric of the history changed, and when.")
+@shared.option("--update-baseline", "Write the figures to the baseline; check nothing.")
+@shared.option("--init", "Write a first hlotool.toml, baseline and workflow.")
+@shared.option("--list-metrics", "List what budgets may limit, with figures of PATH.")
+@shared.option("--also FORMAT=FILE", "Write another form too; repeatable.", multiple=True)
+@shared.option(
+    "--history FILE", "Append one line per module to FILE.", default="", callback=shared.hide_typed
+)
+@shared.option("--time WHEN", "With --history: ISO 8601, or seconds since 1970.")
+@shared.option("--commit TEXT", "With --history: the commit to record.")
+@shared.option("--trend", "Show how each metric of the history changed, and when.")
 def check(
     request: Request,
     *,
@@ -100,7 +101,7 @@ def check(
     time: str | None,
     commit: str | None,
     trend: bool,
-    options: RowOptions,
+    options: shared.RowOptions,
 ) -> int:
     """Check a dump against the budgets in hlotool.toml, or in [tool.hlotool] of pyproject.toml.
 
@@ -130,9 +131,11 @@ def check(
         _write_figures(request, baseline or default, is_start=init)
         return 0
     baseline = baseline or (default if Path(default).exists() else "")
-    run = _run(request, baseline, history, has_causes="comment" in dict(forms))
+    has_causes = any(form in _EXPLAINED for form, _ in forms)
+    run = _run(request, baseline, history, has_causes=has_causes)
+    typed = tuple(_type_next(run.excesses, baseline, request))
     for form, file in forms if run.results else ():
-        print_run(run, settings, replace(options, format=form, output=file))
+        print_run(run, settings, replace(options, format=form, output=file), typed)
     if history:
         _record(history, run.lines, time, commit)
     if not run.results:
@@ -174,7 +177,13 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
     if not (request.config.budgets or request.budgets or history):
         raise NothingCheckedError(_NO_BUDGETS)
     settings, machine = request.config, request.assumptions.machine
-    rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
+    source = click.get_current_context().get_parameter_source("config")
+    is_alone = bool(request.budgets) and source is not ParameterSource.COMMANDLINE
+    if is_alone and settings.budgets:
+        name = display_name(settings.path)
+        say(f"--budget replaces the budgets of {name}; add --config {name} to check both.")
+    written = () if is_alone else settings.budgets
+    rules = [compile_rule(one, settings.path, machine) for one in written]
     rules += compile_budgets(request.budgets, machine)
     say_all(note for rule in rules for note in list_older_names(rule))
     if history and Path(history).is_file():  # a file that is none, before any dump is read
@@ -191,18 +200,20 @@ def _run(request: Request, baseline: str, history: str, *, has_causes: bool) -> 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
-def print_run(run: Run, settings: Config, options: RowOptions) -> None:
-    """Print what a check came to."""
+def print_run(
+    run: Run, settings: Config, options: shared.RowOptions, typed: Sequence[Line]
+) -> None:
+    """Print what a check came to; `typed` are commands that show more."""
+    is_comment = options.format == "comment"
+    why = tuple(_say_excesses(run.excesses, options.units))
     document = Document(
-        spec=results.choose_check_columns(is_comment=options.format == "comment"),
+        spec=results.choose_check_columns(is_comment=is_comment),
         input=run.paths,
         scalars=run.facts,
         rows={"rules": run.results},
-        lines=(_headline(run.facts),),
+        lines=(_headline(run.facts), *(why if is_comment else ())),
+        notes=() if is_comment else (*why, *typed),
     )
-    if options.format == "comment":
-        why = (Line(f"{name}: {write_cause(cause, options.units)}") for name, cause in run.causes)
-        document = replace(document, lines=(*document.lines, *why))
     if options.format not in _CI_FORMATS:
         output.print_document(document, options)
         return
@@ -212,9 +223,67 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
     elif options.format == "sarif":
         output.write_text((render_sarif(placed, __version__),), options.output)
     else:
-        markdown = RowOptions(format="markdown", units=options.units)
+        markdown = shared.RowOptions(format="markdown", units=options.units)
         _append_summary(output.render_document(document, markdown, output.make_look(markdown)))
         output.write_text((render_github(placed),), options.output, has_commands=True)
+
+
+_MOST_LINES: Final = 3
+
+
+def _say_excesses(excesses: Sequence[Excess], units: str) -> Iterator[Line]:
+    """Say what grew, or what memory holds, in a few lines."""
+    names = [f"{one.module}: " * (len(excesses) > 1) for one in excesses]
+    pairs = zip(names, excesses, strict=True)
+    said = [f"{name}{text}" for name, one in pairs for text in _list_said(one, units)]
+    return map(Line, said[:_MOST_LINES])
+
+
+def _list_said(excess: Excess, units: str) -> Iterator[str]:
+    if excess.has_grown and not (excess.causes or excess.values):
+        yield "what grew is unknown: a side lacks the text before optimizations"
+    for cause in excess.causes if excess.has_grown or not excess.values else ():
+        yield write_cause(cause, units) + write_place(cause)
+    for row in excess.values:
+        rows = ROWS if isinstance(row, BufferRow) else MEMORY
+        sizes = ("live_bytes",) if rows is ROWS else ("old_bytes", "new_bytes")
+        names = "value", "shape", *sizes
+        value, shape, *held = (format_field(rows.field(name), row, units) for name in names)
+        where = ", ".join(filter(None, (row.scope or row.parameter_name, row.source)))
+        times = f"×{row.count} " * (row.count > 1)
+        yield f"{times}{value} {shape}: {' → '.join(held)}" + f" ({where})" * bool(where)
+
+
+# The parameters of a check that `diff` and `buffers` have as well.
+_OF_DIFF: Final = ("config", "unpacking", *PURPOSES["Model"])
+_OF_BUFFERS: Final = ("buffers", "live_range", "module_text", *_OF_DIFF[:2], "chip", "chip_file")
+_WHOLE: Final = ("GiB", "MiB", "KiB", "GB", "MB", "B")
+
+
+def _type_next(excesses: Sequence[Excess], baseline: str, request: Request) -> Iterator[Line]:
+    """Say what to type to see all that grew, or what memory holds and how it may fit."""
+    if request.path == STDIN:
+        return
+    stage = ("--stage", request.stage) if request.stage != "after" else ()
+    is_one = len(request.find().inputs) == 1
+    module = ("--module", request.module) if request.module and is_one else ()
+    grown = [one.module for one in excesses if one.has_grown]
+    if grown and request.stage != "all":
+        is_plain = len(grown) == 1 and not is_one and re.fullmatch(r"[\w.-]+", grown[0])
+        chosen = ("--module", f"^{re.escape(grown[0])}$") if is_plain else module
+        sides = baseline, request.path, *stage, *chosen
+        yield _say_next("what changed", shared.repeat_command(_OF_DIFF, *sides, command="diff"))
+    held = next((one for one in excesses if one.values and not one.has_grown), None)
+    if held and held.limit_bytes:
+        unit = next(one for one in _WHOLE if held.limit_bytes % SIZES[one] == 0)
+        chosen = module if is_one else ("--module", held.place)
+        limit = "--hbm", f"{held.limit_bytes // SIZES[unit]}{unit}"
+        asked = request.path, *stage, *chosen, *limit
+        yield _say_next("how to fit", shared.repeat_command(_OF_BUFFERS, *asked, command="buffers"))
+
+
+def _say_next(what: str, typed: str) -> Line:
+    return Line(f"{what}: {typed}", is_typed=True)
 
 
 def _headline(facts: results.CheckFacts) -> Line:
@@ -274,6 +343,8 @@ def _append_summary(markdown: Iterable[str]) -> None:
 
 _DUMP: Final = "dump"  # of --init without PATH
 _WORKFLOW: Final = ".github/workflows/hlo.yml"
+_SCRIPT: Final = "# A script of yours that lowers and compiles every program, and runs none."
+_PACKAGES: Final = {"gpu": "jax-cuda12-plugin jax-cuda12-pjrt", "tpu": "libtpu"}  # beside jax
 _DEFAULT: Final = "hlotool-baseline.json"  # what a baseline is called that has no name yet
 # The parameters that decide which figures a baseline holds, and where it lies.
 _CHOOSING: Final = ("path", "baseline", *PURPOSES["Input"], *PURPOSES["Model"])
@@ -291,12 +362,12 @@ def _read_baseline(
     if not needs_baseline and (not path or is_there):
         return baselines.Earlier(), ()
     if not path:
-        command = repeat_command(_CHOOSING, "--update-baseline")
+        command = shared.repeat_command(_CHOOSING, "--update-baseline")
         say(f"there is no baseline; this writes one: {command}")
         return baselines.Earlier(), ()
     name = display_name(path)
     if not is_there:
-        command = repeat_command(_CHOOSING, "--update-baseline")
+        command = shared.repeat_command(_CHOOSING, "--update-baseline")
         message = f"{name}: there is no such baseline; this writes it: {command}"
         return baselines.Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
     modules, notes = find_candidates(
@@ -316,19 +387,26 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
     candidates = [Candidate(one.name, request.path, one) for one in inputs]
     names, stay = baselines.place_modules(candidates, kept if request.module else ())
     say_all(baselines.note_alike(candidates, names))
-    modules = {}
+    modules, backends = {}, set[str]()
     triples = zip(names, candidates, inputs, strict=True)
     for name, candidate, one in track(triples, "measuring", len(inputs)):
         program = load_program(
             one, request.path, with_buffers=True, assumptions=request.assumptions
         )
         request.tell(note_files(program))
+        backends |= {find_backend(program.module) or "cpu"} if program.module else set()
         modules[name] = baselines.measure_baseline(program, candidate)
     text = baselines.write_baseline(modules, {name: older[key] for key, name in stay.items()})
     files = {path: text}
+    others: list[str] = []
     if is_start:
         workflow = Path(__file__).parents[1].joinpath("data/workflow.yml").read_text("utf-8")
         files[CONFIG_NAME] = baselines.write_config(modules, path)
+        others = sorted(backends & _PACKAGES.keys())
+        for backend in others:
+            workflow = workflow.replace(" jax ", f" jax {_PACKAGES[backend]} ")
+            said = f"The runner has no {backend}: compile for its topology, as docs/ci.md shows."
+            workflow = workflow.replace(_SCRIPT, f"{_SCRIPT}\n      # {said}")
         files[_WORKFLOW] = workflow.replace("DUMP", request.path)
     for name, text in files.items():
         if is_start and os.path.lexists(name):
@@ -339,9 +417,14 @@ def _write_figures(request: Request, path: str, *, is_start: bool) -> None:
         output.write_file(name, (text,), "--init" if is_start else "--baseline")
         of = f"the figures of {count_noun(str(len(modules)), 'module')} to " * (name == path)
         say(f"wrote {of}{display_name(name)}")
+        if name == _WORKFLOW:
+            say_all(
+                f"its runner has no {one}: ci/dump.py must compile for a topology (docs/ci.md)"
+                for one in others
+            )
 
 
-def _print_metrics(request: Request, options: RowOptions) -> None:
+def _print_metrics(request: Request, options: shared.RowOptions) -> None:
     """List what a budget may limit, with the figures of a program, if there is one."""
     program = load_one(request, with_buffers=True) if request.path else None
     rows = {"metrics": results.list_metric_rows(program)}
@@ -362,9 +445,9 @@ def _record(
     say(f"added {count_noun(str(len(lines)), 'line')} to {name}")
 
 
-def _print_trend(path: str, module: str | None, options: RowOptions) -> None:
+def _print_trend(path: str, module: str | None, options: shared.RowOptions) -> None:
     """Show each metric of a history, those that changed last first."""
-    if options.format not in FORMATS:
+    if options.format not in shared.FORMATS:
         raise UsageError(f"--trend does not support --format {options.format}.")
     name = display_name(path)
     found = histories.read_lines(read_bytes(path), name)

@@ -27,17 +27,9 @@ from hlotool.analysis.collectives.totals import (
     CollectiveTotals,
     KindRow,
 )
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.many import many_programs
-from hlotool.commands.shared.options import (
-    MACHINE_AND_LATENCY,
-    RowOptions,
-    add_options,
-    dump_options,
-    option,
-    print_stacks,
-    stack_option,
-)
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.hlo import Mesh, Module
 from hlotool.table import Block, Document, Line, Unit
@@ -50,19 +42,24 @@ _KIND: Final = Block("kind", KindRow, BY_KIND.meaning)
 _THRESHOLD: Final = re.compile(r"xla_gpu_(\w+)_combine_threshold_bytes=(\d+)")
 _EXAMPLE = """\
 hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
-hlotool collectives dump/ --where 'exposed_bytes_per_step > 64MiB'
+hlotool collectives dump/ --by program,axes --sort -sent_bytes_per_step -n 3
 hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 
 
 @document_command("collectives", COLLECTIVES, example=_EXAMPLE, renamed={"--expand": "--operands"})
-@dump_options
-@option("--mesh AXIS=N,…", "Name the axes of the device mesh, slowest-varying first.")
-@option("--operands", "List the operands of combined collectives.", "has_operands")
-@stack_option
-@add_options(MACHINE_AND_LATENCY)
+@shared.dump_options
+@shared.option("--mesh AXIS=N,…", "Name the axes of the device mesh, slowest-varying first.")
+@shared.option("--operands", "List the operands of combined collectives.", "has_operands")
+@shared.stack_option
+@shared.add_options(shared.MACHINE_AND_LATENCY)
 @many_programs()
 def collectives(
-    request: Request, *, mesh: str | None, has_operands: bool, has_stacks: bool, options: RowOptions
+    request: Request,
+    *,
+    mesh: str | None,
+    has_operands: bool,
+    has_stacks: bool,
+    options: shared.RowOptions,
 ) -> Document:
     """List collectives with the bytes they send per step and their overlap."""
     wanted = CollectiveOptions(
@@ -98,7 +95,7 @@ def collectives(
         notes=notes,
         shown=_choose_tables(lists),
     )
-    return print_stacks(document, module, "rows") if has_stacks else document
+    return shared.print_stacks(document, module, "rows") if has_stacks else document
 
 
 def _choose_tables(lists: Mapping[str, Sequence[object]]) -> tuple[str, ...]:

@@ -29,13 +29,13 @@ from hlotool.commands.shared.output import find_width, write_text
 from hlotool.errors import EXIT_CODES, ErrorAnswer, UsageError
 from hlotool.hlo.buffers import ALLOCATION_TYPES
 from hlotool.program.metrics import METRICS
-from hlotool.table import VARIOUS, DocumentSpec, Field, RowList
+from hlotool.table import DocumentSpec, Field, RowList
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
 from hlotool.table.renamed import find_new, list_renamed, say_renamed
 from hlotool.table.schema import KEY_MEANINGS, describe_line
 from hlotool.table.select import COUNT, SHARE
 from hlotool.table.units import UNKNOWN, wrap
-from hlotool.table.words import join_words, suggest
+from hlotool.table.words import ANY, join_words, suggest
 
 _GRAPH: Final = "operands and users as a graph"
 _CI: Final = "budgets for a CI system"
@@ -54,7 +54,7 @@ FORMAT_MEANINGS: Final[Mapping[str, str]] = {
     "perfetto": "the modelled clock as a trace for ui.perfetto.dev",
     "model-explorer": "the program as a graph by scope, for Model Explorer",
     "dot": f"{_GRAPH}, for Graphviz",
-    "mermaid": f"{_GRAPH}, for markdown of GitHub",
+    "mermaid": f"{_GRAPH}, for GitHub's markdown",
     "github": f"{_CI}: annotations of GitHub Actions",
     "junit": f"{_CI}: JUnit's XML",
     "sarif": f"{_CI}: SARIF, for code scanning",
@@ -63,8 +63,8 @@ FORMAT_MEANINGS: Final[Mapping[str, str]] = {
 LEGEND: Final[Mapping[str, str]] = {
     TOTAL: "the sum of a column over all rows that --where keeps, also those that -n hides",
     COUNT_TITLE: f"with --by: {COUNT.meaning}",
-    SHARE_TITLE: f"with --by: {SHARE.meaning}; by the list's size column, or in JSON by the "
-    "number of rows",
+    SHARE_TITLE: f"with --by: {SHARE.meaning}; of the first figure of --sort, else of --columns, "
+    "else of the list's size column; without any, of the number of rows",
     COUNT_SHARE_TITLE: "with --by: the group's part of the number of rows, because their figures "
     "do not add up",
     NO_LABEL: "the group of rows that have no value in the field of --by",
@@ -73,7 +73,8 @@ LEGEND: Final[Mapping[str, str]] = {
     "≤": "at most: a part of the sum might not run; is_upper_bound in JSON",
     "about": "neither at least nor at most: a part is unknown, and another might not run",
     "~": "an estimate",
-    VARIOUS.value: "in a row for several things: their values differ, and are not numbers",
+    ANY: "in a path: the part in which the things of a row differ",
+    "different": "in a row for several things: their values differ, and are not numbers",
     "×": "number of equal things in the row",
     "–": "between two numbers: least and most of the things in a row; alone: none",
     "…": "something is omitted or cut here; -w and JSON show it",
@@ -226,7 +227,7 @@ def _describe(field: Field, *, adds_up: bool = False) -> Iterator[str]:
         yield f"One of {', '.join(field.values)}."
     if adds_up and field.total_from:
         yield f"Totals add {field.total_from} if it is null, and are lower bounds then."
-    elif adds_up and field.is_summable:
+    elif adds_up and field.is_summable and not field.joint:
         yield "Totals and groups add it up."
     if field.lower_if:
         yield f"A lower bound where {field.lower_if} is true."
@@ -239,6 +240,12 @@ _EXAMPLES = (
     "hlotool explain exposed-collective",
     "hlotool explain --threshold",
 )
+# What people call something for short, or a part of what is called so.
+_SHORT: Final = {
+    "oom": "out-of-memory",
+    "remat": "rematerialization",
+    "reshard": "involuntary-reshard",
+}
 _WIDTH = 80  # at most
 _INDENT = "    "
 _MOST_MENTIONS: Final = 4
@@ -269,7 +276,8 @@ def explain(term: Sequence[str]) -> None:
         return
     asked = " ".join(term)
     meanings = collect_meanings()
-    found = find_meanings(asked, meanings)
+    found = find_meanings(_SHORT.get(asked.lower(), ""), meanings)
+    found += find_meanings(asked, meanings)
     if not found:
         renamed = _find_renamed(normalize(asked).replace(" ", "_"), meanings)
         if renamed is None:

@@ -65,7 +65,7 @@ def fields(command: str, path: str, options: RowOptions) -> None:
     """List the fields of a command's answer: name, unit, meaning.
 
     The table lists those of rows, for --where, --sort, --by and --columns; JSON lists every
-    one. Of `check` it lists metrics, too, with their figures in PATH.
+    one. For `check` it also lists metrics, with their figures in PATH.
     """
     if path and command != _CHECK:
         raise UsageError(f"Only `hlotool fields {_CHECK}` takes PATH.")

@@ -8,19 +8,9 @@ from typing import Any, Final
 
 import click
 
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.messages import say_all
-from hlotool.commands.shared.options import (
-    OF_SEVERAL,
-    STAGE_HELP,
-    RowOptions,
-    add_options,
-    hide_typed,
-    module_option,
-    option,
-    read_assumptions,
-    take_config,
-)
 from hlotool.commands.shared.output import print_document
 from hlotool.compare.fit import report as fits
 from hlotool.compare.fit.predict import OVERFLOW
@@ -42,15 +32,21 @@ _FEWEST: Final = 2
 
 
 @document_command("fit", fits.FIT, example=_EXAMPLE)
-@click.argument("paths", metavar="A B [C…]", nargs=-1, callback=hide_typed)
-@option("--vary NAME=N,…", "Name the variable, with its value in each program.", multiple=True)
-@option(
+@click.argument("paths", metavar="A B [C…]", nargs=-1, callback=shared.hide_typed)
+@shared.option(
+    "--vary NAME=N,…", "Name the variable, with its value in each program.", multiple=True
+)
+@shared.option(
     "--at NAME=N,…", "Predict the program at a size, such as batch=96; repeatable.", multiple=True
 )
-@option("--hbm SIZE", "Find the largest size that fits; --chip gives its memory.", default="")
-@option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
-@module_option
-@add_options(OF_SEVERAL)
+@shared.option(
+    "--hbm SIZE", "Find the largest size that fits; --chip gives its memory.", default=""
+)
+@shared.option(
+    "--stage", shared.STAGE_HELP, type=click.Choice(["before", "after"]), default="after"
+)
+@shared.module_option
+@shared.add_options(shared.OF_SEVERAL)
 def fit(
     paths: tuple[str, ...],
     *,
@@ -60,7 +56,7 @@ def fit(
     stage: StageChoice,
     module: str | None,
     unpacking: ByteBudget,
-    options: RowOptions,
+    options: shared.RowOptions,
     **values: Any,
 ) -> None:
     """Predict another size from compilations at two or three sizes."""
@@ -69,7 +65,7 @@ def fit(
     named = _read_vary(vary, len(paths))
     points = [_read_point(text) for text in at]
     limit_bytes = parse_size(hbm, "--hbm") if hbm else None
-    assumptions = read_assumptions(values, take_config(values))
+    assumptions = shared.read_assumptions(values, shared.take_config(values))
     chip = assumptions.machine.chip if assumptions.machine else None
     if limit_bytes is None and chip:
         limit_bytes = chip.hbm_bytes
@@ -172,7 +168,7 @@ def _describe_limit(row: fits.FitRow) -> str:
 
 def _note(report: fits.FitReport) -> Iterator[Line]:
     if report.facts.worst_ratio is not None and not report.facts.is_alike:
-        told = "predictions for given programs are {worst_ratio} of the real figure at worst"
+        told = "the worst prediction for a given program is {worst_ratio} times the real figure"
         yield Line(told, fits.FIT_FACTS, report.facts)
     if any(row.part == OVERFLOW for row in report.terms):
         yield Line("assumed: 112 MiB of a TPU's vmem hold values, as on v5e")

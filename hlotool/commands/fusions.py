@@ -10,17 +10,9 @@ from msgspec import Struct
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.fusions import rows as fusion_rows
 from hlotool.analysis.fusions.report import FusionReport, expand_fusion, expect_fusion
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.many import many_programs
-from hlotool.commands.shared.options import (
-    CHIP_ALONE,
-    RowOptions,
-    add_options,
-    dump_options,
-    option,
-    print_stacks,
-    stack_option,
-)
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.errors import UsageError
 from hlotool.hlo import Instruction
@@ -39,16 +31,16 @@ _SHARE: Final = "{flops_share} of all known flops"
 
 
 @document_command("fusions", fusion_rows.FUSIONS, example=_EXAMPLE, renamed={"--expand": "--body"})
-@dump_options
-@option("--body NAME", "Show the body of one fusion.", default="")
-@option("--missed", "List large operations left unfused.")
-@option(
+@shared.dump_options
+@shared.option("--body NAME", "Show the body of one fusion.", default="")
+@shared.option("--missed", "List large operations left unfused.")
+@shared.option(
     "--above SIZE",
     f"With --missed: only operations that move at least SIZE per step; {_LEAST} by default.",
 )
-@option("--recompute", "List expensive operations that several fusions repeat.")
-@stack_option
-@add_options(CHIP_ALONE)
+@shared.option("--recompute", "List expensive operations that several fusions repeat.")
+@shared.stack_option
+@shared.add_options(shared.CHIP_ALONE)
 @many_programs(about_one=("body",), listing={"missed": "missed", "recompute": "recompute"})
 def fusions(
     request: Request,
@@ -58,7 +50,7 @@ def fusions(
     above: str | None,
     recompute: bool,
     has_stacks: bool,
-    options: RowOptions,
+    options: shared.RowOptions,
 ) -> Document:
     """List fusions, most memory traffic per step first."""
     missed = missed or options.rows == "missed"  # who asks for the rows asks for the list
@@ -104,7 +96,7 @@ def fusions(
         focus=next(iter(lists), ""),
         find_words=program.find_words,
     )
-    return print_stacks(document, module, "rows", *lists) if has_stacks else document
+    return shared.print_stacks(document, module, "rows", *lists) if has_stacks else document
 
 
 def _headline(

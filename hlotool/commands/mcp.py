@@ -10,7 +10,10 @@ speaks the protocol; nothing else here needs it.
 from __future__ import annotations
 
 import io
+import json
 import os
+import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -28,6 +31,7 @@ from hlotool.text import encode_json
 
 _MOST: Final = 12_000  # characters of an answer
 _MOST_AROUND: Final = 1_500  # of it around the command's own
+_MOST_CALLS: Final = 500  # by which calls are longer than commands
 _TOOLS: Final = "summary buffers collectives shardings fusions outline show diff check explain"
 _PATHS: Final = ("path", "sides", "baseline")
 # The parameters that a tool has: none writes, fetches, or names another file.
@@ -83,15 +87,40 @@ def answer_tool(name: str, arguments: Mapping[str, object], roots: Sequence[Path
             words = [*_write_words(name, arguments, roots)]
             load_command(name).main(words, f"hlotool {name}", standalone_mode=False)
         except (HlotoolError, click.ClickException) as error:
-            return encode_json(to_builtins(say_error(error)), is_compact=True)[:_MOST]
+            made = _write_calls(to_builtins(say_error(error)))
+            return _name_arguments(encode_json(made, is_compact=True)[:_MOST], name)
     said.seek(0)
     if name == "explain":
         return said.read()
-    notes = told.getvalue()[: _MOST_AROUND // 2].splitlines()
+    notes = _name_arguments(told.getvalue()[: _MOST_AROUND // 2], name).splitlines()
     around = {"about": _DATA, "notes": notes}
     while len(encode_json(around, is_compact=True)) > _MOST_AROUND:  # letters that JSON escapes
         notes.pop()
-    return f"{encode_json(around, is_compact=True)[:-1]},{said.read()[1:]}"
+    return encode_json(around | _write_calls(json.loads(said.read())), is_compact=True)
+
+
+def _name_arguments(text: str, name: str) -> str:
+    """Return a text with the arguments of a tool in place of options."""
+    arguments = _list_arguments(name) if name in _TOOLS.split() else {}
+    known = {opt: key for key, one in arguments.items() for opt in one.opts}
+    return re.sub(r"(?<![\w-])--?[a-z][a-z-]*", lambda found: known.get(found[0], found[0]), text)
+
+
+def _write_calls(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer with the calls of tools in place of commands to go on with."""
+    calls = filter(None, map(_write_call, answer.get("next", ())))
+    return answer | ({"next": list(calls)} if "next" in answer else {})
+
+
+def _write_call(typed: str) -> str:
+    """Write a command as the call of a tool, with its arguments as JSON; '' if no tool is asked."""
+    name, *words = shlex.split(typed)[1:]
+    if name not in _TOOLS.split() or "--max-chars" in words:
+        return ""
+    command = load_command(name)
+    given = command.make_parser(click.Context(command)).parse_args(words)[0]
+    arguments = {key: one for key, one in given.items() if key in _list_arguments(name) and one}
+    return f"{name} {encode_json(arguments, is_compact=True)}"
 
 
 def _write_words(
@@ -112,7 +141,7 @@ def _write_words(
             yield from known[key].opts[-1:] if value else ()
         else:
             yield from (f"{known[key].opts[-1]}={one}" for one in values)
-    yield from (f"--max-chars={_MOST - _MOST_AROUND}",)
+    yield from (f"--max-chars={_MOST - _MOST_AROUND - _MOST_CALLS}",)
     yield from () if name == "explain" else ("--json", f"--config={os.devnull}")
     yield from ("--", *behind)
 
@@ -130,7 +159,7 @@ def _expect_inside(typed: str, roots: Sequence[Path]) -> str:
         folder = path if path.is_dir() else path.parent
         read += [one.resolve() for one in folder.rglob("*") if one.is_symlink()]
     if not all(any(map(one.is_relative_to, roots)) for one in read):
-        raise UsageError(f"{typed} leads out of the folders to read: {', '.join(map(str, roots))}.")
+        raise UsageError(f"{typed} leads out of the allowed folders: {', '.join(map(str, roots))}.")
     if not path.exists():
         raise UsageError(f"{typed}: there is no such file or directory.")
     return str(path)

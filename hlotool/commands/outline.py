@@ -12,15 +12,8 @@ from hlotool.analysis.cost.model import TOLD_PADDING
 from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.analysis.outline.clock import StepKind
 from hlotool.analysis.outline.report import ON_CLOCK, OUTLINE, UNPRICED, OutlineRow, with_measured
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.options import (
-    FORMATS,
-    MACHINE_AND_LATENCY,
-    RowOptions,
-    add_options,
-    dump_options,
-    option,
-)
 from hlotool.commands.shared.output import print_document, write_bytes, write_text
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary import say_why_unknown
@@ -40,7 +33,7 @@ _WORK_ALONE: Final = (
     "traffic/step excludes collectives and overlapped copies; summary includes them"
 )
 _WORK_BESIDE: Final = (
-    "a collective's share is the work folded into it, which overlaps its transfer; "
+    "a collective's share counts the work folded into it, which overlaps its transfer; "
     "`exposed` shows its waits"
 )
 _ON_CLOCK: Final = (
@@ -52,20 +45,20 @@ hlotool outline dump/ --only collective,wait
 hlotool outline dump/ --nesting 1 --chip h100"""
 
 
-@document_command("outline", OUTLINE, example=_EXAMPLE, formats=(*FORMATS, *_FORMATS))
-@dump_options
-@option("--only KIND,…", f"Only steps of these kinds: {', '.join(_KINDS)}.", default="")
-@option(
+@document_command("outline", OUTLINE, example=_EXAMPLE, formats=(*shared.FORMATS, *_FORMATS))
+@shared.dump_options
+@shared.option("--only KIND,…", f"Only steps of these kinds: {', '.join(_KINDS)}.", default="")
+@shared.option(
     "--nesting N",
     "Hide steps nested deeper than N loops, branches or calls.",
     type=click.IntRange(min=0),
 )
-@option(
+@shared.option(
     "--clock", "With --chip: show the start and end of each step on a modelled clock.", "has_clock"
 )
-@add_options(MACHINE_AND_LATENCY)
+@shared.add_options(shared.MACHINE_AND_LATENCY)
 def outline(
-    request: Request, *, only: str, nesting: int | None, has_clock: bool, options: RowOptions
+    request: Request, *, only: str, nesting: int | None, has_clock: bool, options: shared.RowOptions
 ) -> None:
     """Show a program in the order it runs: loops, collectives and the work between them."""
     kinds = _parse_kinds(only)
@@ -127,7 +120,7 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
 
 
 def _write_notes(
-    program: Program, rows: Sequence[OutlineRow], options: RowOptions
+    program: Program, rows: Sequence[OutlineRow], options: shared.RowOptions
 ) -> tuple[Line, ...]:
     """Say what the table leaves out, and whose the work beside a collective is."""
     told = sum(row.traffic_bytes_per_step or 0 for row in rows if row.parent is None)

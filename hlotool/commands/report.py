@@ -32,17 +32,10 @@ from hlotool.commands.buffers.command import choose_dump
 from hlotool.commands.buffers.text import describe_message, describe_program
 from hlotool.commands.diff.answers import describe_report
 from hlotool.commands.diff.text import count_changes, say_difference
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared.command import HelpfulCommand
 from hlotool.commands.shared.memory_text import say_fit, warn_of_each
 from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import (
-    MACHINE,
-    add_options,
-    dump_options,
-    find_max_chars,
-    hide_typed,
-    option,
-)
 from hlotool.commands.shared.output import write_file, write_text
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.commands.summary import say_collectives, say_measured, say_memory, say_what, say_work
@@ -85,13 +78,15 @@ def _list_tables(labels: tuple[str, ...], *lists: _Listed) -> tuple[html.PageTab
 
 
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
-@dump_options
-@click.argument("new", metavar="[NEW]", required=False, callback=hide_typed)
-@option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
-@option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")
-@option("--source DIR", "Include source lines from files below DIR.")
-@option("-o, --output FILE", "Write to FILE; into a directory, a page each.", required=True)
-@add_options(MACHINE)
+@shared.dump_options
+@click.argument("new", metavar="[NEW]", required=False, callback=shared.hide_typed)
+@shared.option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
+@shared.option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")
+@shared.option("--source DIR", "Include source lines from files below DIR.")
+@shared.option(
+    "-o, --output FILE", "Write to FILE; a directory gets a page per program.", required=True
+)
+@shared.add_options(shared.MACHINE)
 def report(
     request: Request,
     *,
@@ -106,7 +101,7 @@ def report(
     It shows the verdict, steps, collectives, memory over time, and all tables. With NEW, it shows
     changes from PATH to NEW. If FILE is a directory, it writes a page for each program.
     """
-    if find_max_chars() is not None:
+    if shared.find_max_chars() is not None:
         raise UsageError("--max-chars shortens tables, markdown and JSON, not pages.")
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     html.expect_templates()  # a missing extra is told before anything is read

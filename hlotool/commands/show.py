@@ -45,7 +45,7 @@ _LONGEST_SHAPE: Final = 100  # of a tuple; JSON has all
 _MOST_OPCODES: Final = 8  # of a fusion
 _MOST_STEPS: Final = 7  # of a way from the entry
 _SEVERAL: Final = (
-    "To see everything about one, name only that one. To see one list of all, add --rows memory, …."
+    "To see everything about one, name only that one. For one list about all, add --rows memory, …."
 )
 _EXAMPLE: Final = """\
 hlotool show dump/ fusion.123

@@ -31,21 +31,12 @@ from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory_text import USAGE_REPORT
 from hlotool.analysis.summary import report
+from hlotool.commands.shared import options as common
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.following import DUMP
 from hlotool.commands.shared.many import add_programs, many_programs
 from hlotool.commands.shared.memory_text import describe_usage, say_fit, write_accuracy
 from hlotool.commands.shared.messages import fold_alike, quote_command, say, say_all
-from hlotool.commands.shared.options import (
-    MACHINE,
-    FleetOptions,
-    RowOptions,
-    add_options,
-    directory_options,
-    dump_options,
-    option,
-    repeat_command,
-)
 from hlotool.commands.shared.output import print_document, render_document
 from hlotool.commands.shared.request import Request, load_one, progress
 from hlotool.compare.compilations import find_compilations
@@ -66,7 +57,7 @@ from hlotool.table.words import count_noun, list_some
 
 _EXAMPLE: Final = """\
 hlotool summary dump/module_0001.jit_step.txt
-hlotool summary dump/ --sort -peak_bytes -n 5
+hlotool summary dump/ -n 3 --columns program,peak,sent/step,axes -o top.csv
 hlotool summary dump/ --module jit_step --chip h100"""
 
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
@@ -104,21 +95,21 @@ _SPECS: Final = (report.SUMMARY_DIRECTORY, add_programs(report.SUMMARY), report.
         key=lambda one: (one.name == "summary-directory") != os.path.isdir("".join(values["path"])),  # noqa: PTH112
     ),
 )
-@dump_options
-@add_options(MACHINE)
-@option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
-@directory_options
-@option("--no-findings", "Omit the findings.")
-@option("--dump DIR", "With a log: the dump of the programs that its messages name.")
+@common.dump_options
+@common.add_options(common.MACHINE)
+@common.option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
+@common.directory_options
+@common.option("--no-findings", "Omit the findings.")
+@common.option("--dump DIR", "With a log: the dump of the programs that its messages name.")
 @many_programs(TextKind.MEMORY_REPORT, TextKind.LOG, is_table=True)
 def summary(
     request: Request,
-    fleet: FleetOptions,
+    fleet: common.FleetOptions,
     *,
     hbm: str | None,
     no_findings: bool,
     dump: str | None,
-    options: RowOptions,
+    options: common.RowOptions,
 ) -> Document | int:
     """Summarize a module on one screen, or list the modules of a directory."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
@@ -173,7 +164,7 @@ def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Documen
     )
 
 
-def _asks_for_one(request: Request, fleet: FleetOptions, options: RowOptions) -> bool:
+def _asks_for_one(request: Request, fleet: common.FleetOptions, options: common.RowOptions) -> bool:
     """Whether a path leads to one program, and is not asked for a table of programs.
 
     Who filters or sorts without naming a list, or wants rows alone, means the programs of a
@@ -183,7 +174,7 @@ def _asks_for_one(request: Request, fleet: FleetOptions, options: RowOptions) ->
     if not found.is_directory:
         return True
     of_many = {report.MODULES.name, report.COMPILATIONS.name}
-    if len(found.inputs) > 1 or fleet != FleetOptions() or options.rows in of_many:
+    if len(found.inputs) > 1 or fleet != common.FleetOptions() or options.rows in of_many:
         return False
     return bool(options.rows) or (not options.chooses_rows and options.format in _WHOLE)
 
@@ -191,7 +182,7 @@ def _asks_for_one(request: Request, fleet: FleetOptions, options: RowOptions) ->
 def _describe(
     found: report.Summary,
     program: Program,
-    options: RowOptions,
+    options: common.RowOptions,
     compiling: tuple[Line, ...] = (),
     *,
     has_findings: bool = True,
@@ -234,7 +225,7 @@ def _describe(
 
 def render_summary(program: Program, width: int | None = None) -> str:
     """Return what a terminal shows of a program."""
-    options = RowOptions()
+    options = common.RowOptions()
     document = _describe(program.summarize(), program, options)
     return "".join(render_document(document, options, Look(width=width)))
 
@@ -281,7 +272,7 @@ def _repeat(document: Document, command: str, *words: str, keeps_limit: bool = F
     """Return the command line that shows more of a program: as typed, with other words."""
     if click.get_current_context(silent=True) is None:
         return quote_command(command, document.input.path if document.input else "", *words)
-    return repeat_command((*DUMP, *_LIMITS[not keeps_limit :]), *words, command=command)
+    return common.repeat_command((*DUMP, *_LIMITS[not keeps_limit :]), *words, command=command)
 
 
 def _count_left(
@@ -294,7 +285,10 @@ def _count_left(
 
 
 def _print_modules(
-    request: Request, fleet: FleetOptions, options: RowOptions, limit_bytes: int | None
+    request: Request,
+    fleet: common.FleetOptions,
+    options: common.RowOptions,
+    limit_bytes: int | None,
 ) -> int:
     """Print the table of a directory; a program that cannot be read costs one row.
 
@@ -391,7 +385,7 @@ def _say_compiling(metadata: DumpFile) -> Iterator[Line]:
     if rows:
         most = max(rows, key=lambda row: row.own_seconds or 0)
         time = format_value(most.own_seconds, Unit.SECONDS)
-        said = f"the longest {quote_braces(most.pass_name)} with {time}"
+        said = f"the longest {time} ({quote_braces(most.pass_name)})"
         yield Line(f"compilation: passes took {{seconds}}, {said}", pass_times.TOTALS, totals)
 
 
@@ -623,7 +617,7 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
     said = "Warnings first, then by time"
     if all(one.estimated_seconds is not None for one in timed):
         return (Line(f"{said}."),)
-    moved = "`as traffic` is the bytes that memory moves in that time"
+    moved = "`as traffic` counts the bytes that memory moves in that time"
     return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)
 
 
@@ -631,13 +625,18 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
 
 
 def point_to_program(path: str, rows: Sequence[report.ProgramRow]) -> tuple[Line, ...]:
-    """Say what to type to see one program, the first that could be read."""
+    """Say what to type to see one program, the first that could be read, and what all send."""
     readable = sort_rows(report.MODULES, [row for row in rows if row.error is None], "")
     first = next((row for row in readable if isinstance(row, report.ProgramRow)), None)
     if first is None or len(rows) == 1 or path == STDIN:
         return ()
     typed = quote_command("summary", path, "--module", first.place)
-    return (Line(f"{quote_braces(typed)}  # one program", is_typed=True),)
+    lines = [Line(f"{typed}  # one program", is_typed=True)]
+    if any(row.sent_bytes_per_step for row in rows):
+        sent = "--by", "program,axes", "--sort", "-sent_bytes_per_step"
+        typed = quote_command("collectives", path, *sent)
+        lines.append(Line(f"{typed}  # what all send", is_typed=True))
+    return tuple(lines)
 
 
 _MOST_REASONS: Final = 4
@@ -667,10 +666,10 @@ def say_compilations(rows: Sequence[report.ReasonRow]) -> Iterator[Line]:
         more = count_noun(len(functions) - _MOST_FUNCTIONS, "function")
         yield Line(f"… and {more} more; --rows compilations lists every one")
     if any(row.reason == "nothing" for row in rows):
-        yield Line("the dumps are equal then. Dumps do not show weak types, JAX settings,")
         yield Line(
-            "devices or recreated functions; JAX_EXPLAIN_CACHE_MISSES=1 makes JAX print the cause"
+            "Equal dumps do not show the cause: weak types, JAX settings, devices or recreated"
         )
+        yield Line("functions. JAX_EXPLAIN_CACHE_MISSES=1 makes JAX print it.")
 
 
 _ALONE: Final = {

@@ -134,7 +134,7 @@ CAUSES: Final = RowList(
     "reasons for differences, found by comparison: changes of the program first, then by bytes",
     has_total=False,
     title="Why",
-    screen="id,subject,old,new,delta_bytes",
+    screen="id,subject,old,new,delta_bytes,source",
     wide_screen="count,scope,measure",
 )
 ACCOUNT: Final = RowList(

@@ -122,9 +122,7 @@ def _explain(function: str, compilations: Sequence[_Given]) -> Iterator[ReasonRo
         differences = list(_compare(nearest, one))
         if not differences:
             elided = one.body.count(_ELIDED)
-            left = (
-                f"but for {count_noun(elided, 'constant')} left out of the dump" if elided else ""
-            )
+            left = f"except {count_noun(elided, 'constant')} left out of the dump" if elided else ""
             differences = [("nothing", left, None, None)]
         alike = group_by(differences, lambda each: (each[0], each[2], each[3]))
         for (kind, old, new), some in alike.items():

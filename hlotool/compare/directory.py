@@ -10,15 +10,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hlotool.compare.answer import DEVICES, SideFacts
+from hlotool.compare.changes import instructions as columns
 from hlotool.compare.changes.figures import UNKNOWN, by_path, choose_peaks, compare_metrics, whole
-from hlotool.compare.changes.instructions import (
-    DELTA_BYTES,
-    NEW,
-    OLD,
-    RELATIVE_DELTA,
-    sides,
-    subtract,
-)
 from hlotool.compare.inputs import DiffSide
 from hlotool.compare.pairing import Pairing, Way
 from hlotool.compare.report import DiffReport
@@ -28,9 +21,9 @@ Status: TypeAlias = Literal["identical", "changed", "added", "removed", "ambiguo
 
 _PATH: Final = "its path"
 _SECONDS: Final = "with --chip: estimated time of one step"
-_PEAKS: Final = sides(column, "peak", BYTES, "peak")
-_FUSIONS: Final = sides(column, "fusions", COUNT, "fusions")
-_ALONE: Final = sides(column, "instructions without a counterpart", COUNT, "only")
+_PEAKS: Final = columns.sides(column, "peak", BYTES, "peak")
+_FUSIONS: Final = columns.sides(column, "fusions", COUNT, "fusions")
+_ALONE: Final = columns.sides(column, "instructions without a counterpart", COUNT, "only")
 _UNKNOWN: Final = "whether a part of the {} time is unknown"
 
 
@@ -55,15 +48,15 @@ class ModuleDiff(Struct, frozen=True):
         column("its status; added and removed modules have no counterpart, ambiguous ones several"),
     ]
     place: Annotated[
-        str, column("both locations, with XLA's number instead of the name; once if equal")
+        str, column("both locations, XLA's number in place of the name; one if equal")
     ] = ""
-    old_path: Annotated[str | None, figure(_PATH + OLD)] = None
-    new_path: Annotated[str | None, figure(_PATH + NEW)] = None
+    old_path: Annotated[str | None, figure(_PATH + columns.OLD)] = None
+    new_path: Annotated[str | None, figure(_PATH + columns.NEW)] = None
     identical: Annotated[bool | None, figure("whether the structure is identical")] = None
     old_peak_bytes: Annotated[int | None, _PEAKS[0]] = None
     new_peak_bytes: Annotated[int | None, _PEAKS[1]] = None
-    delta_peak_bytes: Annotated[int | None, DELTA_BYTES] = None
-    peak_change: Annotated[float | None, RELATIVE_DELTA] = None
+    delta_peak_bytes: Annotated[int | None, columns.DELTA_BYTES] = None
+    peak_change: Annotated[float | None, columns.RELATIVE_DELTA] = None
     delta_sent_bytes: Annotated[
         int | None, _difference("bytes sent per step", BYTES, "Δ sent/step")
     ] = None
@@ -95,8 +88,8 @@ class ModuleDiff(Struct, frozen=True):
             heading="the same",
         ),
     ] = None
-    old_estimated_seconds: Annotated[float | None, figure(_SECONDS + OLD)] = None
-    new_estimated_seconds: Annotated[float | None, figure(_SECONDS + NEW)] = None
+    old_estimated_seconds: Annotated[float | None, figure(_SECONDS + columns.OLD)] = None
+    new_estimated_seconds: Annotated[float | None, figure(_SECONDS + columns.NEW)] = None
     is_time_lower_bound: Annotated[bool, figure(_UNKNOWN.format("new"))] = False
     is_time_upper_bound: Annotated[bool, figure(_UNKNOWN.format("old"))] = False
     old_fusion_count: Annotated[int | None, _FUSIONS[0]] = None
@@ -161,7 +154,7 @@ def describe_pair(
     """Make the row of two modules that were compared."""
     metrics, time = by_path(report.metrics), report.time
     old, new, is_estimate = choose_peaks(metrics)
-    delta = subtract(new, old)
+    delta = columns.subtract(new, old)
     paths = [each.input.module_path or each.input.path for each in facts]
     exposed = metrics.get("collectives.exposed_seconds", UNKNOWN)
     sent, flops = metrics.get(_SENT, UNKNOWN), metrics.get(_FLOPS, UNKNOWN)

@@ -386,9 +386,7 @@ def take_lowered(sides: Sequence[DiffSide]) -> tuple[list[DiffSide], str]:
     return found, _LOWERED
 
 
-_LOWERED: Final = (
-    "the text before optimization; module.mlir is read, which nothing has optimized yet"
-)
+_LOWERED: Final = "the text before optimization; the unoptimized module.mlir is read instead"
 
 
 def count_devices(old: DiffSide, new: DiffSide) -> tuple[int, int]:

@@ -115,7 +115,7 @@ def read_events(path: str, data: bytes, module: str) -> tuple[list[PassRun], int
         if inside:
             return inside, end - begin
     if not runs:
-        raise InputError(f"{path}: no event of this profile is of a pass of {module}.")
+        raise InputError(f"{path}: no event of this profile belongs to a pass of {module}.")
     return runs, None
 
 

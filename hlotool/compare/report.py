@@ -15,17 +15,10 @@ from hlotool.compare.causes.find import Findings, find_causes
 from hlotool.compare.causes.memory import find_undone
 from hlotool.compare.causes.structure import find_metadata
 from hlotool.compare.changes import figures
+from hlotool.compare.changes import instructions as listed
 from hlotool.compare.changes.collectives import CollectiveChange, compare_collectives, compare_kinds
 from hlotool.compare.changes.fusions import FusionChange, compare_fusions
 from hlotool.compare.changes.header import FlagChange, HeaderChange, compare_flags, compare_headers
-from hlotool.compare.changes.instructions import (
-    InstructionChange,
-    MeasuredChange,
-    OrderChange,
-    compare_instructions,
-    compare_measured,
-    compare_order,
-)
 from hlotool.compare.changes.memory import MemoryChange, SpaceChange, compare_memory, compare_spaces
 from hlotool.compare.changes.reasons import Reasoner
 from hlotool.compare.inputs import DiffSide, SavedFigures, count_devices, level_sides, take_lowered
@@ -60,16 +53,16 @@ class DiffOptions(Struct, frozen=True):
 class DiffReport(DiffFacts, frozen=True, kw_only=True):
     """What differs, whether anything does but for the order of instructions, and why."""
 
-    order: OrderChange | None
+    order: listed.OrderChange | None
     metrics: tuple[figures.MetricRow, ...]
     memory: tuple[MemoryChange, ...]
     collectives: tuple[CollectiveChange, ...]
     fusions: tuple[FusionChange, ...]
-    instructions: tuple[InstructionChange, ...]
+    instructions: tuple[listed.InstructionChange, ...]
     header: tuple[HeaderChange, ...]
     flags: tuple[FlagChange, ...]
     spaces: tuple[SpaceChange, ...] = ()
-    measured: tuple[MeasuredChange, ...] = ()
+    measured: tuple[listed.MeasuredChange, ...] = ()
     causes: tuple[Cause, ...] = ()
     account: tuple[AccountRow, ...] = ()
     triage: Triage | None = None
@@ -145,12 +138,12 @@ class _Comparison:
         if structure is not None and self.reasoner is not None:
             header = compare_headers(structure.old, structure.new)
             if not self.is_one:
-                order = compare_order(structure.computations)
+                order = listed.compare_order(structure.computations)
                 self.is_alike = self._find_alike(structure) and not (header or order)
             if not (structure.old.header.is_scheduled and structure.new.header.is_scheduled):
                 order = None
             if "instructions" in wants:
-                found = compare_instructions(structure, self.reasoner, is_folded=is_folded)
+                found = listed.compare_instructions(structure, self.reasoner, is_folded=is_folded)
         metrics = self._metrics(has_equal=self.options.has_equal_figures)
         counts: dict[str, Any] = {name: getattr(found, name, None) for name in _COUNTS}
         lists: dict[str, Any] = {
@@ -169,7 +162,7 @@ class _Comparison:
             order=order,
             metrics=metrics,
             **lists,
-            measured=compare_measured(structure) if structure and not self.is_one else (),
+            measured=listed.compare_measured(structure) if structure and not self.is_one else (),
             not_compared=tuple(self.missing),
             structure=structure,
             stages=self._find_stages(),

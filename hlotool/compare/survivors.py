@@ -30,11 +30,11 @@ class SurvivorRow(Struct, frozen=True):
 
     step: Annotated[
         int | None,
-        column("the number of that pass's dump; null for the texts around", NUMBER, null_text=""),
+        column("number of that pass's dump; null outside all passes", NUMBER, null_text=""),
     ]
-    pass_name: Annotated[str, column("the pass since which they differ", heading="by")]
+    pass_name: Annotated[str, column("the pass that began them", heading="by")]
     pipeline: Annotated[str, column("the pipeline that ran it")]
-    count: Annotated[int, column("number of differences of the last texts")]
+    count: Annotated[int, column("number of differences between the last texts")]
     what: Annotated[tuple[str, ...], column("the differences, most frequent first")]
     scope: Annotated[str | None, SCOPE]
     example: Annotated[str, column("one of them, in the last text")]

@@ -274,7 +274,7 @@ def _read_profiles(
         )
         share = f"{other / account.all:.1%} of the devices' time"
         return tuple(programs), (f"{place}: {share} belongs to no instruction: {told}.",)
-    note = "no event of this profile is of an instruction of its programs; "
+    note = "no event of this profile belongs to an instruction of its programs; "
     none = "there are no planes of devices, and nothing is measured."
     return tuple(programs), (f"{place}: {note}{none}",)
 

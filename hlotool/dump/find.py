@@ -18,16 +18,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.dump import read
+from hlotool.dump import directory, read
 from hlotool.dump.budget import DEFAULT_BUDGET, ByteBudget
-from hlotool.dump.directory import (
-    Found,
-    choose_inputs,
-    collect_programs,
-    list_in_profile,
-    list_in_stream,
-    make_parts,
-)
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.groups import read_header_line
 from hlotool.dump.modules import read_module_head, split_modules
@@ -50,9 +42,11 @@ class _Wanted(Struct, frozen=True):
     named: NamedFiles = NamedFiles()
     budget: ByteBudget = DEFAULT_BUDGET
 
-    def choose(self, path: str, found: Found, *, is_directory: bool = False) -> Inputs:
+    def choose(self, path: str, found: directory.Found, *, is_directory: bool = False) -> Inputs:
         """Return the inputs of the programs that are wanted."""
-        return choose_inputs(path, found, self.stage, self.pattern, is_directory=is_directory)
+        return directory.choose_inputs(
+            path, found, self.stage, self.pattern, is_directory=is_directory
+        )
 
     def refuse_named(self, path: str) -> None:
         """Refuse files named by hand where there may be many programs."""
@@ -90,14 +84,16 @@ def resolve_inputs(
         root = read.find_root_in(content, read.display_name(path), budget)
     if root is not None:
         wanted.refuse_named(path)
-        return wanted.choose(path, collect_programs(path, root, budget), is_directory=True)
+        return wanted.choose(
+            path, directory.collect_programs(path, root, budget), is_directory=True
+        )
     try:
         data = read.unpack(
             read.read_bytes(path, budget) if content is None else content, path, budget
         )
         if is_profile(data):
             wanted.refuse_named(path)
-            return wanted.choose(path, list_in_profile(path, data, budget))
+            return wanted.choose(path, directory.list_in_profile(path, data, budget))
         source = _make_source(path, data, budget)
         other = _find_other_kind(path, source, also, budget)
         if other is None:
@@ -166,7 +162,7 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
     detection = detect_kind(source.text)
     if detection.kind is TextKind.STREAM:
         wanted.refuse_named(path)
-        return wanted.choose(path, list_in_stream(source))
+        return wanted.choose(path, directory.list_in_stream(source))
     notes: tuple[str, ...] = ()
     if detection.kind is TextKind.MLIR:
         from hlotool.dump.mlir import convert_mlir  # noqa: PLC0415  most texts are dumps
@@ -187,12 +183,16 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
         notes = modules.notes()
         if len(modules.modules) > 1:
             wanted.refuse_named(path)
-            return wanted.choose(path, (make_parts(path, modules), notes))
+            return wanted.choose(path, (directory.make_parts(path, modules), notes))
         (source,) = modules.modules
         detection = detect_kind(source.text)
     found = describe_file(path, source, detection, wanted.named, wanted.budget)
     pattern = wanted.pattern
     if pattern and not pattern.is_found(found.name):
+        if found.document is not None:
+            raise NothingCheckedError(
+                f"{source.name}: --module does not choose in a saved answer; --where does."
+            )
         raise NothingCheckedError(
             f"{source.name}: the module is called {found.name!r}, which --module "
             f"{pattern.text!r} does not match."

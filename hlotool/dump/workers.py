@@ -246,7 +246,8 @@ def _attempt_each(
 ) -> list[Result | Failure] | _Bug:
     """Apply the function to the items of a task; runs in a worker."""
     if version != __version__:
-        return [Failure(f"the worker for this file has hlotool {__version__}.", 3)] * len(items)
+        why = f"the worker for this file has hlotool {__version__}; install {version} there."
+        return [Failure(why, 3) for _ in items]
     try:
         return [attempt(function, item) for item in items]
     except Exception as error:  # noqa: BLE001  raised in the parent

@@ -368,7 +368,7 @@ def _transpose(instruction: Instruction) -> Shape:
     operand = _array_of(instruction, 0)
     order = instruction.integers("dimensions")
     if sorted(order) != list(range(len(operand.dims))):
-        _fail(instruction, f"dimensions= does not name each dimension once of {operand}")
+        _fail(instruction, f"dimensions= does not name each dimension of {operand} once")
     layout = operand.layout or Layout(tuple(reversed(range(len(order)))))
     minor_to_major = tuple(order.index(number) for number in layout.minor_to_major)
     moved = replace(layout, minor_to_major=minor_to_major)

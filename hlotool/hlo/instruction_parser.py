@@ -100,7 +100,7 @@ class Builder:
         for one in parameters:
             if one.literal not in free:
                 expected = f"from 0 to {len(parameters) - 1}" if len(parameters) > 1 else "0"
-                message = f"expected a parameter number {expected} that no other has"
+                message = f"expected a parameter number {expected} that no other parameter has"
                 self._fail(message, one.start - 1 - len(one.literal), len(one.literal))
             free.remove(one.literal)
 

@@ -413,7 +413,7 @@ class Instruction(Node, eq=False):
     def _check_rank(self, key: str, rank: int, *shapes: Shape) -> None:
         for shape in shapes:
             if _rank(shape) != rank:
-                self.fail(key, f"{key}= describes {rank} dimensions, {shape} has others")
+                self.fail(key, f"{key}= describes {rank} dimensions, but not those of {shape}")
 
 
 def _line_end(text: str, start: int) -> int:

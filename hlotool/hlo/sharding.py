@@ -18,19 +18,7 @@ from operator import itemgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.hlo.groups import (
-    AxisRef,
-    Iota,
-    Mesh,
-    Order,
-    Sharding,
-    Step,
-    cut,
-    find_order,
-    join,
-    order_iota,
-    order_mesh,
-)
+from hlotool.hlo import groups
 
 Names = tuple[str, ...]
 
@@ -48,8 +36,8 @@ class Spec(Struct, frozen=True):
     device_count: int
     parts: tuple[int, ...]
     copies: int
-    dims: tuple[Order, ...] | None = None
-    replicated: Order | None = None
+    dims: tuple[groups.Order, ...] | None = None
+    replicated: groups.Order | None = None
     axes: tuple[Names, ...] | None = None
     replicated_axes: Names | None = None
     device: int | None = None
@@ -90,7 +78,7 @@ class Spec(Struct, frozen=True):
         return f"P({', '.join(names)})"
 
 
-def write_steps(steps: Iterable[Step]) -> Names:
+def write_steps(steps: Iterable[groups.Step]) -> Names:
     """Write steps as `8@1`: 8 devices 1 apart."""
     return tuple(f"{size}@{stride}" for size, stride in steps)
 
@@ -102,14 +90,14 @@ def _write_names(axes: Names) -> str:
     return written[0] if len(axes) == 1 else f"({', '.join(written)})"
 
 
-def find_spec(sharding: Sharding, rank: int, device_count: int) -> Spec | None:
+def find_spec(sharding: groups.Sharding, rank: int, device_count: int) -> Spec | None:
     """Return what a sharding means for an array of so many dimensions; None if it means nothing.
 
     Raises ValueError where it fits neither the array nor the devices, or contradicts itself.
     """
     whole = ((),) * rank
     spec = Spec(device_count, (1,) * rank, 1, whole, ())
-    everybody: Order = ((device_count, 1),) if device_count > 1 else ()
+    everybody: groups.Order = ((device_count, 1),) if device_count > 1 else ()
     if sharding.kind == "replicated":
         return replace(spec, copies=device_count, replicated=everybody)
     if sharding.kind == "manual":
@@ -126,15 +114,19 @@ def find_spec(sharding: Sharding, rank: int, device_count: int) -> Spec | None:
     return _read_named(sharding, rank, device_count) if sharding.kind == "named" else None
 
 
-def _read_tiles(sharding: Sharding, rank: int, device_count: int) -> Spec:
+def _read_tiles(sharding: groups.Sharding, rank: int, device_count: int) -> Spec:
     """Read tiles: behind those that cut dimensions there are some for other purposes."""
     tiles, last = sharding.tile_dims, sharding.last_tile_dims
     _check_rank(len(tiles) - len(last), rank)
     _check_count(prod(tiles), device_count)
     devices = sharding.devices
     _check_list(devices, device_count)
-    order = order_iota(devices) if isinstance(devices, Iota) else find_order(devices or ())
-    steps = None if order is None else cut(order, tiles)
+    order = (
+        groups.order_iota(devices)
+        if isinstance(devices, groups.Iota)
+        else groups.find_order(devices or ())
+    )
+    steps = None if order is None else groups.cut(order, tiles)
 
     def count(kind: str) -> int:
         return prod(size for size, what in zip(tiles[rank:], last, strict=True) if what == kind)
@@ -143,7 +135,7 @@ def _read_tiles(sharding: Sharding, rank: int, device_count: int) -> Spec:
         device_count,
         tiles[:rank],
         count("replicated"),
-        None if steps is None else tuple(join(each) for each in steps[:rank]),
+        None if steps is None else tuple(groups.join(each) for each in steps[:rank]),
         None
         if steps is None
         else _sort_steps(
@@ -157,9 +149,9 @@ def _read_tiles(sharding: Sharding, rank: int, device_count: int) -> Spec:
     )
 
 
-def _read_named(sharding: Sharding, rank: int, device_count: int) -> Spec:
+def _read_named(sharding: groups.Sharding, rank: int, device_count: int) -> Spec:
     """Read axes of a mesh; those that nothing names are replicated over."""
-    mesh = sharding.mesh or Mesh(())
+    mesh = sharding.mesh or groups.Mesh(())
     if not mesh.axes and isinstance(mesh.device_ids, tuple) and len(mesh.device_ids) == 1:
         (device,) = mesh.device_ids
         return Spec(device_count, (1,) * rank, 1, ((),) * rank, (), device=device)
@@ -175,7 +167,7 @@ def _read_named(sharding: Sharding, rank: int, device_count: int) -> Spec:
         device_count,
         tuple(_count(each) for each in dims),
         _count(replicated),
-        tuple(join(one.step for one in each) for each in dims) if is_strided else None,
+        tuple(groups.join(one.step for one in each) for each in dims) if is_strided else None,
         _sort_steps(one.step for one in replicated) if is_strided else None,
         tuple(tuple(str(axis) for axis in axes) for axes in sharding.dim_axes),
         _name(replicated, mesh),
@@ -194,16 +186,16 @@ def _check_count(said: int, device_count: int) -> None:
         raise ValueError(f"it is for {said:,} devices, and the program runs on {device_count:,}")
 
 
-def _check_list(devices: Iota | tuple[int, ...] | None, device_count: int) -> None:
+def _check_list(devices: groups.Iota | tuple[int, ...] | None, device_count: int) -> None:
     if isinstance(devices, tuple) and sorted(devices) != list(range(device_count)):
         raise ValueError("its list does not name each device once")
 
 
-def _sort_steps(steps: Iterable[Step]) -> Order:
-    return join(sorted(steps, key=itemgetter(1), reverse=True))
+def _sort_steps(steps: Iterable[groups.Step]) -> groups.Order:
+    return groups.join(sorted(steps, key=itemgetter(1), reverse=True))
 
 
-def name_axes(spec: Spec, mesh: Mesh) -> Spec:
+def name_axes(spec: Spec, mesh: groups.Mesh) -> Spec:
     """Name the axes of a spec by a mesh, as far as its parts are parts of axes."""
     if spec.dims is None or spec.replicated is None or prod(mesh.dims) != spec.device_count:
         return spec
@@ -214,7 +206,7 @@ def name_axes(spec: Spec, mesh: Mesh) -> Spec:
     return replace(spec, axes=axes, replicated_axes=name_steps(spec.replicated, mesh))
 
 
-def name_steps(steps: Order, mesh: Mesh) -> Names | None:
+def name_steps(steps: groups.Order, mesh: groups.Mesh) -> Names | None:
     """Return the axes of a mesh that make some steps, in their order; None where none do."""
     segments = _Segments(mesh)
     pieces = segments.cover(steps) if segments.is_strided else None
@@ -230,7 +222,7 @@ class _Segment(Struct, frozen=True):
     stride: int
 
     @property
-    def step(self) -> Step:
+    def step(self) -> groups.Step:
         return self.size, self.stride
 
 
@@ -240,9 +232,9 @@ class _Segments:
     Where the mesh lists devices that follow no steps, every axis is one segment, of no stride.
     """
 
-    def __init__(self, mesh: Mesh) -> None:
-        order = order_mesh(mesh)
-        steps = None if order is None else cut(order, mesh.dims)
+    def __init__(self, mesh: groups.Mesh) -> None:
+        order = groups.order_mesh(mesh)
+        steps = None if order is None else groups.cut(order, mesh.dims)
         self.is_strided = steps is not None
         self.sizes = {axis.name: axis.size for axis in mesh.axes}
         self._free: list[_Segment] = []
@@ -258,7 +250,7 @@ class _Segments:
         """Return what is not taken."""
         return [one for one in self._free if one.size > 1]
 
-    def take(self, axes: Iterable[AxisRef]) -> list[_Segment]:
+    def take(self, axes: Iterable[groups.AxisRef]) -> list[_Segment]:
         """Return the segments of some axes or of parts of them, which nobody else can take."""
         found: list[_Segment] = []
         for ref in axes:
@@ -290,7 +282,7 @@ class _Segments:
         ]
         yield _Segment(name, low, taken, one.stride * after)
 
-    def cover(self, steps: Order) -> list[_Segment] | None:
+    def cover(self, steps: groups.Order) -> list[_Segment] | None:
         """Return the segments that make some steps, in their order; None where none do."""
         found: list[_Segment] = []
         rest = list(steps)
@@ -322,14 +314,14 @@ def _count(pieces: Iterable[_Segment]) -> int:
     return prod(one.size for one in pieces)
 
 
-def _name(pieces: Sequence[_Segment], mesh: Mesh) -> Names:
+def _name(pieces: Sequence[_Segment], mesh: groups.Mesh) -> Names:
     """Write segments as axes: parts of one that follow each other are one."""
     sizes = {axis.name: axis.size for axis in mesh.axes}
-    refs: list[AxisRef] = []
+    refs: list[groups.AxisRef] = []
     for one in pieces:
         last = refs[-1] if refs else None
         if last and last.name == one.axis and last.pre_size * last.size == one.pre_size:
             refs[-1] = replace(last, size=last.size * one.size)
         else:
-            refs.append(AxisRef(one.axis, one.pre_size, one.size))
+            refs.append(groups.AxisRef(one.axis, one.pre_size, one.size))
     return tuple(one.name if one.size == sizes[one.name] else str(one) for one in refs)

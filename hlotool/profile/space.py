@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from hlotool.errors import InputError
 from hlotool.hlo.opcodes import COLLECTIVES, FREE
 from hlotool.hlo.values import Target
+from hlotool.proto import messages
 from hlotool.proto.decode import decode_module, locate_damage
 from hlotool.proto.kind import (
     LENGTH_DELIMITED,
@@ -24,16 +25,6 @@ from hlotool.proto.kind import (
     Field,
     find_proto_head,
     list_fields,
-)
-from hlotool.proto.messages import (
-    HloComputationProto,
-    HloInstructionProto,
-    HloModuleProto,
-    XEvent,
-    XEventMetadata,
-    XLine,
-    XStat,
-    XStatMetadata,
 )
 
 _Message = TypeVar("_Message", bound=Message)
@@ -90,29 +81,29 @@ class Space:
                 if field.number == _EVENTS:
                     break
                 begin = field.end
-            head = self._decode(XLine, line.begin, begin)
+            head = self._decode(messages.XLine, line.begin, begin)
             yield Line(head.id, head.name, head.timestamp_ns * _PICOSECONDS, begin, line.end)
 
-    def events(self, line: Line) -> Iterator[XEvent]:
+    def events(self, line: Line) -> Iterator[messages.XEvent]:
         """Yield the events of a line."""
         begin = line.begin
         for field in self._fields(line.begin, line.end):
             if field.end - begin > _BATCH_BYTES:
-                yield from self._decode(XLine, begin, field.tag).events
+                yield from self._decode(messages.XLine, begin, field.tag).events
                 begin = field.tag
-        yield from self._decode(XLine, begin, line.end).events
+        yield from self._decode(messages.XLine, begin, line.end).events
 
     def metadata(self, plane: Plane, message: type[_Message]) -> Iterator[_Message]:
         """Yield what a plane says of its statistics or events: XStatMetadata, XEventMetadata."""
-        number = _STAT_METADATA if message is XStatMetadata else _EVENT_METADATA
+        number = _STAT_METADATA if message is messages.XStatMetadata else _EVENT_METADATA
         for entry in self._parts(plane.begin, plane.end, number):
             for field in self._parts(entry.begin, entry.end, _MAP_VALUE):
                 yield self._decode(message, field.begin, field.end)
 
-    def stats(self, plane: Plane) -> Iterator[XStat]:
+    def stats(self, plane: Plane) -> Iterator[messages.XStat]:
         """Yield what is said of a whole plane."""
         for one in self._parts(plane.begin, plane.end, _PLANE_STATS):
-            yield self._decode(XStat, one.begin, one.end)
+            yield self._decode(messages.XStat, one.begin, one.end)
 
     def _decode(self, message: type[_Message], begin: int, end: int) -> _Message:
         try:
@@ -183,14 +174,16 @@ class Tables:
 
     def __init__(self, space: Space, plane: Plane) -> None:
         self._space = space
-        self._stat_names = {one.id: one.name for one in space.metadata(plane, XStatMetadata)}
+        self._stat_names = {
+            one.id: one.name for one in space.metadata(plane, messages.XStatMetadata)
+        }
         self.target = self._read_target(space.stats(plane))
         self._fields = {
             number: _MARKS[name] for number, name in self._stat_names.items() if name in _MARKS
         }
         self._names: dict[int, str] = {}
         self._marks: dict[int, Marks] = {}
-        for one in space.metadata(plane, XEventMetadata):
+        for one in space.metadata(plane, messages.XEventMetadata):
             name = one.display_name or one.name
             found = _INSTRUCTION.match(name)
             # A whole line of HLO is the name of events on TPU.
@@ -213,7 +206,7 @@ class Tables:
             lasted = event.duration_ps if known is None else known
             yield self._names.get(event.metadata_id, ""), marks, begin, begin + max(lasted, 0)
 
-    def _read(self, stats: Iterable[XStat], known: Marks) -> Marks:
+    def _read(self, stats: Iterable[messages.XStat], known: Marks) -> Marks:
         """Return what statistics say, else what is known already."""
         found: dict[str, str | int] = {}
         for stat in stats:
@@ -227,11 +220,11 @@ class Tables:
                 found[field] = value & _ALL_BITS
         return replace(known, **found) if found else known
 
-    def _text(self, stat: XStat) -> str:
+    def _text(self, stat: messages.XStat) -> str:
         is_own = stat.HasField("str_value")
         return stat.str_value if is_own else self._stat_names.get(stat.ref_value, "")
 
-    def _read_target(self, stats: Iterable[XStat]) -> Target | None:
+    def _read_target(self, stats: Iterable[messages.XStat]) -> Target | None:
         """Return the device that a plane names: TPU by its type, GPUs by name, else by figures."""
         said: dict[str, Any] = {
             self._stat_names.get(one.metadata_id, ""): self._text(one)
@@ -305,9 +298,9 @@ def list_programs(space: Space) -> Iterator[ProfiledProgram]:
     for plane in space.planes():
         if plane.name != METADATA_PLANE:
             continue
-        names = {one.id: one.name for one in space.metadata(plane, XStatMetadata)}
+        names = {one.id: one.name for one in space.metadata(plane, messages.XStatMetadata)}
         seen: set[tuple[Label, int]] = set()
-        for one in space.metadata(plane, XEventMetadata):
+        for one in space.metadata(plane, messages.XEventMetadata):
             for stat in one.stats:
                 if names.get(stat.metadata_id) not in _PROTO_STATS or not stat.bytes_value:
                     continue
@@ -329,7 +322,7 @@ def make_program(path: str, label: Label, data: bytes) -> ProfiledProgram:
     return ProfiledProgram(path, label, data, roles)
 
 
-def _find_roles(module: HloModuleProto) -> Roles:
+def _find_roles(module: messages.HloModuleProto) -> Roles:
     """Say which instructions are of collectives, and which hold others."""
     inside = {
         every.id
@@ -368,7 +361,9 @@ def _find_roles(module: HloModuleProto) -> Roles:
     return Roles(owners, *made)
 
 
-def _list_launched(module: HloModuleProto, computation: HloComputationProto) -> list[str]:
+def _list_launched(
+    module: messages.HloModuleProto, computation: messages.HloComputationProto
+) -> list[str]:
     """Return the instructions of a computation that something runs for, in its schedule's order."""
     found = {each.id & _LOCAL: each for each in computation.instructions}
     order = module.schedule.sequences.get(computation.id)
@@ -380,5 +375,5 @@ def _list_launched(module: HloModuleProto, computation: HloComputationProto) -> 
     ]
 
 
-def _base(instruction: HloInstructionProto) -> str:
+def _base(instruction: messages.HloInstructionProto) -> str:
     return instruction.opcode.removesuffix("-start")

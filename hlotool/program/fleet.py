@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 from hashlib import blake2b
@@ -239,12 +240,16 @@ def measure_program(
     if program.module is None:
         return row
     cost, collectives, findings = program.cost, program.collectives.totals, program.findings
+    sent: Counter[tuple[str, ...]] = Counter()
+    for one in program.collectives.rows:
+        sent[one.axes or ()] += one.known_sent_bytes_per_step
     return replace(
         row,
         backend=find_backend(program.module),
         instruction_count=program.module.instruction_count(),
         collective_count=collectives.count,
         sent_bytes_per_step=collectives.sent_bytes_per_step,
+        axes=next((axes for axes, _ in sent.most_common(1) if axes), None),
         total_flops_per_step=cost.total_flops_per_step,
         finding_count=len(findings),
         top_finding=findings[0].id if findings else None,

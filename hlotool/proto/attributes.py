@@ -10,19 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
+from hlotool.proto import values
 from hlotool.proto.messages import DotDimensionNumbers, Window, WindowDimension, enum_names
 from hlotool.proto.nodes import Node
 from hlotool.proto.sharding import render_groups, render_pairs, render_sharding
-from hlotool.proto.values import (
-    ShapeTexts,
-    decode_shape,
-    escape_text,
-    join_numbers,
-    primitive_name,
-    render_literal,
-)
 
-Attribute: TypeAlias = Callable[[Node, ShapeTexts], list[str]]
+Attribute: TypeAlias = Callable[[Node, values.ShapeTexts], list[str]]
 
 _ORIGINAL: Final = 1  # the API version that is not written; what an old proto leaves out is that
 _MOST_DIMENSIONS: Final = 1000
@@ -30,7 +23,7 @@ _FLAGS: Final = ("false", "true")
 _LAST_INDEX: Final = "index_vector_dim"  # the one field that is no list
 
 
-def list_own_attributes(node: Node, shapes: ShapeTexts) -> list[str]:
+def list_own_attributes(node: Node, shapes: values.ShapeTexts) -> list[str]:
     """Return the attributes that belong to the opcode of an instruction, but what it calls."""
     writers = ATTRIBUTES.get(node.opcode)
     if not writers:
@@ -50,11 +43,11 @@ def _value(key: str, field: str = "") -> Attribute:
 
 
 def _text(key: str, field: str) -> Attribute:
-    return lambda node, _: [f"{key}={escape_text(getattr(node.proto, field))}"]
+    return lambda node, _: [f"{key}={values.escape_text(getattr(node.proto, field))}"]
 
 
 def _numbers(key: str, field: str = "") -> Attribute:
-    return lambda node, _: [f"{key}={join_numbers(getattr(node.proto, field or key))}"]
+    return lambda node, _: [f"{key}={values.join_numbers(getattr(node.proto, field or key))}"]
 
 
 def _first_dimension(key: str) -> Attribute:
@@ -71,14 +64,14 @@ def _name(enum: str, number: int) -> str:
 
 
 def _list_if(key: str, numbers: Sequence[int]) -> list[str]:
-    return [f"{key}={join_numbers(numbers)}"] if numbers else []
+    return [f"{key}={values.join_numbers(numbers)}"] if numbers else []
 
 
-def _list_gathered(node: Node, _: ShapeTexts) -> list[str]:
+def _list_gathered(node: Node, _: values.ShapeTexts) -> list[str]:
     return _list_if("dimensions", node.proto.dimensions)
 
 
-def _list_precision(node: Node, _: ShapeTexts) -> list[str]:
+def _list_precision(node: Node, _: values.ShapeTexts) -> list[str]:
     """Return how exactly the operands are taken, and how they are multiplied."""
     if not node.proto.HasField("precision_config"):
         return []
@@ -92,7 +85,7 @@ def _list_precision(node: Node, _: ShapeTexts) -> list[str]:
     return parts
 
 
-def _list_window(node: Node, _: ShapeTexts) -> list[str]:
+def _list_window(node: Node, _: values.ShapeTexts) -> list[str]:
     window = node.proto.window
     return [f"window={_render_window(window)}"] if window.dimensions else []
 
@@ -114,7 +107,7 @@ def _render_window(window: Window) -> str:
     return f"{{{' '.join(parts)}}}"
 
 
-def _list_padding(node: Node, _: ShapeTexts) -> list[str]:
+def _list_padding(node: Node, _: values.ShapeTexts) -> list[str]:
     """Return what is added at the edges, and between elements: `1_0_1x1_1_0`."""
     dimensions = node.proto.padding_config.dimensions
     has_interior = any(each.interior_padding for each in dimensions)
@@ -126,7 +119,7 @@ def _list_padding(node: Node, _: ShapeTexts) -> list[str]:
     return [f"padding={'x'.join(parts)}"]
 
 
-def _list_labels(node: Node, _: ShapeTexts) -> list[str]:
+def _list_labels(node: Node, _: values.ShapeTexts) -> list[str]:
     """Return the letter of each dimension of a convolution: `dim_labels=b01f_01io->b01f`."""
     own = node.proto.convolution_dimension_numbers
     inputs = {"b": own.input_batch_dimension, "f": own.input_feature_dimension}
@@ -148,7 +141,7 @@ def _label(places: dict[str, int], spatial: Sequence[int]) -> str:
     return "".join(letters)
 
 
-def _list_convolution_counts(node: Node, _: ShapeTexts) -> list[str]:
+def _list_convolution_counts(node: Node, _: values.ShapeTexts) -> list[str]:
     """Return how many groups a convolution has, where that is not one; 0 is one, too."""
     counts = (
         ("feature_group_count", node.proto.feature_group_count),
@@ -157,49 +150,49 @@ def _list_convolution_counts(node: Node, _: ShapeTexts) -> list[str]:
     return [f"{key}={count}" for key, count in counts if count not in {0, 1}]
 
 
-def _list_convolution_kind(node: Node, _: ShapeTexts) -> list[str]:
+def _list_convolution_kind(node: Node, _: values.ShapeTexts) -> list[str]:
     name = _name("ConvolutionKind", node.proto.conv_kind).removeprefix("CONVOLUTION_KIND_")
     return [f"conv_kind={name.lower()}"] if node.proto.conv_kind else []
 
 
-def _list_dot(node: Node, _: ShapeTexts) -> list[str]:
+def _list_dot(node: Node, _: values.ShapeTexts) -> list[str]:
     return _list_dot_numbers(node.proto.dot_dimension_numbers)
 
 
 def _list_dot_numbers(numbers: DotDimensionNumbers) -> list[str]:
     return [
         *_list_if("lhs_batch_dims", numbers.lhs_batch_dimensions),
-        f"lhs_contracting_dims={join_numbers(numbers.lhs_contracting_dimensions)}",
+        f"lhs_contracting_dims={values.join_numbers(numbers.lhs_contracting_dimensions)}",
         *_list_if("rhs_batch_dims", numbers.rhs_batch_dimensions),
-        f"rhs_contracting_dims={join_numbers(numbers.rhs_contracting_dimensions)}",
+        f"rhs_contracting_dims={values.join_numbers(numbers.rhs_contracting_dimensions)}",
     ]
 
 
-def _list_ragged_dot(node: Node, _: ShapeTexts) -> list[str]:
+def _list_ragged_dot(node: Node, _: values.ShapeTexts) -> list[str]:
     numbers = node.proto.ragged_dot_dimension_numbers
     return [
         *_list_dot_numbers(numbers.dot_dimension_numbers),
-        f"lhs_ragged_dims={join_numbers(numbers.lhs_ragged_dimensions)}",
+        f"lhs_ragged_dims={values.join_numbers(numbers.lhs_ragged_dimensions)}",
         *_list_if("rhs_group_dims", numbers.rhs_group_dimensions),
     ]
 
 
-def _list_comparison(node: Node, _: ShapeTexts) -> list[str]:
+def _list_comparison(node: Node, _: values.ShapeTexts) -> list[str]:
     """Return the type of a comparison, where it is not the usual one of the operands' type."""
     kind = node.proto.comparison_type
     if not kind or not node.operands:
         return []
-    name = primitive_name(decode_shape(node.operands[0].proto.shape).element_type)
+    name = values.primitive_name(values.decode_shape(node.operands[0].proto.shape).element_type)
     usual = {"s": "SIGNED", "u": "UNSIGNED", "p": "UNSIGNED"}.get(name[0], "FLOAT")
-    return [f"type={escape_text(kind)}"] * (kind != usual)
+    return [f"type={values.escape_text(kind)}"] * (kind != usual)
 
 
-def _list_transpose(node: Node, _: ShapeTexts) -> list[str]:
+def _list_transpose(node: Node, _: values.ShapeTexts) -> list[str]:
     number = node.proto.triangular_solve_options.transpose_a
     return [f"transpose_a={_name('TriangularSolveOptions.Transpose', number)}"] if number else []
 
 
-def _list_slice(node: Node, _: ShapeTexts) -> list[str]:
+def _list_slice(node: Node, _: values.ShapeTexts) -> list[str]:
     dimensions = node.proto.slice_dimensions
     has_strides = any(each.stride != 1 for each in dimensions)
     parts = (
@@ -212,11 +205,11 @@ def _list_slice(node: Node, _: ShapeTexts) -> list[str]:
 def _index_numbers(field: str) -> Attribute:
     """Return what writes the numbers of a gather or scatter; those of batches if there are any."""
 
-    def list_numbers(node: Node, _: ShapeTexts) -> list[str]:
+    def list_numbers(node: Node, _: values.ShapeTexts) -> list[str]:
         numbers = getattr(node.proto, field)
         lists = [(each.name, getattr(numbers, each.name)) for each in numbers.DESCRIPTOR.fields]
         parts = [
-            f"{key}={join_numbers(value)}"
+            f"{key}={values.join_numbers(value)}"
             for key, value in lists
             if key != _LAST_INDEX and (value or not key.endswith("batching_dims"))
         ]
@@ -225,12 +218,12 @@ def _index_numbers(field: str) -> Attribute:
     return list_numbers
 
 
-def _list_associative(node: Node, _: ShapeTexts) -> list[str]:
+def _list_associative(node: Node, _: values.ShapeTexts) -> list[str]:
     associative = {1: ["is_associative=true"], 2: ["is_associative=false"]}
     return associative.get(node.proto.is_associative, [])
 
 
-def _list_replication(node: Node, _: ShapeTexts) -> list[str]:
+def _list_replication(node: Node, _: values.ShapeTexts) -> list[str]:
     if not node.proto.HasField("parameter_replication"):
         return []
     leaves = node.proto.parameter_replication.replicated_at_leaf_buffers
@@ -238,25 +231,25 @@ def _list_replication(node: Node, _: ShapeTexts) -> list[str]:
     return [f"parameter_replication={{{words}}}"] if leaves else []
 
 
-def _list_aliasing(node: Node, _: ShapeTexts) -> list[str]:
+def _list_aliasing(node: Node, _: values.ShapeTexts) -> list[str]:
     """Return which output lies in the memory of which operand."""
     pairs = ", ".join(
-        f"{join_numbers(each.output_shape_index)}: "
-        f"({each.operand_index}, {join_numbers(each.operand_shape_index)})"
+        f"{values.join_numbers(each.output_shape_index)}: "
+        f"({each.operand_index}, {values.join_numbers(each.operand_shape_index)})"
         for each in node.proto.output_operand_aliasing
     )
     return [f"output_to_operand_aliasing={{{pairs}}}"] if pairs else []
 
 
 def _feed_config(key: str) -> Attribute:
-    def list_config(node: Node, _: ShapeTexts) -> list[str]:
+    def list_config(node: Node, _: values.ShapeTexts) -> list[str]:
         config = getattr(node.proto, key)
-        return [f'{key}="{escape_text(config)}"'] if config else []
+        return [f'{key}="{values.escape_text(config)}"'] if config else []
 
     return list_config
 
 
-def _list_domain(node: Node, _: ShapeTexts) -> list[str]:
+def _list_domain(node: Node, _: values.ShapeTexts) -> list[str]:
     """Return both sides; XLA fills the field named after the entry from the operand's, its exit."""
     proto, entry, leave = node.proto, "{}", "{}"
     if proto.HasField("domain_exit_sharding"):
@@ -266,25 +259,25 @@ def _list_domain(node: Node, _: ShapeTexts) -> list[str]:
     return [f'domain={{kind="sharding", entry={entry}, exit={leave}}}']
 
 
-def _list_prefetch(node: Node, _: ShapeTexts) -> list[str]:
+def _list_prefetch(node: Node, _: values.ShapeTexts) -> list[str]:
     proto = node.proto
     if proto.HasField("cross_program_prefetch_index"):
         return [f"cross_program_prefetch_index={proto.cross_program_prefetch_index}"]
     return ["cross_program_prefetch_index=0"] * proto.is_cross_program_prefetch
 
 
-def _list_channel(node: Node, _: ShapeTexts) -> list[str]:
+def _list_channel(node: Node, _: values.ShapeTexts) -> list[str]:
     return [f"channel_id={node.proto.channel_id}"] if node.proto.channel_id > 0 else []
 
 
-def _list_pairs(node: Node, _: ShapeTexts) -> list[str]:
+def _list_pairs(node: Node, _: values.ShapeTexts) -> list[str]:
     parts = [f"source_target_pairs={render_pairs(node.proto)}"]
     if node.proto.dynamic_slice_sizes:
-        parts.append(f"slice_sizes={{{join_numbers(node.proto.dynamic_slice_sizes)}}}")
+        parts.append(f"slice_sizes={{{values.join_numbers(node.proto.dynamic_slice_sizes)}}}")
     return parts
 
 
-def _list_custom_call(node: Node, shapes: ShapeTexts) -> list[str]:
+def _list_custom_call(node: Node, shapes: values.ShapeTexts) -> list[str]:
     """Return the attributes of a custom call; what may stand on any is written where it is set."""
     proto, parts = node.proto, list[str]()
     if proto.HasField("window"):
@@ -295,13 +288,13 @@ def _list_custom_call(node: Node, shapes: ShapeTexts) -> list[str]:
     parts += _list_precision(node, shapes)
     if proto.padding_type:
         parts.append(f"padding_type={_name('PaddingType', proto.padding_type)}")
-    parts.append(f'custom_call_target="{escape_text(proto.custom_call_target)}"')
+    parts.append(f'custom_call_target="{values.escape_text(proto.custom_call_target)}"')
     if proto.constrain_layout:
         operands = ", ".join(map(shapes.long, proto.operand_shapes_with_layout))
         parts.append(f"operand_layout_constraints={{{operands}}}")
     parts += ["custom_call_has_side_effect=true"] * proto.custom_call_has_side_effect
     if proto.HasField("literal"):
-        parts.append(f"literal={render_literal(proto.literal, shapes)}")
+        parts.append(f"literal={values.render_literal(proto.literal, shapes)}")
     parts += _list_aliasing(node, shapes)
     if proto.custom_call_schedule:
         parts.append(f"schedule={_name('CustomCallSchedule', proto.custom_call_schedule)}")
@@ -368,7 +361,7 @@ ATTRIBUTES: Final[dict[str, tuple[Attribute, ...]]] = {
     # XLA numbers the dimensions of a map anew when it reads a proto, whatever stands there.
     "map": (
         lambda node, _: [
-            f"dimensions={join_numbers(range(len(decode_shape(node.proto.shape).dimensions)))}"
+            f"dimensions={values.join_numbers(range(len(values.decode_shape(node.proto.shape).dimensions)))}"
         ],
     ),
     "outfeed": (

@@ -15,14 +15,8 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from hlotool.errors import InputError
+from hlotool.proto import kind
 from hlotool.proto import messages as pb
-from hlotool.proto.kind import (
-    LENGTH_DELIMITED,
-    BrokenFieldError,
-    ProtoHead,
-    choose_message,
-    list_fields,
-)
 from hlotool.proto.module import find_counts, prove_counts, render_head, render_module
 from hlotool.proto.values import TUPLE, ShapeTexts, decode_shape, join_numbers
 from hlotool.text import DeviceCounts
@@ -99,9 +93,9 @@ class DecodedModule(Struct, frozen=True):
         return _refuse(name, 0, "a part of an instruction cannot be decoded", len(self.data))
 
 
-def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
+def decode_module(data: bytes, head: kind.ProtoHead, name: str) -> DecodedModule:
     """Return the module in a file, whichever message it is; raise InputError if it is broken."""
-    message = choose_message(data, head)
+    message = kind.choose_message(data, head)
     end = len(data) if head.end is None else head.end
     if end > len(data):
         raise _refuse(name, head.begin, f"it claims to end at byte {end:,}", len(data))
@@ -139,7 +133,7 @@ def _refuse(name: str, offset: int, why: str, size_bytes: int) -> InputError:
     )
 
 
-def locate_damage(data: bytes, begin: int, end: int, message: str) -> BrokenFieldError:
+def locate_damage(data: bytes, begin: int, end: int, message: str) -> kind.BrokenFieldError:
     """Return where the message at [begin, end) is broken, and how.
 
     Each field that is a message is decoded alone; the first that cannot be is looked into.
@@ -147,16 +141,16 @@ def locate_damage(data: bytes, begin: int, end: int, message: str) -> BrokenFiel
     for _ in range(_DEEPEST):
         inner = pb.list_submessages(message)
         try:
-            for field in list_fields(data, begin, end):
-                is_message = field.wire_type == LENGTH_DELIMITED and field.number in inner
+            for field in kind.list_fields(data, begin, end):
+                is_message = field.wire_type == kind.LENGTH_DELIMITED and field.number in inner
                 if is_message and not _decodes(inner[field.number], data[field.begin : field.end]):
                     message, begin, end = inner[field.number], field.begin, field.end
                     break
             else:
-                return BrokenFieldError(begin, f"a text in this {message} is not UTF-8")
-        except BrokenFieldError as error:
+                return kind.BrokenFieldError(begin, f"a text in this {message} is not UTF-8")
+        except kind.BrokenFieldError as error:
             return error
-    return BrokenFieldError(begin, f"messages are nested more than {_DEEPEST} deep")
+    return kind.BrokenFieldError(begin, f"messages are nested more than {_DEEPEST} deep")
 
 
 def _decodes(message: str, data: bytes) -> bool:

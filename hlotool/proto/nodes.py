@@ -79,7 +79,7 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
         except KeyError as error:
             raise InputError(
                 f"{name}: {proto.name!r} in {block.name!r} names an instruction by the id "
-                f"{error.args[0]}; none before it has that."
+                f"{error.args[0]}; no earlier one has that id."
             ) from error
 
     for proto in block.proto.instructions:
@@ -131,8 +131,8 @@ def _get_callee(
     block = blocks.get(number)
     if block is None:
         raise InputError(
-            f"{name}: {proto.name!r} calls a computation by the id {number}; none before its own "
-            "has that."
+            f"{name}: {proto.name!r} calls a computation by the id {number}; no earlier one "
+            "has that id."
         )
     return block
 

@@ -12,7 +12,6 @@ in `--help`, the JSON Schemas and docs/fields.md are all made from these declara
 """
 
 from hlotool.table.document import INPUT_BLOCK as INPUT_BLOCK
-from hlotool.table.document import VARIOUS as VARIOUS
 from hlotool.table.document import Block as Block
 from hlotool.table.document import Document as Document
 from hlotool.table.document import DocumentSpec as DocumentSpec

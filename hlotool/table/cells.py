@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.table.curve import draw_sparkline
-from hlotool.table.document import VARIOUS, Group, Grouping, Rest, RowList, Selection, Sum
+from hlotool.table.document import Group, Grouping, Rest, RowList, Selection, Sum, Various
 from hlotool.table.field import Field, Shown, Unit
 from hlotool.table.units import (
     UNKNOWN,
@@ -171,7 +171,7 @@ def _write_below(fields: Sequence[Field], row: object, units: str) -> Iterator[B
         if isinstance(value, tuple):
             for item in value:
                 yield Below(format_value(item, field.items, units), is_item=True)
-        elif value not in {None, "", ANY, VARIOUS}:
+        elif value not in {None, "", ANY} and not isinstance(value, Various):
             shown = field.shown(row) if field.shown else value
             texts = [format_field(field, row, units)]
             if isinstance(shown, Shown) and shown.has_lines:
@@ -217,7 +217,7 @@ def _count_large(selection: Selection) -> int:
 def _write_totals(
     selection: Selection, columns: Sequence[Field], units: str
 ) -> Iterator[TotalCells]:
-    """Write each TOTAL that says something; its word stands in the first column without a sum."""
+    """Write each TOTAL that says something; its word stands in the first text without a sum."""
     for total in selection.totals:
         if not any(total.sums) or selection.rows_total <= 1:
             continue
@@ -225,6 +225,7 @@ def _write_totals(
         sums = dict(zip(selection.columns, total.sums, strict=True))
         cells = [_write_sum(sums[field], field, units) for field in columns]
         free = [place for place, field in enumerate(columns) if sums[field] is None]
+        free.sort(key=lambda place: columns[place].is_numeric)
         if free:
             cells[free[0]] = word
         else:
@@ -268,6 +269,8 @@ class _GroupTable(Struct, frozen=True):
         number = Column(COUNT_TITLE, is_number=True)
         summed = [replace(number, title=each.title) for each in grouping.summed]
         share = SHARE_TITLE if grouping.measured else COUNT_SHARE_TITLE
+        if grouping.measured and grouping.measured.name != self.row_list.size:
+            share = f"of {grouping.measured.title}"
         has_total = self.row_list.has_total and (len(grouping.groups) > 1 or grouping.rest)
         total = grouping.total if has_total else None
         return Cells(

@@ -9,7 +9,6 @@ and `-n` leave of a list, which is what every format is written from.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from typing import Annotated, Final
 
 from msgspec import Struct, field
@@ -20,13 +19,13 @@ from hlotool.table.field import Field, fields_of, figure
 WIDE: Final = 120  # columns of a terminal from which on tables show more
 
 
-class Various(Enum):
-    """The type of `VARIOUS`."""
+class Various(Struct, frozen=True):
+    """In a folded row: how many values there are of what is no number and differs."""
 
-    VARIOUS = "*"
+    count: int
 
-
-VARIOUS: Final = Various.VARIOUS  # in a folded row, what is no number and differs
+    def __str__(self) -> str:
+        return f"{self.count:,} different"
 
 
 class Range(Struct, frozen=True):
@@ -44,7 +43,7 @@ class Fold(Struct, frozen=True):
     (`fusion.12` and `body/fusion.7` agree). Numbers at the end of a path's components do not
     count (`layer_0/mlp` and `layer_1/mlp` agree). Summable fields, a `count` among them, are
     added up; of other numbers the least and the most are shown, of a path what the rows share, of
-    other fields `*` where they differ. Rows that know a field in `known` do not fold with those
+    other fields how many differ. Rows that know a field in `known` do not fold with those
     that do not. Lists in fields of `joined` are put together, each item once.
     """
 

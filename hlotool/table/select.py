@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from hlotool.errors import QueryError, UsageError
 from hlotool.table.document import (
-    VARIOUS,
     Group,
     Grouping,
     Range,
@@ -23,6 +22,7 @@ from hlotool.table.document import (
     Selection,
     Sum,
     Total,
+    Various,
 )
 from hlotool.table.expression.compile import compile_where
 from hlotool.table.field import Field, Unit
@@ -178,7 +178,7 @@ def _sort_once(
         value = read(row)
         if value is None and read_instead is not None:
             value = read_instead(row)
-        if value is None or value is VARIOUS or not isinstance(value, kinds):
+        if value is None or isinstance(value, Various) or not isinstance(value, kinds):
             unknown.append(row)
         elif isinstance(value, Range):
             known.append((value.most if is_falling else value.least, row))
@@ -217,7 +217,7 @@ def _group(selection: Selection, query: Query) -> Grouping:
         raise UsageError("--by names a field twice.")
     size = row_list.field(row_list.size) if row_list.size else None
     size = size if size is not None and size.is_summable else None
-    measured = size if row_list.has_total else None
+    measured = _find_asked(query, summed) or (size if row_list.has_total else None)
     divided = _Divided(
         row_list,
         by,
@@ -231,6 +231,13 @@ def _group(selection: Selection, query: Query) -> Grouping:
     groups, rest = divided.divide(rows, 0)
     total = None if divider else divided.summarise(None, rows)
     return Grouping(by, divided.summed, groups, total, rest, measured)
+
+
+def _find_asked(query: Query, summed: Sequence[Field]) -> Field | None:
+    """Return the figure that is sorted by, else the first of the columns asked for, if any is."""
+    asked = (part.strip().lstrip("+-") for part in f"{query.sort},{query.columns}".split(","))
+    figures = {field.name: field for field in summed if field.name != COUNT.name}
+    return next((figures[name] for name in asked if name in figures), None)
 
 
 def _choose_summed(selection: Selection, query: Query, names: set[str]) -> list[Field]:
@@ -354,13 +361,14 @@ class _Divided(Struct, frozen=True):
         if not parts:
             return None
         size = None
-        if self.measured is not None and not self.is_apart:
+        name = self.measured.name if self.measured is not None else ""
+        if name and name == self.row_list.size and not self.is_apart:
             rows = [row for part in parts for row in part]
             size = _measure(self.row_list, rows, self.measured)
-        largest = {SHARE.name, self.measured.name if self.measured else COUNT.name}
-        sign, name = self.keys[0]
+        sign, key = self.keys[0]
         is_known = size is None or not size.is_lower_bound  # an unknown one may be larger
-        return Rest(len(parts), size, is_known and sign == "-" and name in largest)
+        is_by_size = bool(name) and sign == "-" and key in {SHARE.name, name}
+        return Rest(len(parts), size, is_known and is_by_size)
 
 
 def _compare(label: object) -> tuple[int, float, str]:

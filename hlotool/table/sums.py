@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from hlotool.table.document import VARIOUS, Fold, Range, RowList, Sum
+from hlotool.table.document import Fold, Range, RowList, Sum, Various
 from hlotool.table.field import Field, Unit
-from hlotool.table.words import fold_name, fold_numbers, share_path, split_name
+from hlotool.table.words import ANY, fold_name, fold_numbers, share_path, split_name
 
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key")
@@ -113,7 +113,7 @@ def fold_rows(
     Summable fields are added up, or say what they come to together; one that is unknown in any
     row is unknown in the sum. A merged row's name is what the names have in common, with `.*`
     after it, and its paths are what theirs share; lists that are joined are put together, each item
-    once; another number in which the rows differ is a Range, all else VARIOUS. `keeps_numbers`:
+    once; another number in which the rows differ is a Range, all else Various. `keeps_numbers`:
     paths must be equal, numbers and all.
     """
     fields = [row_list.field(name) for name in fold.keys.split(",")]
@@ -142,7 +142,7 @@ def read_folded(field: Field) -> Callable[[object], object]:
 
 
 def share_values(field: Field, values: Sequence[object]) -> object:
-    """Return what rows have in common in a field: a number's range, VARIOUS if it is nothing.
+    """Return what rows have in common in a field: a number's range, Various if it is nothing.
 
     There is no range where one is unknown, and not merely without.
     """
@@ -153,7 +153,9 @@ def share_values(field: Field, values: Sequence[object]) -> object:
         has_unknown = len(known) < len(values) and bool(field.null_text)
         return Range(min(known), max(known)) if known and not has_unknown else None
     paths = [value for value in values if isinstance(value, str)]
-    return share_path(paths) if field.is_path and len(paths) == len(values) else VARIOUS
+    is_path = field.is_path or all("/" in path for path in paths)
+    shared = share_path(paths) if is_path and len(paths) == len(values) else ANY
+    return Various(len(set(map(str, values)))) if shared == ANY else shared
 
 
 def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:

@@ -23,7 +23,7 @@ from string import Formatter
 from typing import Final
 
 from hlotool.errors import UsageError
-from hlotool.table.document import VARIOUS, Line, Range, Sum, Various
+from hlotool.table.document import Line, Range, Sum, Various
 from hlotool.table.field import Field, Shown, Unit
 from hlotool.table.words import count_noun, join_words
 from hlotool.text import escape
@@ -121,8 +121,8 @@ def format_value(
         return escape(value)
     if value is None:
         return UNKNOWN
-    if value is VARIOUS:
-        return VARIOUS.value
+    if isinstance(value, Various):
+        return str(value)
     if isinstance(value, Shown):
         unit = value.unit or unit
         digits = _count_digits(value, unit, units)

@@ -20,12 +20,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.graph.backend import (
-    find_rendezvous,
-    find_transfer_type,
-    is_between_slices,
-    is_with_host,
-)
+from hlotool.analysis.graph import backend
 from hlotool.analysis.graph.calls import CallGraph, reach
 from hlotool.analysis.graph.executions import Executions, Runs, add_runs, check_count
 from hlotool.hlo import ArrayShape, Computation, Instruction, Module, TupleShape
@@ -76,8 +71,8 @@ class LogicalCollective(Struct, frozen=True):
     @property
     def stated_kind(self) -> str:
         """The opcode without `-start`; between slices, what the transfer does there."""
-        if is_between_slices(self.operation):
-            transfer_type = find_transfer_type(self.operation)
+        if backend.is_between_slices(self.operation):
+            transfer_type = backend.find_transfer_type(self.operation)
             if transfer_type is not None:
                 return transfer_type.lower().replace("_", "-")
         return self.operation.opcode.removesuffix("-start")
@@ -142,7 +137,7 @@ def _make_alone(operation: Instruction, place: Place, notes: Notes) -> LogicalCo
     if operation.opcode == "send":
         received = notes.take_receive(operation)
         members += received
-        if is_between_slices(operation):
+        if backend.is_between_slices(operation):
             ends = [one for one in received[1:] if notes.numbers[one] > notes.numbers[operation]]
     return LogicalCollective(
         operation,
@@ -192,7 +187,7 @@ class Notes:
     def _note(self, instruction: Instruction) -> None:
         opcode = instruction.opcode
         if opcode == "recv" or opcode in TRANSFERS:
-            if is_with_host(instruction):
+            if backend.is_with_host(instruction):
                 return
             waiting = self.receives[_meet(instruction)] if opcode == "recv" else self.transfers
             waiting.append(instruction)
@@ -219,7 +214,7 @@ class Notes:
 
 def _meet(instruction: Instruction) -> _Meeting:
     """Return what a send and its recv have alike."""
-    name = find_rendezvous(instruction) if is_between_slices(instruction) else None
+    name = backend.find_rendezvous(instruction) if backend.is_between_slices(instruction) else None
     return instruction.computation, instruction.channel_id if name is None else name
 
 

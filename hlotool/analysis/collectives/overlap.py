@@ -35,17 +35,8 @@ from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.cost.traffic import MAIN_SPACE
 from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.graph.executions import Executions
-from hlotool.hlo import Computation, Instruction, Shape, TupleShape
+from hlotool.hlo import Computation, Instruction, Shape, TupleShape, opcodes
 from hlotool.hlo.module import list_later_steps
-from hlotool.hlo.opcodes import (
-    ASYNC_DONES,
-    COLLECTIVES,
-    CONTROL_FLOW,
-    DEVICE_NUMBERS,
-    LATER_STEPS,
-    PASSES_ON,
-    SLICES,
-)
 
 N = TypeVar("N", int, float)
 # A figure of one step, None if it is unknown; and what is known of it, the unknown counted once.
@@ -394,15 +385,19 @@ class HidingWalk:
         return total.plus(transfers.give(stretch))
 
 
-_RUNS_OTHERS: Final = CONTROL_FLOW - LATER_STEPS
+_RUNS_OTHERS: Final = opcodes.CONTROL_FLOW - opcodes.LATER_STEPS
 # These run computations in their place.
 FLOW: Final = frozenset(("call", "conditional", "while"))
 # Nothing is computed by these: they name, pass on, wait, or move between memory spaces.
 _IDLE: Final = (
-    (PASSES_ON - _RUNS_OTHERS) | COLLECTIVES | ASYNC_DONES | DEVICE_NUMBERS | {"constant"}
+    (opcodes.PASSES_ON - _RUNS_OTHERS)
+    | opcodes.COLLECTIVES
+    | opcodes.ASYNC_DONES
+    | opcodes.DEVICE_NUMBERS
+    | {"constant"}
 )
 # What an async-start may wrap without computing anything.
-_ONLY_MOVES: Final = SLICES | {"async-start", "copy"}
+_ONLY_MOVES: Final = opcodes.SLICES | {"async-start", "copy"}
 
 
 class WorkMeter:
@@ -516,7 +511,7 @@ def _compute_bytes(step: FusedCollective, costs: CostModel) -> int:
         size
         for place, (made, size) in enumerate(traffic.results)
         if made is not step.operation
-        and made.opcode not in PASSES_ON
+        and made.opcode not in opcodes.PASSES_ON
         and (len(shapes) != len(traffic.results) or _is_in_memory(shapes[place]))
     )
     return reads + sum(size for _, size in traffic.constants) + writes

@@ -10,16 +10,9 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from hlotool.analysis.collectives import transfers
 from hlotool.analysis.collectives.groups import GroupMode, Pairs
 from hlotool.analysis.collectives.mesh import Interconnect, Span
-from hlotool.analysis.collectives.transfers import (
-    WHOLE,
-    list_received,
-    list_sent,
-    measure_share,
-    name_dtypes,
-    sum_sizes,
-)
 from hlotool.analysis.graph.backend import ENDS, find_handler, find_rendezvous, is_with_host
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import MeasuredCount, MeasuredExposedSeconds, MeasuredSeconds
@@ -178,7 +171,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     mode: Annotated[GroupMode, figure("meaning of the ids in its groups")]
     problem: Annotated[
         str | None,
-        figure("contradiction of its groups with num_partitions × replica_count", null_text=""),
+        figure("how its groups contradict num_partitions × replica_count", null_text=""),
     ]
     is_async: Annotated[bool, figure("whether it starts and completes in separate instructions")]
     is_sync: Annotated[bool, figure("whether the backend runs start and done back to back")]
@@ -255,7 +248,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     waits_for: Annotated[
         str | None,
         column(
-            "the instruction that makes its operand, if it starts right after it",
+            "the instruction that makes its operand, if the collective starts right after that",
             heading="waits for",
             null_text="",
             is_below=True,
@@ -426,15 +419,19 @@ def list_host_transfers(executions: Executions) -> HostTransfers:
 
 def _make_row(instruction: Instruction, executions: Executions) -> HostTransferRow:
     computation = instruction.computation
-    parts = list_sent(instruction) if instruction.opcode == "send" else list_received(instruction)
+    parts = (
+        transfers.list_sent(instruction)
+        if instruction.opcode == "send"
+        else transfers.list_received(instruction)
+    )
     runs = executions.runs_of(computation)
-    message = measure_share(sum_sizes(parts), WHOLE, runs)
+    message = transfers.measure_share(transfers.sum_sizes(parts), transfers.WHOLE, runs)
     origin = read_origin(instruction)
     return HostTransferRow(
         name=instruction.full_name,
         count=1,
         kind=instruction.opcode,
-        dtype=name_dtypes(parts),
+        dtype=transfers.name_dtypes(parts),
         **message.figures("message_bytes"),
         **runs.figures(),
         handler=find_handler(instruction),

@@ -131,7 +131,7 @@ class CollectiveTotals(Sums, frozen=True, kw_only=True):
         str | None, figure("the machine that times are estimated for", null_text="")
     ] = None
     reference_chip: Annotated[
-        str | None, figure("without --chip: whose ratios estimate exposure", null_text="")
+        str | None, figure("without --chip: the chip whose ratios estimate exposure", null_text="")
     ] = None
     devices_per_node: Annotated[
         int | None, figure("devices of a node; null if all links are equal", NUMBER)

@@ -328,7 +328,7 @@ def _fitting_window(instruction: Instruction) -> tuple[WindowDimension, ...]:
     if len(window) != rank:
         raise UnknownCostError(f"window= has {len(window)} dimensions, the operand {rank}")
     if not all(one.is_possible for one in window):
-        raise UnknownCostError("the window has a size below 1, or a stride or dilation")
+        raise UnknownCostError("a size, stride or dilation of the window is below 1")
     return window
 
 

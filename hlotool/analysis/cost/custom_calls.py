@@ -20,13 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost.arithmetic import (
-    MULTIPLY_ADD,
-    count_cholesky_flops,
-    count_convolution_flops,
-    count_dot_flops,
-    count_solve_flops,
-)
+from hlotool.analysis.cost import arithmetic
 from hlotool.analysis.cost.cost import (
     MALFORMED,
     Sizes,
@@ -216,7 +210,7 @@ def _count_cublas(instruction: Instruction) -> tuple[int, bool]:
     dimensions = instruction.find_config("gemm_backend_config", "dot_dimension_numbers")
     contracting = _read_numbers(dimensions, "lhs_contracting_dimensions")
     result = first_array(instruction.shape)
-    return count_dot_flops(result, operand_shape(instruction, 0), contracting), False
+    return arithmetic.count_dot_flops(result, operand_shape(instruction, 0), contracting), False
 
 
 def _count_onednn(instruction: Instruction) -> tuple[int, bool]:
@@ -225,7 +219,7 @@ def _count_onednn(instruction: Instruction) -> tuple[int, bool]:
     is_transposed = isinstance(flags, Mapping) and flags.get("transpose_a") is True
     lhs = operand_shape(instruction, 0)
     contracted = len(lhs.dims) - (2 if is_transposed else 1)
-    return count_dot_flops(first_array(instruction.shape), lhs, (contracted,)), False
+    return arithmetic.count_dot_flops(first_array(instruction.shape), lhs, (contracted,)), False
 
 
 def _count_cudnn_convolution(instruction: Instruction) -> tuple[int, bool]:
@@ -239,10 +233,10 @@ def _count_cudnn_convolution(instruction: Instruction) -> tuple[int, bool]:
     result = first_array(instruction.shape)
     target = instruction.custom_call_target
     if target.startswith("__cudnn$convBackwardInput"):
-        return count_convolution_flops(instruction, result, rhs, lhs), False
+        return arithmetic.count_convolution_flops(instruction, result, rhs, lhs), False
     if target.startswith("__cudnn$convBackwardFilter"):
-        return count_convolution_flops(instruction, lhs, result, rhs), False
-    return count_convolution_flops(instruction, lhs, rhs, result), False
+        return arithmetic.count_convolution_flops(instruction, lhs, result, rhs), False
+    return arithmetic.count_convolution_flops(instruction, lhs, rhs, result), False
 
 
 # MLIR attributes as TransformerEngine prints them: `attn_heads = 48 : i64`.
@@ -314,7 +308,7 @@ def _count_products(pairs: int, qk_size: int, v_size: int, *, is_backward: bool)
     v), of q and k (over that of q). Softmax is not counted.
     """
     size = 3 * qk_size + 2 * v_size if is_backward else qk_size + v_size
-    return MULTIPLY_ADD * pairs * size
+    return arithmetic.MULTIPLY_ADD * pairs * size
 
 
 def count_attended_pairs(
@@ -350,8 +344,8 @@ _PRODUCT: Final = CustomCallKind.MATRIX_PRODUCT
 _COUNTERS: Final[tuple[tuple[str, CustomCallKind, FlopCounter], ...]] = (
     ("__cublas$gemm", _PRODUCT, _count_cublas),
     ("__cublas$lt$matmul", _PRODUCT, _count_cublas),
-    ("__cublas$triangularSolve", _PRODUCT, lambda one: (count_solve_flops(one), False)),
-    ("__cusolver$cholesky", _PRODUCT, lambda one: (count_cholesky_flops(one), False)),
+    ("__cublas$triangularSolve", _PRODUCT, lambda one: (arithmetic.count_solve_flops(one), False)),
+    ("__cusolver$cholesky", _PRODUCT, lambda one: (arithmetic.count_cholesky_flops(one), False)),
     ("__onednn$matmul", _PRODUCT, _count_onednn),
     ("__cudnn$conv", CustomCallKind.CONVOLUTION, _count_cudnn_convolution),
     ("__cudnn$fmha", CustomCallKind.ATTENTION, _count_cudnn_attention),

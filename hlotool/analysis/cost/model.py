@@ -14,14 +14,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost.arithmetic import (
-    APPLYING,
-    WORKING,
-    count_work,
-    find_custom_body,
-    find_offloaded,
-    list_applications,
-)
+from hlotool.analysis.cost import arithmetic, custom_calls
 from hlotool.analysis.cost.cost import (
     ACCESSED,
     ELEMENTARY,
@@ -39,14 +32,6 @@ from hlotool.analysis.cost.cost import (
     list_flops,
     list_types,
 )
-from hlotool.analysis.cost.custom_calls import (
-    CustomCall,
-    CustomCallKind,
-    FindStated,
-    StatedCost,
-    read_custom_call,
-    state_nothing,
-)
 from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_traffic
 from hlotool.analysis.cost.traffic import MAIN_SPACE, PADDED, VMEM, measure_bytes, measure_memory
 from hlotool.analysis.graph.backend import is_partitioned
@@ -59,7 +44,9 @@ from hlotool.table import RATIO, Block, figure
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
 
 _FLOW: Final = CONTROL_FLOW - LATER_STEPS  # costs what it runs, as often as it runs that
-_IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
+_IDLE: Final = (
+    OPCODES - arithmetic.WORKING - arithmetic.APPLYING - {"custom-call"}
+)  # moves data, or not even that
 _FREE: Final = FREE - {"tuple"}  # XLA counts its table of pointers
 _IDLE_INSIDE: Final = _IDLE - _FLOW
 TOLD_PADDING: Final = 1.01  # tile padding that adds less to traffic or time is not told
@@ -83,7 +70,7 @@ class CostModel:
         module: Module,
         graph: CallGraph,
         executions: Executions,
-        find_stated: FindStated = state_nothing,
+        find_stated: custom_calls.FindStated = custom_calls.state_nothing,
     ) -> None:
         self.unknown: dict[Instruction, str] = {}
         self.products: list[Instruction] = []
@@ -134,9 +121,11 @@ class CostModel:
         """
         return self._all_rounds[computation]
 
-    def read_call(self, instruction: Instruction) -> CustomCall:
+    def read_call(self, instruction: Instruction) -> custom_calls.CustomCall:
         """Return what is known of a custom call: from its text, what it calls, or a rule."""
-        return read_custom_call(instruction, self._find_stated, self._find_offloaded_cost)
+        return custom_calls.read_custom_call(
+            instruction, self._find_stated, self._find_offloaded_cost
+        )
 
     def size_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape, as costs count them; 0 where unknown."""
@@ -205,7 +194,7 @@ class CostModel:
             return self._fusions[fusion]
         if call is not None:
             cost = _hidden_work(call)
-        elif is_body and not find_custom_body(instruction, called[0]):
+        elif is_body and not arithmetic.find_custom_body(instruction, called[0]):
             cost = self._once[called[0]]
         else:
             cost = self._work_cost(instruction)
@@ -244,12 +233,12 @@ class CostModel:
         """Return the arithmetic of an instruction that is not control flow."""
         opcode = instruction.opcode
         try:
-            if opcode in WORKING:
-                work = count_work(instruction)
+            if opcode in arithmetic.WORKING:
+                work = arithmetic.count_work(instruction)
                 name = find_product_type(instruction) if work.matrix_flops else None
                 return replace(work, products=((name, work.flops),)) if name else work
-            if opcode in APPLYING:
-                applied = list_applications(instruction)
+            if opcode in arithmetic.APPLYING:
+                applied = arithmetic.list_applications(instruction)
                 return add_costs([self._once[body].times(times) for body, times in applied])
         except MALFORMED as error:
             return self._leave_out(instruction, error)
@@ -259,21 +248,21 @@ class CostModel:
             return NOTHING
         return self._leave_out(instruction, UnknownCostError(f"opcode {opcode!r} is unknown"))
 
-    def _find_offloaded_cost(self, call: Instruction) -> StatedCost:
+    def _find_offloaded_cost(self, call: Instruction) -> custom_calls.StatedCost:
         """Say what the computation costs that a custom call stands for, where all of it is known.
 
         Nobody counts the rounds of a loop in there: it is in no computation that runs on its own.
         """
-        body = find_offloaded(call)
+        body = arithmetic.find_offloaded(call)
         if body is None or any(
             flow.opcode == "while"
             for below in reach([body], self.graph.called_by)
             for flow in self._flow.get(below, ())
         ):
-            return StatedCost()
+            return custom_calls.StatedCost()
         cost = self._once[body]
         has_bytes = body in self._standalone and not cost.is_traffic_lower_bound
-        return StatedCost(
+        return custom_calls.StatedCost(
             None if cost.is_total_lower_bound else cost.total_flops,
             cost.traffic_bytes if has_bytes else None,
             cost.is_upper_bound,
@@ -306,7 +295,7 @@ class CostModel:
                 return self._leave_out(instruction, UnknownCostError("conditional has no branches"))
             return largest_cost(totals[branch] for branch in branches)
         try:
-            applied = list_applications(instruction)
+            applied = arithmetic.list_applications(instruction)
         except MALFORMED as error:
             return self._leave_out(instruction, error)
         once = add_costs([totals[body].times(times) for body, times in applied])
@@ -328,13 +317,13 @@ class CostModel:
         for one in computation.instructions:
             if one.opcode in _FLOW:
                 yield from self.graph.callees.get(one, ())
-            elif one.opcode == "custom-call" and (body := find_offloaded(one)):
+            elif one.opcode == "custom-call" and (body := arithmetic.find_offloaded(one)):
                 yield body
 
 
-def _hidden_work(call: CustomCall) -> Cost:
+def _hidden_work(call: custom_calls.CustomCall) -> Cost:
     """Return the arithmetic that a custom call hides, which is in no figure of XLA's."""
-    if call.kind is CustomCallKind.NOTHING:
+    if call.kind is custom_calls.CustomCallKind.NOTHING:
         return NOTHING
     return Cost(
         custom_call_flops=call.flops or 0,

@@ -27,8 +27,8 @@ COPY_CAUSES: Final[Mapping[CopyCause, str]] = {
     "layout": "from {before} of {source} to {after} for {user}",
     "donated-and-read": "as {source} is donated and still read",
     "returned": "as {source} is a result, in memory of its own",
-    "loop-carry": "as {user} writes over what enters it",
-    "loop-aliasing": "as an iteration still reads what it writes over",
+    "loop-carry": "as {user} overwrites what enters it",
+    "loop-aliasing": "as an iteration still reads what it overwrites",
     "sharding": "behind {source}",
 }
 _COPYING: Final = MOVES | {"convert", "copy-done", "copy-start", "fusion"}

@@ -18,20 +18,7 @@ from hlotool.analysis.collectives.machine import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.transfers import MessagePart, Transfer
 from hlotool.analysis.dataflow.values import Position
-from hlotool.analysis.findings.finding import (
-    ADVICE,
-    LEAST_BYTES,
-    LEAST_SECONDS,
-    MARKED_ADVICE,
-    SYNCHRONOUS_ADVICE,
-    TURNED_ON_ADVICE,
-    Evidence,
-    Finding,
-    FindingCode,
-    Severity,
-    name_all,
-    percent,
-)
+from hlotool.analysis.findings import finding
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.origin import write_source
 from hlotool.hlo import ArrayShape
@@ -42,7 +29,7 @@ LEAST_SENT_SHARE: Final = 0.01  # of all bytes sent per step
 
 
 def group_collectives(
-    evidence: Evidence, tell_apart: Callable[[CollectiveRow], object] = lambda _: None
+    evidence: finding.Evidence, tell_apart: Callable[[CollectiveRow], object] = lambda _: None
 ) -> list[list[CollectiveRow]]:
     """Group collectives of one line of the program that differ in name and scope alone.
 
@@ -65,13 +52,19 @@ def _order(row: CollectiveRow) -> int:
 
 
 def make_finding(
-    rows: list[CollectiveRow], size_bytes: int, severity: Severity, code: FindingCode, message: str
-) -> Finding:
+    rows: list[CollectiveRow],
+    size_bytes: int,
+    severity: finding.Severity,
+    code: finding.FindingCode,
+    message: str,
+) -> finding.Finding:
     """Make the finding about some collectives; the largest of them is named."""
     largest = min(rows, key=_order)
     place = next((row for row in (largest, *rows) if row.source_file is not None), largest)
     source = write_source(place.source_file, place.source_line)
-    return Finding(size_bytes, severity, code, message, largest.name, source, count=len(rows))
+    return finding.Finding(
+        size_bytes, severity, code, message, largest.name, source, count=len(rows)
+    )
 
 
 class Waste(NamedTuple):
@@ -83,12 +76,12 @@ class Waste(NamedTuple):
 
 
 def find_waste(
-    evidence: Evidence,
-    code: FindingCode,
+    evidence: finding.Evidence,
+    code: finding.FindingCode,
     wastes: Iterable[Waste],
     say: Callable[[list[Waste], str], str],
-    severity: Severity = "warning",
-) -> Iterator[Finding]:
+    severity: finding.Severity = "warning",
+) -> Iterator[finding.Finding]:
     """Find what is sent in vain; one finding for what a line of the program makes alike.
 
     `say` writes the message about some, of which it gets the names. Time is lost by what of it is
@@ -96,12 +89,12 @@ def find_waste(
     """
     for group in group_by(wastes, lambda one: _find_kin(one.row)).values():
         size = sum(one.bytes for one in group)
-        if size < max(LEAST_BYTES, LEAST_SENT_SHARE * evidence.sent_bytes):
+        if size < max(finding.LEAST_BYTES, LEAST_SENT_SHARE * evidence.sent_bytes):
             continue
         group.sort(key=lambda one: _order(one.row))
         rows = [one.row for one in group]
         found = make_finding(
-            rows, size, severity, code, say(group, name_all([row.name for row in rows]))
+            rows, size, severity, code, say(group, finding.name_all([row.name for row in rows]))
         )
         parts = [one.bytes / (one.row.known_sent_bytes_per_step or 1) for one in group]
         times = [
@@ -139,23 +132,25 @@ _Mode: TypeAlias = Literal["pair", "marked", "alone"]
 
 _ADVICE: Final[dict[_Mode, str]] = {
     "pair": "",
-    "marked": MARKED_ADVICE,
-    "alone": SYNCHRONOUS_ADVICE,
+    "marked": finding.MARKED_ADVICE,
+    "alone": finding.SYNCHRONOUS_ADVICE,
 }
 _SCHEDULER: Final = re.compile(r"xla_\w*latency_hiding_scheduler=true")
 
 
-def _advise(evidence: Evidence, mode: _Mode) -> str:
+def _advise(evidence: finding.Evidence, mode: _Mode) -> str:
     """Advise to turn nothing on that the flags, or other collectives, show to be on."""
     rows = evidence.collectives.rows if evidence.collectives else ()
     if mode == "alone" and any(row.is_async for row in rows):
-        return TURNED_ON_ADVICE
+        return finding.TURNED_ON_ADVICE
     if mode != "pair" and any(map(_SCHEDULER.match, evidence.flags)):
-        return ADVICE["exposed-collective"] if mode == "marked" else TURNED_ON_ADVICE
+        return (
+            finding.ADVICE["exposed-collective"] if mode == "marked" else finding.TURNED_ON_ADVICE
+        )
     return _ADVICE[mode]
 
 
-def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
+def find_exposed_collectives(evidence: finding.Evidence) -> Iterator[finding.Finding]:
     """Find collectives of which much is sent that is exposed.
 
     With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
@@ -168,8 +163,8 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
         if not rows or exposed < max(measure.least, LEAST_SENT_SHARE * measure.all_sent):
             continue
         size = sum(row.known_exposed_bytes_per_step for row in rows)
-        share = f"{percent(exposed, measure.all_sent)} of {measure.whole}."
-        message = _say_exposed(rows, mode, percent(exposed, sent), share)
+        share = f"{finding.percent(exposed, measure.all_sent)} of {measure.whole}."
+        message = _say_exposed(rows, mode, finding.percent(exposed, sent), share)
         message += _say_dependence(evidence, rows[0])
         one = make_finding(rows, size, "warning", "exposed-collective", message)
         seconds = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
@@ -181,7 +176,7 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _say_dependence(evidence: Evidence, row: CollectiveRow) -> str:
+def _say_dependence(evidence: finding.Evidence, row: CollectiveRow) -> str:
     """Say what of a loop's state a collective needs that the round before makes, '' if nothing.
 
     Counters aside, by which slices are chosen: that round cannot send it earlier.
@@ -225,7 +220,7 @@ class _Measure(NamedTuple):
     whole: str
 
 
-def _choose_measure(evidence: Evidence, rows: list[CollectiveRow]) -> _Measure:
+def _choose_measure(evidence: finding.Evidence, rows: list[CollectiveRow]) -> _Measure:
     """Weigh a group by time with a chip, where a time is known, else by bytes."""
     all_seconds = evidence.collectives.totals.transfer_seconds if evidence.collectives else None
     is_timed = any(row.exposed_seconds is not None for row in rows)
@@ -234,14 +229,14 @@ def _choose_measure(evidence: Evidence, rows: list[CollectiveRow]) -> _Measure:
             lambda row: row.exposed_seconds or 0.0,
             lambda row: row.transfer_seconds or 0.0,
             all_seconds,
-            LEAST_SECONDS,
+            finding.LEAST_SECONDS,
             "the estimated time of all transfers",
         )
     return _Measure(
         attrgetter("known_exposed_bytes_per_step"),
         attrgetter("known_sent_bytes_per_step"),
         evidence.sent_bytes,
-        LEAST_BYTES,
+        finding.LEAST_BYTES,
         "all bytes sent",
     )
 
@@ -249,7 +244,7 @@ def _choose_measure(evidence: Evidence, rows: list[CollectiveRow]) -> _Measure:
 def _say_exposed(rows: list[CollectiveRow], mode: _Mode, exposed: str, share: str) -> str:
     """Write what is exposed, and why."""
     first = rows[0]
-    names = f"{name_all([row.name for row in rows])} ({first.kind})"
+    names = f"{finding.name_all([row.name for row in rows])} ({first.kind})"
     over = f" over {', '.join(first.axes)}" if first.axes else ""
     over = " between slices" if first.interconnect == "dcn" else over
     runs = plural(len(rows), "runs", "run")

@@ -152,7 +152,7 @@ def find_replicated_parameters(evidence: Evidence) -> Iterator[Finding]:
         "warning",
         "replicated-large-parameter",
         f"{named} {first.global_shape}{others} replicated on all {first.copies} devices. "
-        "Sharding removes the copies; a gather takes memory again.",
+        "Sharding removes the copies, but each gather takes memory again.",
         count=len(rows),
         parameter=named,
     )
@@ -205,7 +205,7 @@ def _say_padded(evidence: Evidence, space: int) -> str:
     taken, axis = max(axes, key=lambda one: one[0] / worst[2].dims[one[1]])
     return (
         f" The largest padded array is {worst[1]} {worst[2].without_layout()}: its axis "
-        f"{axis}, of {worst[2].dims[axis]}, takes {taken}."
+        f"{axis} has length {worst[2].dims[axis]} and takes room for {taken}."
     )
 
 

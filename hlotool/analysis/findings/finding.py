@@ -82,9 +82,9 @@ TURNED_ON_ADVICE: Final = (
 )
 # When there is one, beside the sizes below which none is worth a look.
 FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
-    "baked-constant": "constants of at least 1 MiB each; the bytes are theirs. Arguments take "
-    "the same memory once for all programs, and can be donated and sharded. A warning if they "
-    "are at least half of the peak",
+    "baked-constant": "constants of at least 1 MiB each; the bytes are their sizes. Arguments "
+    "take the same memory once for all programs, and can be donated and sharded. A warning if the "
+    "constants are at least half of the peak",
     "computed-twice": "a matrix product is recomputed from the same values, or in each iteration "
     "from loop-invariant values; `flops` counts all but one. Reported if these are at least 1 % "
     "of a step's flops and take as long as 1 MiB of traffic. Recomputation by `jax.checkpoint` or "
@@ -92,8 +92,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "a loop's printed trip count differs from that of its condition, "
     "step and init. Totals use the printed one, as XLA does; the loop's row has both",
     "converted-product": "f32 matrix products whose operands were converted from 16 bits. The time "
-    "is the loss on a GPU at its peaks. Reported if it is at least that of 1 MiB and of 1 % of "
-    "all traffic. The bytes are the extra traffic of wider arrays, or null",
+    "is the loss on a GPU at its peaks. Reported if it is at least the time of 1 MiB and of "
+    "1 % of all traffic. The bytes are the extra traffic of wider arrays, or null",
     "donation-copied": "an output in a donated parameter's memory is made from a copy of it, in "
     "the same layout. The parameter has at least 1 MiB; skipped if the program reserves more "
     "without donation",
@@ -102,7 +102,7 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "donation-missed": "parameters of at least 1 MiB each are not donated although results have "
     "their shapes. The bytes, at least 1 MiB, are the fall of `allocated_bytes`, as in `buffers "
     "--hbm`. They are below the parameters' sizes if temporaries share the results' memory, and "
-    "equal these if unknown. `info` if the program donates nothing. "
+    "equal to them if that is unknown. `info` if the program donates nothing. "
     f"{SAVES_CAVEAT.removesuffix('.')}",
     "exposed-collective": "collectives of one kind, dtype, interconnect, axis and line expose at "
     "least 1 MiB and 1 % of all bytes sent. Not on CPU, where no collective overlaps. With "
@@ -115,8 +115,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "fragmentation": "over 1 MiB and 5 % of a space is temporary memory that is never all in "
     "use at once; `info`",
     "gather-then-slice": "only a slice of gathered arrays is used. The bytes, at least 1 MiB and "
-    "1 % of all bytes sent per step, are sent in vain. If all devices use the same slice, they "
-    "are those outside it; if each uses its own, those beyond an all-to-all",
+    "1 % of all bytes sent per step, are sent in vain: those outside the slice if all devices use "
+    "the same one, those beyond an all-to-all if each uses its own",
     "gathered-twice": "an array is gathered again over the same devices. The bytes, at least 1 "
     "MiB and 1 % of all bytes sent, are those of all gathers but the largest. `info` if the "
     "first result is freed before the second gather, as checkpointing does to save memory",
@@ -133,7 +133,7 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "missed-fusion": "elementwise operations outside any fusion move at least 1 MiB and 1 % of a "
     "step's memory traffic",
     "nondeterministic": "floats are scattered to indices that may collide, or random numbers "
-    "have no key. On GPU the gradients of lookups and maximum pools scatter so. Always `info`",
+    "have no key. On GPU, gradients of lookups and of max pooling scatter this way. Always `info`",
     "one-hot-product": "a matrix product with a one-hot array only looks rows up. `flops` are "
     "those of the product, with the thresholds of `computed-twice`",
     "padding": "over 1 MiB and 10 % of a memory space's peak is tile padding; `info` for spaces "
@@ -143,9 +143,9 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "iterations but one. One reduction after the loop is enough. `info` for a reduce-scatter: "
     "without it the sum takes more memory",
     "replicated-compute": "several devices compute the same matrix products from the same "
-    "operands; `flops` counts all copies but one, at most for spatial convolutions. Reported if "
-    "these are at least 1 % of a step's flops and take as long as 1 MiB of traffic. Needs the "
-    "shardings of parameters in the text; on TPU, in the text before optimization",
+    "operands; `flops` counts all copies but one, an upper bound for spatial convolutions. "
+    "Reported if these are at least 1 % of a step's flops and take as long as 1 MiB of traffic. "
+    "Needs the shardings of parameters in the text; on TPU, in the text before optimization",
     "replicated-large-parameter": "every device holds a copy of parameters of at least 1 MiB "
     "each. The bytes, at least a tenth of the device's peak, are saved by sharding over all "
     "devices",
@@ -185,13 +185,13 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "part",
     "gathered-twice": "gather once and pass the result on; under jax.checkpoint, gather outside "
     "or save the result by policy, such as save_only_these_names",
-    "involuntary-reshard": "constrain it to that first, with jax.lax.with_sharding_constraint",
+    "involuntary-reshard": "constrain it to that spec first, with jax.lax.with_sharding_constraint",
     "dominant-array": "",
     "large-copy": "",
     "loop-invariant-collective": "do it once, before the loop",
     "missed-fusion": "check what blocks fusion: a second user, a layout, a custom call",
-    "nondeterministic": "only if runs must agree to the bit: set "
-    "XLA_FLAGS=--xla_gpu_deterministic_ops=true, or unique_indices=True if they are unique",
+    "nondeterministic": "only if runs must agree bit for bit: set "
+    "XLA_FLAGS=--xla_gpu_deterministic_ops=true, or unique_indices=True if the indices are unique",
     "one-hot-product": "index: table[ids] instead of one_hot(ids) @ table",
     "padding": "make the last two dimensions multiples of the tile",
     "reduce-in-loop": "sum each device's own values in the loop, as under shard_map, and reduce "
@@ -245,9 +245,9 @@ class Finding(Struct, frozen=True):
         int | None,
         figure(
             "bytes that memory moves in the finding's time, for ranking. Traffic counts as "
-            "it is, exposed bytes by how much slower the link is, measured losses by their "
-            "time. The rates are those of --chip or of the reference chip; null if it "
-            "takes no time",
+            "it is; exposed bytes count more, as the link is slower than memory; measured "
+            "losses count by their time. The rates are those of --chip or of the reference "
+            "chip; null if it takes no time",
             heading="as traffic",
             null_text="",
         ),
@@ -269,7 +269,7 @@ class Finding(Struct, frozen=True):
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    "findings: warnings first, most time first, by weighted_bytes, then by bytes",
+    "findings: warnings first, then by weighted_bytes, then by bytes",
     sort="-severity,-weighted_bytes,-bytes",
     size="bytes",
     key="id",

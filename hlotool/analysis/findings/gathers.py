@@ -72,7 +72,7 @@ def _say_again(group: list[Waste], names: str, *, is_kept: bool) -> str:
     over = f" over {', '.join(first.axes)}" if first.axes else ""
     gathers = plural(len(group), "gathers", "gather")
     state = "which is still in use" if is_kept else "which was freed in between"
-    return f"{names} {gathers} again{over} what {group[0].beside} has gathered, {state}."
+    return f"{names} {gathers}{over} what {group[0].beside} has already gathered, {state}."
 
 
 def _identify(flow: Flow, part: MessagePart, runs: int | None) -> object:
@@ -144,7 +144,7 @@ def find_sliced_gathers(evidence: Evidence) -> Iterator[Finding]:
         verb = plural(len(group), "gathers", "gather")
         is_known = group[0].beside != _OWN_PART or group[0].row.inserted_by == "user"
         most = "" if is_known else "; all-to-alls save at most this"
-        return f"{names} {verb} arrays whole, of which {group[0].beside}{most}."
+        return f"{names} {verb} whole arrays, of which {group[0].beside}{most}."
 
     yield from find_waste(evidence, "gather-then-slice", wastes, say)
 
@@ -170,7 +170,7 @@ def _list_involuntary(evidence: Evidence) -> tuple[list[Waste], set[str]]:
 def _say_involuntary(group: list[Waste], names: str) -> str:
     verb = plural(len(group), "gathers", "gather")
     way, _, between = group[0].beside.partition("; ")
-    return f"{names} {verb} an array whole to reshard it {way}; via {between} it need not."
+    return f"{names} {verb} a whole array to reshard it {way}; via {between}, no gather is needed."
 
 
 def _find_needed(

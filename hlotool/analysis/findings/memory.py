@@ -24,7 +24,7 @@ _LEAST_DOMINANT: Final = 0.75  # of what space 0 holds at its peak
 COPY_ADVICE: Final[Mapping[CopyCause, str]] = {
     "returned": "do not return it",
     "loop-carry": "donate it, if the caller is done with it",
-    "layout": "keep it in the order of dimensions in which it is used",
+    "layout": "keep its dimensions in the order in which they are used",
 }
 
 

@@ -293,7 +293,7 @@ def _describe(
     members = [one for _, one in products]
     names, over = name_all([one.full_name for one in members]), _name_axes(alike, evidence.mesh)
     message = (
-        f"{names} {plural(len(members), 'is', 'are')} computed alike on {len(alike)} "
+        f"{names} {plural(len(members), 'is', 'are')} repeated on {len(alike)} "
         f"devices{over}, with the same operands: {'at most ' * any(map(_has_window, members))}"
         f"{percent(wasted, evidence.cost.total_flops_per_step)} of all flops."
     )

@@ -8,14 +8,7 @@ from typing import Final
 from hlotool.analysis.collectives.transfers import Transfer, measure_share
 from hlotool.analysis.dataflow.flow import MOST_STEPS, Flow, Use
 from hlotool.analysis.dataflow.values import Position
-from hlotool.analysis.findings.collectives import (
-    LEAST_SENT_SHARE,
-    Waste,
-    find_waste,
-    group_collectives,
-    list_results,
-    make_finding,
-)
+from hlotool.analysis.findings import collectives
 from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.executions import Executions
@@ -39,13 +32,13 @@ def find_wide_collectives(evidence: Evidence) -> Iterator[Finding]:
         return
     is_cpu = find_backend(evidence.module) == "cpu"
     wastes = [
-        Waste(row, waste, dtype)
+        collectives.Waste(row, waste, dtype)
         for row, transfer in zip(report.rows, evidence.transfers, strict=True)
         for waste, dtype in [_narrow(transfer, evidence.flow)]
         if waste and (not is_cpu or dtype == "f16")
     ]
 
-    def say(group: list[Waste], names: str) -> str:
+    def say(group: list[collectives.Waste], names: str) -> str:
         row = group[0].row
         sends = plural(len(group), "sends", "send")
         return (
@@ -55,15 +48,15 @@ def find_wide_collectives(evidence: Evidence) -> Iterator[Finding]:
 
     moving = [one for one in wastes if one.row.kind not in _REDUCING]
     adding = [one for one in wastes if one.row.kind in _REDUCING]
-    yield from find_waste(evidence, "wide-collective", moving, say)
-    yield from find_waste(evidence, "wide-collective", adding, say, "info")
+    yield from collectives.find_waste(evidence, "wide-collective", moving, say)
+    yield from collectives.find_waste(evidence, "wide-collective", adding, say, "info")
     yield from _find_f32_collectives(evidence, {one.row.name for one in wastes})
 
 
 def _narrow(transfer: Transfer, flow: Flow) -> tuple[int, str]:
     """Return the bytes per step that narrower types would not send, and the widest of these."""
     saved, names = 0, set[str]()
-    for part, result in list_results(transfer):
+    for part, result in collectives.list_results(transfer):
         shape = part.shape
         bits = DTYPE_BITS.get(shape.dtype, 0)
         types = _list_types(flow, result) if _is_float(shape.dtype) else None
@@ -133,9 +126,9 @@ def _find_f32_collectives(evidence: Evidence, named: Collection[str]) -> Iterato
     warning where data only moves, which could be converted before; else, in a
     reduction, the wider sum may be meant.
     """
-    least = max(LEAST_BYTES, LEAST_SENT_SHARE * evidence.sent_bytes)
+    least = max(LEAST_BYTES, collectives.LEAST_SENT_SHARE * evidence.sent_bytes)
     large = []
-    for group in group_collectives(evidence):
+    for group in collectives.group_collectives(evidence):
         rows = [row for row in group if row.name not in named]
         size = sum(dict(row.sent_bytes_by_dtype).get("f32", 0) for row in rows)
         if size >= least:
@@ -148,7 +141,7 @@ def _find_f32_collectives(evidence: Evidence, named: Collection[str]) -> Iterato
         verb = plural(len(rows), "sends", "send")
         others = [dtype for dtype in rows[0].dtype.split(",") if dtype != "f32"]
         beside = f" beside {', '.join(others)}" if others else ""
-        yield make_finding(
+        yield collectives.make_finding(
             rows,
             size,
             "info" if rows[0].kind in _REDUCING else "warning",

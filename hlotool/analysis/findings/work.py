@@ -13,17 +13,7 @@ from hlotool.analysis.cost.arithmetic import count_work
 from hlotool.analysis.cost.chips import find_peak, weigh_flops
 from hlotool.analysis.cost.cost import MALFORMED, find_product_type
 from hlotool.analysis.dataflow.flow import SLICED
-from hlotool.analysis.findings.finding import (
-    LEAST_BYTES,
-    LEAST_SHARE,
-    Evidence,
-    Finding,
-    FindingCode,
-    Severity,
-    list_inside,
-    name_all,
-    percent,
-)
+from hlotool.analysis.findings import finding
 from hlotool.analysis.findings.loops import Rounds
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.origin import read_origin, write_source
@@ -36,27 +26,27 @@ _MOST_PRODUCTS: Final = 2_000  # that are looked at
 
 
 def find_about(
-    evidence: Evidence,
-    code: FindingCode,
+    evidence: finding.Evidence,
+    code: finding.FindingCode,
     members: Sequence[Instruction],
     message: str,
     size: int | None = None,
     *,
-    severity: Severity = "warning",
+    severity: finding.Severity = "warning",
     flops: int | None = None,
     seconds: float = 0.0,
-) -> Iterator[Finding]:
+) -> Iterator[finding.Finding]:
     """Make the finding about some instructions, the first of which is named.
 
     Where flops are told it is none if they are few, or take less than 1 MiB of traffic.
     """
     moved = round(seconds * evidence.pricing.chip.hbm_bytes_per_second)
-    least = LEAST_SHARE * evidence.cost.total_flops_per_step
-    if flops is not None and (moved < LEAST_BYTES or flops < least):
+    least = finding.LEAST_SHARE * evidence.cost.total_flops_per_step
+    if flops is not None and (moved < finding.LEAST_BYTES or flops < least):
         return
     first = members[0]
-    origin = read_origin(first, reversed(list_inside(first)))
-    yield Finding(
+    origin = read_origin(first, reversed(finding.list_inside(first)))
+    yield finding.Finding(
         size,
         severity,
         code,
@@ -79,12 +69,12 @@ class Product(NamedTuple):
     wasted: int = 0
 
 
-def list_products(evidence: Evidence) -> Iterator[Product]:
+def list_products(evidence: finding.Evidence) -> Iterator[Product]:
     """Yield the large products of the text, those in fusions too."""
-    least = LEAST_SHARE * evidence.cost.total_flops_per_step
+    least = finding.LEAST_SHARE * evidence.cost.total_flops_per_step
     for outer in evidence.costs.products[:_MOST_PRODUCTS]:
         runs = evidence.executions.lower_bound(outer.computation)
-        for one in list_inside(outer):
+        for one in finding.list_inside(outer):
             try:
                 flops = count_work(one).flops * runs if one.opcode in MATRIX_PRODUCTS else 0
             except MALFORMED:
@@ -94,8 +84,8 @@ def list_products(evidence: Evidence) -> Iterator[Product]:
 
 
 def _find_wasted(
-    evidence: Evidence, code: FindingCode, found: list[Product], what: str
-) -> Iterator[Finding]:
+    evidence: finding.Evidence, code: finding.FindingCode, found: list[Product], what: str
+) -> Iterator[finding.Finding]:
     """Make one finding about products that `what` says something of; the largest is named."""
     if not found:
         return
@@ -109,13 +99,13 @@ def _find_wasted(
     members = [one.outer for one in found]
     multiplies = plural(len(found), "multiplies", "multiply")
     message = (
-        f"{name_all([one.full_name for one in members])} {multiplies} {what}: "
-        f"{percent(wasted, evidence.cost.total_flops_per_step)} of all flops."
+        f"{finding.name_all([one.full_name for one in members])} {multiplies} {what}: "
+        f"{finding.percent(wasted, evidence.cost.total_flops_per_step)} of all flops."
     )
     yield from find_about(evidence, code, members, message, flops=wasted, seconds=seconds)
 
 
-def find_one_hot_products(evidence: Evidence) -> Iterator[Finding]:
+def find_one_hot_products(evidence: finding.Evidence) -> Iterator[finding.Finding]:
     """Find products that add up a one-hot array with others: they look rows up."""
     found = []
     for product in list_products(evidence):
@@ -134,7 +124,7 @@ _SPREAD: Final = SLICED | {"broadcast"}
 
 
 def _is_hot(
-    evidence: Evidence, product: Instruction, operand: Instruction, side: str, summed: int
+    evidence: finding.Evidence, product: Instruction, operand: Instruction, side: str, summed: int
 ) -> bool:
     """Whether an operand of a product is hot in one of the places that it sums up.
 
@@ -158,7 +148,7 @@ def _is_hot(
 _INTENDED: Final = ("rematted_computation", "checkpoint", "remat")
 
 
-def find_computed_twice(evidence: Evidence) -> Iterator[Finding]:
+def find_computed_twice(evidence: finding.Evidence) -> Iterator[finding.Finding]:
     """Find products that are made again from the same values, or in every round of a loop.
 
     Not what rematerialization makes again to save memory.
@@ -167,7 +157,7 @@ def find_computed_twice(evidence: Evidence) -> Iterator[Finding]:
     again = []
     for row in evidence.find_recomputed():
         outers = [named[name] for name in row.members if name in named]
-        inner = [one for each in outers for one in list_inside(each)]
+        inner = [one for each in outers for one in finding.list_inside(each)]
         products = [one for one in inner if one.opcode == row.opcode]
         told = " ".join(f"{one.full_name} {one.metadata().op_name}" for one in (*outers, *inner))
         if row.opcode in MATRIX_PRODUCTS and products and not any(x in told for x in _INTENDED):
@@ -182,14 +172,14 @@ def find_computed_twice(evidence: Evidence) -> Iterator[Finding]:
         if count > 1:
             same.append(product._replace(wasted=product.flops - product.flops // count))
     yield from _find_wasted(
-        evidence, "computed-twice", same, "the same in each iteration of a loop"
+        evidence, "computed-twice", same, "the same values in each iteration of a loop"
     )
 
 
 _HALF: Final = frozenset(("bf16", "f16"))
 
 
-def find_converted_products(evidence: Evidence) -> Iterator[Finding]:
+def find_converted_products(evidence: finding.Evidence) -> Iterator[finding.Finding]:
     """Find products in f32 of what was converted from 16 bits, where that takes longer.
 
     On GPU they go at another peak; anywhere the converted arrays may cross memory.
@@ -226,9 +216,9 @@ def find_converted_products(evidence: Evidence) -> Iterator[Finding]:
     if found:
         found.sort(key=lambda one: (-one[0], one[2].full_name))
         times, sizes, members = zip(*found, strict=True)
-        names = name_all([one.full_name for one in members])
+        names = finding.name_all([one.full_name for one in members])
         verb = plural(len(members), "multiplies", "multiply")
-        message = f"{names} {verb} in f32 operands that were converted from 16 bits."
+        message = f"{names} {verb}, in f32, operands that were converted from 16 bits."
         # On CPU the figure was three times what came of it: more is widened there, however written.
         is_cpu = find_backend(evidence.module) == "cpu"
         total, seconds = None if is_cpu else sum(sizes) or None, sum(times)
@@ -237,7 +227,7 @@ def find_converted_products(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _is_half(evidence: Evidence, one: Instruction) -> bool:
+def _is_half(evidence: finding.Evidence, one: Instruction) -> bool:
     """Whether an f32 array is only converted from one of 16 bits."""
     made = evidence.flow.source(one)
     part = made.inner.shape if made.inner is not made.instruction else None
@@ -248,38 +238,38 @@ def _is_half(evidence: Evidence, one: Instruction) -> bool:
     )
 
 
-def find_baked_constants(evidence: Evidence) -> Iterator[Finding]:
+def find_baked_constants(evidence: finding.Evidence) -> Iterator[finding.Finding]:
     """Find constants of 1 MiB: one finding for all; a warning from half of the peak on."""
     found = [
         (size, one)
         for _, one in evidence.executed["constant"]
-        if (size := evidence.costs.size_bytes(one.shape)) >= LEAST_BYTES
+        if (size := evidence.costs.size_bytes(one.shape)) >= finding.LEAST_BYTES
     ]
     if found:
         found.sort(key=lambda one: (-one[0], one[1].full_name))
         sizes, members = zip(*found, strict=True)
         peak = evidence.memory.figures.totals.peak_bytes if evidence.memory else None
-        part = f", {percent(sum(sizes), peak)} of the peak" if peak else ""
+        part = f", {finding.percent(sum(sizes), peak)} of the peak" if peak else ""
         are = plural(len(found), "is a constant", "are constants")
         message = (
-            f"{name_all([one.full_name for one in members])} {are} constants of the "
+            f"{finding.name_all([one.full_name for one in members])} {are} constants of the "
             f"program{part}: each program that has them keeps its own copy."
         )
         size, is_most = sum(sizes), bool(peak) and 2 * sum(sizes) >= (peak or 0)
-        severity: Severity = "warning" if is_most else "info"
+        severity: finding.Severity = "warning" if is_most else "info"
         yield from find_about(evidence, "baked-constant", members, message, size, severity=severity)
 
 
-def find_update_copies(evidence: Evidence) -> Iterator[Finding]:
+def find_update_copies(evidence: finding.Evidence) -> Iterator[finding.Finding]:
     """Find arrays that are copied whole so that a slice of them can be written."""
     for update, copies in evidence.update_copies:
         runs = evidence.executions.lower_bound(update.computation)
         size = sum(evidence.costs.of(one).traffic_bytes for one in copies) * runs
         if size >= evidence.least_traffic_bytes:
-            names = name_all([one.full_name for one in copies])
+            names = finding.name_all([one.full_name for one in copies])
             message = (
                 f"{names} {plural(len(copies), 'copies', 'copy')} a whole array because "
-                f"{update.full_name} writes a part of it and the old one is still used."
+                f"{update.full_name} writes a part of it and the old array is still used."
             )
             yield from find_about(evidence, "update-copies", copies, message, size)
 
@@ -287,7 +277,7 @@ def find_update_copies(evidence: Evidence) -> Iterator[Finding]:
 _FEW: Final = 8  # the part of a row of which top_k is tried
 
 
-def find_sorted_slices(evidence: Evidence) -> Iterator[Finding]:
+def find_sorted_slices(evidence: finding.Evidence) -> Iterator[finding.Finding]:
     """Find sorts of which only the first or the last few are used."""
     for outer, one in evidence.executed["sort"]:
         kept = _find_kept(evidence, one)
@@ -301,7 +291,7 @@ def find_sorted_slices(evidence: Evidence) -> Iterator[Finding]:
             yield from find_about(evidence, "sort-then-slice", [outer], message, saved)
 
 
-def _find_kept(evidence: Evidence, sort: Instruction) -> int | None:
+def _find_kept(evidence: finding.Evidence, sort: Instruction) -> int | None:
     """Return how many at one end of a sorted row are used, None if not only these."""
     axis = next(iter(sort.integers("dimensions")), 0)
     kept = None
@@ -318,7 +308,7 @@ def _find_kept(evidence: Evidence, sort: Instruction) -> int | None:
     return kept
 
 
-def find_nondeterminism(evidence: Evidence) -> Iterator[Finding]:
+def find_nondeterminism(evidence: finding.Evidence) -> Iterator[finding.Finding]:
     """Find what may give other bits in another run of one program: a note."""
     is_gpu = find_backend(evidence.module) == "gpu"
     found = {
@@ -329,12 +319,12 @@ def find_nondeterminism(evidence: Evidence) -> Iterator[Finding]:
     }
     if found and evidence.module.header.is_scheduled:
         members = list(found)
-        names = name_all([one.full_name for one in members])
+        names = finding.name_all([one.full_name for one in members])
         message = f"{names} may give different bits in each run: {found[members[0]]}."
         yield from find_about(evidence, "nondeterministic", members, message, severity="info")
 
 
-def _find_chance(evidence: Evidence, one: Instruction, *, is_gpu: bool) -> str:
+def _find_chance(evidence: finding.Evidence, one: Instruction, *, is_gpu: bool) -> str:
     """Say why an instruction may give other bits in another run, '' where it does not.
 
     Indices of which one counts, as that of the row of a label does, do not collide.

@@ -197,7 +197,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     those of the first; `scope` is what all share, `members` names them all.
     """
 
-    name: Annotated[str, column("the first fusion of these", heading="fusion")]
+    name: Annotated[str, column("the first of these fusions", heading="fusion")]
     count: Annotated[int, column("fusions with an equal body", TIMES)]
     kind: Annotated[
         str | None, column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS)
@@ -256,7 +256,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_on_chip_bytes_per_step: Annotated[int, known_per_step(_SAVED)]
     bound: Annotated[
         Bound | None,
-        figure("with --chip: the limit of the estimate; memory is space 0", null_text=""),
+        figure("with --chip: the limit of the estimated time; memory is space 0", null_text=""),
     ] = None
     estimated_seconds: Annotated[
         float | None,
@@ -279,7 +279,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     is_conditional: IsConditional
     is_lower_bound: Annotated[bool, figure("whether part of the body cannot be counted")]
     is_flops_lower_bound: Annotated[
-        bool, figure("whether is_lower_bound is true, or a custom call inside computes")
+        bool, figure("whether is_lower_bound is true, or flops exclude a custom call inside")
     ]
     members: Members
     stack: Stack = None
@@ -308,7 +308,7 @@ class FusionTotals(Struct, frozen=True):
         bool, figure("whether a trip count is unknown, or part of a body cannot be counted")
     ]
     is_flops_lower_bound: Annotated[
-        bool, figure("whether is_lower_bound is true, or a custom call in a fusion computes")
+        bool, figure("whether is_lower_bound is true, or flops exclude a custom call in a fusion")
     ]
     is_upper_bound: Annotated[bool, figure("whether a branch that might not be taken is counted")]
     estimated_seconds: Annotated[
@@ -344,7 +344,7 @@ class MissedRow(Struct, frozen=True):
     source_file: FirstSourceFile
     source_line: FirstSourceLine
     is_conditional: IsConditional
-    is_alone: Annotated[bool, figure("whether none of their operands and users could fuse")]
+    is_alone: Annotated[bool, figure("whether neither their operands nor their users could fuse")]
     members: Members
     stack: Stack = None
     stack_frame: StackFrame = None

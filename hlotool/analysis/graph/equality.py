@@ -14,15 +14,7 @@ from typing import Final
 from msgspec.structs import astuple
 
 from hlotool.analysis.graph.calls import CallGraph, fold_up
-from hlotool.hlo import ArrayShape, Computation, Instruction, Layout, Shape, TupleShape
-from hlotool.hlo.opcodes import (
-    ASYNC_DONES,
-    ASYNC_STARTS,
-    CALL_KEYS,
-    COLLECTIVES,
-    CONTROL_FLOW,
-    EFFECTS,
-)
+from hlotool.hlo import ArrayShape, Computation, Instruction, Layout, Shape, TupleShape, opcodes
 
 # What says nothing about the computation: origin, bookkeeping, numbering that differs from one
 # copy of a layer to the next, and what the autotuner or the scheduler chose.
@@ -52,7 +44,7 @@ class Fingerprints:
         self._elides_all = elides_all
         self._known: dict[int, str] = {}  # by id, of those that are alike of the first
         self._graph = graph
-        self._ignored = ignored | frozenset(CALL_KEYS)
+        self._ignored = ignored | frozenset(opcodes.CALL_KEYS)
         self._shapes: dict[int, str] = {}  # by id: one object a spelling
         from hashlib import blake2b  # noqa: PLC0415  OpenSSL comes with it, slow to load
 
@@ -146,14 +138,14 @@ _SAME: Final = frozenset(("copy", "opt-barrier", "domain"))  # pass the value of
 # Two of these are never the same: effects, communication, or contents that only a run knows.
 # The bits of rng-bit-generator follow from its state; two of them are kept apart all the same.
 _UNIQUE: Final = (
-    ASYNC_DONES
-    | ASYNC_STARTS
-    | COLLECTIVES
-    | CONTROL_FLOW
-    | EFFECTS
+    opcodes.ASYNC_DONES
+    | opcodes.ASYNC_STARTS
+    | opcodes.COLLECTIVES
+    | opcodes.CONTROL_FLOW
+    | opcodes.EFFECTS
     | {"after-all", "parameter", "rng-bit-generator"}
 )
-_NOT_PART: Final = IGNORED | frozenset((*CALL_KEYS, "sharding"))
+_NOT_PART: Final = IGNORED | frozenset((*opcodes.CALL_KEYS, "sharding"))
 
 
 class Visits:

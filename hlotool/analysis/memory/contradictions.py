@@ -19,16 +19,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from hlotool.analysis.memory.value_origins import UseCounter
-from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex, TupleShape
+from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex, TupleShape, buffers
 from hlotool.hlo.assignment_sections import ShapeIndices
-from hlotool.hlo.buffers import (
-    Allocation,
-    BufferAssignment,
-    BufferValue,
-    LiveRanges,
-    UsedValue,
-    format_position,
-)
 from hlotool.hlo.shape import find_part
 
 _PAGE: Final = re.compile(r"page \d+")  # TPU prints it; no figure depends on it
@@ -41,7 +33,9 @@ _POSITIONS: Final = re.compile(r"\n positions:\r?\n((?:  [^\n]*+\n)*+)")
 _POSITION: Final = re.compile(r"  ([^\s,]++)(?: \{([0-9,]*+)\})?+\r?\n")
 
 
-def find_contradictions(module: Module | None, assignment: BufferAssignment) -> tuple[str, ...]:
+def find_contradictions(
+    module: Module | None, assignment: buffers.BufferAssignment
+) -> tuple[str, ...]:
     """Return a phrase for each kind of contradiction: the first of it, and how many there are.
 
     What the module says is left out where names tell no instructions apart, and where it is that of
@@ -77,7 +71,7 @@ def describe_kinds(*kinds: Iterable[str]) -> tuple[str, ...]:
 
 
 def _name_instructions(
-    module: Module | None, assignment: BufferAssignment
+    module: Module | None, assignment: buffers.BufferAssignment
 ) -> dict[str, Instruction]:
     """Return the instructions by name; none where names do not tell, or some are missing."""
     if module is None or module.repeated_names:
@@ -87,14 +81,14 @@ def _name_instructions(
     return by_name if all(value.instruction in by_name for value in values) else {}
 
 
-def _find_unknown_words(assignment: BufferAssignment) -> Iterator[str]:
+def _find_unknown_words(assignment: buffers.BufferAssignment) -> Iterator[str]:
     for one in assignment.allocations:
         for word in one.other:
             if not _PAGE.fullmatch(word):
                 yield f"allocation {one.number} has the unknown mark {word!r}"
 
 
-def _find_sizes(assignment: BufferAssignment) -> Iterator[str]:
+def _find_sizes(assignment: buffers.BufferAssignment) -> Iterator[str]:
     """Find values whose size is not that of their shape, as the allocator rounds it up."""
     for value in _list_values(assignment):
         shape, size = value.shape, value.size_bytes
@@ -105,7 +99,7 @@ def _find_sizes(assignment: BufferAssignment) -> Iterator[str]:
             wanted = shape.size_bytes
             fits = wanted is None or size == wanted or _is_rounded(shape, size, wanted)
         if not fits:
-            yield f"{_name(value)} takes {size:,} bytes, and {shape} {wanted:,}"
+            yield f"{_name(value)} takes {size:,} bytes, but {shape} {wanted:,}"
 
 
 def _is_rounded(shape: ArrayShape, size: int, wanted: int) -> bool:
@@ -116,7 +110,7 @@ def _is_rounded(shape: ArrayShape, size: int, wanted: int) -> bool:
     return _SPLIT in layout.rest
 
 
-def _find_places(assignment: BufferAssignment) -> Iterator[str]:
+def _find_places(assignment: buffers.BufferAssignment) -> Iterator[str]:
     """Find values that lie between two words of memory, or in another space than they say."""
     for allocation in assignment.allocations:
         for value in allocation.values:
@@ -131,7 +125,7 @@ def _find_places(assignment: BufferAssignment) -> Iterator[str]:
                 yield f"{_name(value)} has space {value.color}, but its shape has {space}"
 
 
-def _find_ends(assignment: BufferAssignment) -> Iterator[str]:
+def _find_ends(assignment: buffers.BufferAssignment) -> Iterator[str]:
     """Find allocations that do not end where the last of their values does."""
     for one in assignment.allocations:
         end = max((value.offset + value.size_bytes for value in one.values), default=None)
@@ -139,13 +133,13 @@ def _find_ends(assignment: BufferAssignment) -> Iterator[str]:
             yield f"allocation {one.number} has {one.size_bytes:,} bytes, but values use {end:,}"
 
 
-def _find_missing_total(assignment: BufferAssignment) -> Iterator[str]:
+def _find_missing_total(assignment: buffers.BufferAssignment) -> Iterator[str]:
     if assignment.used is not None and assignment.reported_total_bytes is None:
         yield "the total before the used values is missing"
 
 
 def _find_ranges(
-    assignment: BufferAssignment, live: LiveRanges, by_name: dict[str, Instruction]
+    assignment: buffers.BufferAssignment, live: buffers.LiveRanges, by_name: dict[str, Instruction]
 ) -> Iterator[str]:
     """Find values that are not live from where their instruction runs; phi values may be.
 
@@ -180,7 +174,7 @@ def _list_starts(made_by: Instruction | None, position: int) -> set[int]:
     return {position}
 
 
-def _find_peak(assignment: BufferAssignment, live: LiveRanges) -> Iterator[str]:
+def _find_peak(assignment: buffers.BufferAssignment, live: buffers.LiveRanges) -> Iterator[str]:
     """Find what XLA lists at its peak and is not live there."""
     at = live.peak_position
     if at is None:
@@ -201,7 +195,7 @@ def _find_peak(assignment: BufferAssignment, live: LiveRanges) -> Iterator[str]:
 
 
 def _find_parameters(
-    assignment: BufferAssignment, by_name: dict[str, Instruction]
+    assignment: buffers.BufferAssignment, by_name: dict[str, Instruction]
 ) -> Iterator[str]:
     """Find allocations that say of a parameter what the entry does not, and those that do not."""
     for one in assignment.allocations:
@@ -213,25 +207,27 @@ def _find_parameters(
         }
         said = set() if one.parameter is None else {(one.parameter, one.parameter_index)}
         for number, index in sorted(said - held):
-            parameter = format_position(f"parameter {number}", index or None)
+            parameter = buffers.format_position(f"parameter {number}", index or None)
             yield f"allocation {one.number} claims {parameter} but has no such value"
         for number, index in sorted(held - said):
-            parameter = format_position(f"parameter {number}", index or None)
+            parameter = buffers.format_position(f"parameter {number}", index or None)
             yield f"allocation {one.number} has {parameter} but does not claim it"
 
 
-def _find_constants(assignment: BufferAssignment, by_name: dict[str, Instruction]) -> Iterator[str]:
+def _find_constants(
+    assignment: buffers.BufferAssignment, by_name: dict[str, Instruction]
+) -> Iterator[str]:
     for one in assignment.allocations:
         if one.is_thread_local or not one.values:
             continue
         holds = any(by_name[value.instruction].opcode == "constant" for value in one.values)
         if holds != one.is_constant:
-            verb = "holds" if holds else "holds no"
-            yield f"allocation {one.number} {verb} constant, and is{' not' * holds} marked as one"
+            verb = "holds a" if holds else "holds no"
+            yield f"allocation {one.number} {verb} constant, but is{' not' * holds} marked as one"
 
 
 def _find_uses(
-    module: Module, assignment: BufferAssignment, by_name: dict[str, Instruction]
+    module: Module, assignment: buffers.BufferAssignment, by_name: dict[str, Instruction]
 ) -> Iterator[str]:
     """Find used values whose positions or uses are not those of the module.
 
@@ -259,26 +255,26 @@ def _find_uses(
                 if not positions:
                     yield f"{_name(value)} has no position"
                 elif count != used.use_count:
-                    yield f"{_name(value)} has {used.use_count} uses, and {count} in the module"
+                    yield f"{_name(value)} has {used.use_count} uses, but {count} in the module"
         if is_result != allocation.is_live_out:
             yield _describe_result(allocation, is_result=is_result)
 
 
-def _describe_result(allocation: Allocation, *, is_result: bool) -> str:
+def _describe_result(allocation: buffers.Allocation, *, is_result: bool) -> str:
     verb, mark = ("holds", "not ") if is_result else ("holds no", "")
-    return f"allocation {allocation.number} {verb} part of the result, and is {mark}marked so"
+    return f"allocation {allocation.number} {verb} part of the result, but is {mark}marked so"
 
 
-def _list_positions(used: UsedValue) -> list[tuple[str, str]]:
+def _list_positions(used: buffers.UsedValue) -> list[tuple[str, str]]:
     """Return names and indices of the lines below `positions:`."""
     section = _POSITIONS.search(used.source.text, used.name_start, used.start)
     return _POSITION.findall(section[1]) if section else []
 
 
-def _list_values(assignment: BufferAssignment) -> Iterator[BufferValue]:
+def _list_values(assignment: buffers.BufferAssignment) -> Iterator[buffers.BufferValue]:
     for allocation in assignment.allocations:
         yield from allocation.values
 
 
-def _name(value: BufferValue) -> str:
+def _name(value: buffers.BufferValue) -> str:
     return f"value {value.number}, {value.name!r},"

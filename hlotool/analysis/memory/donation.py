@@ -28,7 +28,7 @@ UnusedReason: TypeAlias = Literal["no-result", "results-taken", "layout", "still
 UNUSED_REASONS: Final[Mapping[str, str]] = {
     "no-result": "no output has the same size",
     "results-taken": "all outputs of the same size use other parameters",
-    "layout": "an output with as many elements has another size in its layout",
+    "layout": "an output with as many elements has another size, because of its layout",
     "still-read": "it is read after the output of its size is written",
 }
 
@@ -50,8 +50,8 @@ class DonationRow(Struct, frozen=True):
         int | None,
         column(
             "fall of the allocated size if it is donated too; 0 if it is donated "
-            "already. Null if live ranges are unknown; totals donate all rows at once and "
-            "are no sums",
+            "already. Null if live ranges are unknown; totals donate all rows at once, so "
+            "they are not sums",
             joint=lambda row: row.donatable,
         ),
     ]

@@ -125,7 +125,7 @@ class MemoryEstimate(Struct, frozen=True):
     output_bytes: Annotated[int, figure("memory that holds an output")]
     alias_bytes: Annotated[int, figure("memory that is both argument and output")]
     temp_peak_bytes: Annotated[
-        int, figure("estimate of the most in use in temp allocations; on TPU at most")
+        int, figure("estimate of the most in use in temp allocations; on TPU an upper bound")
     ]
     is_lower_bound: Annotated[bool, figure("whether a size is unknown and counted as 0")]
 

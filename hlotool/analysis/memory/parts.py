@@ -32,20 +32,7 @@ from hlotool.analysis.dataflow.flow import SLICED, Flow
 from hlotool.analysis.dataflow.sharing import follow
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import read_call_graph
-from hlotool.analysis.memory.donation import (
-    ARGUMENT,
-    DonationRow,
-    list_donations,
-    list_missed_outputs,
-)
-from hlotool.analysis.memory.intervals import (
-    Curve,
-    LiveBlock,
-    add_blocks,
-    add_curves,
-    add_up_groups,
-    make_curve,
-)
+from hlotool.analysis.memory import donation, intervals
 from hlotool.analysis.memory.memory_map import Tenure
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows
@@ -83,18 +70,20 @@ class Part(Struct, frozen=True, eq=False, dict=True):
     has_batch: bool = False
     read_until: dict[Allocation, int] = field(default_factory=dict)
     tenures: list[Tenure] = field(default_factory=list)
-    again: dict[Tenure, Curve] = field(default_factory=dict)
+    again: dict[Tenure, intervals.Curve] = field(default_factory=dict)
 
     @cached_property
-    def temp_curve(self) -> Curve:
+    def temp_curve(self) -> intervals.Curve:
         """What it holds, without what allocations are there for; asked when all is known."""
-        return add_curves([tenure.curve() for tenure in self.tenures if not tenure.is_owner])
+        return intervals.add_curves(
+            [tenure.curve() for tenure in self.tenures if not tenure.is_owner]
+        )
 
     @cached_property
-    def again_curve(self) -> Curve:
+    def again_curve(self) -> intervals.Curve:
         """The same where layers are computed again."""
         curves = [self.again.get(one) or one.curve() for one in self.tenures if not one.is_owner]
-        return add_curves(curves)
+        return intervals.add_curves(curves)
 
 
 def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
@@ -108,7 +97,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     for row in all_rows(report, 0):
         if row.held and row.held.part:
             rows_of.setdefault(row.held.part, {})[row.value] = row
-    missed = list_missed_outputs(module, report.flow) if module else {}
+    missed = donation.list_missed_outputs(module, report.flow) if module else {}
     divider = _Divider(report, module)
     parts: dict[tuple[PartKind, str, bool], Part] = {}
     kind: PartKind
@@ -136,7 +125,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     return found
 
 
-def find_last_read(module: Module | None, report: MemoryReport, donor: DonationRow) -> int:
+def find_last_read(module: Module | None, report: MemoryReport, donor: donation.DonationRow) -> int:
     """Return when a parameter is read last, for which nothing needs room beside it any more."""
     if module is None or report.map.live_ranges is None:
         return 1 << 63
@@ -156,7 +145,7 @@ def find_last_read(module: Module | None, report: MemoryReport, donor: DonationR
     return last
 
 
-def keep_before(tenure: Tenure, outputs: Collection[ValueKey], read_until: int) -> Curve:
+def keep_before(tenure: Tenure, outputs: Collection[ValueKey], read_until: int) -> intervals.Curve:
     """Return what lies in an output's memory before the output does, while the donor is read."""
     held = list(zip(tenure.values, tenure.blocks, strict=True))
     start = min(block.start for value, block in held if value.key in outputs)
@@ -165,7 +154,7 @@ def keep_before(tenure: Tenure, outputs: Collection[ValueKey], read_until: int) 
         for _, one in held
         if one.start < start and one.start <= read_until
     ]
-    return add_up_groups(before, [range(len(before))] if len(before) > 1 else ())
+    return intervals.add_up_groups(before, [range(len(before))] if len(before) > 1 else ())
 
 
 def split_passes(
@@ -249,7 +238,7 @@ class _Divider:
         moved = self._find_moved(row, tenure)
         if moved is not None:
             kind, name = moved
-            if kind == "carried-copy" and (argument := ARGUMENT.match(name)):
+            if kind == "carried-copy" and (argument := donation.ARGUMENT.match(name)):
                 return kind, argument[0]
             return kind, find_parameter_tree(name) or name
         if row.scope and _LOGITS.fullmatch(row.scope.rpartition("/")[2]):
@@ -289,7 +278,7 @@ class _Divider:
 def find_donated_copies(module: Module) -> dict[str, str]:
     """Return the copies that are made since an argument is donated, each with that argument."""
     found: dict[str, str] = {}
-    for row in list_donations(module):
+    for row in donation.list_donations(module):
         names = list(row.spare_copies)
         if row.is_donated and row.output_index is not None:
             # What is copied to where it goes, as something still reads there.
@@ -512,7 +501,7 @@ class Checkpoint:
     def _name_alike(self, one: Instruction) -> object:
         return fold_numbers(one.metadata().op_name), one.source_location(), str(one.shape)
 
-    def _slice(self, tenure: Tenure, stack: Stack) -> Curve:
+    def _slice(self, tenure: Tenure, stack: Stack) -> intervals.Curve:
         """Return what is left of a stack: one slice, while the backward loop runs."""
         starts = [
             self.places.get(body.instructions[0].name, self.turn)
@@ -520,11 +509,11 @@ class Checkpoint:
             for body in loop.callees("body")
         ]
         if all(_count(value.shape) < stack.elements for value in tenure.values):
-            return Curve()  # one slice, read from the stack
+            return intervals.Curve()  # one slice, read from the stack
         size = max(block.high - block.low for block in tenure.blocks) // stack.slices
         start = max(self.turn or 0, min((one for one in starts if one is not None), default=0))
         if tenure.end < start:
-            return Curve()
+            return intervals.Curve()
         return _draw([(size, start, tenure.end)])
 
     def _add_unrolled(self, saved: Sequence[tuple[Part, Tenure]]) -> None:
@@ -569,14 +558,14 @@ class Checkpoint:
         return found
 
 
-def _draw(spans: Sequence[tuple[int, int, int]]) -> Curve:
+def _draw(spans: Sequence[tuple[int, int, int]]) -> intervals.Curve:
     """Return the curve of sizes, each from one position to another; where they meet, once."""
     changes: dict[int, int] = {}
     end = -1
     for size, start, last in spans:
-        add_blocks([LiveBlock(0, size, max(start, end + 1), last)], changes)
+        intervals.add_blocks([intervals.LiveBlock(0, size, max(start, end + 1), last)], changes)
         end = max(end, last)
-    return make_curve(changes)
+    return intervals.make_curve(changes)
 
 
 def _find_turn(op_names: Sequence[str]) -> int | None:

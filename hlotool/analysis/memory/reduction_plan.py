@@ -61,7 +61,7 @@ REMEDIES: Final[Mapping[RemedyKind, tuple[str, str, tuple[PartKind, ...], float]
         "copies of {}", "use one order of dimensions throughout", ("parameter-layout",), 0,
     ),
     "smaller-batch": (
-        "activations", "half the batch",
+        "activations", "halve the batch",
         ("saved-activations", "layer-inputs", "logits", "temporaries"), 1 / 2,
     ),
     "shard": ("arguments and activations", "shard over more devices", (), 1),
@@ -95,16 +95,16 @@ class ReliefRow(Struct, frozen=True):
         int | None, column("simulated fall of the allocated size with this change alone")
     ]
     saves_least_bytes: Annotated[
-        int | None, column("least savings in programs compiled with it", heading="at least")
+        int | None, column("least savings, judged by programs compiled with it", heading="at least")
     ]
     saves_most_bytes: Annotated[
-        int | None, column("most savings in programs compiled with it", heading="at most")
+        int | None, column("most savings, judged by programs compiled with it", heading="at most")
     ]
     option_saves_bytes: Annotated[
         int | None, figure("savings of all changes of the option together", is_summed=False)
     ]
     option_least_bytes: Annotated[
-        int | None, figure("least savings in programs compiled with the option", is_summed=False)
+        int | None, figure("least savings of the option, judged the same way", is_summed=False)
     ]
     free_bytes: Annotated[
         int | None,
@@ -150,10 +150,12 @@ class Plan(Struct, frozen=True):
     """Ways to fit. `curves` are what space 0 reserves over time as it is, then with each option.
 
     All but the temporaries are reserved all the time. Options without a number have no curve.
+    `is_checkpoint_undone`: activations are saved for which XLA would undo a checkpoint.
     """
 
     rows: tuple[ReliefRow, ...] = ()
     curves: tuple[Curve, ...] = ()
+    is_checkpoint_undone: bool = False
 
 
 def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
@@ -190,7 +192,10 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
         unknown = (None,) * 6
         rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     curves = (reserved.curve(chosen, fit.allocated_bytes) for chosen in ((), *sets))
-    return Plan(tuple(rows), tuple(curves))
+    is_cpu = module is not None and find_backend(module) == "cpu"  # as in `parts.Checkpoint`
+    saved = (one for one in parts if one.kind == "saved-activations")
+    is_undone = is_cpu and any(not one.again for one in saved)
+    return Plan(tuple(rows), tuple(curves), is_undone)
 
 
 def _write_option(

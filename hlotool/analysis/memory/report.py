@@ -19,14 +19,8 @@ from hlotool.analysis.dataflow.live_ranges import add_live_ranges
 from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.dataflow.values import Dataflow
 from hlotool.analysis.graph.backend import Backend, find_backend, find_space_name
+from hlotool.analysis.memory import estimate
 from hlotool.analysis.memory.check_assignment import check_belonging, check_placed
-from hlotool.analysis.memory.estimate import (
-    HOST_ARRAY_BYTES,
-    EstimatedAssignment,
-    estimate_assignment,
-    find_accuracy,
-    find_obstacle,
-)
 from hlotool.analysis.memory.figures import (
     Fit,
     MemoryEstimate,
@@ -105,10 +99,10 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
     if assignment is None:
         if module is None:
             raise ValueError("neither a module nor a buffer assignment")
-        obstacle = find_obstacle(module)
+        obstacle = estimate.find_obstacle(module)
         if obstacle:
             raise InputError(f"{module.source.name}: {obstacle.advice}")
-        return _report_estimate(estimate_assignment(module), module)
+        return _report_estimate(estimate.estimate_assignment(module), module)
     if module is None:
         backend = _find_backend_of(assignment)
     else:
@@ -134,7 +128,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
 def find_memory(module: Module | None, assignment: BufferAssignment | None) -> MemoryReport | None:
     """Return the memory figures, None for a module without assignment that cannot be estimated."""
     if assignment is None:
-        is_known = module is not None and find_obstacle(module) is None
+        is_known = module is not None and estimate.find_obstacle(module) is None
         return analyze_memory(module, None) if is_known else None
     if assignment.live_ranges is None and module is not None and find_problem(module):
         # Sizes are known without it, live ranges by nothing.
@@ -161,7 +155,7 @@ def _find_backend_of(assignment: BufferAssignment) -> Backend | None:
     return "tpu" if any(leaf.layout and leaf.layout.tiles for leaf in leaves) else None
 
 
-def _report_estimate(found: EstimatedAssignment, module: Module) -> MemoryReport:
+def _report_estimate(found: estimate.EstimatedAssignment, module: Module) -> MemoryReport:
     memory = MemoryMap(found.assignment, found.live_ranges)
     peak = measure_peak(memory, 0)
     figures = MemoryFigures(
@@ -291,7 +285,7 @@ def _place_of(peak: Peak) -> Peak:
 
 
 # What the estimate gives an array that has an unknown dimension.
-_UNSURE_BYTES: Final = frozenset((0, HOST_ARRAY_BYTES))
+_UNSURE_BYTES: Final = frozenset((0, estimate.HOST_ARRAY_BYTES))
 
 
 def measure_estimate(memory: MemoryMap, peak: Peak, temp_bytes: int | None) -> MemoryEstimate:
@@ -333,7 +327,7 @@ def measure_fit(report: MemoryReport, limit_bytes: int, chip: Chip | None = None
         left = limit_bytes - allocated
         fits = left >= 0
         if estimated:
-            accuracy = find_accuracy("allocated", report.figures.backend)
+            accuracy = estimate.find_accuracy("allocated", report.figures.backend)
             is_near = accuracy is not None and abs(left) <= accuracy.margin_bytes(allocated)
             if is_near or (fits and estimated.is_lower_bound):
                 fits = None

@@ -12,27 +12,11 @@ from typing import Annotated
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from hlotool.analysis.memory.memory_map import (
-    Holding,
-    MemoryMap,
-    Saving,
-    Tenure,
-    Tenures,
-    list_holdings,
-    padding_bytes_of,
-    unpadded_bytes_of,
-)
+from hlotool.analysis.memory import memory_map
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.value_origins import Teller
 from hlotool.analysis.origin import Stack, StackFrame, find_parameter_tree, write_short_source
-from hlotool.hlo import ArrayShape, Module
-from hlotool.hlo.buffers import (
-    Allocation,
-    AllocationType,
-    BufferAssignment,
-    BufferValue,
-    format_position,
-)
+from hlotool.hlo import ArrayShape, Module, buffers
 from hlotool.hlo.opcodes import MOVES, OPCODES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import COUNT, NUMBER, TIMES, column, figure
@@ -44,7 +28,7 @@ class AllocationRow(Struct, frozen=True):
     allocation: Annotated[int, column("its number", NUMBER)]
     size_bytes: Annotated[int, column("bytes reserved")]
     space: Annotated[int, column("number of the memory space")]
-    allocation_type: Annotated[AllocationType, column("its type")]
+    allocation_type: Annotated[buffers.AllocationType, column("its type")]
     parameter_number: Annotated[int | None, figure("parameter number", null_text="")]
     parameter_name: Annotated[
         str | None,
@@ -53,7 +37,7 @@ class AllocationRow(Struct, frozen=True):
     is_constant: Annotated[bool, figure("whether it holds the program's constants")]
     is_live_out: Annotated[bool, figure("whether it may hold an output")]
     is_thread_local: Annotated[
-        bool, figure("whether it is thread-local, which only the reported total counts")
+        bool, figure("whether it is thread-local; only the reported total counts such memory")
     ]
     value_count: Annotated[int, column("values placed in it", heading="values")]
     peak_bytes: Annotated[
@@ -71,7 +55,7 @@ class AllocationRow(Struct, frozen=True):
 
 
 def allocation_rows(
-    memory: MemoryMap, module: Module | None, color: int | None
+    memory: memory_map.MemoryMap, module: Module | None, color: int | None
 ) -> list[AllocationRow]:
     """Return the allocations of a space or (None) of all, as XLA numbers them."""
     rows = []
@@ -120,13 +104,13 @@ class BufferRow(Struct, frozen=True):
         int | None,
         column(
             "fall of the space's peak without these bytes and the values that share "
-            "them; totals remove all rows at once and are no sums",
+            "them; totals remove all rows at once, so they are not sums",
             joint=lambda row: row.held,
         ),
     ]
     size_bytes: Annotated[int, figure("size in memory, with padding", is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES)]
-    allocation_type: Annotated[AllocationType, column("type of its allocation")]
+    allocation_type: Annotated[buffers.AllocationType, column("type of its allocation")]
     value: Annotated[str, column("defining instruction and index")]
     shape: Annotated[str, column("its shape, without layout", is_shape=True)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
@@ -144,7 +128,7 @@ class BufferRow(Struct, frozen=True):
     ]
     source: Annotated[
         str | None,
-        column("file and line without directories; with `for`, those of a user of the value"),
+        column("file and line without directories; after `for`, those of a user of the value"),
     ]
     source_from: Annotated[
         Teller | None, figure("source of the line: the instruction itself, its producer or a user")
@@ -156,7 +140,7 @@ class BufferRow(Struct, frozen=True):
     origin: Annotated[
         str | None,
         column(
-            "the parameter, else the scope, else the parameter that it copies; with "
+            "the parameter, else the scope, else the parameter that it copies; after "
             "`for`, the scope of a user",
             is_path=True,
             heading="belongs to",
@@ -188,7 +172,7 @@ class BufferRow(Struct, frozen=True):
     space: Annotated[int, figure("number of the memory space")]
     is_donated: Annotated[bool, figure("whether a parameter and an output share its memory")]
     live_positions: Annotated[int | None, figure("number of positions at which it is live", NUMBER)]
-    use_count: Annotated[int | None, figure("operands through which it is used", NUMBER)]
+    use_count: Annotated[int | None, figure("number of its uses as an operand", NUMBER)]
     op_name: Annotated[str | None, figure("op_name of the instruction itself")]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file")]
@@ -231,7 +215,7 @@ class BufferRow(Struct, frozen=True):
             "of a parameter: devices that hold the same part", COUNT, null_text="", is_summed=False
         ),
     ] = None
-    held: Saving[Tenure] | None = None
+    held: memory_map.Saving[memory_map.Tenure] | None = None
 
     @property
     def padding_factor(self) -> float | None:
@@ -255,7 +239,11 @@ def rows_at(
     spaces.
     """
     colors = report.map.colors() if color is None else (color,)
-    held = [one for each in colors for one in list_holdings(report.map, position, each)[:most]]
+    held = [
+        one
+        for each in colors
+        for one in memory_map.list_holdings(report.map, position, each)[:most]
+    ]
     return describe_placed(report, [(one.allocation, one.value, one) for one in held])
 
 
@@ -270,7 +258,9 @@ def all_rows(report: MemoryReport, color: int | None) -> list[BufferRow]:
     return describe_values(report, sorted(values, key=lambda value: value.number))
 
 
-def describe_values(report: MemoryReport, wanted: Collection[BufferValue]) -> list[BufferRow]:
+def describe_values(
+    report: MemoryReport, wanted: Collection[buffers.BufferValue]
+) -> list[BufferRow]:
     """Return the rows of some values, in their order, without what they hold at an instant."""
     homes = {
         value: allocation
@@ -281,11 +271,12 @@ def describe_values(report: MemoryReport, wanted: Collection[BufferValue]) -> li
 
 
 def describe_placed(
-    report: MemoryReport, told: Sequence[tuple[Allocation, BufferValue, Holding | None]]
+    report: MemoryReport,
+    told: Sequence[tuple[buffers.Allocation, buffers.BufferValue, memory_map.Holding | None]],
 ) -> list[BufferRow]:
     """Write all of some values, and what they hold where that is asked at an instant."""
     memory, origins = report.map, report.origins
-    tenures = Tenures(memory, {value for _, value, _ in told})
+    tenures = memory_map.Tenures(memory, {value for _, value, _ in told})
     is_estimate = report.figures.sizes_from == "estimate"
     rows = []
     for allocation, value, holding in told:
@@ -318,8 +309,8 @@ def describe_placed(
             instruction=value.instruction,
             index=value.index,
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,
-            unpadded_bytes=unpadded_bytes_of(value),
-            padding_bytes=padding_bytes_of(value),
+            unpadded_bytes=memory_map.unpadded_bytes_of(value),
+            padding_bytes=memory_map.padding_bytes_of(value),
             aliases=tuple(alias.name for alias in holding.aliases) if holding else (),
             allocation=None if is_estimate else allocation.number,
             offset=None if is_estimate else value.offset,
@@ -341,7 +332,7 @@ def _mark(text: str | None, told_by: Teller | None) -> str | None:
 
 
 def find_parameter_name(
-    allocation: Allocation, module: Module | None, assignment: BufferAssignment
+    allocation: buffers.Allocation, module: Module | None, assignment: buffers.BufferAssignment
 ) -> str | None:
     """Return a parameter's name, with the index of its part: `state['w']`, `pair{1}`.
 
@@ -358,4 +349,4 @@ def find_parameter_name(
         used = (assignment.find_definition(value.number) for value in allocation.values)
         names = (one.metadata.op_name for one in used if one and one.opcode == "parameter")
         found = next(names, "")
-    return format_position(found, allocation.parameter_index or None) if found else None
+    return buffers.format_position(found, allocation.parameter_index or None) if found else None

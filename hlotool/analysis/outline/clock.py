@@ -24,19 +24,8 @@ from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import is_with_host
 from hlotool.analysis.graph.calls import list_branches
-from hlotool.hlo import Computation, Instruction, Module
+from hlotool.hlo import Computation, Instruction, Module, opcodes
 from hlotool.hlo.module import list_later_steps
-from hlotool.hlo.opcodes import (
-    ASYNC_DONES,
-    ASYNC_STARTS,
-    COLLECTIVES,
-    CONTROL_FLOW,
-    DEVICE_NUMBERS,
-    FREE,
-    LATER_STEPS,
-    PASSES_ON,
-    SLICES,
-)
 
 StepKind: TypeAlias = Literal[
     "loop", "conditional", "branch", "condition", "call", "repeat", "collective", "wait", "compute",
@@ -48,8 +37,10 @@ _RUNS_OTHERS: Final[Mapping[str, StepKind]] = {
     "call": "call",
     "async-start": "call",
 }
-_PASSING: Final = (PASSES_ON | FREE | DEVICE_NUMBERS | LATER_STEPS | {"constant"}) - CONTROL_FLOW
-_MOVING: Final = SLICES | COLLECTIVES | {"parameter", "copy"}
+_PASSING: Final = (
+    opcodes.PASSES_ON | opcodes.FREE | opcodes.DEVICE_NUMBERS | opcodes.LATER_STEPS | {"constant"}
+) - opcodes.CONTROL_FLOW
+_MOVING: Final = opcodes.SLICES | opcodes.COLLECTIVES | {"parameter", "copy"}
 
 
 class OutlineEvidence(Struct, frozen=True, dict=True):
@@ -90,7 +81,7 @@ class OutlineEvidence(Struct, frozen=True, dict=True):
         return frozenset(
             row.name
             for name, row in self.ends.items()
-            if named[name].opcode in ASYNC_DONES
+            if named[name].opcode in opcodes.ASYNC_DONES
             if named[name].computation is named[row.name].computation
         )
 
@@ -103,7 +94,7 @@ def find_kind(instruction: Instruction, evidence: OutlineEvidence) -> StepKind |
     name, opcode = instruction.full_name, instruction.opcode
     if name in evidence.begins:
         return "collective"
-    if name in evidence.ends and opcode in ASYNC_DONES:
+    if name in evidence.ends and opcode in opcodes.ASYNC_DONES:
         return "wait"
     if opcode in _RUNS_OTHERS:
         called = instruction.called_computations()
@@ -113,7 +104,7 @@ def find_kind(instruction: Instruction, evidence: OutlineEvidence) -> StepKind |
             one.opcode in _MOVING for each in called for one in each.instructions
         )
         return _RUNS_OTHERS[opcode] if is_run and not is_move else None
-    if opcode in _PASSING or opcode in ASYNC_DONES:
+    if opcode in _PASSING or opcode in opcodes.ASYNC_DONES:
         return None
     cost = evidence.costs.of(instruction)
     is_unknown = cost.unknown_custom_call_count > 0
@@ -197,7 +188,7 @@ class MemoryLane:
 
 
 _HOST_SPACE: Final = 5  # pinned memory of the host, on GPU and TPU
-_BESIDE: Final = ASYNC_STARTS | ASYNC_DONES | {"send", "recv"}
+_BESIDE: Final = opcodes.ASYNC_STARTS | opcodes.ASYNC_DONES | {"send", "recv"}
 
 
 class Clock:
@@ -293,7 +284,7 @@ class Clock:
             rest = self._work(costs.of(done))
             lane.begin(done, own.memory + rest.memory)
             return replace(exposed, is_known=is_known, moving=own.moving + rest.moving)
-        is_begun = one.opcode in ASYNC_DONES and lane.has(one)
+        is_begun = one.opcode in opcodes.ASYNC_DONES and lane.has(one)
         left = lane.end(one) if is_begun else own.memory
         # While the work waits for the link, memory moves what is left.
         waited = max(left - exposed.exposed, 0.0)
@@ -323,10 +314,10 @@ def _find_done(start: Instruction) -> Instruction | None:
     """Return what waits for an asynchronous step in its computation; None where nothing does."""
     if start.opcode == "async-start":
         *_, last = (start, *list_later_steps(start))
-        return last if last.opcode in ASYNC_DONES else None
-    if start.opcode not in _BESIDE - ASYNC_DONES:
+        return last if last.opcode in opcodes.ASYNC_DONES else None
+    if start.opcode not in _BESIDE - opcodes.ASYNC_DONES:
         return None
-    return next((user for user in start.users if user.opcode in ASYNC_DONES), None)
+    return next((user for user in start.users if user.opcode in opcodes.ASYNC_DONES), None)
 
 
 def _is_over_host_link(one: Instruction) -> bool:

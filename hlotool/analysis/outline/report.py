@@ -15,20 +15,8 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.outline import tree
 from hlotool.analysis.outline.clock import OutlineEvidence, StepKind
-from hlotool.analysis.outline.tree import (
-    SMALL,
-    OutlineNode,
-    OwnFigures,
-    TreeBuilder,
-    add_up,
-    is_work,
-    join_work,
-    list_collectives,
-    merge_into,
-    own_figures,
-    write_step,
-)
 from hlotool.hlo.shape import sum_known
 from hlotool.table import NUMBER, TIMES, DocumentSpec, RowList, Shown, column, figure
 from hlotool.table.words import share_path
@@ -57,13 +45,13 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     count: Annotated[
-        int, column("equal steps in a row that this row represents", TIMES, is_exact=True)
+        int, column("consecutive equal steps that this row represents", TIMES, is_exact=True)
     ]
     kind: Annotated[
         StepKind,
         figure(
             "loop, conditional, branch, call: contain steps; condition: of a loop, if it has "
-            "collectives; repeat: steps that repeat in a row; collective; wait: the end of a "
+            "collectives; repeat: consecutive steps that repeat; collective; wait: the end of a "
             "collective or of a copy that work needs; compute; memory: work without arithmetic"
         ),
     ]
@@ -190,7 +178,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     is_sent_upper_bound: Annotated[
         bool, figure("whether the sent size depends on a branch or on data")
     ]
-    own: OwnFigures
+    own: tree.OwnFigures
 
 
 class Outline(Struct, frozen=True):
@@ -212,15 +200,15 @@ def outline_program(
     `nesting` others hold are left out. Times are those of work at the peaks of the chip that
     `evidence.pricing` names: no launch latency, no overlap of work with work.
     """
-    builder = TreeBuilder(evidence)
+    builder = tree.TreeBuilder(evidence)
     nodes = builder.build(evidence.module.entry)
     all_seconds = sum(node.seconds for node in nodes)
     found: list[_Listed] = []
 
-    def is_wanted(node: OutlineNode) -> bool:
+    def is_wanted(node: tree.OutlineNode) -> bool:
         return not only or node.kind in only or any(map(is_wanted, node.children))
 
-    def add(nodes: Iterable[OutlineNode], parent: int | None, depth: int) -> None:
+    def add(nodes: Iterable[tree.OutlineNode], parent: int | None, depth: int) -> None:
         for node in filter(is_wanted, nodes):
             is_opened = nesting is None or depth < nesting
             below = list(filter(is_wanted, node.children)) if is_opened else []
@@ -234,14 +222,14 @@ def outline_program(
 class _Listed(NamedTuple):
     """A node that has a row, with those listed below it."""
 
-    node: OutlineNode
-    below: list[OutlineNode]
+    node: tree.OutlineNode
+    below: list[tree.OutlineNode]
     number: int
     parent: int | None
     depth: int
 
 
-def _list_names(node: OutlineNode) -> Iterator[str]:
+def _list_names(node: tree.OutlineNode) -> Iterator[str]:
     yield from node.names
     for child in node.children:
         yield from _list_names(child)
@@ -250,7 +238,7 @@ def _list_names(node: OutlineNode) -> Iterator[str]:
 def _make_row(listed: _Listed, all_seconds: float, evidence: OutlineEvidence) -> OutlineRow:
     pricing, measured = evidence.pricing, evidence.measured
     node, is_timed = listed.node, pricing.is_timed
-    sent = list(list_collectives(node))
+    sent = list(tree.list_collectives(node))
     sent_bytes = sum(row.known_sent_bytes_per_step for row in sent) if sent else None
     exposed = sum(row.known_exposed_bytes_per_step for row in sent)
     is_known = all(row.exposed_share is not None for row in sent)
@@ -259,7 +247,7 @@ def _make_row(listed: _Listed, all_seconds: float, evidence: OutlineEvidence) ->
     has_share = bool(node.seconds) and pricing.is_rated
     found = [measured[name] for name in dict.fromkeys(_list_names(node)) if name in measured]
     return OutlineRow(
-        what=write_step(node),
+        what=tree.write_step(node),
         count=node.count,
         kind=node.kind,
         time_share=node.seconds / all_seconds if has_share else None,
@@ -287,29 +275,29 @@ def _make_row(listed: _Listed, all_seconds: float, evidence: OutlineEvidence) ->
         is_sent_lower_bound=any(one.sent_bytes_per_step is None for one in sent),
         is_upper_bound=node.cost.is_upper_bound,
         is_sent_upper_bound=any(one.is_upper_bound or one.is_conditional for one in sent),
-        own=own_figures(node, listed.below, all_seconds, pricing),
+        own=tree.own_figures(node, listed.below, all_seconds, pricing),
     )
 
 
-def _fold_tree(nodes: Sequence[OutlineNode], all_seconds: float) -> list[OutlineNode]:
+def _fold_tree(nodes: Sequence[tree.OutlineNode], all_seconds: float) -> list[tree.OutlineNode]:
     """Return the same steps in fewer nodes; the nodes given are changed."""
     for node in nodes:
         node.children = _fold_tree(node.children, all_seconds)
         # A collective stands for the work beside it, where that is one step.
-        if node.kind == "collective" and len(node.children) == 1 and is_work(node.children[0]):
+        if node.kind == "collective" and len(node.children) == 1 and tree.is_work(node.children[0]):
             work = node.children.pop()
             node.names += work.names
             node.beside = work.opcodes
-    least = all_seconds * SMALL
-    joined = join_work(nodes, lambda last, node: min(node.seconds, last.seconds) < least)
+    least = all_seconds * tree.SMALL
+    joined = tree.join_work(nodes, lambda last, node: min(node.seconds, last.seconds) < least)
     folded = []
     for found in list_repeats([node.key for node in joined]):
         first = joined[found.start : found.start + found.length]
         for number in range(found.length, found.length * found.count):
-            merge_into(first[number % found.length], joined[found.start + number])
+            tree.merge_into(first[number % found.length], joined[found.start + number])
         if found.count > 1 and found.length > 1:
             first = [_repeat(first, found.count)]
-        elif not is_work(first[0]):  # work says itself of how many operations it consists
+        elif not tree.is_work(first[0]):  # work says itself of how many operations it consists
             first[0].count = found.count
         folded += first
     return folded
@@ -355,9 +343,9 @@ def list_repeats(keys: Sequence[Hashable]) -> Iterator[Repeat]:
         start += best.length * best.count
 
 
-def _repeat(children: list[OutlineNode], count: int) -> OutlineNode:
+def _repeat(children: list[tree.OutlineNode], count: int) -> tree.OutlineNode:
     """Return a node for steps that stand several times in a row."""
-    node = OutlineNode(kind="repeat", names=[], count=count, children=children)
+    node = tree.OutlineNode(kind="repeat", names=[], count=count, children=children)
     for child in children:
         node.names += child.names
         node.scopes |= child.scopes
@@ -365,7 +353,7 @@ def _repeat(children: list[OutlineNode], count: int) -> OutlineNode:
         child.beside = _divide(child.beside, count)
     node.start_seconds = min(child.start_seconds for child in children)
     node.end_seconds = max(child.end_seconds for child in children)
-    add_up(node)
+    tree.add_up(node)
     return node
 
 

@@ -50,7 +50,7 @@ def explain_chain(
     if not chosen:
         some = list_some([row.collective for row in reshards], _SUGGESTED) if reshards else "none"
         raise UsageError(
-            f"--why: no collective is called or moves {name!r}; collectives here: {some}."
+            f"--why: no collective is named {name!r} or moves that value; collectives here: {some}."
         )
     given = {one.name: one for one in arguments}
     found: list[ChainRow] = []

@@ -24,7 +24,7 @@ class ReshardRow(Struct, frozen=True, kw_only=True):
     value: Annotated[
         str | None,
         column(
-            "the moved value: a parameter's name, else its op_name; of a partial sum, its product"
+            "name of the moved parameter, else the value's op_name; of a partial sum, its product's"
         ),
     ]
     arguments: Annotated[

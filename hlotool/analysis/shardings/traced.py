@@ -23,20 +23,14 @@ from msgspec.structs import replace
 from hlotool.analysis.dataflow.flow import MOST_STEPS, Flow
 from hlotool.analysis.dataflow.values import Position
 from hlotool.analysis.shardings.report import ArrayRow, ShardingReport
-from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
-from hlotool.hlo.opcodes import (
-    ASYNC_DONES,
-    COLLECTIVES,
-    CONTROL_FLOW,
-    DEVICE_NUMBERS,
-    EFFECTS,
-    MOVES,
-)
+from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex, opcodes
 from hlotool.hlo.sharding import Spec
 
-_SAME_DIMS: Final = ASYNC_DONES | {"convert", "copy", "copy-start", "domain", "opt-barrier"}
-_MOVING: Final = MOVES - {"copy"} | {"bitcast", "dynamic-slice", "slice"}
-_UNLIKE: Final = COLLECTIVES | CONTROL_FLOW | DEVICE_NUMBERS | EFFECTS  # may differ by device
+_SAME_DIMS: Final = opcodes.ASYNC_DONES | {"convert", "copy", "copy-start", "domain", "opt-barrier"}
+_MOVING: Final = opcodes.MOVES - {"copy"} | {"bitcast", "dynamic-slice", "slice"}
+_UNLIKE: Final = (
+    opcodes.COLLECTIVES | opcodes.CONTROL_FLOW | opcodes.DEVICE_NUMBERS | opcodes.EFFECTS
+)  # may differ by device
 _Each = TypeVar("_Each")
 _Dims: TypeAlias = Mapping[int, int]  # of a value, and what they are of its operand
 

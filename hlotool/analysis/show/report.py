@@ -111,7 +111,7 @@ class ShownValue(Struct, frozen=True, kw_only=True):
         ),
     ]
     source: Annotated[
-        str | None, column("file and line without directories; with `for`, those of a user")
+        str | None, column("file and line without directories; after `for`, those of a user")
     ]
     origin: Annotated[str | None, column("its parameter or scope, as in `buffers`", is_path=True)]
 

@@ -203,7 +203,7 @@ class OpcodeRow(Struct, frozen=True):
     executions: Annotated[
         int | None,
         column(
-            "executions of executed instructions per step; null under a loop of unknown trip count",
+            "runs per step, outside fusions and reducers; null under a loop of unknown trip count",
             heading="runs",
             lower_if="is_lower_bound",
         ),
@@ -424,7 +424,7 @@ class Compilation(Struct, frozen=True):
         ),
     ] = None
     build: Annotated[
-        int | None, figure("build of the TPU compiler, N of cl_N in the file's name", NUMBER)
+        int | None, figure("number of the TPU compiler's build: N of cl_N in a file's name", NUMBER)
     ] = None
     flags_path: Annotated[str | None, figure("the file that prints the flags")] = None
     tpu_flag_count: Annotated[

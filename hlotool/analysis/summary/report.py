@@ -159,7 +159,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     memory_seconds: Annotated[
         float,
         figure(
-            "the memory-bound part, with waits for copies; traffic during longer compute "
+            "the memory-bound part, with waits for copies; traffic hidden by longer compute "
             "or transfers counts only in bound.memory_seconds"
         ),
     ]
@@ -321,7 +321,7 @@ HOLDERS: Final = replace(
     ),
 ).showing({"live_bytes", "count", "allocation_type", "shape", "value", "source", "origin"})
 COMPILATION: Final = Block(
-    "compilation", Compilation, "compiler, flags and mesh, as far as its files say"
+    "compilation", Compilation, "compiler, flags and mesh, as far as its files name them"
 )
 ROOFLINE: Final = Block(
     "roofline",
@@ -399,9 +399,7 @@ class ProgramRow(Struct, frozen=True):
     path: Annotated[str, figure("the text it was read from")]
     place: Annotated[
         str,
-        column(
-            "location in the directory, with XLA's number instead of the name; --module takes it"
-        ),
+        column("location in the directory, XLA's number in place of the name; --module accepts it"),
     ]
     backend: Annotated[Backend | None, column("the backend, recognized from the text")] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
@@ -439,6 +437,10 @@ class ProgramRow(Struct, frozen=True):
             lower_if="is_sent_lower_bound",
             upper_if="is_sent_upper_bound",
         ),
+    ] = None
+    axes: Annotated[
+        tuple[str, ...] | None,
+        column("mesh axes over which it sends most bytes, or strides", null_text=""),
     ] = None
     total_flops_per_step: Annotated[
         int | None,
@@ -520,7 +522,7 @@ MODULES: Final = RowList(
     has_total=False,
     screen="module,place,allocated_bytes,peak_bytes,"
     "measured_seconds,total_flops_per_step,top_finding",
-    wide_screen="sent_bytes_per_step,temp_bytes,instruction_count,finding_count",
+    wide_screen="sent_bytes_per_step,axes,temp_bytes,instruction_count,finding_count",
 )
 _REASONS: Final[Mapping[str, str]] = {
     "argument": "an argument is new, gone or renamed",
@@ -570,8 +572,8 @@ SUMMARY_DIRECTORY: Final = DocumentSpec(
 
 
 def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
-    """Return the answer with columns for measured times if a profile has any."""
-    if all(row.measured_count is None for row in rows):
-        return SUMMARY_DIRECTORY
-    shown = MODULES.showing(MODULES.shown() | {"measured_count", "measured_seconds"})
-    return replace(SUMMARY_DIRECTORY, row_lists=(shown, COMPILATIONS))
+    """Return the answer with columns for measured times, and for axes, if any row has them."""
+    shown = MODULES.shown() - (set() if any(row.axes for row in rows) else {"axes"})
+    if any(row.measured_count is not None for row in rows):
+        shown |= {"measured_count", "measured_seconds"}
+    return replace(SUMMARY_DIRECTORY, row_lists=(MODULES.showing(shown), COMPILATIONS))

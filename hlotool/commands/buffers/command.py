@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hlotool.analysis.graph.backend import SPACE_NAMES
 from hlotool.analysis.memory import timeline
 from hlotool.analysis.memory.answer import BUFFERS, ROWS, choose_buffer_columns
-from hlotool.analysis.memory.reduction_plan import ReliefRow, plan_relief, take_away
+from hlotool.analysis.memory.reduction_plan import Plan, plan_relief, take_away
 from hlotool.analysis.memory.report import MemoryReport, measure_fit
 from hlotool.analysis.memory.rows import BufferRow, all_rows, allocation_rows, rows_at
 from hlotool.analysis.memory_text import (
@@ -27,25 +27,11 @@ from hlotool.analysis.memory_text import (
     report_out_of_memory,
 )
 from hlotool.commands.buffers import text
+from hlotool.commands.shared import memory_text
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.many import many_programs
-from hlotool.commands.shared.memory_text import (
-    check_usage,
-    describe_usage,
-    explain_fit,
-    warn_of_each,
-)
 from hlotool.commands.shared.messages import say
-from hlotool.commands.shared.options import (
-    CHIP_MEMORY,
-    RowOptions,
-    add_options,
-    completing,
-    dump_options,
-    option,
-    print_stacks,
-    stack_option,
-)
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.dump.text_kind import TextKind
@@ -69,27 +55,31 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
 
 
 @document_command("buffers", BUFFERS, OUT_OF_MEMORY, USAGE_REPORT, example=_EXAMPLE)
-@dump_options
-@option("--at INSTANT", "Show one instant: a position, an instruction, or peak.", default="peak")
-@option("--all", "Show every allocation and value at any time.", "is_all")
-@option(
+@shared.dump_options
+@shared.option(
+    "--at INSTANT", "Show one instant: a position, an instruction, or peak.", default="peak"
+)
+@shared.option("--all", "Show every allocation and value at any time.", "is_all")
+@shared.option(
     "--space TEXT",
     "Memory space: a number, a name such as vmem, or all.",
     default="0",
-    shell_complete=completing(lambda _: ((name, "") for name in (*sorted(SPACE_NAMES), "all"))),
+    shell_complete=shared.completing(
+        lambda _: ((name, "") for name in (*sorted(SPACE_NAMES), "all"))
+    ),
 )
-@option(
+@shared.option(
     "--peaks", "Also list the N highest separate peaks.", "peak_count", type=click.IntRange(1, 1000)
 )
-@option("--timeline", "Show memory in use over the schedule.", "has_timeline")
-@option("--donation", "List parameters that are or could be donated.", "has_donation")
-@stack_option
-@option("--without EXPR", "Recompute the peak without the values that match EXPR.")
-@option(
+@shared.option("--timeline", "Show memory in use over the schedule.", "has_timeline")
+@shared.option("--donation", "List parameters that are or could be donated.", "has_donation")
+@shared.stack_option
+@shared.option("--without EXPR", "Recompute the peak without the values that match EXPR.")
+@shared.option(
     "--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB; if not, list ways to fit."
 )
-@add_options(CHIP_MEMORY)
-@option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")
+@shared.add_options(shared.CHIP_MEMORY)
+@shared.option("--dump DIR", "With an out-of-memory message: the dump of the program that failed.")
 @many_programs(
     TextKind.OUT_OF_MEMORY,
     TextKind.MEMORY_REPORT,
@@ -98,7 +88,7 @@ hlotool buffers dump/ --at fusion.123 --space vmem"""
 )
 def buffers(
     request: Request,
-    options: RowOptions,
+    options: shared.RowOptions,
     *,
     hbm: str | None,
     without: str | None,
@@ -123,7 +113,7 @@ def buffers(
     program = load_one(about.request, with_buffers=True)
     if without is not None:
         expect_row_words(without, ROWS.fields, (), program.find_words, "--without")
-    check_usage(program, request.unpacking)
+    memory_text.check_usage(program, request.unpacking)
     chip = program.machine.chip if program.machine else None
     if asked.limit_bytes is None and left_out is None and chip:
         asked = replace(asked, limit_bytes=chip.hbm_bytes)
@@ -182,7 +172,7 @@ def _refuse_contradictions(asked: Asked, *, names_chip: bool) -> None:
 # A program.
 
 
-def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Document:
+def _answer_program(program: Program, asked: Asked, options: shared.RowOptions) -> Document:
     """Return the answer about a program."""
     whole = report = program.expect_memory()
     color = _choose_color(whole, asked.space)
@@ -210,13 +200,13 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         **({"without": without} if without else {}),
     }
     fit = None
-    relief: tuple[ReliefRow, ...] = ()
+    planned = Plan()
     if asked.limit_bytes is not None:
         chip = program.machine.chip if program.machine else None
         fit = measure_fit(report, asked.limit_bytes, chip)
     if fit is not None:
-        relief = plan_relief(report, module, fit).rows
-        blocks["fit"], rows["relief"] = fit, relief
+        planned = plan_relief(report, module, fit)
+        blocks["fit"], rows["relief"] = fit, planned.rows
     donations = rows.get("donation", ())
     curve = _draw_timeline(rows, report, main, options)
     spec = choose_buffer_columns(
@@ -230,7 +220,7 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         "spaces": len(report.figures.spaces) > 1 and asked.space in {"0", "all"},
         "peaks": asked.peak_count is not None,
         "allocations": instant is None,
-        "relief": bool(relief),
+        "relief": bool(planned.rows),
         "rows": True,
     }
     focus = _choose_focus(asked, options)
@@ -244,20 +234,24 @@ def _answer_program(program: Program, asked: Asked, options: RowOptions) -> Docu
         lines=(
             *text.describe_program(program, whole, main, instant, without),
             *(text.say_replicated(program.replicated) if without is None else ()),
-            *(explain_fit(report, fit, is_typed=asked.is_typed) if fit else ()),
+            *(memory_text.explain_fit(report, fit, is_typed=asked.is_typed) if fit else ()),
             *text.say_reasons(whole, values, is_all=asked.space == "all"),
             *curve,
         ),
-        above={"relief": text.say_relief(fit, relief)} if fit and relief else {},
+        above={"relief": text.say_relief(fit, planned)} if fit and planned.rows else {},
         notes=(
-            *(text.say_relief(fit, relief) if fit and fit.fits is False and not relief else ()),
+            *(
+                text.say_relief(fit, planned)
+                if fit and fit.fits is False and not planned.rows
+                else ()
+            ),
             *text.say_donation(donations),
             *text.note_program(whole, main, asks_peaks=asked.asks_peaks),
         ),
         shown=(focus,) if focus else tuple(name for name, is_shown in shown.items() if is_shown),
         focus=focus,
     )
-    return print_stacks(document, module, "rows") if asked.has_stacks else document
+    return shared.print_stacks(document, module, "rows") if asked.has_stacks else document
 
 
 def _choose_color(report: MemoryReport, space: str) -> int | None:
@@ -293,7 +287,7 @@ def _list_asked(program: Program, report: MemoryReport, asked: Asked, color: int
     return rows
 
 
-def _choose_focus(asked: Asked, options: RowOptions) -> str:
+def _choose_focus(asked: Asked, options: shared.RowOptions) -> str:
     """Return the list that row options act on, '' for the values themselves."""
     is_one_list = options.format in {"jsonl", "csv", "tsv", "parquet", "markdown"}
     if asked.has_timeline and is_one_list:
@@ -304,7 +298,7 @@ def _choose_focus(asked: Asked, options: RowOptions) -> str:
 
 
 def _draw_timeline(
-    rows: dict[str, Any], report: MemoryReport, color: int, options: RowOptions
+    rows: dict[str, Any], report: MemoryReport, color: int, options: shared.RowOptions
 ) -> tuple[Line, ...]:
     """Draw the timeline where a table is printed; the list itself is for programs.
 
@@ -351,12 +345,12 @@ def _answer_text(request: Request, dump: str | None, given: list[str]) -> AskedD
     if file.kind is TextKind.MEMORY_REPORT:
         if given:
             raise UsageError(f"{given[0]} needs a program, but this is a memory-usage report.")
-        return describe_usage(file, request, "spaces", "allocations", "rows")
+        return memory_text.describe_usage(file, request, "spaces", "allocations", "rows")
     from hlotool.analysis.memory.told_twice import contradict_message  # noqa: PLC0415  rare
     from hlotool.oom.message import parse_out_of_memory  # noqa: PLC0415  most are dumps
 
     message = parse_out_of_memory(file.read())
-    request.tell(tuple(warn_of_each(file, contradict_message(message))))
+    request.tell(tuple(memory_text.warn_of_each(file, contradict_message(message))))
     if dump is not None:
         return choose_dump(message, request, dump)
     if given:

@@ -154,17 +154,24 @@ def say_reasons(report: MemoryReport, rows: Sequence[BufferRow], *, is_all: bool
         yield Line("nothing in host memory")
 
 
-def say_relief(fit: Fit, relief: Sequence[plan.ReliefRow]) -> tuple[Line, ...]:
+_UNDONE: Final = Line(
+    "jax.checkpoint is not offered: XLA:CPU merges what it would recompute with the first "
+    "computation."
+)
+
+
+def say_relief(fit: Fit, planned: plan.Plan) -> tuple[Line, ...]:
     """Return the lines above the ways to fit: what becomes of the program with them."""
-    if not relief:
-        return (Line("No known change saves memory here."),)
+    undone = (_UNDONE,) if planned.is_checkpoint_undone else ()
+    if not planned.rows:
+        return (Line("No known change saves memory here."), *undone)
     text = (
-        f"No set of up to {plan.MOST_TOGETHER} changes is certain to fit {{limit_bytes}}; "
+        f"No set of up to {plan.MOST_TOGETHER} changes is certain to make it fit {{limit_bytes}}; "
         "those below save most."
     )
-    if {"fits", "may fit"} & {row.verdict for row in relief}:
+    if {"fits", "may fit"} & {row.verdict for row in planned.rows}:
         text = "Apply all changes of an option together. Options are sorted by likely savings."
-    return (Line(text, FIT, fit), Line(plan.SAVES_CAVEAT))
+    return (Line(text, FIT, fit), Line(plan.SAVES_CAVEAT), *undone)
 
 
 _MOST_UNUSED: Final = 3
@@ -266,7 +273,7 @@ def say_why(report: MessageReport) -> Iterator[Line]:
     if copied is not None:
         text = "Copies of {copy_count:argument} take {size_bytes}: {parameter}"
         more = ", …" if copied.copy_count > 1 else ""
-        ask = ". The reason may be another layout: a dump shows it."
+        ask = ". The cause may be a different layout; a dump shows it."
         yield Line(text + more + ask, COPIED, copied)
 
 
@@ -302,7 +309,7 @@ def note_message(figures: MessageFigures, text: str) -> tuple[Line, ...]:
         notes[-1] = Line(f"For ways to fit, {first}dump the program in another run, then ask:")
         notes += [Line(_DUMP), Line(f"hlotool buffers /tmp/dump{limit}")]
     elif _OF_PYTORCH.search(text):
-        notes.append(Line("Only PyTorch/XLA has such a program; flags to dump it were not tried."))
+        notes.append(Line("Plain PyTorch has no dump; flags for PyTorch/XLA were not tried."))
     return tuple(notes)
 
 

@@ -22,7 +22,7 @@ from hlotool.commands.shared.options import RowOptions, repeat_command
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
 from hlotool.compare import directory, inputs, several
-from hlotool.compare.answer import DIFF, DiffFacts, SideFacts, name_columns
+from hlotool.compare.answer import DIFF, METRICS, DiffFacts, SideFacts, name_columns
 from hlotool.compare.changes.figures import MetricRow, Threshold, changed_metrics, find_worse
 from hlotool.compare.changes.instructions import InstructionChange
 from hlotool.compare.changes.reasons import DIFF_WHY, compare_counterparts, find_pairs
@@ -78,23 +78,21 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
 
     For eyes, unchanged figures are left out, and of the instructions those that other
     blocks tell of, unless `--rows instructions` asks for them; and all for which there is no room,
-    unless `--full` or `-n` does.
+    unless `--full` does.
     """
     options, labels = asked.options, asked.labels
     is_overview = options.wants_overview
     others = (row for row in report.instructions if not (row.is_fused or _has_own_block(row)))
     rows = {name: getattr(report, name) for name in _TABLES}
+    changed = changed_metrics(report.metrics)
     if is_overview:
-        rows |= {"metrics": changed_metrics(report.metrics), "instructions": tuple(others)}
+        rows |= {"metrics": changed, "instructions": tuple(others)}
     facts = describe_report(report)
     counts = tuple(text.count_changes(facts, report, labels))
     missing = tuple(text.say_missing(report))
     time = tuple(text.say_time(report))
     lines = tuple(text.say_difference(report, options.units))
-    told = {
-        "causes": sum(one.template.startswith(("why:", "metadata:")) for one in lines),
-        "spaces": 1,
-    }
+    untold = tuple(text.list_untold(report.causes, lines))
     document = Document(
         spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
         input=None,
@@ -108,35 +106,57 @@ def diff_document(report: DiffReport, sides: tuple[SideFacts, SideFacts], asked:
         lines=lines,
         notes=(*counts, *missing, *time),
         limits_all=True,
-        shown=tuple(name for name, found in rows.items() if len(found) > told.get(name, 0)),
+        shown=tuple(
+            name
+            for name, found in rows.items()
+            if (untold if name == "causes" else found[name == "spaces" :])
+        ),
     )
-    if options.format == "comment" and is_overview:
-        shown = ("metrics", *(name for name in document.shown if name != "metrics"))
-        figures = {**document.rows, "metrics": text.list_headlines(report.metrics)}
-        return replace(document, rows=figures, shown=shown)
-    if not is_overview or asked.is_full or options.limit is not None:
+    if not is_overview or (asked.is_full and options.format != "comment"):
         return document
-    brief = replace(document, notes=(*counts[:1], *missing, *time), is_brief=True)
+    figures = text.list_headlines(report.metrics)
+    shown = tuple(name for name in document.shown if name != "metrics")
+    if options.format == "comment":
+        rows = {**document.rows, "metrics": figures}
+        return replace(document, rows=rows, shown=("metrics", *shown))
+    told = [row for row in figures if row.delta] if shown else list(changed)
+    if shown and all(any(row.metric in one.template for one in lines) for row in told):
+        told = []
+    rows = {**document.rows, "metrics": told, "causes": untold}
+    brief = replace(
+        document,
+        rows={name: found for name, found in rows.items() if found},
+        shown=("metrics", *shown) if told else shown,
+        notes=(*counts[:1], *missing, *time),
+        is_brief=True,
+    )
+    rest = len(changed) - len(told)
     most = _MOST_ROWS + sum(text.count_rows(render_line(one)) for one in lines)
-    return replace(brief, shorten=_list_shorter, most_rows=most)
+    hidden = tuple(text.explain_rest({METRICS.title.lower(): rest}))
+    shorten = partial(_list_shorter, rest=rest, told=hidden)
+    return replace(brief, notes=(*brief.notes, *hidden), shorten=shorten, most_rows=most)
 
 
-def _list_shorter(document: Document) -> Iterator[Document]:
-    """List documents with ever fewer lists, and rows of each.
+def _list_shorter(document: Document, rest: int, told: Sequence[Line]) -> Iterator[Document]:
+    """List documents with ever fewer lists, and rows of each, but for the figures.
 
-    Most lists count more than most rows of one.
+    Most lists count more than most rows of one. `rest` are figures that differ and have no row,
+    of which notes `told` alone.
     """
-    shown = [name for name in document.shown if name != "metrics"]
+    kept_notes = tuple(one for one in document.notes if one not in told)
+    kept = tuple(name for name in document.shown if name == "metrics")
+    shown = document.shown[len(kept) :]
     titles = {one.name: one.title.lower() for one in document.spec.row_lists}
-    counts = {name: len(document.rows[name]) for name in document.shown}
     for number in range(len(shown), -1, -1):
-        told = shown[:number]
-        hidden = {titles[name]: count for name, count in counts.items() if name not in told}
-        notes = (*document.notes, *text.explain_rest(hidden))
+        hidden = {titles[name]: len(document.rows[name]) for name in shown[number:]}
+        notes = (*kept_notes, *text.explain_rest({titles["metrics"]: rest, **hidden}))
         for limit in _LIMITS:
-            lists = tuple(replace(one, limit=limit) for one in document.spec.row_lists)
-            spec = replace(document.spec, row_lists=lists)
-            yield replace(document, spec=spec, shown=tuple(told), notes=notes)
+            lists = (
+                one if one.name in kept else replace(one, limit=limit)
+                for one in document.spec.row_lists
+            )
+            spec = replace(document.spec, row_lists=tuple(lists))
+            yield replace(document, spec=spec, shown=(*kept, *shown[:number]), notes=notes)
 
 
 def _has_own_block(row: InstructionChange) -> bool:

@@ -55,6 +55,11 @@ def write_cause(cause: Cause, units: str) -> str:
     )
 
 
+def write_place(cause: Cause) -> str:
+    """Write where in the user's files a reason is, behind its sentence."""
+    return f" ({cause.source})" if cause.source else ""
+
+
 def _where(cause: Cause) -> str:
     return f" in {cause.scope}" if cause.scope else ""
 

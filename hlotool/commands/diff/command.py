@@ -16,20 +16,9 @@ from msgspec.structs import replace
 from hlotool.commands.diff import answers
 from hlotool.commands.diff.passes import print_passes, print_trace
 from hlotool.commands.diff.text import worse_line
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.messages import say_all
-from hlotool.commands.shared.options import (
-    FORMATS,
-    OF_SEVERAL,
-    STAGE_HELP,
-    RowOptions,
-    add_options,
-    hide_typed,
-    module_option,
-    option,
-    read_assumptions,
-    take_config,
-)
 from hlotool.commands.shared.output import make_look, print_document, write_text
 from hlotool.compare import inputs
 from hlotool.compare.answer import DIFF
@@ -78,44 +67,46 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     DIFF_PASSES,
     DIFF_TRACE,
     example=_EXAMPLE,
-    formats=(*FORMATS, "comment"),
+    formats=(*shared.FORMATS, "comment"),
     renamed={"--only": "--blocks"},
     choose_specs=_choose_specs,
 )
-@click.argument("sides", metavar="OLD NEW…", nargs=-1, callback=hide_typed)
-@option("--stage", STAGE_HELP, type=click.Choice(["before", "after"]), default="after")
-@module_option
-@option(
+@click.argument("sides", metavar="OLD NEW…", nargs=-1, callback=shared.hide_typed)
+@shared.option(
+    "--stage", shared.STAGE_HELP, type=click.Choice(["before", "after"]), default="after"
+)
+@shared.module_option
+@shared.option(
     "--map OLD=NEW", "Pair these two modules: names, paths or locations.", "renamed", multiple=True
 )
-@option("--blocks BLOCK,…", f"Of {', '.join(BLOCKS)}.", default="")
-@option("--strict", "Also compare autotuned choices and channel numbers.")
-@option("--unfold", "List every changed instruction separately.")
-@option("--full", "Show all lists in full.")
-@option("--stat", "Print one line per pair of programs, worst first.")
-@option("--exit-code", "Exit with 1 if anything differs.")
-@option(
+@shared.option("--blocks BLOCK,…", f"Of {', '.join(BLOCKS)}.", default="")
+@shared.option("--strict", "Also compare autotuned choices and channel numbers.")
+@shared.option("--unfold", "List every changed instruction separately.")
+@shared.option("--full", "Show all lists in full.")
+@shared.option("--stat", "Print one line per pair of programs, worst first.")
+@shared.option("--exit-code", "Exit with 1 if anything differs.")
+@shared.option(
     "--threshold LIMIT,…", "With --exit-code: fail only beyond LIMIT, as in 2%,64MiB.", default=""
 )
-@option("--why NAME", "Show what an instruction shares with its counterpart.", default="")
-@option("--text", "Print a unified diff of normalized text.", "as_text")
-@option("--computation NAME", "With --text: only this computation.", default="")
-@option(
+@shared.option("--why NAME", "Show what an instruction shares with its counterpart.", default="")
+@shared.option("--text", "Print a unified diff of normalized text.", "as_text")
+@shared.option("--computation NAME", "With --text: only this computation.", default="")
+@shared.option(
     "--passes DIR",
-    "Show what each pass changed; given twice, or of OLD and NEW, where dumps diverge.",
+    "Show what each pass changed. Given twice, or with OLD and NEW: where dumps diverge.",
     multiple=True,
     is_flag=False,
     flag_value="",
-    callback=hide_typed,
+    callback=shared.hide_typed,
 )
-@option(
+@shared.option(
     "--trace EXPR",
-    "With --passes: passes that made or removed EXPR.",
+    "With --passes: passes that made or removed instructions that match EXPR.",
     default="",
     is_flag=False,
     flag_value="",
 )
-@add_options(OF_SEVERAL)
+@shared.add_options(shared.OF_SEVERAL)
 def diff(
     sides: tuple[str, ...],
     *,
@@ -135,7 +126,7 @@ def diff(
     passes: tuple[str, ...],
     trace: str,
     unpacking: ByteBudget,
-    options: RowOptions,
+    options: shared.RowOptions,
     **values: Any,
 ) -> None:
     """Show what changed from OLD to NEW, most important first.
@@ -150,7 +141,7 @@ def diff(
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: omit --chip, --bandwidth and the like.")
     compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
-    assumptions = read_assumptions(values, take_config(values))
+    assumptions = shared.read_assumptions(values, shared.take_config(values))
     limit = parse_threshold(threshold) if threshold else None
     names = [inputs.name_path(one) for one in sides] if len(sides) > _BOTH else ["old", "new"]
     arguments = [inputs.parse_argument(*each) for each in zip(sides, names, strict=False)]

@@ -7,15 +7,16 @@ Reasons are written by `cause_text`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from msgspec.structs import replace
 
-from hlotool.commands.diff.cause_text import write_cause
+from hlotool.commands.diff.cause_text import write_cause, write_place
 from hlotool.compare.answer import FACTS, METRICS, ORDER, DiffFacts
 from hlotool.compare.causes.account import measure_unexplained
-from hlotool.compare.causes.cause import Triage
+from hlotool.compare.causes.cause import Cause, Triage
 from hlotool.compare.changes.figures import (
     ESTIMATED_TIME,
     MetricRow,
@@ -65,6 +66,7 @@ _WORK: Final = {
     _EXPOSED_TIME: "exposed time",
     _FUSIONS: "fusions",
 }
+_TITLES: Final = {**_ASSIGNED, **_ESTIMATED, ESTIMATED_TIME: "time (estimate)", **_WORK}
 
 
 def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
@@ -125,6 +127,10 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
             text = f"why: {write_cause(named, units)}"
             if count_rows(text) <= free:
                 break
+        placed = f"{text}{write_place(cause)}"
+        is_last_told = why or len(report.causes) == 1
+        has_room = count_rows(placed) <= free - (not is_last_told)
+        text = placed if has_room or count_rows(placed) == count_rows(text) else text
         why.append(_shorten(text, free))
         free -= count_rows(why[-1])
     left = len(report.causes) - len(why)
@@ -137,6 +143,14 @@ def write_verdict(report: DiffReport, units: str) -> list[str]:
         said = f"{report.structure.new.name}: {last[0]}"
         last = [said] if count_rows(said) <= 1 + free else last
     return [*first, *why, *last]
+
+
+def list_untold(causes: Sequence[Cause], lines: Iterable[Line]) -> Iterator[Cause]:
+    """List the reasons that no line tells with their place."""
+    told = [one.template for one in lines if one.template.startswith(("why:", "metadata:"))]
+    for cause, line in zip_longest(causes, told):
+        if line is None or quote_braces(write_place(cause)) not in line:
+            yield cause
 
 
 def _say_kinds(report: DiffReport) -> list[str]:
@@ -182,10 +196,7 @@ def _shorten(text: str, most: int) -> str:
 
 def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> list[str]:
     """Write how long a step takes by estimate, behind it the work that differs most."""
-    told = [rows[path] for path in _WORK if _is_known(rows, path)]
-    if any(row.metric == _EXPOSED_TIME for row in told):  # what is exposed is told once
-        told = [row for row in told if row.metric != _EXPOSED_BYTES]
-    told = [row for row in told if row.old or row.new]  # else the program has no such things
+    told = [row for row in _list_work(rows) if row.old or row.new]  # else it has no such things
     told.sort(key=lambda row: (not row.delta, row.metric == _FUSIONS, -abs(_find_part(row))))
     work = [_write_work(row, units) for row in told if row.delta or row is told[0]]
     if report.time is not None and report.time.relative_delta is not None:
@@ -193,6 +204,13 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> list
     if _is_known(rows, ESTIMATED_TIME):  # of a saved document nothing but the figure is there
         return [_figure(rows[ESTIMATED_TIME], "time (estimate):", units), *work]
     return [f"work: {work[0]}", *work[1:]] if work else []
+
+
+def _list_work(rows: Mapping[str, MetricRow]) -> list[MetricRow]:
+    """List the known figures of work; what is exposed is told once."""
+    is_timed = _is_known(rows, _EXPOSED_TIME)
+    paths = (path for path in _WORK if not (is_timed and path == _EXPOSED_BYTES))
+    return [rows[path] for path in paths if _is_known(rows, path)]
 
 
 def _say_unexplained(report: DiffReport, units: str) -> list[str]:
@@ -275,11 +293,17 @@ def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
 
 
 def list_headlines(metrics: Sequence[MetricRow]) -> list[MetricRow]:
-    """Return the figures that a verdict tells of, by its words: what differs, or else the first."""
-    titles = {**_ASSIGNED, **_ESTIMATED, **_WORK}
-    told = [row for row in metrics if row.metric in titles and row.delta is not None]
-    told = [row for row in told if row.delta] or told[:1]
-    return [replace(row, metric=titles[row.metric]) for row in told]
+    """Return memory, time and work by the words of a verdict: what differs, or else the first.
+
+    Of figures of memory it is the first that differs; the verdict has the others.
+    """
+    rows = by_path(metrics)
+    memory = [path for path in (*_ASSIGNED, *_ESTIMATED) if _is_known(rows, path)]
+    memory = [path for path in memory if rows[path].delta][:1] or memory[:1]
+    time = [ESTIMATED_TIME] if _is_known(rows, ESTIMATED_TIME) else []
+    told = [rows[path] for path in (*memory, *time)] + _list_work(rows)
+    told = [row for row in told if row.delta and abs(_find_part(row)) >= _LEAST_PART] or told[:1]
+    return [replace(row, metric=_TITLES[row.metric]) for row in told if row.metric != _FUSIONS]
 
 
 def _spaces(
@@ -332,6 +356,7 @@ def worse_line(rows: Sequence[MetricRow], label: str = "") -> Line:
 # Who did it.
 
 _UNEXPLAINED: Final = 0.25  # of a figure's difference, so that the verdict says so
+_LEAST_PART: Final = 0.0005  # of a figure: less reads +0.0 %
 _FLAGS: Final = 3
 _LONGEST: Final = 40  # characters of a flag's value
 
@@ -399,7 +424,7 @@ def count_changes(facts: DiffFacts, report: DiffReport, labels: tuple[str, str])
             "{matched_count:instruction} matched ({changed_count} differ); "
             f"{{old_only_count}} only in {quote_braces(labels[0])}, "
             f"{{new_only_count}} only in {quote_braces(labels[1])}"
-            + f", {facts.copied_count:,} copies of a loop's"
+            + f", {facts.copied_count:,} copies of loop instructions"
             * bool(facts.copied_count),
             FACTS,
             facts,
@@ -587,7 +612,7 @@ def say_parting(last: PassRow | None, first: PassRow | None) -> Line:
     """Name the last step that is the same in both compilations, and the first that is not."""
     if first is None:
         return Line("both compilations are the same after every pass")
-    before = f"last the same {_name_step(last, 'after')}" if last else "different from the start"
+    before = f"still the same {_name_step(last, 'after')}" if last else "different from the start"
     after = _name_step(first, "after")
     return Line(f"{before}; first different {after}: {', '.join(first.differs_in)}")
 
@@ -630,13 +655,13 @@ def say_trace(facts: TraceFacts) -> Iterator[Line]:
         return
     yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_pass_number)}")
     if facts.last_pass is None:
-        yield Line(f"{facts.remaining_count:,} of {facts.seen_count:,} are there to the end")
+        yield Line(f"{facts.remaining_count:,} of {facts.seen_count:,} remain at the end")
     elif facts.continued_count < facts.seen_count:
         yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_pass_number)}")
     if facts.continued_count:
         names = ", ".join(facts.continued_opcodes)
-        verb = plural(facts.continued_count, "goes", "go")
-        text = f"{facts.continued_count:,} of {facts.seen_count:,} {verb} on as {names}"
+        verb = plural(facts.continued_count, "continues", "continue")
+        text = f"{facts.continued_count:,} of {facts.seen_count:,} {verb} as {names}"
         if facts.last_pass is not None and facts.continued_count == facts.seen_count:
             text += f", the last {_write_pass(facts.last_pass, facts.last_pass_number)}"
         yield Line(text)

@@ -19,16 +19,9 @@ from msgspec.structs import fields as fields_in
 from msgspec.structs import replace
 
 from hlotool.commands import load_command
+from hlotool.commands.shared import output
 from hlotool.commands.shared.messages import fold_alike, say
 from hlotool.commands.shared.options import FleetOptions, RowOptions, dask_option
-from hlotool.commands.shared.output import (
-    OF_ROWS,
-    find_target,
-    print_document,
-    refuse_list,
-    render_rows,
-    write_text,
-)
 from hlotool.commands.shared.request import Request, progress, refuse_several
 from hlotool.dump.files import Inputs
 from hlotool.dump.text_kind import TextKind
@@ -50,7 +43,7 @@ if TYPE_CHECKING:
     from hlotool.program.fleet import Member
 
 _Answering: TypeAlias = Callable[..., Document | int | None]
-_FORMS: Final = OF_ROWS | {"json", "parquet", "table", "markdown"}
+_FORMS: Final = output.OF_ROWS | {"json", "parquet", "table", "markdown"}
 
 
 class ProgramOfRow(Struct, frozen=True):
@@ -67,7 +60,7 @@ class ProgramOfRow(Struct, frozen=True):
 class ManyFigures(Struct, frozen=True):
     """What the rows are."""
 
-    command: Annotated[str, figure("the command whose rows they are")]
+    command: Annotated[str, figure("the command that made the rows")]
     row_list: Annotated[str, figure("name of the row list, as in --rows")]
 
 
@@ -150,7 +143,7 @@ def many_programs(
                     raise UsageError("--cache keeps only rows of `summary DIR`.")
                 given = (name for value, name in listing.items() if values[value])
                 options = replace(options, rows=options.rows or next(given, ""))
-                target = cast("RowList", find_target(spec, options))
+                target = cast("RowList", output.find_target(spec, options))
                 if is_table:
                     values["fleet"] = FleetOptions()  # of each program alone
                 asked = Asked(function.__name__, target.name, options, values, request.of_each())
@@ -159,7 +152,7 @@ def many_programs(
                 fleet.refuse()
             answer = function(request=request, options=options, **values)
             if isinstance(answer, Document):
-                print_document(answer, options)
+                output.print_document(answer, options)
                 return None
             return answer
 
@@ -195,7 +188,7 @@ def _answer_many(request: Request, target: RowList, asked: Asked, fleet: FleetOp
     options, gathered = asked.options, _Gathered()
     answers = _read_all(request, target, asked, fleet, gathered)
     if asked.is_streamed:
-        write_text(_stream(answers, target, asked), options.output)
+        output.write_text(_stream(answers, target, asked), options.output)
     else:
         rows = [target.record(*values) for each in answers for values in each.rows]
         name = target.name if options.is_for_eyes else _ROWS.name
@@ -205,7 +198,7 @@ def _answer_many(request: Request, target: RowList, asked: Asked, fleet: FleetOp
             scalars=ManyFigures(asked.command, target.name),
             rows={name: rows},
         )
-        print_document(document, replace(options, rows="", where=""))
+        output.print_document(document, replace(options, rows="", where=""))
     gathered.failed.sort()
     errors = [error for _, error, _ in gathered.failed]
     for error in fold_alike(errors, "`summary --where 'error != null' -n 0` lists all"):
@@ -249,7 +242,7 @@ def _read_all(
                 row = target.record(member.chosen.called, member.place, *nulls, error)
                 yield _keep(target, (row,), asked, "")
     if gathered.lacks == {True}:
-        raise refuse_list(target)
+        raise output.refuse_list(target)
     where = asked.options.where
     if where and members and not gathered.count:
         held = {word for each in members for word in (each.chosen.called, each.place)}
@@ -259,7 +252,9 @@ def _read_all(
 def _stream(answers: Iterator[Answer], target: RowList, asked: Asked) -> Iterator[str]:
     """Yield the text of rows as they come, below one header."""
     if asked.options.format != "jsonl":
-        yield from render_rows(select_rows(target, (), asked.query("")), asked.options.format)
+        yield from output.render_rows(
+            select_rows(target, (), asked.query("")), asked.options.format
+        )
     yield from (each.text for each in answers)
 
 
@@ -280,7 +275,7 @@ class Asked(Struct, frozen=True):
         """Whether rows are written where they are made, as nothing hangs on the others."""
         options = self.options
         is_free = not (options.sort or options.by or options.limit is not None)
-        return options.format in OF_ROWS and is_free
+        return options.format in output.OF_ROWS and is_free
 
     def query(self, where: str) -> Query:
         """Return what is asked of the rows of one program, whatever is asked of all."""
@@ -330,7 +325,7 @@ def _keep(target: RowList, rows: Sequence[Struct], asked: Asked, where: str) -> 
     selection = select_rows(target, rows, asked.query(where))
     kept = selection.rows
     if asked.is_streamed:
-        pieces = render_rows(selection, asked.options.format)
+        pieces = output.render_rows(selection, asked.options.format)
         if asked.options.format != "jsonl":
             next(pieces)  # the header
         return Answer((), "".join(pieces), len(kept))

@@ -60,10 +60,10 @@ def say_fit(fit: Fit) -> Line:
         return Line("{limit_bytes}: the allocated size is unknown", FIT, fit)
     said = {None: "may fit in", True: "fits in", False: "does not fit in"}[fit.fits]
     by = ", by estimate" if fit.is_estimate else ""
-    whole = ", all of {chip} (programs get less)" if fit.chip else ""
+    whole = ", the whole memory of {chip} (programs get less)" if fit.chip else ""
     text = f"{said} {{limit_bytes}}{by}{whole}: free {{free_bytes}}"
     tone = "error" if fit.fits is False else ""
-    return Line(f"{text}, without code", FIT, fit, tone=tone)
+    return Line(f"{text} before program code", FIT, fit, tone=tone)
 
 
 def explain_fit(report: MemoryReport, fit: Fit, *, is_typed: bool = False) -> Iterator[Line]:

@@ -266,7 +266,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
         fields(
             "--columns FIELD,…", "Choose columns; +FIELD adds one to those shown, -FIELD hides it."
         ),
-        row_option("-w, --wide", "Show all columns, untruncated up to 64 MiB each.", "is_wide"),
+        row_option("-w, --wide", "Show all columns in full.", "is_wide"),
         row_option(
             "--units",
             "Units of sizes in tables; B is exact.",
@@ -276,8 +276,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
         text("-o, --output FILE", "Write to FILE instead of stdout."),
         row_option(
             "--color",
-            "Colour tables; by default on a terminal, or if FORCE_COLOR is set and "
-            "NO_COLOR is not.",
+            "Colour tables: by default on a terminal or with FORCE_COLOR, but not with NO_COLOR.",
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
         ),
@@ -382,7 +381,7 @@ _LINKS: Final = (
     ),
     option(
         "--devices-per-node N",
-        "Assume nodes of N consecutive devices; by default those that the chip's link connects.",
+        "Assume nodes of N consecutive devices; by default as many as the chip's link connects.",
         type=click.IntRange(min=1),
     ),
 )

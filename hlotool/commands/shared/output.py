@@ -107,15 +107,17 @@ def _render_for_eyes(
 ) -> str:
     """Return prose and tables: of a document that says ever less, the first that finds room."""
 
-    def select(answer: Document) -> list[Selection]:
-        shown = _shown(answer, target, options)
-        return [_select(answer, rows, target, options, look.width) for rows in shown]
+    def select(answer: Document, chosen: RowOptions) -> list[Selection]:
+        shown = _shown(answer, target, chosen)
+        return [_select(answer, rows, target, chosen, look.width) for rows in shown]
 
-    selections = select(document)
+    # A number of rows changes no choice of lists.
+    fitted = replace(options, limit=None) if document.limits_all else options
+    selections = select(document, fitted)
     if options.format == "comment":
         from hlotool.table.comment import render_comment
 
-        return render_comment(document, selections, options.units)
+        return render_comment(document, select(document, options), options.units)
     from hlotool.table.terminal import count_rows, render_markdown, render_tables
 
     def render(answer: Document, lists: Sequence[Selection]) -> str:
@@ -128,7 +130,10 @@ def _render_for_eyes(
         is_whole = look.width is None and not document.is_brief
         if is_whole or count_rows(text, look.width) <= most_rows:
             break
-        document, selections = answer, select(answer)
+        document, selections = answer, select(answer, fitted)
+        text = render(document, selections)
+    if options.limit is not None and document.limits_all:
+        selections = select(document, options)
         text = render(document, selections)
     if options.max_chars is None:
         return text

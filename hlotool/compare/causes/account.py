@@ -74,7 +74,7 @@ class AccountRow(Struct, frozen=True):
         How,
         column(
             "new, gone: without counterpart; runs: another number of executions; size: "
-            "another size in each; the peak moved: held at only one peak; reserved: "
+            "larger or smaller; the peak moved: held at only one peak; reserved: "
             "reserved but unused; rest: no instruction is known"
         ),
     ]

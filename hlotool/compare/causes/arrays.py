@@ -7,7 +7,7 @@ entry, by name; constraints and constants stand in the texts that XLA was given.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.shardings.report import ArrayRow, Placement, ShardingReport
 from hlotool.analysis.shardings.witness import ask_module, find_constraints
-from hlotool.compare.causes.cause import Cause, Claim, Evidence, fold_scope
+from hlotool.compare.causes.cause import Cause, Claim, Evidence, fold_scope, list_sources
 from hlotool.compare.causes.memory import MAKE_NOTHING
 from hlotool.compare.changes.reasons import list_other_sizes, pair_arrays
 from hlotool.hlo import Instruction, Mesh, Module
@@ -180,30 +180,37 @@ def _find_constraints(evidence: Evidence) -> Iterator[Cause]:
     if not evidence.inputs.is_whole:
         return
     modules = [program.expect_module() for program in evidence.inputs.programs]
-    old, new = (_count_constraints(module) for module in modules)
+    old, new = (_list_constraints(module) for module in modules)
     if len({one.header.device_count for one in modules}) > 1 and not _are_named(old, new):
         return
     shared = {"", *(evidence.scopes[0] & evidence.scopes[1])}
     for scope in sorted((old.keys() | new.keys()) & shared):
         gone, come = (
-            Counter({spec: count for spec, count in some.items() if spec not in other})
+            {spec: found for spec, found in some.items() if spec not in other}
             for some, other in ((old[scope], new[scope]), (new[scope], old[scope]))
         )
         if gone or come:
             specs = [list_some(sorted(each), _MOST_NAMED) or None for each in (gone, come)]
-            count = max(gone.total(), come.total())
-            yield Cause("constraint", count, None, scope or None, specs[0], specs[1])
+            count = max(sum(map(len, each.values())) for each in (gone, come))
+            source = list_sources(one for found in (come or gone).values() for one in found)
+            what = count, None, scope or None, specs[0], specs[1]
+            yield Cause("constraint", *what, source=source)
 
 
-def _count_constraints(module: Module) -> defaultdict[str, Counter[str]]:
-    """Count the specs of constraints by scope, copies that the backward pass makes included."""
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+_Constraints: TypeAlias = Mapping[str, Mapping[str, Sequence[Instruction]]]
+
+
+def _list_constraints(module: Module) -> _Constraints:
+    """List constraints by scope and spec, copies that the backward pass makes included."""
+    found: defaultdict[str, defaultdict[str, list[Instruction]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for one, spec in find_constraints(module):
-        found[fold_scope(one)][str(spec)] += 1
+        found[fold_scope(one)][str(spec)].append(one)
     return found
 
 
-def _are_named(*sides: Mapping[str, Counter[str]]) -> bool:
+def _are_named(*sides: _Constraints) -> bool:
     return not any(
         text.startswith("[") for side in sides for each in side.values() for text in each
     )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct, convert
 
-from hlotool.analysis.origin import find_scope
+from hlotool.analysis.origin import Origin, find_scope, read_origin, write_short_source
 from hlotool.analysis.shardings.report import ShardingReport
 from hlotool.analysis.shardings.witness import find_declared_meshes
 from hlotool.compare.changes.collectives import CollectiveChange
@@ -36,7 +36,7 @@ from hlotool.hlo.parser import parse_module
 from hlotool.hlo.scanner import unquote
 from hlotool.program.program import Program
 from hlotool.table import NUMBER, Shown, column, figure
-from hlotool.table.words import fold_numbers
+from hlotool.table.words import fold_numbers, list_some
 from hlotool.text import Source
 
 
@@ -117,6 +117,9 @@ class Cause(Struct, frozen=True):
     )
     delta_sent_bytes: Annotated[
         int | None, figure("bytes sent per step, new minus old", is_signed=True)
+    ] = None
+    source: Annotated[
+        str | None, column("files and lines of what changed, shortened", null_text="")
     ] = None
 
     @property
@@ -213,6 +216,7 @@ class Claim(Struct, frozen=True):
     touched: Collection[Instruction] = ()
 
 
+MOST_LINES: Final = 2
 _OP_NAME: Final = re.compile(r'op_name=("[^"\\]*+(?:\\.[^"\\]*+)*+")')
 
 
@@ -314,9 +318,24 @@ def find_main_scope(some: Iterable[Instruction]) -> str | None:
 
 def find_inner_scope(one: Instruction) -> str | None:
     """Return the scope of an instruction, or of the last inside a fusion that has one."""
+    return _read_inner(one).scope
+
+
+def list_sources(some: Iterable[Instruction], new: Module | None = None) -> str | None:
+    """List the lines that most of some instructions come from, those of `new` if it has any."""
+    lines: Counter[tuple[bool, str]] = Counter()
+    for one in some:
+        origin = _read_inner(one)
+        line = write_short_source(origin.source_file, origin.source_line)
+        lines.update([(one.module is new, line)] if line else ())
+    is_new = any(is_own for is_own, _ in lines)
+    told = [line for (is_own, line), _ in lines.most_common() if is_own == is_new]
+    return list_some(told, MOST_LINES) or None
+
+
+def _read_inner(one: Instruction) -> Origin:
     body = one.callee() if one.opcode == "fusion" else None
-    all_ = (one, *(reversed(body.instructions) if body else ()))
-    return next(filter(None, (find_scope(each.metadata().op_name) for each in all_)), None)
+    return read_origin(one, reversed(body.instructions) if body else ())
 
 
 Families: TypeAlias = Mapping[str, frozenset[str]]

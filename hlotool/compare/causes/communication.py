@@ -15,12 +15,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.fusions.rows import find_backend_kind
-from hlotool.compare.causes.cause import Cause, Evidence, list_executed
+from hlotool.compare.causes.cause import MOST_LINES, Cause, Evidence, list_executed
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
 from hlotool.program.program import Program
+from hlotool.table.words import list_some
 
 _AXES: Final = "axes "  # how a detail of `changes/collectives` begins that tells of them
 
@@ -63,7 +66,9 @@ def _tell_number(evidence: Evidence, row: CollectiveChange) -> Iterator[Cause]:
     if new != old and (new - old) * (after - before) >= 0:
         what = abs(new - old), _name_collectives(row), row.scope, str(old), str(new)
         delta = after - before
-        yield Cause("collectives", *what, "sent", delta, delta_sent_bytes=delta)
+        lines = dict.fromkeys(one.source for one in sides[new > old] if one.source)
+        cause = Cause("collectives", *what, "sent", delta, delta_sent_bytes=delta)
+        yield replace(cause, source=list_some([*lines], MOST_LINES) or None)
 
 
 def _name_collectives(row: CollectiveChange) -> str:

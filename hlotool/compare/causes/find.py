@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from hlotool.compare.causes import arrays, communication, edits, memory, structure
 from hlotool.compare.causes.account import AccountRow, settle
-from hlotool.compare.causes.cause import KINDS, Cause, Claim, Evidence
+from hlotool.compare.causes.cause import KINDS, Cause, Claim, Evidence, list_sources
 from hlotool.compare.changes.figures import PEAKS
 from hlotool.table.words import list_some
 
@@ -48,6 +48,7 @@ _ON_MEMORY: Final = {
     "parameters": 1,
 }
 _COMPUTING: Final = frozenset(("operations", "scope-new", "scope-gone"))
+_EVERYWHERE: Final = ("mesh", "sharding", "dimension", "repeated", "layers-")  # at no line
 _CUT: Final = frozenset(("mesh", "sharding", "constraint"))
 
 
@@ -75,7 +76,13 @@ def find_causes(evidence: Evidence) -> Findings:
     # A constant may be one of other operations that run: those come first.
     computing = not {claim.cause.id for claim in claims}.isdisjoint(_COMPUTING)
     claims = sorted(_join_rounds(claims), key=partial(_rank, computing=computing))
-    found = [claim.cause for claim in claims]
+    new = evidence.given.programs[1].module
+    found = [
+        one.cause
+        if one.cause.source or one.cause.id.startswith(_EVERYWHERE)
+        else replace(one.cause, source=list_sources(one.touched, new))
+        for one in claims
+    ]
     found += [cause for find in _CONSEQUENCES for cause in find(evidence)]
     if _is_peak_open(evidence, found):
         found += memory.find_values(evidence)

@@ -207,6 +207,7 @@ def find_values(evidence: Evidence) -> Iterator[Cause]:
         share_scope(pair.shown.scope for pair in largest),
         *(str(sum(pair.new is None for pair in rest)), str(sum(pair.old is None for pair in rest))),
         *("peak", _add_up(largest)),
+        source=first.source,
     )
 
 

@@ -21,10 +21,10 @@ class HeaderChange(Struct, frozen=True):
 
     name: Annotated[str, column("part of the HloModule line")]
     old: Annotated[
-        str, column("value on the old side; of aliases, those of only the old side", heading="old")
+        str, column("value on the old side; of aliases, those that are gone", heading="old")
     ]
     new: Annotated[
-        str, column("value on the new side; of aliases, those of only the new side", heading="new")
+        str, column("value on the new side; of aliases, those that are new", heading="new")
     ]
 
 

@@ -145,7 +145,7 @@ def stem(name: str) -> str:
 
 
 _SHAPE: Final = "its shape"
-_SHAPES: Final = "its shape, for a part of a parameter also the whole; both sides if they differ"
+_SHAPES: Final = "its shape, and the whole parameter's if it is a part; both sides' if they differ"
 _HELD: Final = "bytes held at the peak"
 
 

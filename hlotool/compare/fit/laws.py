@@ -207,7 +207,7 @@ def _count_arguments(
         what = f": only one has {_join_names(only)}" if only else " and shapes"
         raise UsageError(f"the programs have different arguments{what}.", f"{_NEEDS}.")
     if len(named) > 1:
-        raise UsageError("where the number of arguments changes, --vary names one variable.")
+        raise UsageError("the number of arguments changes, so name only one variable with --vary.")
     counts = [defaultdict[str, int](int) for _ in arguments]
     for count, one in zip(counts, arguments, strict=True):
         for name in one:

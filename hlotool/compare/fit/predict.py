@@ -182,7 +182,7 @@ class Predictor:
                 values = ",".join(map(str, first.values))
                 raise UsageError(
                     f"--at {name}: here {join_words(names, 'and')} varies.",
-                    f"To call {first.name} so, type --vary {name}={values}.",
+                    f"To give {first.name} this name, type --vary {name}={values}.",
                 )
         point = tuple(
             given.get(one.name, value) for one, value in zip(self.variables, self.base, strict=True)

@@ -14,21 +14,8 @@ from msgspec import Struct
 
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.compare.changes.figures import ESTIMATED_TIME
+from hlotool.compare.fit import predict
 from hlotool.compare.fit.laws import Sizes, Variable, find_variables
-from hlotool.compare.fit.predict import (
-    ALLOCATED,
-    MEMORY,
-    PEAK,
-    SENT,
-    TOTAL_FLOPS,
-    TRAFFIC,
-    Distance,
-    Measured,
-    Number,
-    Predictor,
-    find_band,
-    make_fit,
-)
 from hlotool.errors import UsageError
 from hlotool.hlo import Instruction
 from hlotool.program.metrics import METRICS
@@ -75,10 +62,14 @@ class BandRow(Struct, frozen=True):
 
     size: Annotated[str, column("values of the variable")]
     metric: Annotated[str, _METRIC]
-    value: Annotated[Number, column("the predicted figure", MEASURE)]
-    low: Annotated[Number | None, column("low end; 9 in 10 program families were above", MEASURE)]
-    high: Annotated[Number | None, column("high end; 9 in 10 program families were below", MEASURE)]
-    distance: Annotated[Distance, column("distance of the size from the given ones")]
+    value: Annotated[predict.Number, column("the predicted figure", MEASURE)]
+    low: Annotated[
+        predict.Number | None, column("low end; 9 in 10 families were above it", MEASURE)
+    ]
+    high: Annotated[
+        predict.Number | None, column("high end; 9 in 10 families were below it", MEASURE)
+    ]
+    distance: Annotated[predict.Distance, column("distance of the size from the given ones")]
     unit: Unit
 
 
@@ -95,12 +86,12 @@ class LawRow(Struct, frozen=True):
     peak_at: Annotated[str | None, figure("of the peak: its location in the program")]
     is_vmem_full: Annotated[bool, figure("of the peak: whether a TPU's vector memory is full then")]
     adds: Annotated[
-        Number | None,
+        predict.Number | None,
         column("increase per unit, from the largest program", MEASURE, heading="one more adds"),
     ]
     values: Annotated[
         tuple[int | float, ...],
-        column("the figure at four sizes from it on", heading="curve", is_curve=True),
+        column("the figure at four sizes from `from_value` on", heading="curve", is_curve=True),
     ]
     coefficients: Annotated[
         tuple[float, ...], figure("coefficients of the variable's powers, the constant first")
@@ -114,8 +105,10 @@ class TermRow(Struct, frozen=True):
     metric: Annotated[str, _METRIC]
     variable: Annotated[str, figure("the variable; others are as in the largest program")]
     part: Annotated[str, column("arguments, scope or collective")]
-    value: Annotated[Number, column("in the largest program", MEASURE)]
-    adds: Annotated[Number | None, column("increase per unit", MEASURE, heading="one more adds")]
+    value: Annotated[predict.Number, column("in the largest program", MEASURE)]
+    adds: Annotated[
+        predict.Number | None, column("increase per unit", MEASURE, heading="one more adds")
+    ]
     law: Annotated[str | None, column("its terms; null if it follows no law")]
     unit: Unit
 
@@ -132,11 +125,11 @@ class FitRow(Struct, frozen=True):
             "the largest value whose high end fits; null if none does", NUMBER, heading="surely"
         ),
     ]
-    is_band_end: Annotated[bool, figure("whether surely_fits is only where the band ends")]
+    is_band_end: Annotated[bool, figure("whether only the end of the band limits `surely_fits`")]
     allocated_bytes: Annotated[int | None, column("bytes at that value")]
     next_value: Annotated[int | None, column("the smallest value that does not fit", NUMBER)]
     next_bytes: Annotated[int | None, column("bytes at that value")]
-    limited_by: Annotated[str | None, column("the largest part of the peak then")]
+    limited_by: Annotated[str | None, column("the largest part of the peak at `next_value`")]
     others: Annotated[str, figure("values of the other variables, as in the largest program")]
 
 
@@ -149,7 +142,7 @@ class VariableRow(Struct, frozen=True):
     dimensions: Annotated[tuple[str, ...], column("the dimensions that follow it")]
     alike: Annotated[
         tuple[str, ...],
-        figure("a dimension of each size that follows it; several may mean two changes"),
+        figure("dimensions of different sizes that follow it; several may mean two changes"),
     ]
 
 
@@ -240,7 +233,7 @@ def fit_programs(
     unknown, or less than 90 % of the bytes are matched; and what the analyses raise.
     """
     variables = find_variables(programs, named)
-    fit = make_fit(programs, variables)
+    fit = predict.make_fit(programs, variables)
     points = [fit.check_point(one) for one in at] or [
         fit.move(place, fit.base[place] * times)
         for place in range(len(variables))
@@ -289,9 +282,9 @@ def _lost_row(program: Program, one: Instruction, programs: Sequence[Program]) -
     return LostRow(one.full_name, programs.index(program) + 1, one.opcode, str(one.shape), size)
 
 
-def _size_row(fit: Predictor, point: Sizes, found: Measured) -> SizeRow:
-    is_given, allocated = point in fit.given, found.figure(ALLOCATED)
-    band = None if is_given else find_band(fit, point, ALLOCATED, allocated or 0)
+def _size_row(fit: predict.Predictor, point: Sizes, found: predict.Measured) -> SizeRow:
+    is_given, allocated = point in fit.given, found.figure(predict.ALLOCATED)
+    band = None if is_given else predict.find_band(fit, point, predict.ALLOCATED, allocated or 0)
     low, high = map(int, band) if band else (None, None)
     return SizeRow(
         _name_point(fit.variables, point),
@@ -299,16 +292,16 @@ def _size_row(fit: Predictor, point: Sizes, found: Measured) -> SizeRow:
         allocated,
         low,
         high,
-        found.figure(PEAK),
-        found.figure(TOTAL_FLOPS),
-        found.figure(TRAFFIC),
-        found.figure(SENT),
+        found.figure(predict.PEAK),
+        found.figure(predict.TOTAL_FLOPS),
+        found.figure(predict.TRAFFIC),
+        found.figure(predict.SENT),
         found.figures.get(ESTIMATED_TIME),
     )
 
 
-def _band_row(fit: Predictor, point: Sizes, metric: str, value: Number) -> BandRow:
-    low, high = find_band(fit, point, metric, value) or (None, None)
+def _band_row(fit: predict.Predictor, point: Sizes, metric: str, value: predict.Number) -> BandRow:
+    low, high = predict.find_band(fit, point, metric, value) or (None, None)
     name, unit = _name_point(fit.variables, point), METRICS[metric].unit
     return BandRow(name, metric, value, low, high, fit.distance(point), unit)
 
@@ -327,11 +320,11 @@ class _Curve:
     Laws are told from the base on: below it figures lie between those of given programs.
     """
 
-    def __init__(self, fit: Predictor, place: int, limit_bytes: int | None) -> None:
+    def __init__(self, fit: predict.Predictor, place: int, limit_bytes: int | None) -> None:
         self.fit, self.place = fit, place
         self.variable = fit.variables[place]
         self.base, self.step = fit.base[place], fit.steps[place]
-        self._known: dict[int, Measured] = {}
+        self._known: dict[int, predict.Measured] = {}
         self.limit = None if limit_bytes is None else self._find_limit(limit_bytes)
         next_value = self.limit.next_value if self.limit else None
         self.last: int = max(4 * self.base, next_value or 0)  # up to where laws are tried
@@ -340,7 +333,7 @@ class _Curve:
         """Return the base with the variable at this value."""
         return self.fit.move(self.place, value)
 
-    def at(self, value: int, *, in_full: bool = True) -> Measured:
+    def at(self, value: int, *, in_full: bool = True) -> predict.Measured:
         """Return what is predicted where the variable has this value."""
         known = self._known.get(value)
         if known is None or (in_full and not known.parts):
@@ -351,7 +344,7 @@ class _Curve:
         """Whether the other variables are as in the base."""
         return point == self.point(point[self.place])
 
-    def memory_at(self, value: int) -> Measured:
+    def memory_at(self, value: int) -> predict.Measured:
         """Return the same for memory alone."""
         return self.at(value, in_full=False)
 
@@ -393,13 +386,13 @@ class _Curve:
         pieces = self.pieces()
         for metric in self.at(self.base).figures:
             unit = METRICS[metric].unit
-            is_memory = metric in MEMORY
+            is_memory = metric in predict.MEMORY
             for start, *sizes in pieces if is_memory else [(self.base, *self._multiples())]:
                 known = [self.at(value, in_full=not is_memory) for value in sizes]
                 values = [one.figures.get(metric, 0) for one in known]
                 law = _fit(sizes, values)
                 about = metric, self.variable.name, self._write(law, unit), start, sizes[-1]
-                at = known[0].stretch if metric == PEAK else (None, False)
+                at = known[0].stretch if metric == predict.PEAK else (None, False)
                 adds, coefficients = _add_one(law, start, unit), tuple(map(float, law or ()))
                 yield LawRow(*about, *at, adds, tuple(values), coefficients, unit)
 
@@ -408,7 +401,7 @@ class _Curve:
         first = next((sizes for _, *sizes in self.pieces()), self._multiples())
         for metric, parts in self.at(self.base).parts.items():
             unit, rows = METRICS[metric].unit, []
-            chosen = first if metric == PEAK else self._multiples()
+            chosen = first if metric == predict.PEAK else self._multiples()
             names = dict.fromkeys(name for one in chosen for name in self.at(one).parts[metric])
             for part in names:
                 value = parts.get(part, 0)
@@ -424,7 +417,7 @@ class _Curve:
         """Return the most that fits by the law, and the most of which the band fits too."""
 
         def allocated(value: int) -> int:
-            return self.memory_at(value).figure(ALLOCATED) or 0
+            return self.memory_at(value).figure(predict.ALLOCATED) or 0
 
         def highest(value: int) -> int:
             band = self._find_band(value)
@@ -433,7 +426,7 @@ class _Curve:
         fits, next_value = self._search(limit_bytes, allocated)
         surely, after = self._search(limit_bytes, highest)
         is_band_end = after is not None and self._find_band(after) is None
-        parts = self.at(next_value).parts[PEAK].items() if next_value else ()
+        parts = self.at(next_value).parts[predict.PEAK].items() if next_value else ()
         limited_by = max(parts, key=lambda one: one[1], default=(None, 0))[0]
         others = _name_point(self.fit.variables, self.fit.base, self.variable)
         size, next_size = (
@@ -442,9 +435,9 @@ class _Curve:
         found = limit_bytes, fits, surely, is_band_end, size, next_value, next_size
         return FitRow(self.variable.name, *found, limited_by, others)
 
-    def _find_band(self, value: int) -> tuple[Number, Number] | None:
-        allocated = self.memory_at(value).figure(ALLOCATED) or 0
-        return find_band(self.fit, self.point(value), ALLOCATED, allocated)
+    def _find_band(self, value: int) -> tuple[predict.Number, predict.Number] | None:
+        allocated = self.memory_at(value).figure(predict.ALLOCATED) or 0
+        return predict.find_band(self.fit, self.point(value), predict.ALLOCATED, allocated)
 
     def _search(
         self, limit_bytes: int, size_of: Callable[[int], int]
@@ -492,7 +485,7 @@ class _Curve:
         return text or format_value(0, unit)
 
 
-def _fit(sizes: Sequence[int], known: Sequence[Number]) -> tuple[Fraction, ...] | None:
+def _fit(sizes: Sequence[int], known: Sequence[predict.Number]) -> tuple[Fraction, ...] | None:
     """Return the parabola through the first, second and last of four, None if the third is off."""
     chosen = 0, 1, 3
     law = _interpolate([sizes[one] for one in chosen], [known[one] for one in chosen])
@@ -501,7 +494,7 @@ def _fit(sizes: Sequence[int], known: Sequence[Number]) -> tuple[Fraction, ...] 
     return law if abs(third - Fraction(known[2])) <= Fraction(_EXACT) * Fraction(scale) else None
 
 
-def _interpolate(values: Sequence[int], known: Sequence[Number]) -> tuple[Fraction, ...]:
+def _interpolate(values: Sequence[int], known: Sequence[predict.Number]) -> tuple[Fraction, ...]:
     """Return the coefficients of the parabola through three points, exactly."""
     (a, b, c), (x, y, z) = values, map(Fraction, known)
     first, second = (y - x) / (b - a), (z - y) / (c - b)
@@ -510,7 +503,7 @@ def _interpolate(values: Sequence[int], known: Sequence[Number]) -> tuple[Fracti
     return x - slope * a - bend * a * a, slope, bend
 
 
-def _add_one(law: Sequence[Fraction] | None, value: int, unit: Unit) -> Number | None:
+def _add_one(law: Sequence[Fraction] | None, value: int, unit: Unit) -> predict.Number | None:
     if law is None:
         return None
     found = sum(one * ((value + 1) ** power - value**power) for power, one in enumerate(law))

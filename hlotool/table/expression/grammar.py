@@ -363,5 +363,5 @@ def _hint(text: str, pos: int, *, is_value: bool) -> str:
     if _CHAIN.match(text, pos):
         return "comparisons do not chain: write a < b and b < c"
     if _NUMBER_AHEAD.search(text[:pos]) and text[pos : pos + 1].isalpha():
-        return "sizes are written 64MiB, 1.5 GB or 4096 B, times 2ms or 5us, others 2.5e12"
+        return "sizes are written 64MiB, 1.5 GB or 4096 B, times 2ms or 5us, other numbers 2.5e12"
     return ""
